@@ -17,7 +17,7 @@ from acp_agent.cli.server_process import run_server
 from acp_agent.errors import InvalidInputError
 from acp_agent.platform import posix
 from acp_agent.platform.descriptor_limit import raise_descriptor_limit
-from acp_agent.server.listen import Listening, serve_listen
+from acp_agent.server.listen import ListenSettings, serve_listen
 from acp_agent.server.remote.endpoint import PATH
 from acp_agent.server.remote.settings import Address, Limits, parse_address
 from protocol.transports.claim import claim_stdio
@@ -59,7 +59,7 @@ def _announce(url: str, token: str | None) -> None:
     sys.stderr.flush()
 
 
-def _listening(options: argparse.Namespace, given: str | None) -> tuple[Listening, str | None]:
+def _listening(options: argparse.Namespace, given: str | None) -> tuple[ListenSettings, str | None]:
     """Return the settings for listening, and the token if it was generated for this run.
 
     Raises:
@@ -88,7 +88,7 @@ def _listening(options: argparse.Namespace, given: str | None) -> tuple[Listenin
         if value is not None
     }
     limits = Limits()._replace(**changed)
-    listening = Listening(
+    listening = ListenSettings(
         address=address,
         token=token,
         hosts=tuple(options.allow_host),

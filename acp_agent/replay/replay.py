@@ -130,7 +130,7 @@ async def _replay(record: Record, base: Path) -> Replayed:
         for number, prompt in enumerate(script.prompts, 1):
             driver.turn = number
             await act(prompt.actions)
-            for name, text in prompt.linked_files.items():
+            for name, text in prompt.files.items():
                 _write_file(folder, name, text)
             try:
                 await client.say(prompt)

@@ -121,7 +121,7 @@ class Prompt(Struct, kw_only=True):
 
     actions: tuple[Action, ...]
     content: tuple[ContentBlock, ...]
-    linked_files: dict[str, str]
+    files: dict[str, str]
 
 
 class Script:
@@ -214,11 +214,9 @@ class Script:
                 self._in_command = event.local
                 self._drop_option_changes(event)
                 actions, self.last_actions = tuple(self.last_actions), []
-                linked_files = dict(_LINKED_FILE.findall(event.attached))
+                files = dict(_LINKED_FILE.findall(event.attached))
                 self.turn_messages.append(event.message)
-                self.prompts.append(
-                    Prompt(actions=actions, content=event.content, linked_files=linked_files)
-                )
+                self.prompts.append(Prompt(actions=actions, content=event.content, files=files))
                 self.instructions |= dict(event.instructions)
             case _:
                 return False

@@ -94,22 +94,22 @@ class AuthStatusWatch:
         return self._last
 
     @asynccontextmanager
-    async def changing(self) -> AsyncIterator[None]:
+    async def publish_changes(self) -> AsyncIterator[None]:
         """Publish afterwards how the body changed the status and the sessions' options."""
         await self.status()
-        before = {one.id: one.core.settings.options() for one in self._sessions()}
+        before = {session.id: session.core.settings.options() for session in self._sessions()}
         try:
             yield
         finally:
             await self._publish()
-            for one in self._sessions():
+            for session in self._sessions():
                 # A session opened in the meantime already has the new options.
-                options = one.core.settings.options()
-                if options != before.get(one.id, options):
+                options = session.core.settings.options()
+                if options != before.get(session.id, options):
                     for subscriber in tuple(self._subscribers):
-                        subscriber.options_changed(one.id)
+                        subscriber.options_changed(session.id)
 
-    def changed(self) -> None:
+    def publish_soon(self) -> None:
         """Publish the status, which something changed."""
         task = asyncio.get_running_loop().create_task(self._publish())
         self._publishing.add(task)
@@ -152,8 +152,8 @@ async def auth_status(services: Services, secrets: Secrets) -> AuthStatus:
 
 
 def _has_credentials(provider: Provider) -> bool:
-    given = provider.set_by_client and credentials_in(provider.headers)
-    return provider.has_key or bool(given)
+    header_credentials = provider.set_by_client and credentials_in(provider.headers)
+    return provider.has_key or bool(header_credentials)
 
 
 def _label(provider: Provider, secrets: Secrets, translate: Translator) -> str:

@@ -102,7 +102,7 @@ class ChildSessions(Generic[UpdateT, ProjectorT]):
 
     Args:
         updates: the version's types.
-        own: shows the session's own events.
+        projector: shows the session's own events.
         make_projector: makes what shows the events of one child.
         translate: translates texts for the user.
     """
@@ -110,21 +110,23 @@ class ChildSessions(Generic[UpdateT, ProjectorT]):
     def __init__(
         self,
         updates: ChildUpdates,
-        own: ProjectorT,
+        projector: ProjectorT,
         make_projector: Callable[[], ProjectorT],
         translate: Translator = ENGLISH,
     ) -> None:
         self._updates = updates
-        self._own = own
+        self._projector = projector
         self._make_projector = make_projector
         self._translate = translate
         self._projectors: dict[SessionId, ProjectorT] = {}
         self._changes: dict[SessionId, SubagentChanged] = {}  # all that was sent of each, combined
         self._calls: dict[CallId, SessionId] = {}  # the child of each open call
-        self._referred: set[tuple[CallId, SessionId]] = (
+        self._references: set[tuple[CallId, SessionId]] = (
             set()
         )  # the parent's calls with their children
-        self._sent: dict[SessionId, SessionMessageSent] = {}  # to each child, and not yet read
+        self._unread_messages: dict[
+            SessionId, SessionMessageSent
+        ] = {}  # to each child, and not yet read
 
     def project(
         self, parent: SessionId, event: ParentEvent | ChildWorked
@@ -133,34 +135,34 @@ class ChildSessions(Generic[UpdateT, ProjectorT]):
         if isinstance(event, ChildWorked):
             if event.session not in self._changes:  # a client must know of it before anything else
                 yield from self.project(parent, SubagentChanged(session=event.session))
-            if (event.call, event.session) not in self._referred:
-                self._referred.add((event.call, event.session))
-                for update in self._own.refer(event.call, event.session):
+            if (event.call, event.session) not in self._references:
+                self._references.add((event.call, event.session))
+                for update in self._projector.refer(event.call, event.session):
                     yield parent, update
-            yield from self._worked(parent, event)
+            yield from self._project_work(parent, event)
             return
         if isinstance(event, SubagentChanged):
-            self._changes[event.session] = _together(self._changes.get(event.session), event)
+            self._changes[event.session] = _merge_changes(self._changes.get(event.session), event)
         elif isinstance(event, SessionMessageSent) and event.recipient in self._changes:
-            self._sent[event.recipient] = event
-        yield from self._of_parent(parent, event)
+            self._unread_messages[event.recipient] = event
+        yield from self._parent_update(parent, event)
 
     def target(self, parent: SessionId, call: CallId) -> Target:
         """Return where the user is asked about a call."""
         return Target(self._calls.get(call, parent), call)
 
-    def announced(self, parent: SessionId) -> Iterator[tuple[SessionId, UpdateT]]:
+    def missed_updates(self, parent: SessionId) -> Iterator[tuple[SessionId, UpdateT]]:
         """Return the updates about working children for a client that did not see them start."""
         for child, change in self._changes.items():
-            if self._goes_on(child):
-                yield from self._of_parent(parent, change)
+            if self._is_active(child):
+                yield from self._parent_update(parent, change)
 
-    def turn_over(self, parent: SessionId) -> Iterator[tuple[SessionId, UpdateT]]:
+    def end_turn(self, parent: SessionId) -> Iterator[tuple[SessionId, UpdateT]]:
         """End what is still open, as the parent's turn ended."""
         for child in tuple(self._changes):
             for update in self._session(child).cut_off():
                 yield child, update
-            if self._works(child):
+            if self._is_working(child):
                 ended = SubagentChanged(session=child, state="idle", stop_reason="cancelled")
                 yield from self.project(parent, ended)
         self._calls.clear()
@@ -171,14 +173,16 @@ class ChildSessions(Generic[UpdateT, ProjectorT]):
             projector = self._projectors[child] = self._make_projector()
         return projector
 
-    def _goes_on(self, child: SessionId) -> bool:
+    def _is_active(self, child: SessionId) -> bool:
         """Return whether a child has more to show."""
-        return self._works(child)
+        return self._is_working(child)
 
-    def _works(self, child: SessionId) -> bool:
+    def _is_working(self, child: SessionId) -> bool:
         return self._changes[child].state in {"running", "requires_action"}
 
-    def _worked(self, parent: SessionId, event: ChildWorked) -> Iterator[tuple[SessionId, UpdateT]]:
+    def _project_work(
+        self, parent: SessionId, event: ChildWorked
+    ) -> Iterator[tuple[SessionId, UpdateT]]:
         match event.did:
             case UserMessage():
                 yield from self._read(parent, event.session, event.did)
@@ -199,20 +203,20 @@ class ChildSessions(Generic[UpdateT, ProjectorT]):
         self, parent: SessionId, child: SessionId, task: UserMessage
     ) -> Iterator[tuple[SessionId, UpdateT]]:
         """Show the parent's message in the child; each side's message names the other's."""
-        sent = self._sent.pop(child, None)
+        original = self._unread_messages.pop(child, None)
         view = SessionMessageSent(
             message=task.message,
             sender=parent,
             recipient=child,
-            sender_message=None if sent is None else sent.message,
+            sender_message=None if original is None else original.message,
             content=task.content,
         )
-        yield from self._of_parent(child, view)
-        if sent is not None:
-            known = SessionMessageSent(message=sent.message, recipient_message=task.message)
-            yield from self._of_parent(parent, known)
+        yield from self._parent_update(child, view)
+        if original is not None:
+            receipt = SessionMessageSent(message=original.message, recipient_message=task.message)
+            yield from self._parent_update(parent, receipt)
 
-    def _of_parent(
+    def _parent_update(
         self, session: SessionId, event: ParentEvent
     ) -> Iterator[tuple[SessionId, UpdateT]]:
         if self._translate is not ENGLISH and isinstance(event, SubagentChanged):
@@ -224,7 +228,7 @@ class ChildSessions(Generic[UpdateT, ProjectorT]):
         yield session, self._updates.show(event)
 
 
-def _together(before: SubagentChanged | None, event: SubagentChanged) -> SubagentChanged:
+def _merge_changes(before: SubagentChanged | None, event: SubagentChanged) -> SubagentChanged:
     """Combine what is known of a child with an event; what the event leaves out stays."""
     if before is None:
         return event
@@ -245,21 +249,26 @@ def without_inherited(events: Sequence[AnyEvent]) -> Sequence[AnyEvent]:
     A child has one parent, the session that started it. The parent's call still shows its work.
     """
     fork = next(
-        (at for at in reversed(range(len(events))) if isinstance(events[at], SessionForked)), 0
+        (
+            index
+            for index in reversed(range(len(events)))
+            if isinstance(events[index], SessionForked)
+        ),
+        0,
     )
-    others = {event.session for event in events[:fork] if isinstance(event, SubagentChanged)}
-    if not others:
+    inherited = {event.session for event in events[:fork] if isinstance(event, SubagentChanged)}
+    if not inherited:
         return events
     messages = {
         event.message
         for event in events
-        if isinstance(event, SessionMessageSent) and {event.sender, event.recipient} & others
+        if isinstance(event, SessionMessageSent) and {event.sender, event.recipient} & inherited
     }
     return [
         event
         for event in events
         if not (
-            (isinstance(event, SubagentChanged | ChildWorked) and event.session in others)
+            (isinstance(event, SubagentChanged | ChildWorked) and event.session in inherited)
             or (
                 isinstance(event, SessionMessageSent | SessionMessageText)
                 and event.message in messages

@@ -55,7 +55,7 @@ class ClientConnection:
     ) -> None:
         self.core = core
         self.on_child = on_child
-        self.handshake = Handshake(self._speak, local=local)
+        self.handshake = Handshake(self._use_version, local=local)
         self.connection = Connection(
             transport,
             Surface({}, {}),
@@ -116,16 +116,18 @@ class ClientConnection:
     def map_error(self, error: Exception) -> RpcError | None:
         """Return the error response for one of our exceptions or a system limit; else None."""
         if not isinstance(error, AcpAgentError):
-            limited = explain_descriptor_limit(error)
-            if limited is None:
+            reason = explain_descriptor_limit(error)
+            if reason is None:
                 return None
-            error = AcpAgentError(f"the system refuses this: {limited}")
+            error = AcpAgentError(f"the system refuses this: {reason}")
         from acp_agent.workspace.scrub import scrub  # noqa: PLC0415 - its patterns take time to build
 
-        found = to_rpc_error(error, self.handshake.auth_methods(), self.core.translate)
-        return RpcError(found.code, scrub(found.message, self.core.secrets.values()), found.data)
+        response = to_rpc_error(error, self.handshake.auth_methods(), self.core.translate)
+        return RpcError(
+            response.code, scrub(response.message, self.core.secrets.values()), response.data
+        )
 
-    def _speak(self, version: int) -> None:
+    def _use_version(self, version: int) -> None:
         """Answer in a version of the protocol from here on."""
         surface = self._surfaces.get(version)
         if surface is None:

@@ -34,16 +34,16 @@ def raw_input(arguments: str) -> Any:
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return {"arguments": escaped(arguments)}
     brackets = arguments.count("{") + arguments.count("[")  # so many levels at most
-    deep = brackets > MAX_DEPTH and _nests(decoded, MAX_DEPTH)
+    deep = brackets > MAX_DEPTH and _is_deeper(decoded, MAX_DEPTH)
     return {"arguments": escaped(arguments)} if deep else escaped_values(decoded)
 
 
-def _nests(value: object, levels: int) -> bool:
+def _is_deeper(value: object, levels: int) -> bool:
     """Return whether a JSON value nests deeper than `levels`."""
     if not isinstance(value, dict | list):
         return False
     items = value.values() if isinstance(value, dict) else value
-    return levels == 0 or any(_nests(item, levels - 1) for item in items)
+    return levels == 0 or any(_is_deeper(item, levels - 1) for item in items)
 
 
 def token_counts(usage: Usage) -> dict[str, Any]:
@@ -60,12 +60,12 @@ def token_counts(usage: Usage) -> dict[str, Any]:
         "input_tokens": max(0, usage.input - usage.cache_read - usage.cache_write),
         "output_tokens": usage.output,
     }
-    parts = {
+    optional_counts = {
         "thought_tokens": usage.reasoning,
         "cached_read_tokens": usage.cache_read,
         "cached_write_tokens": usage.cache_write,
     }
-    return counts | {name: count for name, count in parts.items() if count}
+    return counts | {name: count for name, count in optional_counts.items() if count}
 
 
 def format_timestamp(milliseconds: int) -> str:
@@ -90,17 +90,17 @@ def join_texts(
     updates: Iterable[tuple[SessionId, UpdateT]],
 ) -> Iterator[tuple[SessionId, UpdateT]]:
     """Join each uninterrupted run of pieces of one message, for a replay."""
-    held: tuple[SessionId, UpdateT] | None = None
-    for of, update in updates:
-        if held is not None:
-            joined = join(held[1], update, MERGED_CHARACTERS) if held[0] == of else None
+    pending: tuple[SessionId, UpdateT] | None = None
+    for session, update in updates:
+        if pending is not None:
+            joined = join(pending[1], update, MERGED_CHARACTERS) if pending[0] == session else None
             if joined is not None:
-                held = of, joined
+                pending = session, joined
                 continue
-            yield held
-        held = of, update
-    if held is not None:
-        yield held
+            yield pending
+        pending = session, update
+    if pending is not None:
+        yield pending
 
 
 def join(first: Any, second: Any, limit: int) -> Any:
@@ -109,12 +109,19 @@ def join(first: Any, second: Any, limit: int) -> Any:
         return None
     match _tag(first):
         case "agent_message_chunk" | "agent_thought_chunk":
-            one, two = first.content, second.content
-            if first.message_id != second.message_id or not _tag(one) == _tag(two) == "text":
+            first_content, second_content = first.content, second.content
+            if (
+                first.message_id != second.message_id
+                or not _tag(first_content) == _tag(second_content) == "text"
+            ):
                 return None
-            if len(one.text) + len(two.text) > limit:
+            if len(first_content.text) + len(second_content.text) > limit:
                 return None
-            return structs.replace(first, content=type(one)(text=one.text + two.text), meta=None)
+            return structs.replace(
+                first,
+                content=type(first_content)(text=first_content.text + second_content.text),
+                meta=None,
+            )
         case "terminal_output_chunk":
             too_long = len(first.data) + len(second.data) > limit
             if first.terminal_id != second.terminal_id or too_long:

@@ -58,7 +58,7 @@ class Core:
         self._environ = environ
         self._model_flag = model_flag
         self._services: Services | None = None
-        self.opened: SessionManager | None = None
+        self.active_manager: SessionManager | None = None
         self._lock = asyncio.Lock()
         self._auth: AuthStatusWatch | None = None
         self.subscribers: set[Subscriber] = set()
@@ -85,11 +85,13 @@ class Core:
     async def manager(self) -> SessionManager:
         """Return the sessions. Raises as `services` does."""
         services = await self.services()
-        if self.opened is None:
-            self.opened = SessionManager(services)
-        return self.opened
+        if self.active_manager is None:
+            self.active_manager = SessionManager(services)
+        return self.active_manager
 
-    async def list(self, cwd: str | None, cursor: str | None, wanted: ArchiveFilter) -> SessionPage:
+    async def list(
+        self, cwd: str | None, cursor: str | None, archived: ArchiveFilter
+    ) -> SessionPage:
         """Return a page of the sessions; see `SessionManager.list`.
 
         This works without a valid configuration.
@@ -103,10 +105,10 @@ class Core:
         except ConfigError:
             store = await Store.open(self._paths.sessions_file)
             try:
-                return await store.list(cwd=cwd, cursor=cursor, limit=PAGE_SIZE, archived=wanted)
+                return await store.list(cwd=cwd, cursor=cursor, limit=PAGE_SIZE, archived=archived)
             finally:
                 await store.close()
-        return await manager.list(cwd, cursor, wanted)
+        return await manager.list(cwd, cursor, archived)
 
     @property
     def secrets(self) -> Secrets:
@@ -122,13 +124,13 @@ class Core:
             self._auth = AuthStatusWatch(
                 self.services,
                 self._secrets,
-                sessions=lambda: self.opened.open_sessions() if self.opened else (),
+                sessions=lambda: self.active_manager.open_sessions() if self.active_manager else (),
                 subscribers=self.subscribers,
             )
         return self._auth
 
     def _account_changed(self) -> None:
-        self.auth.changed()  # imports the watch only now
+        self.auth.publish_soon()  # imports the watch only now
 
     @property
     def use_terminals(self) -> bool:
@@ -148,26 +150,26 @@ class Core:
 
     def cancel(self, session: SessionId, editor: Client) -> None:
         """Stop the turn of a session that this editor has. Silent when there is none."""
-        if self.opened is not None:
-            self.opened.cancel(session, editor)
+        if self.active_manager is not None:
+            self.active_manager.cancel(session, editor)
 
     def cancel_child(self, session: SessionId, child: SessionId, editor: Client) -> None:
         """Stop the work of a child of a session that this editor has. Silent when it is idle."""
-        if self.opened is None:
+        if self.active_manager is None:
             return
-        found = self.opened.find(session)
-        if found is not None and found.client.current is editor:
-            found.turns.cancel_child(child)
+        parent = self.active_manager.find(session)
+        if parent is not None and parent.client.current is editor:
+            parent.turns.cancel_child(child)
 
     def release(self, editor: Client) -> None:
         """Release the sessions of an editor that left; see `SessionManager.release`."""
-        if self.opened is not None:
-            self.opened.release(editor)
+        if self.active_manager is not None:
+            self.active_manager.release(editor)
 
     async def close(self) -> None:
         """Stop every turn, write what is left, close the store."""
-        if self.opened is not None:
-            await self.opened.close_all()
+        if self.active_manager is not None:
+            await self.active_manager.close_all()
         if self._services is not None:
             await dismantle(self._services)
 
@@ -182,11 +184,13 @@ async def assemble(
         StoreError: the store cannot be used; it is left as it is.
     """
     # In a thread: a key in the keyring may wait for the user to unlock it.
-    config, models = await asyncio.to_thread(_configured, paths, secrets, environ)
+    config, models = await asyncio.to_thread(_load_models, paths, secrets, environ)
     store = await Store.open(paths.sessions_file)  # last, so that nothing that fails leaves it open
 
     sandboxes, plugins = SharedSandboxes(), SharedPlugins()
-    models.plugin_driver = lambda one: plugins.of(paths.config_file.parent / "plugins").driver(one)
+    models.plugin_driver = lambda info: plugins.of(paths.config_file.parent / "plugins").driver(
+        info
+    )
 
     @cache
     def trust() -> TrustStore:
@@ -202,11 +206,11 @@ async def assemble(
             KnownRepositories,
         )
 
-        found = open_permissions(paths, config, environ, trust=trust()).gate
+        opened = open_permissions(paths, config, environ, trust=trust()).gate
         confine = sandboxes.confine(config.sandbox, environ.get("PATH"))
-        known = KnownRepositories()
-        found.repositories = lambda stopped: GitRepositories(stopped, confine, known)
-        return found
+        repositories = KnownRepositories()
+        opened.repositories = lambda stopped: GitRepositories(stopped, confine, repositories)
+        return opened
 
     return Services(
         store=store,
@@ -232,7 +236,7 @@ async def assemble(
     )
 
 
-def _configured(
+def _load_models(
     paths: Paths, secrets: Secrets, environ: Mapping[str, str]
 ) -> tuple[Config, Models]:
     config = load_config(paths.config_file, environ)

@@ -99,7 +99,7 @@ class ClientEditor(ABC, Generic[TreeT]):
         context = self._traces.get(session)
         return {} if context is None else context.parent
 
-    def parent_of(self, session: SessionId) -> SessionId | None:
+    def find_parent(self, session: SessionId) -> SessionId | None:
         """Return the session that a child session belongs to; None for any other session."""
         return self._parents.get(session)
 
@@ -116,9 +116,9 @@ class ClientEditor(ABC, Generic[TreeT]):
             return events
         from acp_agent.server.child_sessions import without_inherited  # noqa: PLC0415 - rare
 
-        own = without_inherited(events)
-        self.register_children(session, own)
-        return own if self.client.subagents else events
+        remaining = without_inherited(events)
+        self.register_children(session, remaining)
+        return remaining if self.client.subagents else events
 
     def forget(self, session: SessionId) -> None:
         """Drop what is known of a closed session."""
@@ -132,9 +132,9 @@ class ClientEditor(ABC, Generic[TreeT]):
 
     def _tree(self, session: SessionId) -> TreeT:
         tree = self._trees.get(session)
-        return self._begin(session) if tree is None else tree
+        return self._create_tree(session) if tree is None else tree
 
-    def _begin(self, session: SessionId) -> TreeT:
+    def _create_tree(self, session: SessionId) -> TreeT:
         tree = self._trees[session] = self._new_tree(session)
         return tree
 
@@ -142,14 +142,14 @@ class ClientEditor(ABC, Generic[TreeT]):
         """Send the updates that show events; wait while the client reads too slowly."""
         tree = self._tree(session)
         self.register_children(session, events)
-        for event in self._due(session, merge_adjacent(events, output=False)):
+        for event in self._display_order(session, merge_adjacent(events, output=False)):
             if isinstance(event, ConfigChanged):
                 self._option_changed(session, event)
             else:
                 self._send(tree.updates(event))
         await self._connection.drain()
 
-    def _due(self, session: SessionId, events: Sequence[AnyEvent]) -> Iterable[AnyEvent]:
+    def _display_order(self, session: SessionId, events: Sequence[AnyEvent]) -> Iterable[AnyEvent]:
         """Return the events in the order in which they are shown."""
         del session
         return events
@@ -165,25 +165,25 @@ class ClientEditor(ABC, Generic[TreeT]):
 
     async def _send_replay(self, updates: Iterable[tuple[SessionId, Any]]) -> None:
         """Send the updates of a replay; wait while the client reads too slowly."""
-        for index, (of, update) in enumerate(updates):
-            self.update(of, update)
+        for index, (session, update) in enumerate(updates):
+            self.update(session, update)
             if index % 256 == 0:
                 await self._connection.drain()
 
     def catch_up(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
         """Take in events that were shown to other clients, without sending them."""
-        tree = self._begin(session)
+        tree = self._create_tree(session)
         for event in self._own_events(session, events):
             for _ in tree.updates(event):
                 pass
 
     def announce_work(self, session: SessionId) -> None:
         """Send what the client must know of work whose start it did not see."""
-        self._send(self._tree(session).announced())
+        self._send(self._tree(session).missed_updates())
 
     def _send(self, updates: Iterable[tuple[SessionId, Any]]) -> None:
-        for of, update in updates:
-            self.update(of, update)
+        for session, update in updates:
+            self.update(session, update)
 
     @abstractmethod
     def update(self, session: SessionId, update: Any) -> None:
@@ -195,24 +195,26 @@ class ClientEditor(ABC, Generic[TreeT]):
 
     def options_changed(self, session: SessionId) -> None:
         """Send a session's options if the session is open here and is not being closed."""
-        found = None if self._core.opened is None else self._core.opened.find(session)
-        if found is not None and found.client.current is self:
-            self.show_options(session, found.core.settings.options())
+        open_session = (
+            None if self._core.active_manager is None else self._core.active_manager.find(session)
+        )
+        if open_session is not None and open_session.client.current is self:
+            self.show_options(session, open_session.core.settings.options())
 
     @abstractmethod
     def offer_commands(self, session: SessionId, commands: Sequence[Command]) -> None:
         """Send the slash commands of a session."""
 
-    def replaced(self, session: SessionId, left: Sequence[AnyEvent]) -> None:
-        """Show `left`, the last events here: another client opened the session."""
-        self._show_last(session, left)
+    def replaced(self, session: SessionId, last_events: Sequence[AnyEvent]) -> None:
+        """Show `last_events`, the last ones here: another client opened the session."""
+        self._show_last(session, last_events)
         self.forget(session)
 
-    def _show_last(self, session: SessionId, left: Sequence[AnyEvent]) -> None:
+    def _show_last(self, session: SessionId, last_events: Sequence[AnyEvent]) -> None:
         """Send the updates for the last events of a session that moves to another client."""
         tree = self._trees.get(session)
         if tree is not None:
-            for event in left:
+            for event in last_events:
                 self._send(tree.updates(event))
 
     def buffers(self, session: SessionId) -> EditorBuffers | None:
@@ -230,21 +232,22 @@ class ClientEditor(ABC, Generic[TreeT]):
     ) -> Decision:
         """Ask the user to decide about a call; wait as long as the turn runs.
 
-        An answer that names an unknown option counts as a refusal. Raises as `users_answer` does.
+        An answer that names an unknown option counts as a refusal. Raises as `await_user_answer`
+        does.
         """
-        from acp_agent.server.session_requests import users_answer  # noqa: PLC0415 - for prompts
+        from acp_agent.server.session_requests import await_user_answer  # noqa: PLC0415 - for prompts
 
         try:
-            chosen, meta = await users_answer(self._chosen_option(session, asking, ask))
+            option_id, meta = await await_user_answer(self._request_option(session, asking, ask))
         except EditorFailedError as error:
             _log.warning("the editor did not ask for permission as it should: %s", error)
             raise
         refusal = next((choice for choice in ask.choices if choice.kind == "reject_once"), None)
-        found = next((choice for choice in ask.choices if choice.id == chosen), refusal)
-        return _decision(None if chosen is None else found, meta)
+        choice_ = next((choice for choice in ask.choices if choice.id == option_id), refusal)
+        return _decision(None if option_id is None else choice_, meta)
 
     @abstractmethod
-    async def _chosen_option(
+    async def _request_option(
         self, session: SessionId, asking: PermissionRequest, ask: Ask
     ) -> tuple[str | None, JsonObject | None]:
         """Return the id of the option that the user chose, and the `_meta` of the answer.
@@ -263,10 +266,12 @@ class ClientEditor(ABC, Generic[TreeT]):
         """Ask the user with a form. None: this client shows no forms, or failed to."""
         if not self.client.forms:
             return None
-        from acp_agent.server.questions import answer_of, form_of  # noqa: PLC0415 - where forms are
+        from acp_agent.server.questions import build_answer, build_form  # noqa: PLC0415 - where forms are
 
-        response = await self.ask_form(session, form_of(question, self._core.translate), call=call)
-        return None if response is None else answer_of(question, response)
+        response = await self.ask_form(
+            session, build_form(question, self._core.translate), call=call
+        )
+        return None if response is None else build_answer(question, response)
 
     async def ask_form(
         self, session: SessionId, form: Form, *, call: CallId | None = None
@@ -300,7 +305,7 @@ class ClientEditor(ABC, Generic[TreeT]):
 
     def _target(self, session: SessionId, call: CallId | None) -> Target:
         """Return where the user is asked about a call of a session or of its child."""
-        return self._tree(self.parent_of(session) or session).target(call)
+        return self._tree(self.find_parent(session) or session).target(call)
 
     def _waiting_for_user(
         self, session: SessionId, call: CallId | None

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from acp_agent.content import JsonObject
 from acp_agent.elicitation import Form, Page, Response
 from acp_agent.errors import EditorFailedError, InvalidInputError
-from acp_agent.server.session_requests import Requester, users_answer
+from acp_agent.server.session_requests import Requester, await_user_answer
 from acp_agent.server.session_tree import Target
 from protocol.codec import typed_json
 from protocol.jsonrpc.connection import Connection
@@ -40,8 +40,8 @@ async def ask_form(client: Requester, version: int, form: Form, target: Target) 
         message=form.message,
         requested_schema=schema,
     )
-    sent = typed_json.decode_any(typed_json.encode(schema))
-    return await _response(types, client.request(types.create, request), sent)
+    sent_schema = typed_json.decode_any(typed_json.encode(schema))
+    return await _response(types, client.request(types.create, request), sent_schema)
 
 
 async def ask_page(
@@ -56,12 +56,12 @@ async def ask_page(
         target: what the page is about, or the id of the client's request that needs it.
     """
     types = _messages(version)
-    about = (
+    subject = (
         {"session_id": target.session, "tool_call_id": target.call}
         if isinstance(target, Target)
         else {"request_id": target}
     )
-    request = types.page(message=page.message, url=page.url, elicitation_id=page.id, **about)
+    request = types.page(message=page.message, url=page.url, elicitation_id=page.id, **subject)
     return await _response(types, client.request(types.create, request), None)
 
 
@@ -113,7 +113,7 @@ def _messages(version: int) -> _Messages:
 
 
 async def _response(
-    types: _Messages, asking: Awaitable[Any], schema: JsonObject | None
+    types: _Messages, pending_request: Awaitable[Any], schema: JsonObject | None
 ) -> Response | None:
     """Return what the user did. None: the client failed to ask the user.
 
@@ -122,27 +122,27 @@ async def _response(
 
     Args:
         types: the messages of the version.
-        asking: the request to the client.
+        pending_request: the request to the client.
         schema: the form as it was sent; None for a page, whose input the client does not see.
 
     Raises:
         EditorGoneError: the client left before it answered.
     """
     try:
-        answer = await users_answer(asking)
+        answer = await await_user_answer(pending_request)
     except EditorFailedError as error:
         if error.answered:
-            return _declined(str(error))
+            return _decline(str(error))
         _log.warning("the editor could not ask the user: %s", error)
         return None
     if isinstance(answer, types.decline):
         return Response(action="decline")
     if not isinstance(answer, types.accept):
         return Response(action="cancel")
-    return Response(action="accept") if schema is None else accepted(schema, answer.content)
+    return Response(action="accept") if schema is None else accept_content(schema, answer.content)
 
 
-def accepted(schema: JsonObject, content: Mapping[str, Any] | None) -> Response:
+def accept_content(schema: JsonObject, content: Mapping[str, Any] | None) -> Response:
     """Return what the user filled in, or a decline if it does not fit the form.
 
     Args:
@@ -150,18 +150,18 @@ def accepted(schema: JsonObject, content: Mapping[str, Any] | None) -> Response:
         content: the values by field, as received.
     """
     try:
-        return Response(action="accept", content=filled_in(schema, content or {}))
+        return Response(action="accept", content=validate_content(schema, content or {}))
     except InvalidInputError as error:
-        return _declined(str(error))
+        return _decline(str(error))
 
 
-def _declined(why: str) -> Response:
+def _decline(why: str) -> Response:
     """Return a decline in place of an unusable answer, and log why."""
     _log.warning("the editor's answer to a form cannot be used, which counts as declined: %s", why)
     return Response(action="decline")
 
 
-def filled_in(schema: JsonObject, content: Mapping[str, Any]) -> JsonObject:
+def validate_content(schema: JsonObject, content: Mapping[str, Any]) -> JsonObject:
     """Return the values of the form's fields, without empty (null) and unknown fields.
 
     A `pattern` is not checked: the form may be untrusted, and a pattern can be made to run forever.
@@ -188,7 +188,7 @@ def _value(name: str, field: JsonObject, value: Any) -> Any:
         case "string":
             return _text(name, field, value)
         case "integer" | "number" as kind:
-            return _number(name, field, value, whole=kind == "integer")
+            return _number(name, field, value, integer=kind == "integer")
         case "boolean":
             _check(name, isinstance(value, bool), "must be true or false")
             return value
@@ -205,21 +205,21 @@ def _text(name: str, field: JsonObject, value: Any) -> str:
     _check(name, len(value) >= field.get("minLength", 0), "is too short")
     choices = field.get("enum") or [option["const"] for option in field.get("oneOf") or ()]
     _check(name, not choices or value in choices, "must be one of the choices")
-    looks_right = _FORMATS.get(str(field.get("format")))
-    if looks_right is not None:
+    is_valid_format = _FORMATS.get(str(field.get("format")))
+    if is_valid_format is not None:
         try:
-            right = looks_right(value)
+            valid = is_valid_format(value)
         except ValueError:
-            right = False
-        _check(name, bool(right), f"must be in the format {field['format']}")
+            valid = False
+        _check(name, bool(valid), f"must be in the format {field['format']}")
     return value
 
 
-def _number(name: str, field: JsonObject, value: Any, *, whole: bool) -> int | float:
+def _number(name: str, field: JsonObject, value: Any, *, integer: bool) -> int | float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidInputError(f"{name} must be a number", field=name)
     number: int | float = value
-    if whole and isinstance(number, float):
+    if integer and isinstance(number, float):
         _check(name, number.is_integer(), "must be a whole number")
         number = int(number)  # JSON does not distinguish 3 and 3.0
     low, high = field.get("minimum"), field.get("maximum")
@@ -229,19 +229,23 @@ def _number(name: str, field: JsonObject, value: Any, *, whole: bool) -> int | f
 
 
 def _choices(name: str, field: JsonObject, value: Any) -> list[str]:
-    if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, list | tuple) or not all(isinstance(choice, str) for choice in value):
         raise InvalidInputError(f"{name} must be a list of choices", field=name)
     items: JsonObject = field.get("items") or {}
-    known = items.get("enum") or [option["const"] for option in items.get("anyOf") or ()]
-    _check(name, not known or all(one in known for one in value), "must be of the choices alone")
+    choices = items.get("enum") or [option["const"] for option in items.get("anyOf") or ()]
+    _check(
+        name,
+        not choices or all(choice in choices for choice in value),
+        "must be of the choices alone",
+    )
     _check(name, len(set(value)) == len(value), "must have each choice once")
     _check(name, len(value) >= field.get("minItems", 0), "has too few choices")
     _check(name, len(value) <= field.get("maxItems", len(value)), "has too many choices")
     return list(value)
 
 
-def _check(name: str, right: bool, reason: str) -> None:
-    if not right:
+def _check(name: str, valid: bool, reason: str) -> None:
+    if not valid:
         raise InvalidInputError(f"{name} {reason}", field=name)
 
 

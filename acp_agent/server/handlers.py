@@ -97,20 +97,22 @@ class Handlers(ABC):
             "session/set_config_option": self.set_config_option,
             **handlers,
         }
-        first = self.client.handshake.first
-        checked: dict[str, Handler] = {name: first(answer) for name, answer in requests.items()}
+        require_initialized = self.client.handshake.require_initialized
+        checked: dict[str, Handler] = {
+            name: require_initialized(answer) for name, answer in requests.items()
+        }
         module = f"protocol.v{self.version}.unstable"
         unstable: Methods = {
             name: LazyMethod(name, module, types) for name, types in UNSTABLE_METHODS.items()
         }
-        own = {**EXTENSION_METHODS, MCP_NOTIFICATION.name: MCP_NOTIFICATION}
+        extensions = {**EXTENSION_METHODS, MCP_NOTIFICATION.name: MCP_NOTIFICATION}
         return Surface(
-            {**methods, **unstable, **own},
+            {**methods, **unstable, **extensions},
             checked
             | {
                 "initialize": self.initialize,
                 "session/cancel": self.cancel,
-                MCP_NOTIFICATION.name: self._channel.notified,
+                MCP_NOTIFICATION.name: self._channel.receive_notification,
             },
             map_error=self.client.map_error,
             merge=merge,
@@ -121,7 +123,7 @@ class Handlers(ABC):
         self, request: v1.InitializeRequest | v2.InitializeRequest, _: Call
     ) -> Json:
         """Return what we can do (Initialization)."""
-        return self.client.handshake.initialized(msgspec.to_builtins(request), self.version)
+        return self.client.handshake.accept(msgspec.to_builtins(request), self.version)
 
     async def answer_rare(self, request: Any, call: Call) -> Json:
         """Answer a method that few clients use; see `rare_handlers`."""
@@ -145,7 +147,7 @@ class Handlers(ABC):
             request.additional_directories,
             system_prompt=await self._system_prompt(request.system_prompt),
         )
-        return self._opened(session, servers, sessionId=session.id)
+        return self._open_reply(session, servers, sessionId=session.id)
 
     async def fork(
         self, request: v1_unstable.ForkSessionRequest | v2_unstable.ForkSessionRequest, _: Call
@@ -161,7 +163,7 @@ class Handlers(ABC):
             system_prompt=await self._system_prompt(request.system_prompt),
             point=fork_point(request.meta),
         )
-        return self._opened(session, servers, sessionId=session.id)
+        return self._open_reply(session, servers, sessionId=session.id)
 
     async def _open(
         self,
@@ -177,7 +179,7 @@ class Handlers(ABC):
             system_prompt=await self._system_prompt(request.system_prompt),
             then=show,
         )
-        return self._opened(session, servers)
+        return self._open_reply(session, servers)
 
     def mcp_servers(self, servers: Sequence[object]) -> Sequence[ServerConfig]:
         """Convert the MCP servers that the client names with a session.
@@ -220,9 +222,11 @@ class Handlers(ABC):
     def _text(self, block: Any) -> str | None:
         """Return the text of a content block; None for a block of another type."""
 
-    def _opened(self, session: Session, servers: Sequence[ServerConfig], **more: str) -> Reply:
+    def _open_reply(
+        self, session: Session, servers: Sequence[ServerConfig], **fields: str
+    ) -> Reply:
         """Return the response to a request that opens a session, and what follows it."""
-        return Reply({**more, **self._settings(session)}, lambda: self._start(session, servers))
+        return Reply({**fields, **self._settings(session)}, lambda: self._start(session, servers))
 
     @abstractmethod
     def _settings(self, session: Session) -> Json:
@@ -255,8 +259,8 @@ class Handlers(ABC):
             }
             for record in page.sessions
         ]
-        more = {} if page.next_cursor is None else {"nextCursor": page.next_cursor}
-        return {"sessions": sessions, **more}
+        cursor_field = {} if page.next_cursor is None else {"nextCursor": page.next_cursor}
+        return {"sessions": sessions, **cursor_field}
 
     async def delete(
         self, request: v1.DeleteSessionRequest | v2.DeleteSessionRequest, _: Call

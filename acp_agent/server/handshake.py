@@ -31,14 +31,14 @@ class Handshake:
     right after `initialize`, in that version.
 
     Args:
-        speak: makes the connection answer in a version.
+        use_version: makes the connection answer in a version.
         local: whether the client is on this computer.
     """
 
-    def __init__(self, speak: Callable[[int], None], *, local: bool = True) -> None:
-        self._speak = speak
+    def __init__(self, use_version: Callable[[int], None], *, local: bool = True) -> None:
+        self._use_version = use_version
         self._local = local
-        self._came = False
+        self._initialize_received = False
         self._version: int | None = None
         self._params: Json | None = None
         self.client = ClientProfile()
@@ -64,35 +64,35 @@ class Handshake:
             RpcError: it came too early, or asks for an unsupported version.
         """
         if method != "initialize":
-            if not self._came:
+            if not self._initialize_received:
                 raise too_early(method)
             return
-        self._came = True
+        self._initialize_received = True
         version = _version(params)
         if version is not None:
-            self._keep_to(version)
+            self._require_version(version)
         # A request without a version is decoded, and refused, as version 1.
-        self._speak(version or self.version)
+        self._use_version(version or self.version)
 
-    def opened(self, params: Json) -> None:
+    def adopt(self, params: Json) -> None:
         """Take over an `initialize` that was answered before the connection existed."""
         version = version_for(params)
         assert version is not None, "it was answered with one"
-        self._came = True
-        self._speak(version)
-        self.initialized(params, version)
+        self._initialize_received = True
+        self._use_version(version)
+        self.accept(params, version)
 
-    def initialized(self, params: Json, version: int) -> Json:
+    def accept(self, params: Json, version: int) -> Json:
         """Accept a well-formed `initialize` and return its result."""
         if self._version is not None and self._version != version:
-            self._speak(self._version)  # it was sent before the first was accepted
-        self._keep_to(version)
+            self._use_version(self._version)  # it was sent before the first was accepted
+        self._require_version(version)
         self._version = version
         self._params = params
         self.client = client_profile(params, version)
         return initialize_result(params, version, local=self._local)
 
-    def first(self, answer: Answer) -> Handler:
+    def require_initialized(self, answer: Answer) -> Handler:
         """Return a handler that refuses requests if `initialize` failed.
 
         This is checked when the handler starts: a request right after `initialize` arrives before
@@ -107,7 +107,7 @@ class Handshake:
 
         return checked
 
-    def _keep_to(self, version: int) -> None:
+    def _require_version(self, version: int) -> None:
         if self._version is not None and self._version != version:
             raise RpcError(
                 INVALID_REQUEST,
@@ -140,16 +140,16 @@ def _version(params: Raw) -> int | None:
         value = typed_json.decode_any(params)
     except typed_json.MalformedJsonError:
         return None
-    asked = value.get("protocolVersion") if isinstance(value, dict) else None
-    if type(asked) is not int or not 0 <= asked <= 65_535:
+    requested = value.get("protocolVersion") if isinstance(value, dict) else None
+    if type(requested) is not int or not 0 <= requested <= 65_535:
         return None
     version = version_for(value)
     if version is None:
         raise RpcError(
             UNSUPPORTED_VERSION,
-            f"protocolVersion: {asked} is not supported; the versions are "
+            f"protocolVersion: {requested} is not supported; the versions are "
             + ", ".join(map(str, SUPPORTED_VERSIONS)),
-            {"requested": asked, "supported": list(SUPPORTED_VERSIONS)},
+            {"requested": requested, "supported": list(SUPPORTED_VERSIONS)},
         )
     return version
 

@@ -102,9 +102,11 @@ def version_for(params: dict[str, Any]) -> int | None:
 
     A client of a later version is answered in the version whose shape its parameters have.
     """
-    asked: int = params["protocolVersion"]
-    version = max((known for known in SUPPORTED_VERSIONS if known <= asked), default=None)
-    if version == 2 and asked > 2 and not ("info" in params or "capabilities" in params):
+    requested: int = params["protocolVersion"]
+    version = max(
+        (supported for supported in SUPPORTED_VERSIONS if supported <= requested), default=None
+    )
+    if version == 2 and requested > 2 and not ("info" in params or "capabilities" in params):
         return 1
     return version
 
@@ -159,11 +161,11 @@ def auth_methods(
         methods.append(login)
     if over_ssh:
         methods += page
-    methods = _in_language([*methods, CONFIGURED, DEMO])
+    methods = _translate_methods([*methods, CONFIGURED, DEMO])
     return methods if version == 1 else [_auth_method(method) for method in methods]
 
 
-def _in_language(methods: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _translate_methods(methods: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Translate the methods. For English nothing is imported."""
     if not any(os.environ.get(name, "").lower().startswith("zh") for name in _LANGUAGE):
         return methods
@@ -237,12 +239,12 @@ def answer_first_line(input_fd: int, output_fd: int) -> Opening:
         if not piece:
             return Opening(buffer, None, ended=True)
         buffer += piece
-    line, _, rest = buffer.partition(b"\n")
+    line, _, unread = buffer.partition(b"\n")
     params, answer = _answer(line)
     if params is None:
         return Opening(buffer, None, ended=False)
     _write(output_fd, answer)
-    return Opening(rest, params, ended=False)
+    return Opening(unread, params, ended=False)
 
 
 def _answer(line: bytes) -> tuple[dict[str, Any] | None, bytes]:

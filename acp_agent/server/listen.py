@@ -34,7 +34,7 @@ TURN_SECONDS = 2.5  # of that, what turns get to say how they ended
 _log = logging.getLogger(__name__)
 
 
-class Listening(NamedTuple):
+class ListenSettings(NamedTuple):
     """How to listen.
 
     Attributes:
@@ -63,7 +63,7 @@ class Listening(NamedTuple):
 
 
 def serve_listen(
-    listening: Listening,
+    listening: ListenSettings,
     *,
     paths: Paths,
     secrets: Secrets,
@@ -93,7 +93,7 @@ def serve_listen(
 
 
 async def _serve(
-    listening: Listening,
+    listening: ListenSettings,
     core: Core,
     trace: Callable[[Literal["in", "out"], bytes], None] | None,
     announce: Callable[[str], None],
@@ -128,18 +128,18 @@ async def _serve(
         ),
         connections=connections,
         limits=limits,
-        knows_session=lambda session: _knows(core, session),
-        cookie=_affinity(listening.path, secure=listening.secure),
+        knows_session=lambda session: _session_exists(core, session),
+        cookie=_affinity_cookie(listening.path, secure=listening.secure),
         path=listening.path,
     )
     server = await _listen(listening, SocketAcceptor(endpoint))
     host, port = server.sockets[0].getsockname()[:2]
     scheme = "https" if listening.tls is not None else "http"
-    shown = listening.address.host if listening.address.host == "localhost" else host
+    display_host = listening.address.host if listening.address.host == "localhost" else host
     ended = asyncio.Event()
     on_signals(asyncio.get_running_loop(), ended.set)
     watch = asyncio.create_task(connections.watch())
-    url = f"{scheme}://{Address(shown, port)}{listening.path}"
+    url = f"{scheme}://{Address(display_host, port)}{listening.path}"
     _log.info("listening on %s", url)
     announce(url)
     await ended.wait()
@@ -160,7 +160,7 @@ async def _serve(
         _log.warning("not everything could be ended within %.0f seconds", CLOSE_SECONDS)
 
 
-async def _listen(listening: Listening, acceptor: SocketAcceptor) -> asyncio.Server:
+async def _listen(listening: ListenSettings, acceptor: SocketAcceptor) -> asyncio.Server:
     loop = asyncio.get_running_loop()
     context = _context(*listening.tls) if listening.tls is not None else None
     try:
@@ -174,10 +174,10 @@ async def _listen(listening: Listening, acceptor: SocketAcceptor) -> asyncio.Ser
     except OSError as error:
         # The resolver's error numbers are not the system's.
         number = None if isinstance(error, socket.gaierror) else error.errno
-        raise _refused(listening.address, number) from None
+        raise _listen_error(listening.address, number) from None
 
 
-def _refused(address: Address, number: int | None) -> InvalidInputError:
+def _listen_error(address: Address, number: int | None) -> InvalidInputError:
     """Return why an address cannot be listened on, by the system's number, and what to do.
 
     None: asyncio or the resolver found nothing to listen on.
@@ -216,7 +216,7 @@ def _context(certificate: str, key: str) -> ssl.SSLContext:
     return context
 
 
-async def _knows(core: Core, session: str) -> bool:
+async def _session_exists(core: Core, session: str) -> bool:
     """Return whether a session exists. A broken store is reported when a session is opened."""
     try:
         await (await core.services()).store.get(SessionId(session))
@@ -227,7 +227,7 @@ async def _knows(core: Core, session: str) -> bool:
     return True
 
 
-def _affinity(path: str, *, secure: bool) -> str:
+def _affinity_cookie(path: str, *, secure: bool) -> str:
     """Return a cookie that lets a proxy route a client to this process (RFD, section 5)."""
     value = f"acp-affinity={secrets.token_hex(8)}; Path={path}; HttpOnly; SameSite=Strict"
     return f"{value}; Secure" if secure else value

@@ -61,13 +61,15 @@ class McpChannel:
 
         return stop
 
-    def notified(self, params: Json) -> None:
+    def receive_notification(self, params: Json) -> None:
         """Take in a notification; one that nobody waits for, or of a wrong shape, is dropped."""
         server_id, request_id = params.get("serverId"), params.get("requestId")
-        method, inner = params.get("method"), params.get("params")
+        method, message_params = params.get("method"), params.get("params")
         if not (isinstance(server_id, str) and isinstance(request_id, str)):
             return
-        if not isinstance(method, str) or not (inner is None or isinstance(inner, dict)):
+        if not isinstance(method, str) or not (
+            message_params is None or isinstance(message_params, dict)
+        ):
             return
         for deliver in tuple(self._listeners.get(server_id, ())):
-            deliver(request_id, method, inner)
+            deliver(request_id, method, message_params)

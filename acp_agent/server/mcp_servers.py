@@ -8,7 +8,7 @@ from acp_agent.errors import InvalidInputError
 from acp_agent.extensions.mcp.checks import program, web
 from acp_agent.extensions.mcp.config import Channel, ChannelServer, ServerConfig
 
-SERVERS = 50  # of one session
+MAX_SERVERS = 50  # of one session
 
 
 def check_count(count: int) -> None:
@@ -17,9 +17,9 @@ def check_count(count: int) -> None:
     Raises:
         InvalidInputError: there are too many.
     """
-    if count > SERVERS:
+    if count > MAX_SERVERS:
         raise InvalidInputError(
-            f"mcpServers: {count} servers are too many; {SERVERS} are taken", field="mcpServers"
+            f"mcpServers: {count} servers are too many; {MAX_SERVERS} are taken", field="mcpServers"
         )
 
 

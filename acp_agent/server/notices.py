@@ -56,7 +56,7 @@ def _files(event: Rewound, translate: Translator) -> str:
     )
 
 
-def ended(event: BackgroundCommandChanged, translate: Translator) -> NoticeShown:
+def background_end_notice(event: BackgroundCommandChanged, translate: Translator) -> NoticeShown:
     """Return the notice that a background command ended while no turn ran."""
     name, command = event.name, event.command
     if event.status == "lost":

@@ -90,7 +90,7 @@ class Operations:
     ) -> Session:
         """Start a session; see `SessionManager.create`."""
         manager = await self.core.manager()
-        with self._room(manager):
+        with self._reserve_slot(manager):
             return await manager.create(cwd, directories, self.editor, system_prompt=system_prompt)
 
     async def system_prompt(self, mode: str, texts: Sequence[str]) -> SystemPromptGiven:
@@ -118,23 +118,23 @@ class Operations:
         self.refuse_child(session_id)
         async with self.queues.join(session_id) as queue, queue.lock:
             manager = await self.core.manager()
-            with self._room(manager, session_id):
+            with self._reserve_slot(manager, session_id):
                 session = await manager.open(
                     SessionId(session_id), cwd, directories, system_prompt=system_prompt
                 )
 
                 async def settle() -> None:
-                    left = await self._left_by(session)
+                    last_events = await self._last_events(session)
                     await then(session)
                     # Last, because an open question is sent to the editor at once, and must follow
                     # the call that it is about.
-                    session.attach(self.editor, left)
+                    session.attach(self.editor, last_events)
 
-                had = session.client.current is self.editor
+                was_attached = session.client.current is self.editor
                 try:
                     await session.core.replay(settle)
                 except BaseException:
-                    if not had:  # cancelled just after it was attached
+                    if not was_attached:  # cancelled just after it was attached
                         session.client.detach(self.editor)
                         self.editor.forget(session.id)
                     if session.client.current is None:
@@ -142,7 +142,7 @@ class Operations:
                     raise
                 return session
 
-    async def _left_by(self, session: Session) -> Sequence[AnyEvent]:
+    async def _last_events(self, session: Session) -> Sequence[AnyEvent]:
         """Return the last events for the client that loses a session to this one."""
         if session.turn is None or session.client.current in (None, self.editor):
             return ()
@@ -164,9 +164,9 @@ class Operations:
 
         It includes the other session's requests that came before this one.
         """
-        async with self.turn_of(session_id):
+        async with self.exclusive_access(session_id):
             manager = await self.core.manager()
-            with self._room(manager):
+            with self._reserve_slot(manager):
                 return await manager.fork(
                     SessionId(session_id),
                     cwd,
@@ -183,7 +183,7 @@ class Operations:
             SessionNotFoundError: it is not open here, or it is a child session.
         """
         self.refuse_child(session_id)
-        manager = self.core.opened or await self.core.manager()
+        manager = self.core.active_manager or await self.core.manager()
         return manager.get(SessionId(session_id), self.editor)
 
     async def holder(self, session_id: str) -> Session:
@@ -192,7 +192,7 @@ class Operations:
         Raises:
             SessionNotFoundError: it is not open on this connection.
         """
-        return await self.get(self.editor.parent_of(SessionId(session_id)) or session_id)
+        return await self.get(self.editor.find_parent(SessionId(session_id)) or session_id)
 
     def refuse_child(self, session_id: str) -> None:
         """Refuse a child session, which can only be cancelled.
@@ -200,7 +200,7 @@ class Operations:
         Raises:
             SessionNotFoundError: it is a child session.
         """
-        parent = self.editor.parent_of(SessionId(session_id))
+        parent = self.editor.find_parent(SessionId(session_id))
         if parent is not None:
             raise SessionNotFoundError(
                 session_id,
@@ -218,8 +218,8 @@ class Operations:
         """
         if cwd is not None and not Path(cwd).is_absolute():
             raise InvalidInputError(f"cwd: expected an absolute path, got {cwd!r}", field="cwd")
-        wanted = archive_filter(archived)
-        return await self.core.list(cwd, cursor, wanted)
+        selection = archive_filter(archived)
+        return await self.core.list(cwd, cursor, selection)
 
     async def delete(self, session_id: str) -> None:
         """Delete a session. Does nothing if it does not exist.
@@ -246,7 +246,7 @@ class Operations:
             self.editor.forget(SessionId(session_id))
 
     @contextmanager
-    def _room(self, manager: SessionManager, session_id: str = "") -> Iterator[None]:
+    def _reserve_slot(self, manager: SessionManager, session_id: str = "") -> Iterator[None]:
         """Reserve room for one more session while it is being opened.
 
         Raises:
@@ -255,8 +255,8 @@ class Operations:
         if self._max_sessions is None:
             yield
             return
-        found = manager.find(SessionId(session_id))
-        if found is not None and found.client.current is self.editor:
+        open_session = manager.find(SessionId(session_id))
+        if open_session is not None and open_session.client.current is self.editor:
             yield  # it is one of the open ones
             return
         if manager.held_by(self.editor) + self._opening >= self._max_sessions:
@@ -271,7 +271,7 @@ class Operations:
             self._opening -= 1
 
     @asynccontextmanager
-    async def turn_of(self, session_id: str) -> AsyncIterator[None]:
+    async def exclusive_access(self, session_id: str) -> AsyncIterator[None]:
         """Wait for the session's earlier requests, and make later ones wait.
 
         Raises:
@@ -287,7 +287,7 @@ class Operations:
         The session may have moved to another client: this client can still cancel the turn that its
         own prompt is part of.
         """
-        parent = self.editor.parent_of(SessionId(session_id))
+        parent = self.editor.find_parent(SessionId(session_id))
         if parent is not None:
             self.core.cancel_child(parent, SessionId(session_id), self.editor)
             return
@@ -302,11 +302,11 @@ class Operations:
         self._turns.clear()
         self.core.release(self.editor)
 
-    def joined_turn(self, session_id: str, turn: Turn) -> None:
+    def record_turn(self, session_id: str, turn: Turn) -> None:
         """Remember that a prompt of this client is part of a turn."""
         self._turns[session_id] = turn
 
-    async def moved(self, session: Session) -> None:
+    async def wait_moved(self, session: Session) -> None:
         """Wait until another client has a session."""
         await session.client.wait_detached(self.editor)
 
@@ -320,19 +320,19 @@ class Operations:
             return session
 
 
-def archive_filter(given: str | None) -> ArchiveFilter:
+def archive_filter(name: str | None) -> ArchiveFilter:
     """Return the filter that the client names, or the default.
 
     Raises:
         InvalidInputError: there is no such filter.
     """
-    match given:
+    match name:
         case None:
             return "exclude"
         case "exclude" | "include" | "only":
-            return given
+            return name
         case _:
             raise InvalidInputError(
-                f"archived: there is no filter {given!r}; the filters are exclude, include, only",
+                f"archived: there is no filter {name!r}; the filters are exclude, include, only",
                 field="archived",
             )

@@ -75,7 +75,7 @@ class Prompts:
                 result = await session.prompts.submit(
                     content, cancelled=lambda: queue.cancels != cancels, steers=True
                 )
-                self._operations.joined_turn(session_id, result.turn)
+                self._operations.record_turn(session_id, result.turn)
                 return result
 
     async def insert(
@@ -127,18 +127,18 @@ class Prompts:
             SessionNotFoundError: the session is not open here, or moved to another client while the
                 prompt waited.
         """
-        own, waits, moved = asyncio.current_task(), False, False
+        current_task, waits, wait_moved = asyncio.current_task(), False, False
 
         async def submit(session: Session, steers: bool | None) -> PromptResult:
             result = await session.prompts.submit(
                 content, cancelled=cancelled, steers=steers, withdrawable=withdrawable
             )
-            self._operations.joined_turn(session_id, result.turn)
+            self._operations.record_turn(session_id, result.turn)
             return result
 
         def stop() -> None:
-            if waits and own is not None:
-                own.cancel()
+            if waits and current_task is not None:
+                current_task.cancel()
             else:
                 on_cancel()
 
@@ -153,11 +153,11 @@ class Prompts:
                     return await submit(session, False if queues else None)
 
         async def stop_waiting_when_moved() -> None:
-            nonlocal moved
-            await self._operations.moved(session)
-            moved = True
-            if waits and own is not None:
-                own.cancel()
+            nonlocal wait_moved
+            await self._operations.wait_moved(session)
+            wait_moved = True
+            if waits and current_task is not None:
+                current_task.cancel()
 
         waits = True
         watcher = asyncio.create_task(stop_waiting_when_moved())
@@ -173,7 +173,7 @@ class Prompts:
                             return await submit(session, steers=False)
                     waits = True
         except asyncio.CancelledError:
-            if moved and not call.cancelled:
+            if wait_moved and not call.cancelled:
                 raise SessionNotFoundError(session_id, _MOVED) from None
             raise
         finally:

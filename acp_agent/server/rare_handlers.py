@@ -61,7 +61,7 @@ async def log_in(client: ClientConnection, _: Operations, request: Login, call: 
             f"methodId: {method_id!r} runs in a terminal, not over the protocol", field="methodId"
         )
     services = await client.core.services()
-    async with client.core.auth.changing():
+    async with client.core.auth.publish_changes():
         if method_id == LOGIN_PAGE["id"]:
             if call.id is None:
                 raise InvalidInputError("id: this login needs a request with an id", field="id")
@@ -77,7 +77,7 @@ async def log_out(client: ClientConnection, _: Operations, request: object, call
     """Forget the keys that a login stored; every session needs a login again (Authentication)."""
     del request, call
     services = await client.core.services()
-    async with client.core.auth.changing():
+    async with client.core.auth.publish_changes():
         await services.account.log_out()
     return {}
 
@@ -98,7 +98,7 @@ async def archive(
     del call
     operations.refuse_child(request.session_id)
     operations.cancel(request.session_id)  # including the requests that wait in the queue
-    async with operations.turn_of(request.session_id):
+    async with operations.exclusive_access(request.session_id):
         session = SessionId(request.session_id)
         await (await client.core.manager()).archive(session)
         operations.editor.forget(session)
@@ -110,7 +110,7 @@ async def unarchive(
 ) -> Json:
     """Put a session into lists again."""
     del call
-    async with operations.turn_of(request.session_id):
+    async with operations.exclusive_access(request.session_id):
         await (await client.core.manager()).unarchive(SessionId(request.session_id))
     return {}
 
@@ -130,7 +130,7 @@ async def set_title(
 ) -> Json:
     """Name a session, and return the title as it is stored."""
     del call
-    async with operations.turn_of(request.session_id):
+    async with operations.exclusive_access(request.session_id):
         manager, session = await client.core.manager(), SessionId(request.session_id)
         return {"title": await manager.set_title(session, request.title)}
 
@@ -160,9 +160,9 @@ async def set_provider(
     del call
     services = await client.core.services()
     client.core.secrets.learn(credentials_in(request.headers))
-    given = endpoint(request.api_type, request.base_url, request.headers)
-    async with client.core.auth.changing():
-        services.models.set_endpoint(request.provider_id, given)
+    provider_endpoint = endpoint(request.api_type, request.base_url, request.headers)
+    async with client.core.auth.publish_changes():
+        services.models.set_endpoint(request.provider_id, provider_endpoint)
     return {}
 
 
@@ -172,8 +172,8 @@ async def disable_provider(
     """Use a provider no longer. Does nothing if it does not exist."""
     del call
     models = (await client.core.services()).models
-    if any(request.provider_id == known.id for known in models.configurable()):
-        async with client.core.auth.changing():
+    if any(request.provider_id == provider.id for provider in models.configurable()):
+        async with client.core.auth.publish_changes():
             models.set_endpoint(request.provider_id, None)
     return {}
 

@@ -52,7 +52,7 @@ class SessionRequests:
         )
 
 
-def reason_of(error: RpcError, secrets: Iterable[str]) -> str:
+def refusal_reason(error: RpcError, secrets: Iterable[str]) -> str:
     """Return why the client refused a request, as one short line without secrets.
 
     It includes the detail that libraries add to a general "Internal error".
@@ -69,7 +69,7 @@ def reason_of(error: RpcError, secrets: Iterable[str]) -> str:
 Requester = Connection | SessionRequests
 
 
-async def users_answer(asking: Awaitable[R]) -> R:
+async def await_user_answer(pending_request: Awaitable[R]) -> R:
     """Return the answer to a request that asks the user.
 
     Raises:
@@ -78,7 +78,7 @@ async def users_answer(asking: Awaitable[R]) -> R:
             refusal.
     """
     try:
-        return await asking
+        return await pending_request
     except RpcError as error:
         answered = isinstance(error, InvalidResultError)
         raise EditorFailedError(str(error), answered=answered) from None

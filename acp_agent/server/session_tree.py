@@ -20,13 +20,13 @@ from acp_agent.ids import CallId, SessionId
 class Target(NamedTuple):
     """Where the user is asked: a session that the client is shown, and one of its calls.
 
-    `call` is None if the client is not shown the call. `of` is the title of the child session, if
-    its call is shown as one of the parent's.
+    `call` is None if the client is not shown the call. `child_title` is the title of the child
+    session, if its call is shown as one of the parent's.
     """
 
     session: SessionId
     call: CallId | None
-    of: str = ""
+    child_title: str = ""
 
 
 def child_call_title(child: str, title: str) -> str:
@@ -69,16 +69,16 @@ class ChildrenProjector(Protocol[UpdateT_co]):
         """Return where the user is asked about a call of the parent or of a child."""
         ...
 
-    def announced(self, parent: SessionId) -> Iterable[tuple[SessionId, UpdateT_co]]:
+    def missed_updates(self, parent: SessionId) -> Iterable[tuple[SessionId, UpdateT_co]]:
         """Return the updates about working children for a client that did not see them start."""
         ...
 
-    def turn_over(self, parent: SessionId) -> Iterable[tuple[SessionId, UpdateT_co]]:
+    def end_turn(self, parent: SessionId) -> Iterable[tuple[SessionId, UpdateT_co]]:
         """End what is still open, as the parent's turn ended."""
         ...
 
 
-_OF_CHILDREN = frozenset({ChildWorked, SubagentChanged, SessionMessageSent, SessionMessageText})
+_CHILD_EVENTS = frozenset({ChildWorked, SubagentChanged, SessionMessageSent, SessionMessageText})
 
 UpdateT = TypeVar("UpdateT")
 
@@ -88,34 +88,34 @@ class SessionTree(Generic[UpdateT]):
 
     Args:
         session: the session.
-        own: shows the session's own events.
+        projector: shows the session's own events.
         children: makes what shows its children; most sessions have none.
     """
 
     def __init__(
         self,
         session: SessionId,
-        own: SessionProjector[UpdateT],
+        projector: SessionProjector[UpdateT],
         children: Callable[[], ChildrenProjector[UpdateT]],
     ) -> None:
         self._session = session
-        self._own = own
+        self._session_projector = projector
         self._make_children = children
         self._children: ChildrenProjector[UpdateT] | None = None
 
     def updates(self, event: AnyEvent) -> Iterable[tuple[SessionId, UpdateT]]:
         """Return the updates that show `event`, each with its session."""
-        if type(event) in _OF_CHILDREN:
+        if type(event) in _CHILD_EVENTS:
             if self._children is None:
                 self._children = self._make_children()
             return self._children.project(self._session, cast("ParentEvent | ChildWorked", event))
-        shown = self._own.project(event)
+        updates = self._session_projector.project(event)
         if self._children is not None and isinstance(event, TurnEnded | TurnInterrupted):
-            own = ((self._session, update) for update in shown)
-            return [*self._children.turn_over(self._session), *own]
-        if len(shown) == 1:  # nearly always, and a replay has thousands
-            return ((self._session, shown[0]),)
-        return [(self._session, update) for update in shown] if shown else ()
+            session_updates = ((self._session, update) for update in updates)
+            return [*self._children.end_turn(self._session), *session_updates]
+        if len(updates) == 1:  # nearly always, and a replay has thousands
+            return ((self._session, updates[0]),)
+        return [(self._session, update) for update in updates] if updates else ()
 
     def target(self, call: CallId | None) -> Target:
         """Return where the user is asked about a call, or about something else (None)."""
@@ -123,6 +123,6 @@ class SessionTree(Generic[UpdateT]):
             return Target(self._session, call)
         return self._children.target(self._session, call)
 
-    def announced(self) -> Iterable[tuple[SessionId, UpdateT]]:
+    def missed_updates(self) -> Iterable[tuple[SessionId, UpdateT]]:
         """Return the updates about working children for a client that did not see them start."""
-        return () if self._children is None else self._children.announced(self._session)
+        return () if self._children is None else self._children.missed_updates(self._session)

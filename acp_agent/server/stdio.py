@@ -58,7 +58,7 @@ def serve_stdio(
         on_shutdown=lambda: _close(core),
     )
     if opening.params is not None:
-        link.handshake.opened(opening.params)
+        link.handshake.adopt(opening.params)
     loop = asyncio.new_event_loop()  # not `asyncio.run`, which waits for the threads
     on_signals(loop, link.connection.stop)
     loop.run_until_complete(link.run())

@@ -46,8 +46,8 @@ class TraceContext(Struct, frozen=True, kw_only=True):
 
         Source: W3C Baggage, Privacy Considerations.
         """
-        known = {"traceparent": self.traceparent, "tracestate": self.tracestate}
-        return {name: value for name, value in known.items() if value is not None}
+        fields = {"traceparent": self.traceparent, "tracestate": self.tracestate}
+        return {name: value for name, value in fields.items() if value is not None}
 
 
 def trace_context(meta: dict[str, Any]) -> TraceContext | None:
@@ -58,8 +58,8 @@ def trace_context(meta: dict[str, Any]) -> TraceContext | None:
     parent = meta.get("traceparent")
     if not isinstance(parent, str):
         return None
-    parts = re.fullmatch(_TRACEPARENT, parent)
-    if parts is None or parts[1] == "ff" or not int(parts[2], 16) or not int(parts[3], 16):
+    match = re.fullmatch(_TRACEPARENT, parent)
+    if match is None or match[1] == "ff" or not int(match[2], 16) or not int(match[3], 16):
         return None
     state, baggage = meta.get("tracestate"), meta.get("baggage")
     return TraceContext(

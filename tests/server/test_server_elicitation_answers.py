@@ -8,7 +8,7 @@ import pytest
 
 from acp_agent.elicitation import Response
 from acp_agent.errors import InvalidInputError
-from acp_agent.server.elicitation import accepted, filled_in
+from acp_agent.server.elicitation import accept_content, validate_content
 
 
 def field(**schema: Any) -> dict[str, Any]:
@@ -42,7 +42,7 @@ TITLED = [{"const": "a", "title": "A"}, {"const": "b", "title": "B"}]
     ],
 )
 def test_a_value_that_the_field_takes_is_taken(schema: dict[str, Any], value: Any) -> None:
-    assert filled_in(schema, {"x": value}) == {"x": value}
+    assert validate_content(schema, {"x": value}) == {"x": value}
 
 
 @pytest.mark.covers("P12")
@@ -78,15 +78,15 @@ def test_a_value_that_the_field_takes_is_taken(schema: dict[str, Any], value: An
 )
 def test_any_other_is_refused_by_the_name_of_the_field(schema: dict[str, Any], value: Any) -> None:
     with pytest.raises(InvalidInputError, match=r"^x ") as refused:
-        filled_in(schema, {"x": value})
+        validate_content(schema, {"x": value})
     assert refused.value.field == "x"
 
 
 @pytest.mark.covers("P12")
 def test_what_the_form_did_not_ask_for_is_left_out_and_what_is_not_required_may_be() -> None:
     schema = {"properties": {"a": {"type": "integer"}, "b": {"type": "string"}}}
-    assert filled_in(schema, {"a": 3.0, "b": None, "c": "more"}) == {"a": 3}
-    assert type(filled_in(schema, {"a": 3.0})["a"]) is int
+    assert validate_content(schema, {"a": 3.0, "b": None, "c": "more"}) == {"a": 3}
+    assert type(validate_content(schema, {"a": 3.0})["a"]) is int
 
 
 @pytest.mark.covers("P12")
@@ -94,12 +94,12 @@ def test_an_answer_that_does_not_fit_is_declined_and_the_log_names_the_field_alo
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     typed = "what the user typed"
-    assert accepted(field(type="integer"), {"x": typed}) == Response(action="decline")
+    assert accept_content(field(type="integer"), {"x": typed}) == Response(action="decline")
     assert "x must be a number" in caplog.text
     assert typed not in caplog.text
 
 
 @pytest.mark.covers("P12")
 def test_an_accept_without_content_is_that_of_an_empty_form() -> None:
-    assert accepted({"properties": {}}, None) == Response(action="accept", content={})
-    assert accepted(field(type="string"), None) == Response(action="decline")
+    assert accept_content({"properties": {}}, None) == Response(action="accept", content={})
+    assert accept_content(field(type="string"), None) == Response(action="decline")

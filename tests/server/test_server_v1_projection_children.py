@@ -164,7 +164,7 @@ def test_who_missed_the_beginning_of_a_child_is_told_of_it_while_it_works() -> N
         tree = make_session_tree(PARENT, KNOWS, replay=False)
         for event in events:
             list(tree.updates(event))
-        return [msgspec.json.decode(typed_json.encode(one)) for _, one in tree.announced()]
+        return [msgspec.json.decode(typed_json.encode(one)) for _, one in tree.missed_updates()]
 
     begun = [*child_work.begun(), *child_work.announced(), *did(child_work.called(INNER))]
     assert announced([*begun, *child_work.asks()]) == [

@@ -219,10 +219,10 @@ def test_a_form_of_a_childs_call_makes_both_wait() -> None:
     tree = SessionTreeV2(PARENT)
     begun = [*child_work.begun(), *child_work.announced(), *did(child_work.called(INNER))]
     live([*begun, *did(ToolStarted(call=INNER))], tree)
-    asked = as_json(tree.asks(INNER))
+    asked = as_json(tree.waiting_updates(INNER))
     assert (states(asked, CHILD), states(asked, PARENT)) == (["requires_action"],) * 2
     assert tree.target(INNER) == (CHILD, INNER, "")
-    answered = as_json(tree.asks(INNER, answered=True))
+    answered = as_json(tree.waiting_updates(INNER, answered=True))
     assert (states(answered, CHILD), states(answered, PARENT)) == (["running"],) * 2
 
 
@@ -247,7 +247,7 @@ def test_what_runs_in_the_background_of_a_child_is_the_childs() -> None:
     assert {
         str(one) for of, one in of_kind(told, "state_update") if of == PARENT and INNER in str(one)
     } == set()
-    known = as_json(tree.announced())
+    known = as_json(tree.missed_updates())
     assert [(of, one["sessionUpdate"]) for of, one in known] == [
         (PARENT, "subagent_update"),
         (CHILD, "terminal_update"),
@@ -269,7 +269,7 @@ def test_who_missed_the_beginning_of_a_child_is_told_of_it_and_of_its_state() ->
     tree = SessionTreeV2(PARENT)
     begun = [*child_work.begun(), *child_work.announced(), *did(child_work.called(INNER))]
     live([*begun, *child_work.asks()], tree)
-    ((of, told),) = as_json(tree.announced())
+    ((of, told),) = as_json(tree.missed_updates())
     assert (of, told["sessionId"], told["state"]) == (PARENT, CHILD, {"state": "requires_action"})
     assert [(of, one["state"]) for of, one in as_json(tree.states())] == [
         (PARENT, "requires_action"),

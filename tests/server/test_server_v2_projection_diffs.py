@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 from acp_agent.content import DiffPart
 from acp_agent.diffs import MOST_EDITS, changed_blocks
-from acp_agent.server.v2.diffs import diff_of, git_patch
+from acp_agent.server.v2.diffs import git_patch, to_diff
 from protocol.codec import typed_json
 from protocol.v2 import types as acp
 
@@ -169,11 +169,11 @@ def test_names_are_quoted_as_git_quotes_them(tmp_path: Path, name: str) -> None:
 
 
 def test_a_text_that_stays_the_same_has_no_patch() -> None:
-    assert diff_of(DiffPart("/a/b", "x\n", "x\n")).patch is None
+    assert to_diff(DiffPart("/a/b", "x\n", "x\n")).patch is None
 
 
 def test_what_a_call_shows_is_an_added_or_a_modified_file() -> None:
-    assert msgspec.json.decode(typed_json.encode(diff_of(DiffPart("/a/b", "new\n")))) == {
+    assert msgspec.json.decode(typed_json.encode(to_diff(DiffPart("/a/b", "new\n")))) == {
         "type": "diff",
         "changes": [{"operation": "add", "path": "/a/b", "fileType": "text"}],
         "patch": {
@@ -182,7 +182,7 @@ def test_what_a_call_shows_is_an_added_or_a_modified_file() -> None:
             "--- /dev/null\n+++ /a/b\n@@ -0,0 +1 @@\n+new\n",
         },
     }
-    modified = diff_of(DiffPart("/a/b", "new\n", "old\n"))
+    modified = to_diff(DiffPart("/a/b", "new\n", "old\n"))
     assert isinstance(modified.changes[0], acp.DiffModifyChange)
     assert modified.patch is not None
     assert modified.patch.text == (

@@ -40,12 +40,12 @@ async def export_session(operations: Operations, params: dict[str, Any]) -> Expo
         SessionNotFoundError: there is no such session.
         StoreError: it cannot be read.
     """
-    request = _decoded(params, ExportSessionRequest)
+    request = _decode(params, ExportSessionRequest)
     core = operations.core
     services = await core.services()
     session = SessionId(request.session_id)
-    if core.opened is not None:
-        await core.opened.settled(session)
+    if core.active_manager is not None:
+        await core.active_manager.settled(session)
     page = await export_page(
         services.store,
         session,
@@ -57,7 +57,7 @@ async def export_session(operations: Operations, params: dict[str, Any]) -> Expo
     return ExportSessionResponse(content=page.content, next_cursor=page.next_cursor)
 
 
-_LISTED = 1_000  # files of one answer
+_MAX_LISTED = 1_000  # files of one answer
 
 RequestT = TypeVar("RequestT", bound=ExtensionType)
 
@@ -70,15 +70,15 @@ async def list_points(operations: Operations, params: dict[str, Any]) -> ListChe
         SessionNotFoundError: it is not open on this connection.
         StoreError: it cannot be read.
     """
-    request = _decoded(params, ListCheckpointsRequest)
-    async with operations.turn_of(request.session_id):
+    request = _decode(params, ListCheckpointsRequest)
+    async with operations.exclusive_access(request.session_id):
         session = await operations.get(request.session_id)
-        found = await session.resources.rewinder.points()
-        not_kept = await session.resources.rewinder.not_saved(found)
+        points = await session.resources.rewinder.points()
+        not_saved = await session.resources.rewinder.not_saved(points)
     return ListCheckpointsResponse(
-        points=[_point(session, point) for point in found],
-        not_kept=_not_kept(session, not_kept),
-        not_kept_count=not_kept.count,
+        points=[_point(session, point) for point in points],
+        not_kept=_convert_not_saved(session, not_saved),
+        not_kept_count=not_saved.count,
     )
 
 
@@ -92,15 +92,15 @@ async def restore(operations: Operations, params: dict[str, Any]) -> RestoreChec
         WorkspaceError: the files cannot be had.
         StoreError: the journal cannot be read or written.
     """
-    request = _decoded(params, RestoreCheckpointRequest)
-    async with operations.turn_of(request.session_id):
+    request = _decode(params, RestoreCheckpointRequest)
+    async with operations.exclusive_access(request.session_id):
         session = await operations.get(request.session_id)
         rewinder = session.resources.rewinder
         if request.dry_run:
-            back = await rewinder.preview(request.point_id, request.what, force=request.force)
+            result = await rewinder.preview(request.point_id, request.what, force=request.force)
         else:
-            back = await session.rewind(request.point_id, request.what, force=request.force)
-    return _response(session, back)
+            result = await session.rewind(request.point_id, request.what, force=request.force)
+    return _response(session, result)
 
 
 async def list_resources(operations: Operations, params: dict[str, Any]) -> ListResourcesResponse:
@@ -110,20 +110,20 @@ async def list_resources(operations: Operations, params: dict[str, Any]) -> List
         InvalidInputError: the parameters are wrong.
         SessionNotFoundError: it is not open on this connection.
     """
-    request = _decoded(params, ListResourcesRequest)
+    request = _decode(params, ListResourcesRequest)
     session = await operations.get(request.session_id)
     servers = session.extensions.mcp
     if servers is None:
         return ListResourcesResponse(resources=[])
     from acp_agent.session.mcp.attachments import mentions_of  # noqa: PLC0415 - where there are any
 
-    known = mentions_of(servers)[:_LISTED]
+    mentions = mentions_of(servers)[:_MAX_LISTED]
     return ListResourcesResponse(
-        resources=[NamedResource(mention=mention, name=name) for mention, name in known]
+        resources=[NamedResource(mention=mention, name=name) for mention, name in mentions]
     )
 
 
-def _decoded(params: dict[str, Any], kind: type[RequestT]) -> RequestT:
+def _decode(params: dict[str, Any], kind: type[RequestT]) -> RequestT:
     try:
         return typed_json.decode(typed_json.encode(params), kind)
     except typed_json.InvalidValueError as error:
@@ -142,30 +142,30 @@ def _point(session: Session, point: Point) -> CheckpointPoint:
     )
 
 
-def _not_kept(session: Session, not_saved: NotSaved) -> list[NotKeptFile]:
+def _convert_not_saved(session: Session, not_saved: NotSaved) -> list[NotKeptFile]:
     return [
-        NotKeptFile(path=session.core.clean(one.path), reason=one.why) for one in not_saved.named
+        NotKeptFile(path=session.core.clean(file.path), reason=file.why) for file in not_saved.named
     ]
 
 
-def _response(session: Session, back: RewindResult) -> RestoreCheckpointResponse:
+def _response(session: Session, result: RewindResult) -> RestoreCheckpointResponse:
     return RestoreCheckpointResponse(
         changes=[
             RestoredFile(
-                path=session.core.clean(one.path), change=one.change, by_others=one.by_others
+                path=session.core.clean(file.path), change=file.change, by_others=file.by_others
             )
-            for one in back.files.changes[:_LISTED]
+            for file in result.files.changes[:_MAX_LISTED]
         ],
-        change_count=len(back.files.changes),
+        change_count=len(result.files.changes),
         untouched=[
             UntouchedFile(
-                path=session.core.clean(one.path), reason=one.why, by_others=one.by_others
+                path=session.core.clean(file.path), reason=file.why, by_others=file.by_others
             )
-            for one in back.files.left_alone[:_LISTED]
+            for file in result.files.left_alone[:_MAX_LISTED]
         ],
-        not_kept=_not_kept(session, back.not_saved),
-        not_kept_count=back.not_saved.count,
-        rewind_id=back.rewind or None,
+        not_kept=_convert_not_saved(session, result.not_saved),
+        not_kept_count=result.not_saved.count,
+        rewind_id=result.rewind or None,
     )
 
 

@@ -62,18 +62,18 @@ def fork_point(meta: dict[str, Any] | None) -> ForkPoint | None:
     Raises:
         InvalidInputError: the point is malformed.
     """
-    ours = (meta or {}).get("acp-agent")
-    if not isinstance(ours, dict):
+    fields = (meta or {}).get("acp-agent")
+    if not isinstance(fields, dict):
         return None
-    given = [key for key in _KEYS if ours.get(key) is not None]
-    if not given:
+    keys = [key for key in _KEYS if fields.get(key) is not None]
+    if not keys:
         return None
-    if len(given) > 1:
+    if len(keys) > 1:
         raise InvalidInputError(
             "_meta.acp-agent: give before or through, not both", field="_meta.acp-agent"
         )
-    (key,) = given
-    message = ours[key]
+    (key,) = keys
+    message = fields[key]
     if not isinstance(message, str):
         raise InvalidInputError(
             f"_meta.acp-agent.{key}: must be the id of a message", field=f"_meta.acp-agent.{key}"

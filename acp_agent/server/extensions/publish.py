@@ -34,13 +34,13 @@ def extensions_schema() -> str:
     Every type is in `$defs`; those that belong to a method say so in `x-method` and `x-side`, as in
     the protocol's own schema.
     """
-    described = [one for pair in METHODS.values() for one in pair]
+    message_types = [message_type for pair in METHODS.values() for message_type in pair]
     _, definitions = msgspec.json.schema_components(
-        [*described, types.PromptMarker, types.ForkMarker], ref_template="#/$defs/{name}"
+        [*message_types, types.PromptMarker, types.ForkMarker], ref_template="#/$defs/{name}"
     )
     for method, (request, response) in METHODS.items():
-        for one in (request, response):
-            definitions[one.__name__] |= {"x-method": method, "x-side": "agent"}
+        for message_type in (request, response):
+            definitions[message_type.__name__] |= {"x-method": method, "x-side": "agent"}
     title = "acp-agent's extensions of the Agent Client Protocol"
     return schema_text({"title": title, "$defs": definitions})
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 USER_SECONDS = 600.0  # for the user to enter a key
 CHECK_SECONDS = 10.0  # for the provider to check the key
 
-_ENDINGS = {
+_DECLINE_MESSAGES = {
     "decline": "the login was declined; nothing changed",
     "cancel": "the login was cancelled; nothing changed",
 }
@@ -41,12 +41,14 @@ async def log_in_by_page(client: ClientConnection, request: int | str) -> Provid
     """
     services = await client.core.services()
     providers = [
-        one for one in services.models.providers() if one.api != "demo" and one.key_required
+        provider
+        for provider in services.models.providers()
+        if provider.api != "demo" and provider.key_required
     ]
     try:
         async with (
             asyncio.timeout(USER_SECONDS),
-            login_page(providers, KeptSecrets(client.core.secrets)) as page,
+            login_page(providers, SecretsKeyStore(client.core.secrets)) as page,
         ):
             return await _visit(client, request, page)
     except TimeoutError:
@@ -60,7 +62,7 @@ async def log_in_by_page(client: ClientConnection, request: int | str) -> Provid
         ) from None
 
 
-class KeptSecrets:
+class SecretsKeyStore:
     """Checks and saves a key as `acp-agent login` does."""
 
     def __init__(self, secrets: Secrets) -> None:
@@ -70,7 +72,7 @@ class KeptSecrets:
         """Return whether the provider accepts the key."""
         return await asyncio.to_thread(check_provider, provider, key, timeout=CHECK_SECONDS)
 
-    async def keep(self, provider: Provider, key: str) -> None:
+    async def save(self, provider: Provider, key: str) -> None:
         """Save the key in the user's file, or in the keyring if the previous key was there."""
         origin = self._secrets.origin(provider.id, ())
         keyring = origin is not None and origin.kind == "keyring"
@@ -88,23 +90,23 @@ async def _visit(client: ClientConnection, request: int | str, page: LoginPage) 
     )
     visit = Page(message=message, url=page.url, id=uuid.uuid4().hex)
     connection, version = client.connection, client.handshake.version
-    asked = asyncio.ensure_future(ask_page(connection, version, visit, request))
+    page_request = asyncio.ensure_future(ask_page(connection, version, visit, request))
     done = asyncio.ensure_future(page.done())
     try:
-        await asyncio.wait([asked, done], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([page_request, done], return_when=asyncio.FIRST_COMPLETED)
         if not done.done():
-            _check(asked.result())
+            _check_response(page_request.result())
         provider = await done
         page_done(connection, version, visit)
         return provider
     finally:
-        asked.cancel()
+        page_request.cancel()
         done.cancel()
-        await asyncio.gather(asked, done, return_exceptions=True)
+        await asyncio.gather(page_request, done, return_exceptions=True)
 
 
-def _check(response: Response | None) -> None:
+def _check_response(response: Response | None) -> None:
     if response is None:
         raise AuthRequiredError("the editor could not open the login page; nothing changed")
     if response.action != "accept":
-        raise AuthRequiredError(_ENDINGS[response.action])
+        raise AuthRequiredError(_DECLINE_MESSAGES[response.action])

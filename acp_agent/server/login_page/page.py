@@ -37,8 +37,8 @@ class PageText(Struct, frozen=True):
 
 def language_for(accepted: str) -> Language:
     """Return the language for an Accept-Language header (RFC 9110, section 12.5.4)."""
-    wishes: list[tuple[float, int, Language]] = []
-    for place, part in enumerate(accepted[:1_000].split(",")):
+    candidates: list[tuple[float, int, Language]] = []
+    for index, part in enumerate(accepted[:1_000].split(",")):
         tag, _, weight = part.partition(";")
         try:
             quality = float(weight.strip().removeprefix("q=") or 1)
@@ -46,19 +46,19 @@ def language_for(accepted: str) -> Language:
             quality = 0.0
         primary = tag.strip().lower().partition("-")[0]
         if primary in {"en", "zh"} and quality > 0:
-            wishes.append((-quality, place, "zh" if primary == "zh" else "en"))
-    return min(wishes)[2] if wishes else "en"
+            candidates.append((-quality, index, "zh" if primary == "zh" else "en"))
+    return min(candidates)[2] if candidates else "en"
 
 
 def render(page: PageText) -> str:
     """Return the page as HTML."""
-    said = _texts()[page.language]
+    texts = _texts()[page.language]
     if page.kind == "form":
-        content = _form(page, said)
+        content = _form(page, texts)
     else:
-        content = f"<p>{escape(_named(said[page.kind], page.name))}</p>"
+        content = f"<p>{escape(_insert_name(texts[page.kind], page.name))}</p>"
     return _template("page.html").substitute(
-        language=page.language, title=escape(said["title"]), style=_style(), content=content
+        language=page.language, title=escape(texts["title"]), style=_style(), content=content
     )
 
 
@@ -67,35 +67,35 @@ def style_hash() -> str:
     return base64.b64encode(hashlib.sha256(_style().encode()).digest()).decode()
 
 
-def _form(page: PageText, said: dict[str, str]) -> str:
+def _form(page: PageText, texts: dict[str, str]) -> str:
     problem = ""
     if page.problem:
-        words = escape(_named(said[page.problem], page.name))
-        problem = f'<p class="problem" role="alert">{words}</p>'
+        message = escape(_insert_name(texts[page.problem], page.name))
+        problem = f'<p class="problem" role="alert">{message}</p>'
     return _template("form.html").substitute(
         problem=problem,
-        explanation=escape(said["explanation"]),
+        explanation=escape(texts["explanation"]),
         action=escape(page.action),
         word=escape(page.word),
-        provider_label=escape(said["provider"]),
+        provider_label=escape(texts["provider"]),
         options="\n".join(
-            _option(provider, provider.id == page.chosen, said) for provider in page.providers
+            _option(provider, provider.id == page.chosen, texts) for provider in page.providers
         ),
-        key_label=escape(said["key"]),
-        button=escape(said["button"]),
-        small_print=escape(said["small_print"]),
+        key_label=escape(texts["key"]),
+        button=escape(texts["button"]),
+        small_print=escape(texts["small_print"]),
     )
 
 
-def _option(provider: Provider, chosen: bool, said: dict[str, str]) -> str:
+def _option(provider: Provider, chosen: bool, texts: dict[str, str]) -> str:
     notes = [urlsplit(provider.base_url).hostname or ""]
-    notes += [said["has_key"]] if provider.key else []
+    notes += [texts["has_key"]] if provider.key else []
     label = f"{provider.name} ({', '.join(note for note in notes if note)})"
     selected = " selected" if chosen else ""
     return f'<option value="{escape(provider.id)}"{selected}>{escape(label)}</option>'
 
 
-def _named(text: str, name: str) -> str:
+def _insert_name(text: str, name: str) -> str:
     return text.replace("{name}", name)
 
 

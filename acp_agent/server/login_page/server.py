@@ -22,9 +22,9 @@ from acp_agent.server.login_page.page import Language, PageText, language_for, r
 from acp_agent.server.socket_slots import SocketSlot, SocketSlots
 
 HEAD_BYTES = 16_384
-AWAY_SECONDS = 1.0  # limit for reading the rest of a refused request
-AWAY_BYTES = 1 << 20  # the same in bytes
-_PIECE = 65_536
+DISCARD_SECONDS = 1.0  # limit for reading the rest of a refused request
+DISCARD_BYTES = 1 << 20  # the same in bytes
+_CHUNK_BYTES = 65_536
 BODY_BYTES = 32_768  # the longest key has 8,192 characters, up to three bytes each in a form
 
 
@@ -116,52 +116,54 @@ async def send_reply(protocol: h11.Connection, writer: asyncio.StreamWriter, rep
     writer.write_eof()
 
 
-async def read_away(reader: asyncio.StreamReader) -> None:
+async def discard_request(reader: asyncio.StreamReader) -> None:
     """Read the rest of a request that was answered early, within limits.
 
     A socket that is closed with unread data is reset, and the response is lost (RFC 9112,
     section 9.6).
     """
-    left = AWAY_BYTES
+    remaining = DISCARD_BYTES
     with suppress(OSError, TimeoutError):
-        async with asyncio.timeout(AWAY_SECONDS):
-            while left > 0 and (piece := await reader.read(_PIECE)):
-                left -= len(piece)
+        async with asyncio.timeout(DISCARD_SECONDS):
+            while remaining > 0 and (piece := await reader.read(_CHUNK_BYTES)):
+                remaining -= len(piece)
 
 
 READ_SECONDS = 10.0  # for a visitor to send a request, and to read the response
-CONNECTIONS = 8
+MAX_CONNECTIONS = 8
 TOO_SLOW = 408  # Request Timeout (RFC 9110, section 15.5.9)
 FORM_TYPE = "application/x-www-form-urlencoded"
 
 _log = logging.getLogger(__name__)
 
 
-class Keeper(Protocol):
+class KeyStore(Protocol):
     """Checks and saves a key."""
 
     async def check(self, provider: Provider, key: str) -> Answer:
         """Return whether the provider accepts the key."""
         ...
 
-    async def keep(self, provider: Provider, key: str) -> None:
+    async def save(self, provider: Provider, key: str) -> None:
         """Save the key. Raises ConfigError if that fails."""
         ...
 
 
 @asynccontextmanager
-async def login_page(providers: Sequence[Provider], keeper: Keeper) -> AsyncIterator[LoginPage]:
+async def login_page(
+    providers: Sequence[Provider], key_store: KeyStore
+) -> AsyncIterator[LoginPage]:
     """Serve a login page while the block runs.
 
     Args:
         providers: the providers that the user can choose from.
-        keeper: checks and saves the key.
+        key_store: checks and saves the key.
 
     Raises:
         OSError: no port can be opened on this computer.
     """
-    page = LoginPage(providers, keeper)
-    server = await asyncio.start_server(page.connected, "127.0.0.1", 0, limit=HEAD_BYTES)
+    page = LoginPage(providers, key_store)
+    server = await asyncio.start_server(page.accept, "127.0.0.1", 0, limit=HEAD_BYTES)
     page.port = server.sockets[0].getsockname()[1]
     _log.info("a login page is open on port %d", page.port)
     try:
@@ -180,16 +182,16 @@ class LoginPage:
     of the page, and browsers report the origin of a form.
     """
 
-    def __init__(self, providers: Sequence[Provider], keeper: Keeper) -> None:
+    def __init__(self, providers: Sequence[Provider], key_store: KeyStore) -> None:
         self.port = 0
         self._providers = {provider.id: provider for provider in providers}
-        self._keeper = keeper
+        self._key_store = key_store
         self._path = f"/login/{secrets.token_urlsafe(32)}"
-        self._form_word = secrets.token_urlsafe(32)
-        self._trying = False
+        self._form_token = secrets.token_urlsafe(32)
+        self._checking = False
         self._done: asyncio.Future[Provider] = asyncio.get_running_loop().create_future()
         self._visits: set[asyncio.Task[None]] = set()
-        self._slots = SocketSlots(CONNECTIONS)
+        self._slots = SocketSlots(MAX_CONNECTIONS)
 
     @property
     def url(self) -> str:
@@ -209,7 +211,7 @@ class LoginPage:
 
     # -- connections -------------------------------------------------------------------------
 
-    def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Handle a new connection."""
         slot = self._slots.acquire(writer.transport.abort)
         if slot is None:
@@ -230,7 +232,7 @@ class LoginPage:
             async with asyncio.timeout(READ_SECONDS):
                 await send_reply(protocol, writer, reply)
             if protocol.their_state is not h11.DONE and reply.status != TOO_SLOW:
-                await read_away(reader)
+                await discard_request(reader)
         except (OSError, TimeoutError, h11.ProtocolError):
             pass  # the visitor disconnected, or is not a browser; its data is not logged
         except Exception as error:  # noqa: BLE001 - a visitor must not end the login
@@ -280,13 +282,13 @@ class LoginPage:
         provider = self._providers.get(fields.get("provider", ""))
         if provider is None:
             return self._form(language, "unknown_provider")
-        if self._trying:
+        if self._checking:
             raise RefusedRequestError(409)
-        self._trying = True
+        self._checking = True
         try:
-            return await self._take(provider, fields.get("key", ""), language)
+            return await self._save_key(provider, fields.get("key", ""), language)
         finally:
-            self._trying = False
+            self._checking = False
 
     def _check_address(self, request: Request) -> None:
         # A domain name that resolves to this computer (DNS rebinding) is not the page's host.
@@ -304,8 +306,8 @@ class LoginPage:
         headers = request.headers
         if headers.get("content-type", "").partition(";")[0].strip().lower() != FORM_TYPE:
             raise RefusedRequestError(415)
-        own_origin = f"http://127.0.0.1:{self.port}"
-        if headers.get("origin", own_origin) != own_origin:
+        expected_origin = f"http://127.0.0.1:{self.port}"
+        if headers.get("origin", expected_origin) != expected_origin:
             raise RefusedRequestError(403)
         if headers.get("sec-fetch-site", "same-origin") != "same-origin":
             raise RefusedRequestError(403)
@@ -314,25 +316,25 @@ class LoginPage:
         except ValueError:
             raise RefusedRequestError(400) from None
         fields = {name: values[-1] for name, values in parsed.items()}
-        if not hmac.compare_digest(fields.get("word", "").encode(), self._form_word.encode()):
+        if not hmac.compare_digest(fields.get("word", "").encode(), self._form_token.encode()):
             raise RefusedRequestError(403)
         return fields
 
-    async def _take(self, provider: Provider, key: str, language: Language) -> Reply:
+    async def _save_key(self, provider: Provider, key: str, language: Language) -> Reply:
         try:
             key = check_key(key)
         except InvalidInputError:
             return self._form(language, "no_key", chosen=provider)
-        answer = await self._keeper.check(provider, key)
+        answer = await self._key_store.check(provider, key)
         if answer.verdict == "refused":
             return self._form(language, "refused", chosen=provider)
         try:
-            await self._keeper.keep(provider, key)
+            await self._key_store.save(provider, key)
         except AcpAgentError as error:
             _log.error("the key of %s could not be kept: %s", provider.id, error)
             return self._form(language, "not_kept", chosen=provider)
-        tried = answer.verdict == "ok"
-        text = PageText(language, "kept" if tried else "kept_untried", name=provider.name)
+        verified = answer.verdict == "ok"
+        text = PageText(language, "kept" if verified else "kept_untried", name=provider.name)
         return Reply(status=200, text=text, ends=provider)
 
     def _form(self, language: Language, problem: str = "", chosen: Provider | None = None) -> Reply:
@@ -344,7 +346,7 @@ class LoginPage:
             chosen="" if chosen is None else chosen.id,
             providers=tuple(self._providers.values()),
             action=self._path,
-            word=self._form_word,
+            word=self._form_token,
         )
         return Reply(status=422 if problem else 200, text=text)
 

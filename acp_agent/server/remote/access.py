@@ -44,7 +44,7 @@ class AccessPolicy:
         proxied: bool = False,
     ) -> None:
         self._proxied = proxied
-        self._own = address.host.lower()
+        self._listen_host = address.host.lower()
         self._token = None if token is None else token.encode()
         self._hosts = {host.lower().strip("[]") for host in hosts}
         self._origins = {origin.lower() for origin in origins}
@@ -56,10 +56,10 @@ class AccessPolicy:
             BadRequestError: a header is repeated.
         """
         host = _host_name(request.header("host") or "")
-        if not (host == self._own or is_loopback(host) or host in self._hosts):
+        if not (host == self._listen_host or is_loopback(host) or host in self._hosts):
             return refusal(421, "this Host is not allowed; start the agent with --allow-host NAME")
         origin = request.header("origin")
-        if origin is not None and not self._knows(origin, request.header("host") or ""):
+        if origin is not None and not self._allows_origin(origin, request.header("host") or ""):
             return refusal(
                 403,
                 "this Origin is not allowed; start the agent with --allow-origin",
@@ -77,13 +77,13 @@ class AccessPolicy:
         """
         if self._token is None:
             return None
-        shown = _bearer(request.header("authorization"))
-        if upgrade and shown is None:
-            shown = _offered(request) or _queried(request)
-        if shown is not None and hmac.compare_digest(shown.encode(), self._token):
+        token = _bearer(request.header("authorization"))
+        if upgrade and token is None:
+            token = _subprotocol_token(request) or _query_token(request)
+        if token is not None and hmac.compare_digest(token.encode(), self._token):
             return None
         reason = "send the token as 'Authorization: Bearer …'"
-        if shown is not None:
+        if token is not None:
             reason = "wrong token"
         return refusal(401, reason, ("www-authenticate", 'Bearer realm="acp-agent"'))
 
@@ -94,10 +94,10 @@ class AccessPolicy:
         """
         if self._proxied or not is_loopback(request.peer.removeprefix("::ffff:")):
             return False
-        by_own_name = is_loopback(_host_name(request.header("host") or ""))
-        return by_own_name and not _FORWARDED & request.headers.keys()
+        by_loopback_name = is_loopback(_host_name(request.header("host") or ""))
+        return by_loopback_name and not _FORWARDED & request.headers.keys()
 
-    def _knows(self, origin: str, host: str) -> bool:
+    def _allows_origin(self, origin: str, host: str) -> bool:
         if origin.lower() in self._origins:
             return True
         try:
@@ -125,14 +125,14 @@ def _bearer(value: str | None) -> str | None:
     return token.strip() if scheme.lower() == "bearer" else None
 
 
-def _offered(request: Request) -> str | None:
+def _subprotocol_token(request: Request) -> str | None:
     for name in subprotocols(request):
         if name.startswith(TOKEN_SUBPROTOCOL):
             return name[len(TOKEN_SUBPROTOCOL) :]
     return None
 
 
-def _queried(request: Request) -> str | None:
+def _query_token(request: Request) -> str | None:
     try:
         values = parse_qs(request.query, max_num_fields=20).get(TOKEN_PARAMETER, [])
     except ValueError:

@@ -31,12 +31,12 @@ class FullError(Exception):
     """The limit of connections is reached.
 
     Args:
-        most: the limit.
+        limit: the limit.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, limit: int) -> None:
         super().__init__(
-            f"there are already {most} connections; close one, or start the agent "
+            f"there are already {limit} connections; close one, or start the agent "
             "with a higher --max-connections"
         )
 
@@ -71,10 +71,10 @@ class Connections:
         self._make_link = make_link
         self._limits = limits
         self._binary = binary
-        self._all: dict[str, RemoteConnection] = {}
+        self._connections: dict[str, RemoteConnection] = {}
         self._tasks: set[asyncio.Task[None]] = set()  # of connections that are open or ending
 
-    def over_websocket(self, on_end: Callable[[], None], *, local: bool) -> RemoteConnection:
+    def open_websocket(self, on_end: Callable[[], None], *, local: bool) -> RemoteConnection:
         """Open a connection over a WebSocket; `local` means that the client is on this computer.
 
         Raises:
@@ -85,9 +85,9 @@ class Connections:
         transport = WebSocketTransport(
             limit=limits.message, ping=limits.ping, binary=self._binary, on_end=on_end
         )
-        return self._begin(transport, local=local)
+        return self._open(transport, local=local)
 
-    def over_http(self, *, local: bool) -> tuple[RemoteConnection, StreamableHttpTransport]:
+    def open_http(self, *, local: bool) -> tuple[RemoteConnection, StreamableHttpTransport]:
         """Open a connection over streamable HTTP; `local` means a client on this computer.
 
         Raises:
@@ -95,31 +95,31 @@ class Connections:
         """
         self._evict_unused()
         transport = StreamableHttpTransport()
-        return self._begin(transport, local=local), transport
+        return self._open(transport, local=local), transport
 
     def find(self, connection_id: str) -> tuple[RemoteConnection, StreamableHttpTransport] | None:
         """Return the connection over streamable HTTP with this ID, or None."""
-        found = self._all.get(connection_id)
-        if found is None or not isinstance(found.transport, StreamableHttpTransport):
+        connection = self._connections.get(connection_id)
+        if connection is None or not isinstance(connection.transport, StreamableHttpTransport):
             return None
-        return found, found.transport
+        return connection, connection.transport
 
     def end(self, connection: RemoteConnection, code: int = NORMAL, reason: str = "") -> None:
         """End a connection; its sessions stay open for a client that reconnects."""
         connection.closing = (code, reason)
-        self._all.pop(connection.id, None)
+        self._connections.pop(connection.id, None)
         connection.transport.close()
 
     def stop_draining(self) -> None:
         """Stop waiting for clients that do not read, so that no turn is delayed."""
-        for one in self._all.values():
-            one.link.connection.stop_draining()
+        for connection in self._connections.values():
+            connection.link.connection.stop_draining()
 
     async def close(self) -> None:
         """End all connections, and wait for them. Sessions are not left open for reconnects."""
-        for one in list(self._all.values()):
-            one.transport.on_read_end = None
-            self.end(one, GOING_AWAY, "the agent is shutting down")
+        for connection in list(self._connections.values()):
+            connection.transport.on_read_end = None
+            self.end(connection, GOING_AWAY, "the agent is shutting down")
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def watch(self) -> None:
@@ -129,8 +129,8 @@ class Connections:
         while True:
             await asyncio.sleep(pause)
             now = asyncio.get_running_loop().time()
-            for one in list(self._all.values()):
-                transport = one.transport
+            for connection in list(self._connections.values()):
+                transport = connection.transport
                 if not isinstance(transport, StreamableHttpTransport):
                     continue
                 transport.keep_alive(now, limits.stall)
@@ -138,7 +138,7 @@ class Connections:
                     transport.last_active = now
                 elif now - transport.last_active > limits.idle:
                     _log.info("closed a connection that had no open stream")
-                    self.end(one)
+                    self.end(connection)
 
     def _evict_unused(self) -> None:
         """End the connection that has been unused for longest, if there are too many.
@@ -149,28 +149,33 @@ class Connections:
         Raises:
             FullError: all are in use.
         """
-        if len(self._all) < self._limits.connections:
+        if len(self._connections) < self._limits.connections:
             return
         now = asyncio.get_running_loop().time()
         unused = [
-            (one.transport.last_active, one)
-            for one in self._all.values()
-            if isinstance(one.transport, StreamableHttpTransport) and not one.transport.streams
+            (connection.transport.last_active, connection)
+            for connection in self._connections.values()
+            if isinstance(connection.transport, StreamableHttpTransport)
+            and not connection.transport.streams
         ]
-        since, oldest = min(unused, key=lambda pair: pair[0], default=(now, None))
-        if oldest is None or now - since < _UNUSED_SECONDS:
-            _log.warning("refused a client: --max-connections %d is reached", len(self._all))
+        last_active, oldest = min(unused, key=lambda pair: pair[0], default=(now, None))
+        if oldest is None or now - last_active < _UNUSED_SECONDS:
+            _log.warning(
+                "refused a client: --max-connections %d is reached", len(self._connections)
+            )
             raise FullError(self._limits.connections)
         self.end(oldest)
 
-    def _begin(
+    def _open(
         self, transport: WebSocketTransport | StreamableHttpTransport, *, local: bool
     ) -> RemoteConnection:
         connection = RemoteConnection(transport, self._make_link(transport, local=local))
         transport.on_read_end = connection.link.release_sessions
-        self._all[connection.id] = connection
-        way = "a WebSocket" if isinstance(transport, WebSocketTransport) else "HTTP"
-        _log.info("a client connected over %s; there are %d", way, len(self._all))
+        self._connections[connection.id] = connection
+        transport_name = "a WebSocket" if isinstance(transport, WebSocketTransport) else "HTTP"
+        _log.info(
+            "a client connected over %s; there are %d", transport_name, len(self._connections)
+        )
         task = asyncio.create_task(self._serve(connection))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -187,8 +192,8 @@ class Connections:
             _log.exception("a connection failed")
         finally:
             deadline.cancel()
-            self._all.pop(connection.id, None)
-            _log.info("a client disconnected; there are %d", len(self._all))
+            self._connections.pop(connection.id, None)
+            _log.info("a client disconnected; there are %d", len(self._connections))
             if isinstance(transport, WebSocketTransport):
                 await transport.close_socket(*connection.closing)
             else:

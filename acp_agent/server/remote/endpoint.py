@@ -29,11 +29,11 @@ from protocol.transports.websocket import WebSocketTransport
 
 _JSON: Final = ("content-type", "application/json")
 # Methods below `session/` that do not concern a particular session.
-_ABOUT_NONE: Final = frozenset({"session/new", "session/list"})
-_ATTACHING: Final = frozenset({"session/load", "session/resume"})
+_SESSIONLESS_METHODS: Final = frozenset({"session/new", "session/list"})
+_ATTACH_METHODS: Final = frozenset({"session/load", "session/resume"})
 
 
-class _Named(Struct):
+class _SessionParams(Struct):
     session_id: object = msgspec.field(default=None, name="sessionId")
 
 
@@ -70,10 +70,10 @@ class PostHandler:
             if isinstance(message, messages.Request) and message.method == "initialize":
                 return await self._initialize(message, body, local=self._is_local(request))
             return refusal(400, f"the header {CONNECTION_ID} is missing")
-        found = self._connections.find(connection_id)
-        if found is None:
+        open_connection = self._connections.find(connection_id)
+        if open_connection is None:
             return refusal(404, f"no connection has this {CONNECTION_ID}")
-        _, transport = found
+        _, transport = open_connection
         session = request.header(SESSION_ID)
         if transport.full and isinstance(message, messages.Request):
             reason = "too many messages wait for this client; open its streams and read them"
@@ -90,7 +90,7 @@ class PostHandler:
     async def _initialize(self, message: messages.Request, body: bytes, *, local: bool) -> Reply:
         if message.id is None:
             return refusal(400, "initialize needs an id that is a string or a number")
-        connection, transport = self._connections.over_http(local=local)
+        connection, transport = self._connections.open_http(local=local)
         try:
             async with asyncio.timeout(self._limits.handshake):
                 line = await transport.initialize(body, message.raw_id)
@@ -107,14 +107,16 @@ def _check_message(
     transport: StreamableHttpTransport,
 ) -> Reply | None:
     """Return a refusal unless the session header matches the message."""
-    named = _session_of(message.params)
-    about_one = message.method.startswith("session/") and message.method not in _ABOUT_NONE
-    if session is None and (named is not None or about_one):
+    session_id = _read_session_id(message.params)
+    needs_session = (
+        message.method.startswith("session/") and message.method not in _SESSIONLESS_METHODS
+    )
+    if session is None and (session_id is not None or needs_session):
         return refusal(400, f"the header {SESSION_ID} is missing")
-    if session is not None and named is not None and session != named:
+    if session is not None and session_id is not None and session != session_id:
         return refusal(400, f"the header {SESSION_ID} and the message name different sessions")
     if session is not None:
-        if message.method in _ATTACHING:
+        if message.method in _ATTACH_METHODS:
             transport.forget_lost_updates(session)
         elif transport.must_reload(session) and isinstance(message, messages.Request):
             reason = "updates were lost while the stream of this session was closed; load it again"
@@ -136,23 +138,23 @@ def _check_response(
         session_of_request,
         transport.stream_of(session_of_request),
     }:
-        what = "is missing" if session is None else "names another session than the request"
-        return refusal(400, f"the header {SESSION_ID} {what}")
+        problem = "is missing" if session is None else "names another session than the request"
+        return refusal(400, f"the header {SESSION_ID} {problem}")
     transport.response_received(raw_id)
     return None
 
 
-def _session_of(params: Raw) -> str | None:
+def _read_session_id(params: Raw) -> str | None:
     try:
-        named = msgspec.json.decode(params, type=_Named).session_id
+        session_id_ = msgspec.json.decode(params, type=_SessionParams).session_id
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    return named if isinstance(named, str) else None
+    return session_id_ if isinstance(session_id_, str) else None
 
 
 PATH: Final = "/acp"
 _METHODS: Final = ("GET", "POST", "DELETE")
-_BUSY: Final = ("retry-after", "5")
+_RETRY_AFTER: Final = ("retry-after", "5")
 _PAGE_HEADERS: Final = f"authorization, content-type, {CONNECTION_ID}, {SESSION_ID}"
 _STREAM: Final = (
     ("content-type", "text/event-stream"),
@@ -224,9 +226,9 @@ class Endpoint:
         """Open a connection over a WebSocket; return the upgrade's headers and the transport."""
         try:
             local = self._access.is_local(request)
-            connection = self._connections.over_websocket(on_end, local=local)
+            connection = self._connections.open_websocket(on_end, local=local)
         except FullError as error:
-            return refusal(503, str(error), _BUSY)
+            return refusal(503, str(error), _RETRY_AFTER)
         headers: Headers = ((CONNECTION_ID, connection.id), self._cookie)
         if SUBPROTOCOL in subprotocols(request):
             headers = (*headers, ("sec-websocket-protocol", SUBPROTOCOL))
@@ -240,11 +242,11 @@ class Endpoint:
         except BadRequestError as error:
             reply = refusal(400, str(error))
         except FullError as error:
-            reply = refusal(503, str(error), _BUSY)
+            reply = refusal(503, str(error), _RETRY_AFTER)
         except Exception:  # noqa: BLE001 - one request's fault must not cost the others
             _log.exception("a request failed")
             reply = refusal(500, "internal error, see the log of the agent")
-        return reply if reply is None else reply.also(*self._cors_headers(request))
+        return reply if reply is None else reply.with_headers(*self._cors_headers(request))
 
     def _screen(self, request: Request, *, upgrade: bool) -> Reply | None:
         refused = self._access.check_host_and_origin(request)
@@ -261,19 +263,19 @@ class Endpoint:
             refused = refusal(405, "use GET, POST or DELETE", ("allow", ", ".join(_METHODS)))
         if refused is None and not upgrade:
             refused = _check_form(request, self.limits.message)
-        return refused if refused is None else refused.also(*self._cors_headers(request))
+        return refused if refused is None else refused.with_headers(*self._cors_headers(request))
 
     async def _answer(self, request: Request, body: bytes, open_: OpenStream) -> Reply | None:
         if request.method == "POST":
             reply = await self._posts.answer(request, body)
-            return reply.also(self._cookie) if reply.status == 200 else reply
+            return reply.with_headers(self._cookie) if reply.status == 200 else reply
         connection_id = request.header(CONNECTION_ID)
         if connection_id is None:
             return refusal(400, f"the header {CONNECTION_ID} is missing")
-        found = self._connections.find(connection_id)
-        if found is None:
+        open_connection = self._connections.find(connection_id)
+        if open_connection is None:
             return refusal(404, f"no connection has this {CONNECTION_ID}")
-        connection, transport = found
+        connection, transport = open_connection
         if request.method == "DELETE":
             self._connections.end(connection)
             return Reply(202)

@@ -15,8 +15,8 @@ from acp_agent.server.remote.http_messages import (
     Headers,
     Reply,
     Request,
-    headers_of,
-    peer_of,
+    parse_headers,
+    peer_address,
     refusal,
 )
 from acp_agent.server.socket_slots import SocketSlot
@@ -31,7 +31,7 @@ class ChunkedStream:
         self.on_lost: Callable[[], None] | None = None
         self._writer = writer
         self._http = connection
-        self._over = False
+        self._finished = False
 
     @property
     def waiting(self) -> bool:
@@ -45,7 +45,7 @@ class ChunkedStream:
 
     def write(self, data: bytes) -> None:
         """Send a chunk."""
-        if not self._over:
+        if not self._finished:
             self._writer.write(self._http.send(h11.Data(data=data)) or b"")
 
     def drained(self) -> bool:
@@ -54,8 +54,8 @@ class ChunkedStream:
 
     def end(self) -> None:
         """Send the last chunk and close the socket."""
-        if not self._over:
-            self._over = True
+        if not self._finished:
+            self._finished = True
             self._writer.write(self._http.send(h11.EndOfMessage()) or b"")
             self._writer.end()
 
@@ -65,7 +65,7 @@ class ChunkedStream:
 
     def lose(self) -> None:
         """Handle the loss of the socket."""
-        self._over = True
+        self._finished = True
         if self.on_lost is not None:
             self.on_lost()
 
@@ -93,7 +93,7 @@ class Http1(asyncio.Protocol):
         self._body = bytearray()
         self._task: asyncio.Task[None] | None = None
         self._stream: ChunkedStream | None = None
-        self._over = False  # whether no further request is read
+        self._finished = False  # whether no further request is read
         self._timer: asyncio.TimerHandle | None = None
 
     # -- asyncio callbacks ----------------------------------------------------------------------
@@ -108,7 +108,7 @@ class Http1(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Read further data."""
-        if self._over or self._stream is not None:
+        if self._finished or self._stream is not None:
             return
         self._http.receive_data(data)
         self._read()
@@ -139,7 +139,7 @@ class Http1(asyncio.Protocol):
     # -- requests --------------------------------------------------------------------------------
 
     def _read(self) -> None:
-        while not self._over and self._task is None:
+        while not self._finished and self._task is None:
             try:
                 event = self._http.next_event()
             except h11.RemoteProtocolError as error:
@@ -150,14 +150,14 @@ class Http1(asyncio.Protocol):
             elif isinstance(event, h11.Data):
                 self._on_data(bytes(event.data))
             elif isinstance(event, h11.EndOfMessage):
-                self._on_whole()
+                self._on_request_complete()
             else:
                 return  # NEED_DATA, or PAUSED until the response is sent
 
     def _on_head(self, event: h11.Request) -> None:
-        headers = headers_of(list(event.headers))
+        headers = parse_headers(list(event.headers))
         path, _, query = event.target.decode("ascii", "replace").partition("?")
-        method, peer = event.method.decode("ascii"), peer_of(self._transport)
+        method, peer = event.method.decode("ascii"), peer_address(self._transport)
         request = Request(method, path, query, headers, "1.1", peer)
         self._request = request
         if sum(len(name) + len(value) + 4 for name, value in event.headers) > _HEAD_LIMIT:
@@ -177,15 +177,17 @@ class Http1(asyncio.Protocol):
         self._slot.authorize()
         self._wait(self._limits.body)
         if self._http.they_are_waiting_for_100_continue:
-            go_on = h11.InformationalResponse(status_code=100, headers=[], reason=b"Continue")
-            self._send(go_on)
+            continue_response = h11.InformationalResponse(
+                status_code=100, headers=[], reason=b"Continue"
+            )
+            self._send(continue_response)
 
     def _on_data(self, data: bytes) -> None:
         self._body += data
         if len(self._body) > self._limits.message:
             self._refuse(self._endpoint.too_large())
 
-    def _on_whole(self) -> None:
+    def _on_request_complete(self) -> None:
         assert self._request is not None
         assert self._transport is not None
         body = bytes(self._body)
@@ -218,10 +220,10 @@ class Http1(asyncio.Protocol):
     def _refuse(self, reply: Reply) -> None:
         """Answer immediately. Further data of the client must not be read as its next request."""
         done = self._http.their_state is h11.DONE
-        self._over = True
+        self._finished = True
         self._body.clear()
         if self._http.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
-            self._reply(reply.also(("connection", "close")))
+            self._reply(reply.with_headers(("connection", "close")))
         if done:
             self._writer.end()
         else:  # closing now could discard the response before the client reads it
@@ -279,16 +281,16 @@ class Http1(asyncio.Protocol):
                 reason=b"Switching Protocols",
             )
         )
-        early, _ = self._http.trailing_data
-        self._over = True
+        early_data, _ = self._http.trailing_data
+        self._finished = True
         self._stop_waiting()
         self._writer.pass_on()
         self._endpoint.sockets.discard(self)
         assert self._transport is not None
         self._transport.set_protocol(websocket)
         websocket.connection_made(self._transport)
-        if early:
-            websocket.data_received(early)
+        if early_data:
+            websocket.data_received(early_data)
 
     # -- timeouts --------------------------------------------------------------------------------
 
@@ -303,7 +305,7 @@ class Http1(asyncio.Protocol):
             self._timer = None
 
     def _too_late(self) -> None:
-        if self._request is not None and not self._over:
+        if self._request is not None and not self._finished:
             self._refuse(refusal(408, "the request was not complete in time"))
             return
         self._writer.end()

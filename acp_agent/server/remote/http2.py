@@ -22,13 +22,13 @@ from acp_agent.server.remote.http2_streams import Http2Stream, Http2Streams
 from acp_agent.server.remote.http_messages import (
     PREFACE,
     Request,
-    headers_of,
-    peer_of,
+    parse_headers,
+    peer_address,
     refusal,
 )
 from acp_agent.server.socket_slots import SocketSlot
 
-_HEADER = 9  # bytes; the first three are the length of the payload
+_HEADER_BYTES = 9  # bytes; the first three are the length of the payload
 
 
 class FrameLengths:
@@ -36,39 +36,39 @@ class FrameLengths:
 
     Args:
         first: bytes before the first frame.
-        most: the maximum length of a frame.
+        max_length: the maximum length of a frame.
     """
 
-    def __init__(self, *, first: int, most: int) -> None:
+    def __init__(self, *, first: int, max_length: int) -> None:
         self._skip = first
-        self._most = most
+        self._max_length = max_length
         self._header = b""
 
     def too_long(self, data: bytes) -> bool:
         """Return whether an oversized frame begins in `data`."""
-        at = 0
-        while at < len(data):
+        offset = 0
+        while offset < len(data):
             if self._skip:
-                step = min(self._skip, len(data) - at)
+                step = min(self._skip, len(data) - offset)
                 self._skip -= step
-                at += step
+                offset += step
                 continue
-            wanted = _HEADER - len(self._header)
-            self._header += data[at : at + wanted]
-            at += wanted
-            if len(self._header) < _HEADER:
+            missing = _HEADER_BYTES - len(self._header)
+            self._header += data[offset : offset + missing]
+            offset += missing
+            if len(self._header) < _HEADER_BYTES:
                 return False
             self._skip = int.from_bytes(self._header[:3], "big")
             self._header = b""
-            if self._skip > self._most:
+            if self._skip > self._max_length:
                 return True
         return False
 
 
-_STREAMS: Final = 100  # concurrent requests of a client
-_WINDOW: Final = 1024 * 1024  # bytes that a client may send before an acknowledgement
-_RESETS: Final = 200  # requests that a client may cancel before it counts as an attack
-_HEADERS: Final = 16 * 1024
+_MAX_STREAMS: Final = 100  # concurrent requests of a client
+_WINDOW_BYTES: Final = 1024 * 1024  # bytes that a client may send before an acknowledgement
+_MAX_RESETS: Final = 200  # requests that a client may cancel before it counts as an attack
+_MAX_HEADER_LIST_BYTES: Final = 16 * 1024
 
 
 class Http2(asyncio.Protocol):
@@ -87,7 +87,9 @@ class Http2(asyncio.Protocol):
         self._http = h2.connection.H2Connection(config=config)
         self._streams = Http2Streams(self._http, limit=self._limits.message)
         self._writer = self._streams.writer
-        self._frames = FrameLengths(first=len(PREFACE), most=self._http.max_inbound_frame_size)
+        self._frames = FrameLengths(
+            first=len(PREFACE), max_length=self._http.max_inbound_frame_size
+        )
         self._resets = 0
         self._peer = ""
         self._silent_intervals = 0  # ping intervals without data from the client
@@ -99,18 +101,18 @@ class Http2(asyncio.Protocol):
         """Take over the socket."""
         assert isinstance(transport, asyncio.Transport)
         self._writer.open(transport)
-        self._peer = peer_of(transport)
+        self._peer = peer_address(transport)
         self._endpoint.sockets.add(self)
         self._http.local_settings = Settings(
             client=False,
             initial_values={
-                SettingCodes.MAX_CONCURRENT_STREAMS: _STREAMS,
-                SettingCodes.INITIAL_WINDOW_SIZE: _WINDOW,
-                SettingCodes.MAX_HEADER_LIST_SIZE: _HEADERS,
+                SettingCodes.MAX_CONCURRENT_STREAMS: _MAX_STREAMS,
+                SettingCodes.INITIAL_WINDOW_SIZE: _WINDOW_BYTES,
+                SettingCodes.MAX_HEADER_LIST_SIZE: _MAX_HEADER_LIST_BYTES,
             },
         )
         self._http.initiate_connection()
-        self._http.increment_flow_control_window(_WINDOW)
+        self._http.increment_flow_control_window(_WINDOW_BYTES)
         self._streams.flush_frames()
         self._schedule()
 
@@ -162,7 +164,7 @@ class Http2(asyncio.Protocol):
         elif isinstance(event, h2.events.StreamEnded):
             stream = self._streams.request_done(event.stream_id)
             if stream is not None:
-                self._on_whole(stream)
+                self._on_request_complete(stream)
         elif isinstance(event, h2.events.StreamReset):
             self._on_reset(event.stream_id)
         elif isinstance(event, h2.events.WindowUpdated | h2.events.RemoteSettingsChanged):
@@ -171,7 +173,7 @@ class Http2(asyncio.Protocol):
             self._writer.end()
 
     def _on_head(self, event: h2.events.RequestReceived) -> None:
-        fields = headers_of([(bytes(name), bytes(value)) for name, value in event.headers])
+        fields = parse_headers([(bytes(name), bytes(value)) for name, value in event.headers])
         method = fields.pop(":method", ("",))[0]
         path, _, query = fields.pop(":path", ("",))[0].partition("?")
         authority = fields.pop(":authority", None)
@@ -200,7 +202,7 @@ class Http2(asyncio.Protocol):
             reason = "too many large messages at the same time"
             self._streams.reply(stream, refusal(503, reason, ("retry-after", "1")))
 
-    def _on_whole(self, stream: Http2Stream) -> None:
+    def _on_request_complete(self, stream: Http2Stream) -> None:
         stream.complete = True
         if stream.ended:
             return
@@ -225,7 +227,7 @@ class Http2(asyncio.Protocol):
         if not stream.is_event_stream:
             self._resets += 1
         self._streams.drop(stream)
-        if self._resets > _RESETS:
+        if self._resets > _MAX_RESETS:
             self._http.close_connection(ErrorCodes.ENHANCE_YOUR_CALM)
             self._streams.flush_frames()
             self._writer.end()
@@ -247,7 +249,7 @@ class Http2(asyncio.Protocol):
             self.go_away()
             return
         for stream in streams:
-            late = now - stream.began > self._limits.body
+            late = now - stream.started_at > self._limits.body
             if late and stream.task is None and not stream.is_event_stream and not stream.ended:
                 self._streams.reply(stream, refusal(408, "the request was not complete in time"))
         if self._silent_intervals == 1:

@@ -22,15 +22,15 @@ class Http2Stream:
         self.on_lost: Callable[[], None] | None = None
         self.id = stream_id
         self.request = request
-        self.began = asyncio.get_running_loop().time()
+        self.started_at = asyncio.get_running_loop().time()
         self.body = bytearray()
         self.complete = False  # whether the whole request has arrived
         self.task: asyncio.Task[None] | None = None
         self.is_event_stream = False  # whether the response is an event stream
         self.ended = False  # whether nothing is sent after `out`
         self.out = bytearray()
-        self.taken = 0  # bytes sent from `out`
-        self._seen = 0  # value of `taken` at the last call of `drained`
+        self.sent_bytes = 0  # bytes sent from `out`
+        self._checked_bytes = 0  # value of `sent_bytes` at the last call of `drained`
         self._streams = streams
         self._scheduled = False
 
@@ -51,12 +51,12 @@ class Http2Stream:
         self.out += data
         if not self._scheduled:
             self._scheduled = True
-            asyncio.get_running_loop().call_soon(self._pass_on)
+            asyncio.get_running_loop().call_soon(self._flush)
 
     def drained(self) -> bool:
         """Return whether the client has read anything since the last call."""
-        taken, self._seen = self.taken > self._seen, self.taken
-        return taken
+        progressed, self._checked_bytes = self.sent_bytes > self._checked_bytes, self.sent_bytes
+        return progressed
 
     def end(self) -> None:
         """End the stream after the pending bytes."""
@@ -67,7 +67,7 @@ class Http2Stream:
         """Close the stream immediately."""
         self._streams.abort(self)
 
-    def _pass_on(self) -> None:
+    def _flush(self) -> None:
         self._scheduled = False
         self._streams.pump(self)
 
@@ -99,16 +99,16 @@ class Http2Streams:
         """Send a complete response."""
         try:
             length = ("content-length", str(len(reply.body)))
-            bare = not reply.body or stream.request.method == "HEAD"
+            no_body = not reply.body or stream.request.method == "HEAD"
             fields = _fields(reply.status, (*reply.headers, length))
-            self._http.send_headers(stream.id, fields, end_stream=bare)
+            self._http.send_headers(stream.id, fields, end_stream=no_body)
         except h2.exceptions.ProtocolError:
             self.drop(stream)
             return
         stream.ended = True
         self.free(stream)
-        if bare:
-            self._finished(stream)
+        if no_body:
+            self._finish(stream)
         else:
             stream.out += reply.body
             self._pump(stream)
@@ -137,14 +137,14 @@ class Http2Streams:
                     break
                 self._http.send_data(stream.id, bytes(stream.out[:size]))
                 del stream.out[:size]
-                stream.taken += size
+                stream.sent_bytes += size
             if stream.ended and not stream.out:
                 self._http.end_stream(stream.id)
-                self._finished(stream)
+                self._finish(stream)
         except h2.exceptions.ProtocolError:
             self.drop(stream)
 
-    def _finished(self, stream: Http2Stream) -> None:
+    def _finish(self, stream: Http2Stream) -> None:
         """Remove an answered request; further data of its client is discarded."""
         self.streams.pop(stream.id, None)
         self.idle_since = asyncio.get_running_loop().time()

@@ -60,7 +60,7 @@ class Reply(NamedTuple):
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
 
-    def also(self, *headers: tuple[str, str]) -> Reply:
+    def with_headers(self, *headers: tuple[str, str]) -> Reply:
         """Return a copy with further headers."""
         return self._replace(headers=(*self.headers, *headers))
 
@@ -71,16 +71,16 @@ def refusal(status: int, reason: str, *headers: tuple[str, str]) -> Reply:
     return Reply(status, (("content-type", "application/json"), *headers), body)
 
 
-def peer_of(transport: BaseTransport | None) -> str:
+def peer_address(transport: BaseTransport | None) -> str:
     """Return the address of a socket's peer; empty if it is gone."""
     name = None if transport is None else transport.get_extra_info("peername")
     return str(name[0]) if isinstance(name, tuple) and name else ""
 
 
-def headers_of(raw: list[tuple[bytes, bytes]]) -> dict[str, tuple[str, ...]]:
+def parse_headers(raw: list[tuple[bytes, bytes]]) -> dict[str, tuple[str, ...]]:
     """Return fields by lower-case name, from a library's list."""
-    found: dict[str, tuple[str, ...]] = {}
+    headers: dict[str, tuple[str, ...]] = {}
     for name, value in raw:
         key = name.decode("latin-1").lower()
-        found[key] = (*found.get(key, ()), value.decode("latin-1"))
-    return found
+        headers[key] = (*headers.get(key, ()), value.decode("latin-1"))
+    return headers

@@ -48,11 +48,11 @@ CHILD_UPDATES = ChildUpdates(
     content=to_acp,
 )
 
-TITLE = 60  # characters of a child's title in front of its call's
+MAX_TITLE_LENGTH = 60  # characters of a child's title in front of its call's
 _QUESTION = "ask_user"  # the tool that asks the user by itself
 
 
-class AskedCalls:
+class ChildCallCards:
     """Shows calls of children as the parent's. Needs every event about children.
 
     Args:
@@ -66,7 +66,9 @@ class AskedCalls:
         self._titles: dict[SessionId, str] = {}
         # Open calls that are hidden, with the events that show them until they run.
         self._hidden: dict[CallId, list[ToolCalled | ToolShown]] = {}
-        self._shown: dict[CallId, SessionId] = {}  # open calls that are shown, with their sessions
+        self._visible: dict[
+            CallId, SessionId
+        ] = {}  # open calls that are shown, with their sessions
 
     def project(
         self, parent: SessionId, event: ParentEvent | ChildWorked
@@ -76,67 +78,69 @@ class AskedCalls:
             self._titles[event.session] = event.title
         if not isinstance(event, ChildWorked):
             return
-        for one in self._due(event.session, event.did):
-            for update in self._projector.project(self._titled(event.session, one)):
+        for visible_event in self._visible_events(event.session, event.did):
+            for update in self._projector.project(
+                self._with_child_title(event.session, visible_event)
+            ):
                 yield parent, update
         if isinstance(event.did, TurnInterrupted):
             for call in event.did.calls:
-                if self._shown.pop(call, None) is not None:
+                if self._visible.pop(call, None) is not None:
                     yield parent, self._projector.cut(call)
 
     def target(self, parent: SessionId, call: CallId) -> Target:
         """Return where the user is asked about a call."""
         if call in self._hidden:
             return Target(parent, None)
-        child = self._shown.get(call)
+        child = self._visible.get(call)
         return Target(parent, call, "" if child is None else self._title(child))
 
-    def announced(self, parent: SessionId) -> Iterator[tuple[SessionId, acp.SessionUpdate]]:
+    def missed_updates(self, parent: SessionId) -> Iterator[tuple[SessionId, acp.SessionUpdate]]:
         """Return nothing: such a client does not see children."""
         del parent
         yield from ()
 
-    def turn_over(self, parent: SessionId) -> Iterator[tuple[SessionId, acp.SessionUpdate]]:
+    def end_turn(self, parent: SessionId) -> Iterator[tuple[SessionId, acp.SessionUpdate]]:
         """Cut off the open calls, as the parent's turn ended."""
-        for call in self._shown:
+        for call in self._visible:
             yield parent, self._projector.cut(call)
         self._hidden.clear()
-        self._shown.clear()
+        self._visible.clear()
 
-    def _due(self, child: SessionId, did: AnyEvent) -> Iterator[AnyEvent]:
+    def _visible_events(self, child: SessionId, event: AnyEvent) -> Iterator[AnyEvent]:
         """Return the events to show now."""
-        match did:
-            case ToolCalled() if did.name == _QUESTION:
-                self._shown[did.call] = child
-                yield did
+        match event:
+            case ToolCalled() if event.name == _QUESTION:
+                self._visible[event.call] = child
+                yield event
             case ToolCalled():
-                self._hidden[did.call] = [did]
-            case PermissionAsked() if did.call in self._hidden:
-                self._shown[did.call] = child
-                yield from self._hidden.pop(did.call)
+                self._hidden[event.call] = [event]
+            case PermissionAsked() if event.call in self._hidden:
+                self._visible[event.call] = child
+                yield from self._hidden.pop(event.call)
             case ToolStarted() | ToolShown() | ToolOutput() | ToolEnded():
-                if did.call in self._shown:
-                    yield did
+                if event.call in self._visible:
+                    yield event
                 else:
-                    self._keep(did)
-                if isinstance(did, ToolEnded):
-                    self._shown.pop(did.call, None)
+                    self._store_hidden(event)
+                if isinstance(event, ToolEnded):
+                    self._visible.pop(event.call, None)
             case _:
                 pass
 
-    def _keep(self, did: ToolStarted | ToolShown | ToolOutput | ToolEnded) -> None:
+    def _store_hidden(self, event: ToolStarted | ToolShown | ToolOutput | ToolEnded) -> None:
         """Keep an event of a hidden call for the start of its card."""
-        match did:
-            case ToolShown() if self._hidden.get(did.call):
-                self._hidden[did.call].append(did)
-            case ToolStarted() if did.call in self._hidden:
-                self._hidden[did.call].clear()  # the user is no longer asked about it
+        match event:
+            case ToolShown() if self._hidden.get(event.call):
+                self._hidden[event.call].append(event)
+            case ToolStarted() if event.call in self._hidden:
+                self._hidden[event.call].clear()  # the user is no longer asked about it
             case ToolEnded():
-                self._hidden.pop(did.call, None)
+                self._hidden.pop(event.call, None)
             case _:
                 pass
 
-    def _titled(self, child: SessionId, event: AnyEvent) -> AnyEvent:
+    def _with_child_title(self, child: SessionId, event: AnyEvent) -> AnyEvent:
         """Return an event of a call with the child's title in the call's title."""
         event = localize(event, self._translate)
         if isinstance(event, ToolCalled | ToolShown) and event.title is not None:
@@ -145,4 +149,4 @@ class AskedCalls:
 
     def _title(self, child: SessionId) -> str:
         title = self._titles.get(child, "")
-        return title if len(title) <= TITLE else f"{title[: TITLE - 1]}…"
+        return title if len(title) <= MAX_TITLE_LENGTH else f"{title[: MAX_TITLE_LENGTH - 1]}…"

@@ -7,7 +7,7 @@ from typing import cast
 
 import msgspec
 
-from acp_agent import content as ours
+from acp_agent import content as content_types
 from acp_agent.errors import InvalidInputError
 from acp_agent.platform.first_use import first_use
 from acp_agent.session.settings import Option
@@ -15,21 +15,23 @@ from protocol.codec import typed_json
 from protocol.v1 import types as acp
 
 with first_use:
-    _OURS: msgspec.json.Decoder[ours.ContentBlock] = msgspec.json.Decoder(ours.ContentBlock)
+    _CONTENT_DECODER: msgspec.json.Decoder[content_types.ContentBlock] = msgspec.json.Decoder(
+        content_types.ContentBlock
+    )
 
 
-def to_acp(block: ours.ContentBlock) -> acp.ContentBlock:
+def to_acp(block: content_types.ContentBlock) -> acp.ContentBlock:
     """Convert a block of ours to the protocol's; they have the same JSON."""
     expected = cast("type[acp.ContentBlock]", acp.ContentBlock)
     return typed_json.decode(msgspec.json.encode(block), expected)
 
 
-def from_acp(block: acp.ContentBlock) -> ours.ContentBlock:
+def from_acp(block: acp.ContentBlock) -> content_types.ContentBlock:
     """Convert a block of the protocol's to ours; they have the same JSON."""
-    return _OURS.decode(typed_json.encode(block))
+    return _CONTENT_DECODER.decode(typed_json.encode(block))
 
 
-def prompt_block(block: acp.ContentBlock) -> ours.ContentBlock:
+def prompt_block(block: acp.ContentBlock) -> content_types.ContentBlock:
     """Convert a block of a prompt.
 
     Raises:
@@ -42,23 +44,23 @@ def prompt_block(block: acp.ContentBlock) -> ours.ContentBlock:
     return from_acp(block)
 
 
-def to_call_content(content: Sequence[ours.CallContent]) -> list[acp.ToolCallContent]:
+def to_call_content(content: Sequence[content_types.CallContent]) -> list[acp.ToolCallContent]:
     """Convert what a call shows."""
-    return [_shown(part) for part in content]
+    return [_convert_part(part) for part in content]
 
 
-def to_locations(locations: Sequence[ours.Location]) -> list[acp.ToolCallLocation]:
+def to_locations(locations: Sequence[content_types.Location]) -> list[acp.ToolCallLocation]:
     """Convert locations in files."""
-    return [acp.ToolCallLocation(path=one.path, line=one.line) for one in locations]
+    return [acp.ToolCallLocation(path=location.path, line=location.line) for location in locations]
 
 
-def _shown(part: ours.CallContent) -> acp.ToolCallContent:
+def _convert_part(part: content_types.CallContent) -> acp.ToolCallContent:
     match part:
-        case ours.DiffPart():
+        case content_types.DiffPart():
             return acp.Diff(path=part.path, old_text=part.old_text, new_text=part.new_text)
-        case ours.TerminalPart():
+        case content_types.TerminalPart():
             return acp.Terminal(terminal_id=part.terminal_id)
-        case ours.ContentPart():
+        case content_types.ContentPart():
             return acp.Content(content=to_acp(part.content))
 
 

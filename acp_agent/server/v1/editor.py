@@ -54,13 +54,13 @@ class EditorV1(ClientEditor["SessionTree[acp.SessionUpdate]"]):
     ) -> None:
         super().__init__(connection, handshake, core, on_child)
         self._in_turn: set[SessionId] = set()
-        self._held: dict[SessionId, list[NoticeShown]] = {}
+        self._pending_notices: dict[SessionId, list[NoticeShown]] = {}
 
     def forget(self, session: SessionId) -> None:
         """Drop what is known of a closed session."""
         super().forget(session)
         self._in_turn.discard(session)
-        self._held.pop(session, None)
+        self._pending_notices.pop(session, None)
 
     def buffers(self, session: SessionId) -> EditorBuffers | None:
         """Return the client's files; None if it offers none."""
@@ -78,12 +78,12 @@ class EditorV1(ClientEditor["SessionTree[acp.SessionUpdate]"]):
             return None
         from acp_agent.server.v1.editor_terminals import ClientTerminals  # noqa: PLC0415 - on opt-in only
 
-        def shown_session() -> SessionId:
+        def display_session() -> SessionId:
             """Without child sessions, a child's calls are shown as its parent's."""
-            return session if self.client.subagents else self.parent_of(session) or session
+            return session if self.client.subagents else self.find_parent(session) or session
 
         return ClientTerminals(
-            self.requests(session), shown_session, secrets=self._core.secrets.values
+            self.requests(session), display_session, secrets=self._core.secrets.values
         )
 
     def _new_tree(self, session: SessionId) -> SessionTree[acp.SessionUpdate]:
@@ -96,28 +96,28 @@ class EditorV1(ClientEditor["SessionTree[acp.SessionUpdate]"]):
             self.update(session, acp.CurrentModeUpdate(current_mode_id=event.value))
         super()._option_changed(session, event)
 
-    def _due(self, session: SessionId, events: Sequence[AnyEvent]) -> Iterator[AnyEvent]:
+    def _display_order(self, session: SessionId, events: Sequence[AnyEvent]) -> Iterator[AnyEvent]:
         """Return the events in the order in which they are shown.
 
         A client without notices is sent them as thoughts, which belong to a turn: a notice between
         turns waits for the next one. The end of a background command becomes a notice if no turn
         runs, as the model does not report it.
         """
-        for event in self._with_background_ends(session, events):
+        for event in self._add_background_end_notices(session, events):
             match event:
                 case NoticeShown() if not (self.client.notices or session in self._in_turn):
-                    self._held.setdefault(session, []).append(event)
+                    self._pending_notices.setdefault(session, []).append(event)
                 case TurnStarted():
                     self._in_turn.add(session)
                     yield event
-                    yield from self._held.pop(session, ())
+                    yield from self._pending_notices.pop(session, ())
                 case TurnEnded() | TurnInterrupted():
                     self._in_turn.discard(session)
                     yield event
                 case _:
                     yield event
 
-    def _with_background_ends(
+    def _add_background_end_notices(
         self, session: SessionId, events: Sequence[AnyEvent]
     ) -> Iterator[AnyEvent]:
         for event in events:
@@ -126,9 +126,9 @@ class EditorV1(ClientEditor["SessionTree[acp.SessionUpdate]"]):
             if not isinstance(change, BackgroundCommandChanged) or change.status == "running":
                 continue
             if session not in self._in_turn:
-                from acp_agent.server.notices import ended  # noqa: PLC0415 - rare
+                from acp_agent.server.notices import background_end_notice  # noqa: PLC0415 - rare
 
-                yield ended(change, self._core.translate)
+                yield background_end_notice(change, self._core.translate)
 
     async def replay(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
         """Send the whole conversation again."""
@@ -177,7 +177,7 @@ class EditorV1(ClientEditor["SessionTree[acp.SessionUpdate]"]):
         """Send the options with their values (Session Config Options)."""
         self.update(session, acp.ConfigOptionUpdate(config_options=config_options(options)))
 
-    async def _chosen_option(
+    async def _request_option(
         self, session: SessionId, asking: PermissionRequest, ask: Ask
     ) -> tuple[str | None, JsonObject | None]:
         """See `ClientEditor`."""
@@ -190,7 +190,7 @@ class EditorV1(ClientEditor["SessionTree[acp.SessionUpdate]"]):
             session_id=target.session,
             tool_call=acp.ToolCallUpdate(
                 tool_call_id=asking.call,
-                title=child_call_title(target.of, title),
+                title=child_call_title(target.child_title, title),
                 kind=asking.kind,
                 status="pending",
                 content=to_call_content(asking.content),
@@ -218,16 +218,16 @@ def make_session_tree(
     def projector() -> Projector:
         return Projector(client, replay=False, translate=translate)
 
-    own = Projector(client, replay=replay, translate=translate)
+    session_projector = Projector(client, replay=replay, translate=translate)
 
     def children() -> ChildrenProjector[acp.SessionUpdate]:
         if client.subagents:
             from acp_agent.server.child_sessions import ChildSessions  # noqa: PLC0415 - few have any
             from acp_agent.server.v1.child_sessions import CHILD_UPDATES  # noqa: PLC0415 - likewise
 
-            return ChildSessions(CHILD_UPDATES, own, projector, translate)
-        from acp_agent.server.v1.child_sessions import AskedCalls  # noqa: PLC0415 - likewise
+            return ChildSessions(CHILD_UPDATES, session_projector, projector, translate)
+        from acp_agent.server.v1.child_sessions import ChildCallCards  # noqa: PLC0415 - likewise
 
-        return AskedCalls(projector(), translate)
+        return ChildCallCards(projector(), translate)
 
-    return SessionTree(session, own, children)
+    return SessionTree(session, session_projector, children)

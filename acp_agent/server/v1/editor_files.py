@@ -8,7 +8,7 @@ from pathlib import Path
 from acp_agent.errors import NoEditorFileError, NoEditorMethodError, WorkspaceError
 from acp_agent.ids import SessionId
 from acp_agent.server.handshake import ClientProfile
-from acp_agent.server.session_requests import Requester, reason_of
+from acp_agent.server.session_requests import Requester, refusal_reason
 from protocol.jsonrpc.errors import METHOD_NOT_FOUND, RESOURCE_NOT_FOUND, RpcError
 from protocol.v1 import types as acp
 from protocol.v1.methods import FS_READ_TEXT_FILE, FS_WRITE_TEXT_FILE
@@ -63,14 +63,14 @@ class ClientBuffers:
         except ConnectionError:
             raise WorkspaceError(f"the editor is gone and cannot write {path}") from None
 
-    def _failure(self, what: str, path: Path, error: RpcError | TimeoutError) -> WorkspaceError:
+    def _failure(self, action: str, path: Path, error: RpcError | TimeoutError) -> WorkspaceError:
         if isinstance(error, TimeoutError):
             return WorkspaceError(
-                f"the editor did not {what} {path} within {ANSWER_SECONDS:.0f} seconds"
+                f"the editor did not {action} {path} within {ANSWER_SECONDS:.0f} seconds"
             )
-        why = f"the editor refused to {what} {path}: {reason_of(error, self._secrets())}"
+        message = f"the editor refused to {action} {path}: {refusal_reason(error, self._secrets())}"
         if error.code == METHOD_NOT_FOUND:
-            return NoEditorMethodError(why)
-        if error.code == RESOURCE_NOT_FOUND and what == "read":
-            return NoEditorFileError(why)
-        return WorkspaceError(why)
+            return NoEditorMethodError(message)
+        if error.code == RESOURCE_NOT_FOUND and action == "read":
+            return NoEditorFileError(message)
+        return WorkspaceError(message)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from acp_agent.errors import WorkspaceError
 from acp_agent.ids import SessionId
-from acp_agent.server.session_requests import Requester, reason_of
+from acp_agent.server.session_requests import Requester, refusal_reason
 from acp_agent.workspace.environment import added_variables
 from acp_agent.workspace.processes import CommandResult
 from protocol.jsonrpc.errors import RpcError
@@ -45,7 +45,7 @@ class ClientTerminals:
         self._secrets = secrets
         self._connection = connection
         self._session = session
-        self._releasing: set[asyncio.Task[None]] = set()
+        self._release_tasks: set[asyncio.Task[None]] = set()
 
     async def run(
         self,
@@ -74,9 +74,9 @@ class ClientTerminals:
                 timed_out = await self._wait(session, terminal, timeout)
                 return await self._result(session, terminal, timed_out=timed_out)
             finally:
-                self._give_back(session, terminal)
+                self._release_soon(session, terminal)
         except RpcError as error:
-            why = reason_of(error, self._secrets())
+            why = refusal_reason(error, self._secrets())
             raise WorkspaceError(f"the editor's terminal failed: {why}") from None
         except (TimeoutError, ConnectionError):
             raise WorkspaceError("the editor's terminal does not answer") from None
@@ -101,7 +101,7 @@ class ClientTerminals:
             TERMINAL_CREATE,
             request,
             timeout=ANSWER_SECONDS,
-            on_late_result=lambda response: self._give_back(session, response.terminal_id),
+            on_late_result=lambda response: self._release_soon(session, response.terminal_id),
         )
         return response.terminal_id
 
@@ -134,11 +134,11 @@ class ClientTerminals:
             total_bytes=len(response.output.encode("utf-8", "replace")),
         )
 
-    def _give_back(self, session: SessionId, terminal: str) -> None:
+    def _release_soon(self, session: SessionId, terminal: str) -> None:
         """Release a terminal. Nobody waits for the answer: a turn that is stopped ends at once."""
         task = asyncio.get_running_loop().create_task(self._release(session, terminal))
-        self._releasing.add(task)
-        task.add_done_callback(self._releasing.discard)
+        self._release_tasks.add(task)
+        task.add_done_callback(self._release_tasks.discard)
 
     async def _release(self, session: SessionId, terminal: str) -> None:
         with contextlib.suppress(RpcError, TimeoutError, ConnectionError):

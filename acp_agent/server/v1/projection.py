@@ -40,7 +40,9 @@ from acp_agent.server.notices import CUT_CALL, interrupted_note
 from acp_agent.server.v1.conversion import to_acp, to_call_content, to_locations
 from protocol.v1 import types as acp
 
-TAIL = 8_000  # characters of a running command's output that a client without live output sees
+TAIL_CHARACTERS = (
+    8_000  # characters of a running command's output that a client without live output sees
+)
 
 
 class Projector:
@@ -60,26 +62,26 @@ class Projector:
         self._replay = replay
         self._live_output: dict[CallId, str] = {}
         self._continued: dict[MessageId, MessageId] = {}  # answers shown as a part of another
-        self._shown: dict[CallId, Sequence[CallContent]] = {}  # of calls that have not ended
+        self._open_content: dict[CallId, Sequence[CallContent]] = {}  # of calls that have not ended
         self._children: dict[CallId, list[acp.ToolCallContent]] = {}  # references of open calls
 
         # By type and not by pattern: a replay projects thousands of events.
         self._by_type: dict[type, Callable[[Any], Sequence[acp.SessionUpdate]]] = {
-            ModelAsked: self._asked,
-            AgentText: self._answer,
+            ModelAsked: self._model_asked,
+            AgentText: self._agent_text,
             AgentThought: _thought,
-            ToolOutput: self._output,
-            UserMessage: self._user,
-            ToolCalled: self._called,
-            ToolStarted: self._started,
-            ToolShown: self._call_shown,
-            ToolEnded: self._ended,
+            ToolOutput: self._tool_output,
+            UserMessage: self._user_message,
+            ToolCalled: self._tool_called,
+            ToolStarted: self._tool_started,
+            ToolShown: self._tool_shown,
+            ToolEnded: self._tool_ended,
             PlanChanged: plan_by_id if client.plans else plan,
             PlanRemoved: plan_by_id if client.plans else plan,
             UsageReported: _usage,
             TitleChanged: _title,
             NoticeShown: self._notice,
-            TurnInterrupted: self._interrupted,
+            TurnInterrupted: self._turn_interrupted,
             CompactionChanged: self._compaction,
             Rewound: self._rewound,
         }
@@ -97,16 +99,16 @@ class Projector:
             event = localize(event, self._translate)
         return show(event)
 
-    def _asked(self, event: ModelAsked) -> Sequence[acp.SessionUpdate]:
+    def _model_asked(self, event: ModelAsked) -> Sequence[acp.SessionUpdate]:
         if event.continues is not None:
             self._continued[event.message] = event.continues
         return ()
 
-    def _answer(self, event: AgentText) -> Sequence[acp.SessionUpdate]:
+    def _agent_text(self, event: AgentText) -> Sequence[acp.SessionUpdate]:
         message = self._continued.get(event.message, event.message)
         return [acp.AgentMessageChunk(content=_text(event.text), message_id=message)]
 
-    def _user(self, event: UserMessage) -> Sequence[acp.SessionUpdate]:
+    def _user_message(self, event: UserMessage) -> Sequence[acp.SessionUpdate]:
         if not self._replay:
             return []
         return [
@@ -114,8 +116,8 @@ class Projector:
             for block in event.content
         ]
 
-    def _called(self, event: ToolCalled) -> Sequence[acp.SessionUpdate]:
-        self._shown[event.call] = event.content
+    def _tool_called(self, event: ToolCalled) -> Sequence[acp.SessionUpdate]:
+        self._open_content[event.call] = event.content
         return [
             acp.ToolCall(
                 tool_call_id=event.call,
@@ -129,11 +131,11 @@ class Projector:
             )
         ]
 
-    def _call_shown(self, event: ToolShown) -> Sequence[acp.SessionUpdate]:
-        if event.call not in self._shown:
+    def _tool_shown(self, event: ToolShown) -> Sequence[acp.SessionUpdate]:
+        if event.call not in self._open_content:
             return ()
         if event.content is not None:
-            self._shown[event.call] = event.content
+            self._open_content[event.call] = event.content
         return [
             _update(
                 event.call,
@@ -145,10 +147,10 @@ class Projector:
 
     def refer(self, call: CallId, child: SessionId) -> Sequence[acp.SessionUpdate]:
         """Show a reference to a child session in an open call; the client knows children."""
-        if call not in self._shown:
+        if call not in self._open_content:
             return ()
         self._children.setdefault(call, []).append(acp.SessionReference(session_id=child))
-        return [_update(call, content=self._content(call, self._shown[call]))]
+        return [_update(call, content=self._content(call, self._open_content[call]))]
 
     def _content(
         self, call: CallId, content: Sequence[CallContent] | None
@@ -158,8 +160,8 @@ class Projector:
             return None
         return [*to_call_content(content), *self._children.get(call, ())]
 
-    def _started(self, event: ToolStarted) -> Sequence[acp.SessionUpdate]:
-        if event.call not in self._shown:
+    def _tool_started(self, event: ToolStarted) -> Sequence[acp.SessionUpdate]:
+        if event.call not in self._open_content:
             return ()  # the id is damaged, here or in the call
         if event.cwd is not None:
             self._live_output[event.call] = ""
@@ -174,18 +176,18 @@ class Projector:
             )
         ]
 
-    def _output(self, event: ToolOutput) -> Sequence[acp.SessionUpdate]:
+    def _tool_output(self, event: ToolOutput) -> Sequence[acp.SessionUpdate]:
         if event.call not in self._live_output:
             return ()  # the command runs in the background; an ended call takes no output
         if self._client.terminal_output:
             data = {"terminal_id": event.call, "data": event.text}
             return [_update(event.call, meta={"terminal_output": data})]
-        tail = (self._live_output[event.call] + event.text)[-TAIL:]
+        tail = (self._live_output[event.call] + event.text)[-TAIL_CHARACTERS:]
         self._live_output[event.call] = tail
         return [_update(event.call, content=to_call_content([text_part(_console(tail))]))]
 
-    def _ended(self, event: ToolEnded) -> Sequence[acp.SessionUpdate]:
-        if self._shown.pop(event.call, None) is None:
+    def _tool_ended(self, event: ToolEnded) -> Sequence[acp.SessionUpdate]:
+        if self._open_content.pop(event.call, None) is None:
             return ()
         ran_command = self._live_output.pop(event.call, None) is not None
         meta = None
@@ -237,9 +239,9 @@ class Projector:
 
         return [self._note("info", *rewound_note(event, self._translate))]
 
-    def _interrupted(self, event: TurnInterrupted) -> Sequence[acp.SessionUpdate]:
+    def _turn_interrupted(self, event: TurnInterrupted) -> Sequence[acp.SessionUpdate]:
         updates: list[acp.SessionUpdate] = [
-            self.cut(call) for call in event.calls if call in self._shown
+            self.cut(call) for call in event.calls if call in self._open_content
         ]
         title, text = interrupted_note(self._translate)
         if self._client.notices:
@@ -251,7 +253,7 @@ class Projector:
 
     def cut_off(self) -> Sequence[acp.SessionUpdate]:
         """Return the updates that end the open calls."""
-        return [self.cut(call) for call in tuple(self._shown)]
+        return [self.cut(call) for call in tuple(self._open_content)]
 
     def cut(self, call: CallId) -> acp.SessionUpdate:
         """Show that a call was cut off with its turn. Its content and output stay.
@@ -259,12 +261,14 @@ class Projector:
         The editor's own terminals are gone.
         """
         reason = to_call_content([text_part(self._translate(CUT_CALL))])
-        before = self._shown.pop(call, ())
+        before = self._open_content.pop(call, ())
         output = self._live_output.pop(call, None)
         if output is None:
-            kept = to_call_content([part for part in before if not isinstance(part, TerminalPart)])
+            content_before = to_call_content(
+                [part for part in before if not isinstance(part, TerminalPart)]
+            )
             children = self._children.pop(call, ())
-            return _update(call, status="failed", content=[*kept, *children, *reason])
+            return _update(call, status="failed", content=[*content_before, *children, *reason])
         if self._client.terminal_output:
             return _update(
                 call,
@@ -272,8 +276,8 @@ class Projector:
                 content=[acp.Terminal(terminal_id=call), *reason],
                 meta=_terminal_exit(call, None, None),
             )
-        put_out = to_call_content([text_part(_console(output))]) if output else []
-        return _update(call, status="failed", content=[*put_out, *reason])
+        output_content = to_call_content([text_part(_console(output))]) if output else []
+        return _update(call, status="failed", content=[*output_content, *reason])
 
 
 def _text(text: str) -> acp.TextContent:
@@ -295,13 +299,13 @@ def _console(text: str) -> str:
     fence = "```"
     while fence in text:
         fence += "`"
-    ended = "" if text.endswith("\n") else "\n"
-    return f"{fence}console\n{text}{ended}{fence}"
+    newline = "" if text.endswith("\n") else "\n"
+    return f"{fence}console\n{text}{newline}{fence}"
 
 
 def _terminal_exit(call: CallId, exit_code: int | None, signal: str | None) -> dict[str, Any]:
-    ended = {"terminal_id": call, "exit_code": exit_code, "signal": signal}
-    return {"terminal_exit": ended}
+    exit_data = {"terminal_id": call, "exit_code": exit_code, "signal": signal}
+    return {"terminal_exit": exit_data}
 
 
 def _update(

@@ -23,40 +23,40 @@ class Activity:
     def __init__(self, translate: Translator = ENGLISH) -> None:
         self._translate = translate
         self._running = False
-        self._at_work: set[str] = set()
-        self._asking: set[str] = set()
+        self._running_calls: set[str] = set()
+        self._waiting_calls: set[str] = set()
         self._background_commands: dict[str, acp.BackgroundTerminal] = {}
         self._sent: Literal["running", "requires_action", "idle"] = "idle"
 
     def turn_started(self) -> Sequence[acp.SessionUpdate]:
         """Start a turn."""
         self._running = True
-        return self._changed()
+        return self._state_change()
 
     def call_started(self, call: str) -> Sequence[acp.SessionUpdate]:
         """Start a call."""
-        self._at_work.add(call)
-        return self._changed()
+        self._running_calls.add(call)
+        return self._state_change()
 
     def call_waits(self, call: str) -> Sequence[acp.SessionUpdate]:
         """Note that a call waits for the user."""
-        self._asking.add(call)
-        return self._changed()
+        self._waiting_calls.add(call)
+        return self._state_change()
 
     def call_answered(self, call: str) -> Sequence[acp.SessionUpdate]:
         """Note that a call no longer waits for the user."""
-        self._asking.discard(call)
-        return self._changed()
+        self._waiting_calls.discard(call)
+        return self._state_change()
 
     def call_ended(self, call: str, *, cancelled: bool = False) -> Sequence[acp.SessionUpdate]:
         """End a call. After a cancelled one it is not yet known whether the turn continues."""
-        self._at_work.discard(call)
-        self._asking.discard(call)
-        return [] if cancelled else self._changed()
+        self._running_calls.discard(call)
+        self._waiting_calls.discard(call)
+        return [] if cancelled else self._state_change()
 
     def model_asked(self) -> Sequence[acp.SessionUpdate]:
         """Note a request to the model."""
-        return self._changed()
+        return self._state_change()
 
     def message_sent(self, update: acp.SessionUpdate) -> Sequence[acp.SessionUpdate]:
         """Return `update`, a message of the agent, within a running state.
@@ -70,12 +70,12 @@ class Activity:
     def turn_ended(self, event: TurnEnded | None) -> Sequence[acp.SessionUpdate]:
         """End the turn, which was cut off if `event` is None. Does nothing a second time."""
         self._running = False
-        self._at_work.clear()
-        self._asking.clear()
+        self._running_calls.clear()
+        self._waiting_calls.clear()
         if self._sent == "idle":
             return []
         self._sent = "idle"
-        return [self._cut() if event is None else self._idle(event)]
+        return [self._cut_off_state() if event is None else self._idle_state(event)]
 
     def moved_away(self) -> Sequence[acp.SessionUpdate]:
         """Move the session, with its running turn, to another client."""
@@ -128,21 +128,21 @@ class Activity:
     def _state(self) -> Literal["running", "requires_action", "idle"]:
         if not self._running:
             return "idle"
-        blocked = self._asking and self._at_work <= self._asking
+        blocked = self._waiting_calls and self._running_calls <= self._waiting_calls
         return "requires_action" if blocked else "running"
 
-    def _changed(self) -> Sequence[acp.SessionUpdate]:
+    def _state_change(self) -> Sequence[acp.SessionUpdate]:
         state = self._state()
         if state == self._sent:
             return []
         self._sent = state
         return [self.now()]
 
-    def _cut(self) -> acp.SessionUpdate:
+    def _cut_off_state(self) -> acp.SessionUpdate:
         error = turn_error(interrupted_note(self._translate)[0], "")
         return acp.SessionErrorUpdate(error=error, background=self._background())
 
-    def _idle(self, event: TurnEnded) -> acp.SessionUpdate:
+    def _idle_state(self, event: TurnEnded) -> acp.SessionUpdate:
         usage = None if event.usage is None else acp.Usage(**token_counts(event.usage))
         background = self._background()
         if event.error:

@@ -24,7 +24,7 @@ from acp_agent.events import (
 from acp_agent.ids import CallId, SessionId
 from acp_agent.server.conversion import raw_input
 from acp_agent.server.notices import CUT_CALL
-from acp_agent.server.v2.conversion import shown_part, to_call_content, to_locations
+from acp_agent.server.v2.conversion import convert_part, to_call_content, to_locations
 from acp_agent.tools.quoting import code_block
 from protocol.v2 import types as acp
 
@@ -33,13 +33,13 @@ class _OpenCall:
     """What the client was sent about an open call."""
 
     def __init__(self, event: ToolCalled, arguments: Any) -> None:
-        self.command = command_of(arguments)
+        self.command = find_command(arguments)
         self.content = event.content
         self.locations = event.locations
         self.title = event.title
         self.children: list[acp.ToolCallContent] = []  # references to child sessions
         self.terminal: acp.TerminalUpdate | None = None  # as it started, if it has one
-        self.goes_on = False  # its command runs in the background
+        self.in_background = False  # its command runs in the background
         self.exited = False  # its command ended before the call
 
 
@@ -51,7 +51,7 @@ class Calls:
         self._open: dict[CallId, _OpenCall] = {}
         self._background: dict[CallId, acp.TerminalUpdate] = {}  # terminals, as they started
 
-    def called(self, event: ToolCalled) -> Sequence[acp.SessionUpdate]:
+    def show_call(self, event: ToolCalled) -> Sequence[acp.SessionUpdate]:
         """Show a new call, which the user can cancel while it is open."""
         arguments = raw_input(event.arguments)
         self._open[event.call] = _OpenCall(event, arguments)
@@ -69,12 +69,12 @@ class Calls:
             )
         ]
 
-    def started(self, event: ToolStarted) -> Sequence[acp.SessionUpdate]:
+    def start_call(self, event: ToolStarted) -> Sequence[acp.SessionUpdate]:
         """Show that a call runs. A command's call shows only its terminal."""
         call = self._open.get(event.call)
         if event.cwd is None or call is None:
             return [acp.ToolCallProgress(tool_call_id=event.call, status="in_progress")]
-        call.terminal = terminal_began(event, event.command or call.command)
+        call.terminal = terminal_started(event, event.command or call.command)
         return [
             call.terminal,
             acp.ToolCallProgress(
@@ -84,16 +84,16 @@ class Calls:
             ),
         ]
 
-    def output(self, event: ToolOutput) -> Sequence[acp.SessionUpdate]:
+    def add_output(self, event: ToolOutput) -> Sequence[acp.SessionUpdate]:
         """Show output: in the terminal, or as content of a call without one."""
         call = self._open.get(event.call)
         if call is None or call.terminal is not None:
             return [terminal_output(event)]
-        return self._shows(
+        return self._content_updates(
             event.call, call, (*call.content, text_part(code_block(escaped(event.text), "console")))
         )
 
-    def shown(self, event: ToolShown) -> Sequence[acp.SessionUpdate]:
+    def update_call(self, event: ToolShown) -> Sequence[acp.SessionUpdate]:
         """Show new content of a call: append what was added, replace what changed."""
         call = self._open.get(event.call)
         if call is None:
@@ -102,18 +102,18 @@ class Calls:
         title: str | UnsetType = UNSET
         if event.title is not None and event.title != call.title:
             title = call.title = event.title
-        return self._shows(event.call, call, content, event.locations, title=title)
+        return self._content_updates(event.call, call, content, event.locations, title=title)
 
     def refer(self, call: CallId, child: SessionId) -> Sequence[acp.SessionUpdate]:
         """Show a reference to a child session in an open call."""
-        known = self._open.get(call)
-        if known is None:
+        open_call = self._open.get(call)
+        if open_call is None:
             return []
         reference = acp.SessionReference(session_id=child)
-        known.children.append(reference)
+        open_call.children.append(reference)
         return [acp.ToolCallContentChunk(tool_call_id=call, content=reference)]
 
-    def ended(self, event: ToolEnded) -> Sequence[acp.SessionUpdate]:
+    def end_call(self, event: ToolEnded) -> Sequence[acp.SessionUpdate]:
         """Show that a call and its command ended, so that neither can be cancelled."""
         call = self._open.pop(event.call, None)
         status = "completed"
@@ -121,7 +121,7 @@ class Calls:
             status = "cancelled" if event.cancelled else "failed"
         updates: list[acp.SessionUpdate] = []
         content: list[acp.ToolCallContent] | None = None
-        if call is not None and call.goes_on:
+        if call is not None and call.in_background:
             pass  # its terminal stays live
         elif call is not None and call.terminal is not None:
             if not call.exited:
@@ -129,8 +129,10 @@ class Calls:
             ended_by_itself = event.exit_code is not None or event.signal is not None
             if event.content and (not ended_by_itself or len(event.content) > 1):
                 # The terminal shows the output alone, which is the first part.
-                parts = to_call_content(event.content[1:] if ended_by_itself else event.content)
-                content = [acp.Terminal(terminal_id=event.call), *parts]
+                further_content = to_call_content(
+                    event.content[1:] if ended_by_itself else event.content
+                )
+                content = [acp.Terminal(terminal_id=event.call), *further_content]
         elif event.content is not None and (call is None or event.content != call.content):
             content = [*to_call_content(event.content), *(call.children if call else ())]
         moved = event.locations is not None and (call is None or event.locations != call.locations)
@@ -146,7 +148,7 @@ class Calls:
         )
         return updates
 
-    def announced(self) -> Sequence[acp.SessionUpdate]:
+    def missed_updates(self) -> Sequence[acp.SessionUpdate]:
         """Return the terminals of background commands as they started."""
         return tuple(self._background.values())
 
@@ -155,14 +157,16 @@ class Calls:
 
         Its content stays: a diff may have been applied.
         """
-        known = self._open.pop(call, None)
-        if known is None:
+        open_call = self._open.pop(call, None)
+        if open_call is None:
             return []
         reason = acp.ToolCallContentChunk(
-            tool_call_id=call, content=shown_part(text_part(self._translate(CUT_CALL)))
+            tool_call_id=call, content=convert_part(text_part(self._translate(CUT_CALL)))
         )
         failed = acp.ToolCallProgress(tool_call_id=call, status="failed", capabilities=None)
-        runs = known.terminal is not None and not known.goes_on and not known.exited
+        runs = (
+            open_call.terminal is not None and not open_call.in_background and not open_call.exited
+        )
         return [terminal_lost(call), reason, failed] if runs else [reason, failed]
 
     def background(self, event: BackgroundCommandChanged) -> Sequence[acp.SessionUpdate]:
@@ -170,19 +174,19 @@ class Calls:
         call = self._open.get(event.call)
         if event.status == "running":
             if call is not None and call.terminal is not None:
-                call.goes_on = True
+                call.in_background = True
                 self._background[event.call] = call.terminal
             return []
         self._background.pop(event.call, None)
         if call is not None:
-            call.goes_on, call.exited = False, True
+            call.in_background, call.exited = False, True
         return [background_terminal_exited(event)]
 
     def cut_all(self) -> Sequence[acp.SessionUpdate]:
         """Show that all open calls were cut off with the turn."""
         return [update for call in tuple(self._open) for update in self.cut(call)]
 
-    def _shows(
+    def _content_updates(
         self,
         name: CallId,
         call: _OpenCall,
@@ -194,38 +198,38 @@ class Calls:
         before, call.content = call.content, content
         moved = locations is not None and locations != call.locations
         call.locations = call.locations if locations is None else locations
-        grown = -1  # it is something else, or the first that is shown
+        added = -1  # it is something else, or the first that is shown
         if content == before or call.terminal is not None:  # which shows all that there is
-            grown = 0
+            added = 0
         elif before and content[: len(before)] == before:
-            grown = len(content) - len(before)
+            added = len(content) - len(before)
         updates: list[acp.SessionUpdate] = []
-        if grown < 0 or moved or title is not UNSET:
+        if added < 0 or moved or title is not UNSET:
             updates.append(
                 acp.ToolCallProgress(
                     tool_call_id=name,
                     title=title,
-                    content=[*to_call_content(content), *call.children] if grown < 0 else UNSET,
+                    content=[*to_call_content(content), *call.children] if added < 0 else UNSET,
                     locations=to_locations(call.locations) if moved else UNSET,
                 )
             )
         updates += [
-            acp.ToolCallContentChunk(tool_call_id=name, content=shown_part(part))
-            for part in content[len(content) - max(grown, 0) :]
+            acp.ToolCallContentChunk(tool_call_id=name, content=convert_part(part))
+            for part in content[len(content) - max(added, 0) :]
         ]
         return updates
 
 
-_REPLACED = "\ufffd".encode()
+_REPLACEMENT = "\ufffd".encode()
 
 
-def command_of(arguments: Any) -> str | None:  # what came as JSON
+def find_command(arguments: Any) -> str | None:  # what came as JSON
     """Return the command line in a call's arguments, if there is one."""
     command = arguments.get("command") if isinstance(arguments, dict) else None
     return command if isinstance(command, str) else None
 
 
-def terminal_began(event: ToolStarted, command: str | None) -> acp.TerminalUpdate:
+def terminal_started(event: ToolStarted, command: str | None) -> acp.TerminalUpdate:
     """Return the new terminal of a call's command, which can be cancelled by itself."""
     return acp.TerminalUpdate(
         terminal_id=event.call,
@@ -253,10 +257,10 @@ def terminal_bytes(text: str, invalid: bytes = b"") -> bytes:
     text = text.replace("\n", "\r\n")
     if not invalid or text.count("\ufffd") != len(invalid):
         return text.encode("utf-8", "replace")
-    first, *rest = text.split("\ufffd")
+    first, *segments = text.split("\ufffd")
     pieces = [first.encode("utf-8", "replace")]
-    for byte, piece in zip(invalid, rest, strict=True):
-        pieces += (bytes((byte,)) if byte else _REPLACED, piece.encode("utf-8", "replace"))
+    for byte, piece in zip(invalid, segments, strict=True):
+        pieces += (bytes((byte,)) if byte else _REPLACEMENT, piece.encode("utf-8", "replace"))
     return b"".join(pieces)
 
 

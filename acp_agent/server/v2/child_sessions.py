@@ -30,32 +30,32 @@ class Children(ChildSessions[acp.SessionUpdate, Projector]):
     """The children of a session.
 
     Args:
-        own: shows the session's own events. It waits for the user while a child does.
+        projector: shows the session's own events. It waits for the user while a child does.
         translate: translates texts for the user.
     """
 
-    def __init__(self, own: Projector, translate: Translator = ENGLISH) -> None:
-        super().__init__(CHILD_UPDATES, own, lambda: Projector(translate), translate)
-        self._activity = own.activity
-        self._work_for: dict[SessionId, CallId] = {}  # the call of each child
+    def __init__(self, projector: Projector, translate: Translator = ENGLISH) -> None:
+        super().__init__(CHILD_UPDATES, projector, lambda: Projector(translate), translate)
+        self._activity = projector.activity
+        self._calls_by_child: dict[SessionId, CallId] = {}  # the call of each child
 
-    def announced(self, parent: SessionId) -> Iterator[tuple[SessionId, acp.SessionUpdate]]:
+    def missed_updates(self, parent: SessionId) -> Iterator[tuple[SessionId, acp.SessionUpdate]]:
         """Return what a client must know of working children whose start it did not see.
 
         This includes children with commands in the background, and the terminals of these.
         """
-        yield from super().announced(parent)
+        yield from super().missed_updates(parent)
         for child, projector in self._projectors.items():
-            for update in projector.announced():
+            for update in projector.missed_updates():
                 yield child, update
 
     def states(self) -> Iterator[tuple[SessionId, acp.SessionUpdate]]:
         """Return the states of the working children."""
         for child, projector in self._projectors.items():
-            if self._goes_on(child):
+            if self._is_active(child):
                 yield child, projector.activity.now()
 
-    def asks(
+    def waiting_updates(
         self, parent: SessionId, call: CallId, *, answered: bool = False
     ) -> Iterator[tuple[SessionId, acp.SessionUpdate]]:
         """Show that a call waits for a form or page, which is not in the journal, or has ended."""
@@ -64,23 +64,23 @@ class Children(ChildSessions[acp.SessionUpdate, Projector]):
         for update in activity.call_answered(call) if answered else activity.call_waits(call):
             yield child, update
         if child != parent:
-            yield from self._mirrored(parent, child)
+            yield from self._mirror_waiting(parent, child)
 
-    def _goes_on(self, child: SessionId) -> bool:
-        return self._works(child) or not self._session(child).activity.is_at_rest
+    def _is_active(self, child: SessionId) -> bool:
+        return self._is_working(child) or not self._session(child).activity.is_at_rest
 
-    def _worked(
+    def _project_work(
         self, parent: SessionId, event: ChildWorked
     ) -> Iterator[tuple[SessionId, acp.SessionUpdate]]:
-        self._work_for[event.session] = event.call
-        yield from super()._worked(parent, event)
-        yield from self._mirrored(parent, event.session)
+        self._calls_by_child[event.session] = event.call
+        yield from super()._project_work(parent, event)
+        yield from self._mirror_waiting(parent, event.session)
 
-    def _mirrored(
+    def _mirror_waiting(
         self, parent: SessionId, child: SessionId
     ) -> Iterator[tuple[SessionId, acp.SessionUpdate]]:
         """Show the call that a child works for as waiting for the user while the child waits."""
-        call = self._work_for[child]
+        call = self._calls_by_child[child]
         waits = self._session(child).activity.waits_for_user
         for update in (
             self._activity.call_waits(call) if waits else self._activity.call_answered(call)

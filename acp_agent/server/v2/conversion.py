@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from acp_agent import content as ours
+from acp_agent import content as content_types
 from acp_agent.errors import InvalidInputError
 from acp_agent.platform.first_use import first_use
 from acp_agent.session.commands.command import Command
@@ -15,26 +15,32 @@ from protocol.codec import typed_json
 from protocol.v2 import types as acp
 
 with first_use:
-    _OURS: msgspec.json.Decoder[ours.ContentBlock] = msgspec.json.Decoder(ours.ContentBlock)
+    _CONTENT_DECODER: msgspec.json.Decoder[content_types.ContentBlock] = msgspec.json.Decoder(
+        content_types.ContentBlock
+    )
 
 
-def to_acp(block: ours.ContentBlock) -> acp.ContentBlock:
+def to_acp(block: content_types.ContentBlock) -> acp.ContentBlock:
     """Convert a block of ours to the protocol's; they have the same JSON."""
-    if isinstance(block, ours.TextBlock) and block.annotations is None and block.meta is None:
+    if (
+        isinstance(block, content_types.TextBlock)
+        and block.annotations is None
+        and block.meta is None
+    ):
         return acp.TextContent(text=block.text)  # most blocks by far
     return typed_json.decode(msgspec.json.encode(block), acp.ContentBlock)
 
 
-def from_acp(block: acp.ContentBlock) -> ours.ContentBlock:
+def from_acp(block: acp.ContentBlock) -> content_types.ContentBlock:
     """Convert a block of the protocol's to ours; they have the same JSON.
 
     Raises:
         msgspec.ValidationError: it is of a type that we do not know.
     """
-    return _OURS.decode(typed_json.encode(block))
+    return _CONTENT_DECODER.decode(typed_json.encode(block))
 
 
-def prompt_block(block: acp.ContentBlock) -> ours.ContentBlock:
+def prompt_block(block: acp.ContentBlock) -> content_types.ContentBlock:
     """Convert a block of a prompt.
 
     Raises:
@@ -58,29 +64,29 @@ def text(text: str) -> acp.TextContent:
     return acp.TextContent(text=text)
 
 
-def to_call_content(content: Sequence[ours.CallContent]) -> list[acp.ToolCallContent]:
+def to_call_content(content: Sequence[content_types.CallContent]) -> list[acp.ToolCallContent]:
     """Convert what a call shows."""
-    return [shown_part(part) for part in content]
+    return [convert_part(part) for part in content]
 
 
-def shown_part(part: ours.CallContent) -> acp.ToolCallContent:
+def convert_part(part: content_types.CallContent) -> acp.ToolCallContent:
     """Convert a part of what a call shows."""
     match part:
-        case ours.DiffPart():
-            from acp_agent.server.v2.diffs import diff_of  # noqa: PLC0415 - not to open a session
+        case content_types.DiffPart():
+            from acp_agent.server.v2.diffs import to_diff  # noqa: PLC0415 - not to open a session
 
-            return diff_of(part)
-        case ours.TerminalPart():
+            return to_diff(part)
+        case content_types.TerminalPart():
             # The client's own terminals are no part of version 2: one that an earlier version's
             # client had is gone, and what it showed with it.
             return acp.Content(content=text("The command ran in a terminal of the editor's."))
-        case ours.ContentPart():
+        case content_types.ContentPart():
             return acp.Content(content=to_acp(part.content))
 
 
-def to_locations(locations: Sequence[ours.Location]) -> list[acp.ToolCallLocation]:
+def to_locations(locations: Sequence[content_types.Location]) -> list[acp.ToolCallLocation]:
     """Convert locations in files."""
-    return [acp.ToolCallLocation(path=one.path, line=one.line) for one in locations]
+    return [acp.ToolCallLocation(path=location.path, line=location.line) for location in locations]
 
 
 def config_options(options: Sequence[Option]) -> list[acp.SessionConfigOption]:

@@ -12,7 +12,7 @@ from acp_agent.content import DiffPart
 from acp_agent.diffs import NO_END, Hunk, changed_blocks, hunks, split_lines
 from protocol.v2 import types as acp
 
-MODE = "100644"  # of an added file; whether it is executable is not known here
+FILE_MODE = "100644"  # of an added file; whether it is executable is not known here
 
 _ESCAPES = {
     ord("\a"): "\\a",
@@ -27,7 +27,7 @@ _ESCAPES = {
 }
 
 
-def diff_of(part: DiffPart) -> acp.Diff:
+def to_diff(part: DiffPart) -> acp.Diff:
     """Return a text file that a call adds or modifies, with a patch if the text changes."""
     added = part.old_text is None
     change = acp.DiffAddChange if added else acp.DiffModifyChange
@@ -46,14 +46,14 @@ def git_patch(path: str, old: str | None, new: str) -> str:
         old: the text before; None if the file is added.
         new: the text after.
     """
-    name = quoted(path)
+    name = quote_path(path)
     before, after = split_lines(old or ""), split_lines(new)
     blocks = changed_blocks(before, after)
     if old is not None and not blocks:
         return ""
     patch = f"diff --git {name} {name}\n"
     if old is None:
-        patch += f"new file mode {MODE}\n"
+        patch += f"new file mode {FILE_MODE}\n"
     if blocks:
         side = f"{name}\t" if " " in name else name  # the tab ends a path with spaces
         patch += f"--- {'/dev/null' if old is None else side}\n+++ {side}\n"
@@ -61,7 +61,7 @@ def git_patch(path: str, old: str | None, new: str) -> str:
     return patch
 
 
-def quoted(path: str) -> str:
+def quote_path(path: str) -> str:
     """Return a path as Git writes it: quoted unless it is printable ASCII."""
     data = path.encode("utf-8", "replace")
     if all(0x20 <= byte < 0x7F and byte not in _ESCAPES for byte in data):

@@ -44,13 +44,13 @@ class EditorV2(ClientEditor["SessionTreeV2"]):
         on_child: Callable[[SessionId, SessionId], None],
     ) -> None:
         super().__init__(connection, handshake, core, on_child)
-        self._filling_in: dict[SessionId, list[CallId]] = {}  # calls with a form or page open
+        self._open_forms: dict[SessionId, list[CallId]] = {}  # calls with a form or page open
 
-    def _show_last(self, session: SessionId, left: Sequence[AnyEvent]) -> None:
+    def _show_last(self, session: SessionId, last_events: Sequence[AnyEvent]) -> None:
         """See `ClientEditor`."""
-        super()._show_last(session, left)
+        super()._show_last(session, last_events)
         if session in self._trees:
-            self._send(self._trees[session].moved())
+            self._send(self._trees[session].move_away())
 
     async def replay(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
         """Send the whole conversation again."""
@@ -65,8 +65,8 @@ class EditorV2(ClientEditor["SessionTreeV2"]):
         """Take in events that were shown to other clients, without sending them."""
         super().catch_up(session, events)
         tree = self._trees[session]
-        for call in self._filling_in.get(session, ()):  # of which the journal says nothing
-            for _ in tree.asks(call):
+        for call in self._open_forms.get(session, ()):  # of which the journal says nothing
+            for _ in tree.waiting_updates(call):
                 pass
 
     def show_state(self, session: SessionId) -> None:
@@ -96,7 +96,7 @@ class EditorV2(ClientEditor["SessionTreeV2"]):
         """Send the options with their values (Session Config Options)."""
         self.update(session, acp.ConfigOptionUpdate(config_options=config_options(options)))
 
-    async def _chosen_option(
+    async def _request_option(
         self, session: SessionId, asking: PermissionRequest, ask: Ask
     ) -> tuple[str | None, JsonObject | None]:
         """See `ClientEditor`."""
@@ -117,10 +117,10 @@ class EditorV2(ClientEditor["SessionTreeV2"]):
         if call is None:  # no part of the turn
             yield
             return
-        session = self.parent_of(session) or session
-        waiting = self._filling_in.setdefault(session, [])
+        session = self.find_parent(session) or session
+        waiting = self._open_forms.setdefault(session, [])
         waiting.append(call)
-        self._send(self._tree(session).asks(call))
+        self._send(self._tree(session).waiting_updates(call))
         answered = False
         try:
             yield
@@ -128,10 +128,10 @@ class EditorV2(ClientEditor["SessionTreeV2"]):
         finally:
             waiting.remove(call)
             if not waiting:
-                self._filling_in.pop(session, None)
+                self._open_forms.pop(session, None)
             tree = self._trees.get(session)  # None if the session moved to another client
             if tree is not None:
-                updates = list(tree.asks(call, answered=True))
+                updates = list(tree.waiting_updates(call, answered=True))
                 if answered:  # otherwise the end of the call follows
                     self._send(updates)
 

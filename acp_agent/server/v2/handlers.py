@@ -59,16 +59,16 @@ class HandlersV2(Handlers):
 
     async def resume(self, request: acp.ResumeSessionRequest, _: Call) -> Reply:
         """Open a session, and replay it if the client asks for that (Session Setup)."""
-        replay = _replays(request.replay_from)
+        replay = _wants_replay(request.replay_from)
 
         async def show(session: Session) -> None:
-            goes_on = session.turn is not None or session.resources.has_background
-            events = await session.core.history() if replay or goes_on else ()
+            is_active = session.turn is not None or session.resources.has_background
+            events = await session.core.history() if replay or is_active else ()
             if replay:
                 await self.editor.replay(session.id, events)
-            if goes_on:
+            if is_active:
                 self.editor.catch_up(session.id, events)
-            if goes_on and not replay:
+            if is_active and not replay:
                 self.editor.announce_work(session.id)
             self.editor.show_state(session.id)
 
@@ -100,7 +100,7 @@ class HandlersV2(Handlers):
     async def status(self, request: unstable.SessionStatusRequest, call: Call) -> Json:
         """Return whether a session is open, and what it is doing (unstable)."""
         response = await self.answer_rare(request, call)
-        opened = self.client.core.opened
+        opened = self.client.core.active_manager
         session = None if opened is None else opened.find(SessionId(request.session_id))
         if response["status"] == "open" and session is not None:
             response["state"] = await _state(session)
@@ -149,7 +149,7 @@ class HandlersV2(Handlers):
         )
 
 
-def _replays(cursor: acp.ReplayFrom | None) -> bool:
+def _wants_replay(cursor: acp.ReplayFrom | None) -> bool:
     """Return whether to replay the conversation.
 
     Raises:

@@ -62,23 +62,23 @@ class Projector:
 
         # By type and not by pattern: a replay projects thousands of events.
         self._by_type: dict[type, Callable[[Any], Sequence[acp.SessionUpdate]]] = {
-            AgentText: self._answer,
+            AgentText: self._agent_text,
             AgentThought: _thought,
-            ToolOutput: self._calls.output,
-            UserMessage: _user,
+            ToolOutput: self._calls.add_output,
+            UserMessage: _user_message,
             TurnStarted: lambda _: self.activity.turn_started(),
-            ModelAsked: self._asked,
+            ModelAsked: self._model_asked,
             TurnEnded: self._turn_ended,
-            TurnInterrupted: self._interrupted,
-            ToolCalled: self._calls.called,
+            TurnInterrupted: self._turn_interrupted,
+            ToolCalled: self._calls.show_call,
             PermissionAsked: lambda event: self.activity.call_waits(event.call),
             PermissionDecided: lambda event: self.activity.call_answered(event.call),
-            ToolStarted: self._started,
-            ToolShown: self._calls.shown,
-            ToolEnded: self._ended,
+            ToolStarted: self._tool_started,
+            ToolShown: self._calls.update_call,
+            ToolEnded: self._tool_ended,
             BackgroundCommandChanged: self._background,
             PlanChanged: _plan,
-            PlanRemoved: _no_plan,
+            PlanRemoved: _plan_removed,
             UsageReported: _usage,
             TitleChanged: _title,
             NoticeShown: _notice,
@@ -98,9 +98,9 @@ class Projector:
             event = localize(event, self._translate)
         return show(event)
 
-    def announced(self) -> Sequence[acp.SessionUpdate]:
+    def missed_updates(self) -> Sequence[acp.SessionUpdate]:
         """Return the background terminals, for a client that did not see them start."""
-        return self._calls.announced()
+        return self._calls.missed_updates()
 
     def refer(self, call: CallId, child: SessionId) -> Sequence[acp.SessionUpdate]:
         """Show a reference to a child session in an open call."""
@@ -110,19 +110,19 @@ class Projector:
         """Return the updates that end what was shown as running."""
         return [*self._calls.cut_all(), *self.activity.turn_ended(None)]
 
-    def _asked(self, event: ModelAsked) -> Sequence[acp.SessionUpdate]:
+    def _model_asked(self, event: ModelAsked) -> Sequence[acp.SessionUpdate]:
         if event.continues is not None:
             self._continued[event.message] = event.continues
         return self.activity.model_asked()
 
-    def _answer(self, event: AgentText) -> Sequence[acp.SessionUpdate]:
+    def _agent_text(self, event: AgentText) -> Sequence[acp.SessionUpdate]:
         message = self._continued.get(event.message, event.message)
         return self.activity.message_sent(
             acp.AgentMessageChunk(message_id=message, content=text(event.text))
         )
 
-    def _started(self, event: ToolStarted) -> Sequence[acp.SessionUpdate]:
-        return [*self.activity.call_started(event.call), *self._calls.started(event)]
+    def _tool_started(self, event: ToolStarted) -> Sequence[acp.SessionUpdate]:
+        return [*self.activity.call_started(event.call), *self._calls.start_call(event)]
 
     def _background(self, event: BackgroundCommandChanged) -> Sequence[acp.SessionUpdate]:
         # The terminal is announced before a state lists it, and ended before one does not.
@@ -131,9 +131,9 @@ class Projector:
             return [*updates, *self.activity.command_backgrounded(event.call)]
         return [*updates, *self.activity.background_ended(event.call)]
 
-    def _ended(self, event: ToolEnded) -> Sequence[acp.SessionUpdate]:
-        resting = self.activity.call_ended(event.call, cancelled=event.cancelled)
-        return [*self._calls.ended(event), *resting]
+    def _tool_ended(self, event: ToolEnded) -> Sequence[acp.SessionUpdate]:
+        state_updates = self.activity.call_ended(event.call, cancelled=event.cancelled)
+        return [*self._calls.end_call(event), *state_updates]
 
     def _turn_ended(self, event: TurnEnded) -> Sequence[acp.SessionUpdate]:
         return [*self._calls.cut_all(), *self.activity.turn_ended(event)]
@@ -143,13 +143,13 @@ class Projector:
 
         # A message and not a notice, as a replay has no notices.
         note = " ".join(rewound_note(event, self._translate)).strip()
-        shown = acp.AgentMessage(message_id=event.rewind, content=[text(f"_{note}_")])
+        update_call = acp.AgentMessage(message_id=event.rewind, content=[text(f"_{note}_")])
         if event.in_turn:
-            return [shown]
-        done = TurnEnded(turn=TurnId(event.rewind), stop_reason="end_turn")
-        return [*self.activity.turn_started(), shown, *self.activity.turn_ended(done)]
+            return [update_call]
+        turn_end = TurnEnded(turn=TurnId(event.rewind), stop_reason="end_turn")
+        return [*self.activity.turn_started(), update_call, *self.activity.turn_ended(turn_end)]
 
-    def _interrupted(self, event: TurnInterrupted) -> Sequence[acp.SessionUpdate]:
+    def _turn_interrupted(self, event: TurnInterrupted) -> Sequence[acp.SessionUpdate]:
         return [
             *self.activity.turn_started(),  # if its end was shown but could not be written
             *(update for call in event.calls for update in self._calls.cut(call)),
@@ -161,7 +161,7 @@ class Projector:
         ]
 
 
-def _user(event: UserMessage) -> Sequence[acp.SessionUpdate]:
+def _user_message(event: UserMessage) -> Sequence[acp.SessionUpdate]:
     content = [to_acp(block) for block in event.content]
     return [acp.UserMessage(message_id=event.message, content=content)]
 
@@ -180,7 +180,7 @@ def _plan(event: PlanChanged) -> Sequence[acp.SessionUpdate]:
     return [acp.PlanUpdate(plan=acp.PlanItems(plan_id=event.plan_id, entries=entries))]
 
 
-def _no_plan(event: PlanRemoved) -> Sequence[acp.SessionUpdate]:
+def _plan_removed(event: PlanRemoved) -> Sequence[acp.SessionUpdate]:
     # Removal is unstable: a client without it keeps an empty plan.
     empty = acp.PlanUpdate(plan=acp.PlanItems(plan_id=event.plan_id, entries=[]))
     return [empty, acp.PlanRemoved(plan_id=event.plan_id)]

@@ -41,7 +41,7 @@ _CHUNKS: dict[type[acp.SessionUpdate], type[acp.SessionUpdate]] = {
     unstable.SessionMessageChunk: unstable.SessionMessage,
 }
 _STATES = (acp.RunningStateUpdate, acp.RequiresActionStateUpdate, acp.UnknownStateUpdate)
-_PASSING = (*_STATES, acp.IdleStateUpdate, acp.ErrorIdleStateUpdate, acp.Notice)
+_TRANSIENT = (*_STATES, acp.IdleStateUpdate, acp.ErrorIdleStateUpdate, acp.Notice)
 
 
 def replay(
@@ -53,54 +53,56 @@ def replay(
     ten microseconds an event, so call it in a thread.
     """
     tree = SessionTreeV2(session, translate)
-    whole = _Whole()
+    combined = _CombinedUpdates()
     for event in events:
-        for of, update in tree.updates(event):
-            whole.apply(of, update)
-    return whole.updates()
+        for target, update in tree.updates(event):
+            combined.apply(target, update)
+    return combined.updates()
 
 
-class _Whole:
+class _CombinedUpdates:
     """The combined updates, in the order in which their things were first shown."""
 
     def __init__(self) -> None:
-        self._shown: dict[_Key, _Entity] = {}
+        self._entities: dict[_Key, _Entity] = {}
 
-    def apply(self, of: SessionId, update: acp.SessionUpdate) -> None:
+    def apply(self, session: SessionId, update: acp.SessionUpdate) -> None:
         kind = type(update)
         if kind in _UPSERTS:
-            self._entity(of, kind, update).patch(update)
+            self._entity(session, kind, update).patch(update)
         elif kind in _CHUNKS:
             assert isinstance(update, Struct)
-            self._entity(of, _CHUNKS[kind], update).grow(update)
+            self._entity(session, _CHUNKS[kind], update).append(update)
         elif isinstance(update, acp.TerminalOutputChunk):
-            self._entity(of, acp.TerminalUpdate, update).write(b64decode(update.data))
+            self._entity(session, acp.TerminalUpdate, update).append_output(b64decode(update.data))
         elif isinstance(update, acp.PlanUpdate):
             assert isinstance(update.plan, acp.PlanItems)
-            self._shown.setdefault((of, "plan", update.plan.plan_id), _Entity(kind)).latest = update
+            self._entities.setdefault(
+                (session, "plan", update.plan.plan_id), _Entity(kind)
+            ).latest = update
         elif isinstance(update, acp.PlanRemoved):
-            self._shown.pop((of, "plan", update.plan_id), None)
-        elif not isinstance(update, _PASSING):  # a session has one of each
-            self._shown.setdefault((of, kind.__name__, ""), _Entity(kind)).patch(update)
+            self._entities.pop((session, "plan", update.plan_id), None)
+        elif not isinstance(update, _TRANSIENT):  # a session has one of each
+            self._entities.setdefault((session, kind.__name__, ""), _Entity(kind)).patch(update)
 
     def updates(self) -> Iterator[tuple[SessionId, acp.SessionUpdate]]:
-        shown = self._shown
-        for key, entity in list(shown.items()):
+        entities = self._entities
+        for key, entity in list(entities.items()):
             for child in entity.references():  # a client must know a child before it is referred to
-                announced = shown.pop((key[0], unstable.SubagentUpdate.__name__, child), None)
-                if announced is not None:
-                    yield key[0], announced.whole()
-            if key in shown:
-                yield key[0], entity.whole()
+                child_update = entities.pop((key[0], unstable.SubagentUpdate.__name__, child), None)
+                if child_update is not None:
+                    yield key[0], child_update.combined_update()
+            if key in entities:
+                yield key[0], entity.combined_update()
 
     def _entity(
-        self, of: SessionId, kind: type[acp.SessionUpdate], update: acp.SessionUpdate
+        self, session: SessionId, kind: type[acp.SessionUpdate], update: acp.SessionUpdate
     ) -> _Entity:
         name = getattr(update, _UPSERTS[kind][0])
-        key = (of, kind.__name__, name)
-        entity = self._shown.get(key)
+        key = (session, kind.__name__, name)
+        entity = self._entities.get(key)
         if entity is None:
-            entity = self._shown[key] = _Entity(kind)
+            entity = self._entities[key] = _Entity(kind)
             entity.fields[_UPSERTS[kind][0]] = name
         return entity
 
@@ -113,21 +115,21 @@ class _Entity:
         self.latest: acp.SessionUpdate | None = None  # if an update replaces the previous one
         self._kind = kind
         self._pieces: list[Any] = []
-        self._written = bytearray()
+        self._output = bytearray()
 
     def patch(self, update: acp.SessionUpdate) -> None:
         assert isinstance(update, Struct)
-        growing = _UPSERTS[self._kind][1] if self._kind in _UPSERTS else ""
+        appended_field = _UPSERTS[self._kind][1] if self._kind in _UPSERTS else ""
         for name in update.__struct_fields__:
             value = getattr(update, name)
             if value is UNSET:
                 continue
-            if name == growing:
+            if name == appended_field:
                 self._pieces = list(value or ())
             else:
                 self.fields[name] = value
 
-    def grow(self, chunk: acp.SessionUpdate) -> None:
+    def append(self, chunk: acp.SessionUpdate) -> None:
         piece = chunk.content  # type: ignore[attr-defined]  # every kind of chunk has one
         last = self._pieces[-1] if self._pieces else None
         if isinstance(last, list) and type(piece) is acp.TextContent:
@@ -142,10 +144,10 @@ class _Entity:
             if type(piece) is acp.SessionReference:
                 yield SessionId(piece.session_id)
 
-    def write(self, data: bytes) -> None:
-        self._written += data
+    def append_output(self, data: bytes) -> None:
+        self._output += data
 
-    def whole(self) -> acp.SessionUpdate:
+    def combined_update(self) -> acp.SessionUpdate:
         if self.latest is not None:
             return self.latest
         # A new client does not need to know what was cleared.
@@ -155,6 +157,6 @@ class _Entity:
                 acp.TextContent(text="".join(piece)) if isinstance(piece, list) else piece
                 for piece in self._pieces
             ]
-        if self._written:
-            fields["output"] = acp.TerminalOutput(data=b64encode(self._written).decode("ascii"))
+        if self._output:
+            fields["output"] = acp.TerminalOutput(data=b64encode(self._output).decode("ascii"))
         return self._kind(**fields)

@@ -28,39 +28,39 @@ class SessionTreeV2(SessionTree[acp.SessionUpdate]):
     def __init__(self, session: SessionId, translate: Translator = ENGLISH) -> None:
         self._translate = translate
         self._projector = Projector(translate)
-        self._shown_children: Children | None = None
-        super().__init__(session, self._projector, self._begin_children)
+        self._tree_children: Children | None = None
+        super().__init__(session, self._projector, self._create_children)
 
-    def _begin_children(self) -> Children:
+    def _create_children(self) -> Children:
         from acp_agent.server.v2.child_sessions import Children  # noqa: PLC0415 - few sessions have any
 
-        self._shown_children = Children(self._projector, self._translate)
-        return self._shown_children
+        self._tree_children = Children(self._projector, self._translate)
+        return self._tree_children
 
     @property
     def waits_for_user(self) -> bool:
         """Whether nothing continues before the user answers."""
         return self._projector.activity.waits_for_user
 
-    def asks(self, call: CallId, *, answered: bool = False) -> TreeUpdates:
+    def waiting_updates(self, call: CallId, *, answered: bool = False) -> TreeUpdates:
         """Show that a call waits for a form or page, which is not in the journal, or has ended."""
-        if self._shown_children is not None:
-            return self._shown_children.asks(self._session, call, answered=answered)
+        if self._tree_children is not None:
+            return self._tree_children.waiting_updates(self._session, call, answered=answered)
         activity = self._projector.activity
         updates = activity.call_answered(call) if answered else activity.call_waits(call)
         return [(self._session, update) for update in updates]
 
-    def moved(self) -> TreeUpdates:
+    def move_away(self) -> TreeUpdates:
         """Move the session, with its running turn, to another client."""
         return [(self._session, update) for update in self._projector.activity.moved_away()]
 
-    def announced(self) -> TreeUpdates:
+    def missed_updates(self) -> TreeUpdates:
         """Return what a client must know before a state, if it did not see the start."""
-        own = [(self._session, update) for update in self._projector.announced()]
-        return [*own, *super().announced()]
+        updates = [(self._session, update) for update in self._projector.missed_updates()]
+        return [*updates, *super().missed_updates()]
 
     def states(self) -> TreeUpdates:
         """Return the states of the session and of its working children."""
-        own = [(self._session, self._projector.activity.now())]
-        children = self._shown_children
-        return own if children is None else [*own, *children.states()]
+        updates = [(self._session, self._projector.activity.now())]
+        children = self._tree_children
+        return updates if children is None else [*updates, *children.states()]

@@ -127,7 +127,7 @@ async def test_a_visitor_who_is_slow_to_ask_is_sent_away_and_others_are_served(
         async def check(self, provider: object, key: str) -> Any:
             raise AssertionError
 
-        async def keep(self, provider: object, key: str) -> None:
+        async def save(self, provider: object, key: str) -> None:
             raise AssertionError
 
     async with server.login_page([], NeverAsked()) as page:

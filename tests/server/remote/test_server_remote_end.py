@@ -81,7 +81,7 @@ async def test_sessions_are_left_at_once_to_who_comes_back_unless_the_agent_ends
         return cast("ClientConnection", links[-1])
 
     connections = Connections(make, Limits())
-    connection, _ = connections.over_http(local=True)
+    connection, _ = connections.open_http(local=True)
     await asyncio.sleep(0)  # it is served
     if who == "client":
         connections.end(connection)
