@@ -101,7 +101,7 @@ async def _describe(
 async def _recognise(turn: TurnResources, of: str, pictures: Sequence[ImageBlock]) -> bool:
     """Recognise the text in pictures on this computer; return False if that is impossible."""
     from acp_agent.tools.ocr import (  # noqa: PLC0415 - rarely needed
-        RECOGNISER,
+        OCR_PACKAGE,
         can_recognise,
         recognise,
     )
@@ -127,5 +127,5 @@ async def _recognise(turn: TurnResources, of: str, pictures: Sequence[ImageBlock
     ]
     read = any(not one.failure for one in found)
     text = "\n\n".join(texts)
-    await turn.journal.emit(PicturesDescribed(of=of, text=text, model=RECOGNISER if read else ""))
+    await turn.journal.emit(PicturesDescribed(of=of, text=text, model=OCR_PACKAGE if read else ""))
     return True

@@ -31,7 +31,7 @@ from acp_agent.models.base import (
 )
 from acp_agent.permissions.access import Allow, Ask, FetchAccess
 from acp_agent.tools.spec import ToolSpec
-from acp_agent.tools.web_search import WebSearchTool, search_title, shown_pages
+from acp_agent.tools.web_search import WebSearchTool, page_list, search_title
 from acp_agent.workspace.search_services import MOST_RESULTS, FoundPage, FoundPages
 
 SEARCH_TOOL = "web_search"
@@ -175,7 +175,7 @@ class AnswerSearches:
         if item.query and title != self._titles.pop(call):
             events.append(ToolShown(call=call, title=title))
         pages = tuple((source.title, source.url) for source in item.sources)
-        shown = shown_pages(pages) if pages else ""
+        shown = page_list(pages) if pages else ""
         if item.error:
             shown = f"The search failed: {item.error}"
         ended = ToolEnded(
@@ -206,4 +206,4 @@ class AnswerSearches:
         cited = [(source.title, source.url) for source in self._cited.values()][:_MOST_SOURCES]
         if not cited:
             return ()
-        return agent_message(safe_text(f"\n\n{heading}\n{shown_pages(cited)}\n", self._secrets))
+        return agent_message(safe_text(f"\n\n{heading}\n{page_list(cited)}\n", self._secrets))

@@ -16,7 +16,7 @@ from acp_agent.tools.base import (
     SchemaArguments,
     SchemaTool,
     Touches,
-    shown_arguments,
+    arguments_content,
 )
 from acp_agent.workspace.workspace import Workspace
 
@@ -68,7 +68,7 @@ class AbsentTool(SchemaTool):
             title=self.title({}),
             run=_run_nothing,
             access=access if needs_permission else NoAccess(),
-            content=shown_arguments(params.values),
+            content=arguments_content(params.values),
         )
 
 

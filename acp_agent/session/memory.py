@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # only with a memory
     from acp_agent.tools.memory.notes import Note, NoteFolders
     from acp_agent.tools.memory.recall import PastSession
     from acp_agent.tools.memory.tool import MemoryTool
-    from acp_agent.tools.session_search import Dated
+    from acp_agent.tools.session_search import DatedEvent
     from acp_agent.workspace.workspace import Workspace
 
 _MOST_SESSIONS = 500  # of the project, most recent first
@@ -65,7 +65,7 @@ def memory_tool(core: SessionCore, workspace: Workspace, folders: NoteFolders) -
 
     store = core.services.store
 
-    async def every() -> Sequence[PastSession]:
+    async def list_sessions() -> Sequence[PastSession]:
         page = await store.list(cwd=str(core.cwd), limit=_MOST_SESSIONS, archived="include")
         return [
             PastSession(id=one.id, title=one.title or "", updated=one.updated_at)
@@ -73,7 +73,7 @@ def memory_tool(core: SessionCore, workspace: Workspace, folders: NoteFolders) -
             if one.id != core.id
         ]
 
-    async def journal(session: str) -> Sequence[Dated]:
+    async def journal(session: str) -> Sequence[DatedEvent]:
         stored = await store.read_all(SessionId(session))
         return [(one.at, one.event) for one in stored if not isinstance(one.event, UnknownEvent)]
 
@@ -98,7 +98,7 @@ def memory_tool(core: SessionCore, workspace: Workspace, folders: NoteFolders) -
     return MemoryTool(
         workspace,
         folders,
-        EarlierSessions(every, journal),
+        EarlierSessions(list_sessions, journal),
         core.clean,
         None if model is None else open_embedding,
     )

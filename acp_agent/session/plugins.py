@@ -42,7 +42,7 @@ from acp_agent.tools.base import (
     SchemaArguments,
     SchemaTool,
     Touches,
-    shown_arguments,
+    arguments_content,
 )
 from acp_agent.workspace.workspace import Workspace
 
@@ -231,7 +231,7 @@ class PluginTool(SchemaTool):
                 definition=hashlib.sha256(said).hexdigest(),
                 read_only=tool.reads_only,
             ),
-            content=shown_arguments(params.values),
+            content=arguments_content(params.values),
         )
 
     async def _run(self, arguments: JsonObject, progress: Progress) -> Outcome:

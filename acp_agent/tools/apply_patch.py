@@ -38,8 +38,8 @@ class ApplyPatchTool(Tool[PatchParams]):
     def title(self, arguments: JsonObject) -> str:
         """For instance "Edit a.py and 2 more files"."""
         text = arguments.get("input")
-        found = FILE_LINE.findall(text) if isinstance(text, str) else []
-        return _title([path for _, path in found])
+        headers = FILE_LINE.findall(text) if isinstance(text, str) else []
+        return _title([path for _, path in headers])
 
     def touches(self, params: PatchParams) -> Touches:
         """All files of the patch."""
@@ -51,15 +51,15 @@ class ApplyPatchTool(Tool[PatchParams]):
         files = self.workspace.files
         patches = parse_patch(params.input)
         changes = [await self._change(file) for file in patches]
-        title = _title([change.shown for change in changes])
+        title = _title([change.display_path for change in changes])
 
-        def done(change: Change) -> str:
+        def describe(change: Change) -> str:
             if change.before is None:
-                return f"{change.shown} created, {count_lines(change.edited.text)}."
-            return f"{change.shown} edited, from line {change.edited.line} on."
+                return f"{change.display_path} created, {count_lines(change.result.text)}."
+            return f"{change.display_path} edited, from line {change.result.line} on."
 
         async def run(_: Progress) -> Outcome:
-            return await apply_changes(changes, files, done)
+            return await apply_changes(changes, files, describe)
 
         return prepare_changes(changes, title=title, run=run)
 
@@ -68,9 +68,9 @@ class ApplyPatchTool(Tool[PatchParams]):
 
     async def _change(self, file: FilePatch) -> Change:
         files = self.workspace.files
-        asked = self._path(file)
-        path = files.resolve(asked)
-        shown = display_path(path, files.roots[0])
+        requested_path = self._path(file)
+        path = files.resolve(requested_path)
+        label = display_path(path, files.roots[0])
         try:
             before = await files.read_text(path)
         except MissingFileError as error:
@@ -80,26 +80,26 @@ class ApplyPatchTool(Tool[PatchParams]):
         if file.content is not None:
             if before is not None:
                 raise ToolError(
-                    f"{shown} exists already", advice="change it with *** Update File: or `edit`"
+                    f"{label} exists already", advice="change it with *** Update File: or `edit`"
                 )
             await asyncio.to_thread(refuse_placeholder, file.content, "")
-            edited = EditResult(file.content, 1, (("", file.content),))
+            result = EditResult(file.content, 1, (("", file.content),))
         else:
             assert before is not None
-            edited = await asyncio.to_thread(apply_hunks, before, file.hunks, shown)
+            result = await asyncio.to_thread(apply_hunks, before, file.hunks, label)
             for hunk in file.hunks:
                 await asyncio.to_thread(refuse_placeholder, "\n".join(hunk.new), before.text)
 
-        def redo(now: TextFile) -> EditResult:
-            return apply_hunks(now, file.hunks, shown)
+        def redo(current: TextFile) -> EditResult:
+            return apply_hunks(current, file.hunks, label)
 
         return Change(
-            asked=asked,
+            requested_path=requested_path,
             path=path,
-            opened=files.editor_path(path),
-            shown=shown,
+            editor_path=files.editor_path(path),
+            display_path=label,
             before=before,
-            edited=edited,
+            result=result,
             redo=redo if before is not None else None,
         )
 
@@ -107,6 +107,6 @@ class ApplyPatchTool(Tool[PatchParams]):
 def _title(paths: list[str]) -> str:
     if not paths:
         return "Edit files"
-    more = len(paths) - 1
-    others = f" and {more} more file{'' if more == 1 else 's'}" if more else ""
-    return f"Edit {display_name(paths[0])}{others}"
+    extra = len(paths) - 1
+    suffix = f" and {extra} more file{'' if extra == 1 else 's'}" if extra else ""
+    return f"Edit {display_name(paths[0])}{suffix}"

@@ -22,7 +22,8 @@ from acp_agent.tools.base import (
     text_argument,
 )
 
-_LARGEST = 2**53  # beyond it whole numbers are not exact in every editor (RFC 8259, section 6)
+# Beyond it whole numbers are not exact in every editor (RFC 8259, section 6).
+_MAX_EXACT_INTEGER = 2**53
 
 _NO_SECRETS = "this looks like a question for a password, a key or a token, so it was not asked"
 _NO_SECRETS_ADVICE = (
@@ -44,7 +45,7 @@ class AskOption(ToolParams):
         return {"label": data} if isinstance(data, str) else data
 
 
-class AskedQuestion(ToolParams):
+class QuestionParams(ToolParams):
     """A question."""
 
     question: Annotated[str, Field(min_length=1)]
@@ -67,10 +68,10 @@ class AskedQuestion(ToolParams):
             raise ValueError("several needs options")
         if labels and self.kind != "text":
             raise ValueError("kind is for questions without options")
-        self.begin_with()
+        self.preset_value()
         return self
 
-    def begin_with(self) -> tuple[str, ...] | str | float | bool | None:
+    def preset_value(self) -> tuple[str, ...] | str | float | bool | None:
         """The preset as a value of the kind that is asked for.
 
         Raises:
@@ -81,14 +82,14 @@ class AskedQuestion(ToolParams):
             return None
         if self.options:
             chosen = tuple(line.strip() for line in text.splitlines() if line.strip())
-            known = {option.label for option in self.options}
-            if not known.issuperset(chosen) or (len(chosen) > 1 and not self.several):
+            labels = {option.label for option in self.options}
+            if not labels.issuperset(chosen) or (len(chosen) > 1 and not self.several):
                 raise ValueError("preset must be the label of an option")
             return chosen
         match self.kind:
             case "integer" | "number":
                 number = int(text) if self.kind == "integer" else float(text)
-                if not abs(number) < _LARGEST:  # neither what JSON has no word for
+                if not abs(number) < _MAX_EXACT_INTEGER:  # neither what JSON has no word for
                     raise ValueError("preset is too large a number")
                 return number
             case "yes_no" if text.lower() in {"yes", "no", "true", "false"}:
@@ -105,21 +106,23 @@ class AskedQuestion(ToolParams):
             options=tuple((option.label, option.description) for option in self.options),
             several=self.several,
             kind=self.kind,
-            preset=self.begin_with(),
+            preset=self.preset_value(),
             optional=self.optional,
         )
 
     def texts(self) -> list[str]:
         """Return all texts of the question that the user is shown."""
-        shown = [text for option in self.options for text in (option.label, option.description)]
-        return [self.question, self.preset, *shown]
+        option_texts = [
+            text for option in self.options for text in (option.label, option.description)
+        ]
+        return [self.question, self.preset, *option_texts]
 
 
-class AskUserParams(AskedQuestion):
+class AskUserParams(QuestionParams):
     """The question, and those that belong to it."""
 
     further: Annotated[
-        tuple[AskedQuestion, ...],
+        tuple[QuestionParams, ...],
         Field(max_length=3, description="More questions for the same form."),
     ] = ()
 
@@ -144,16 +147,18 @@ class AskUserTool(Tool[AskUserParams]):
         """
         from acp_agent.config.secret_questions import asks_for_secret  # noqa: PLC0415 - its patterns take time
 
-        asked = (params, *params.further)
-        if asks_for_secret(*(text for one in asked for text in one.texts())):
+        questions = (params, *params.further)
+        if asks_for_secret(
+            *(text for question_params in questions for text in question_params.texts())
+        ):
             raise ToolError(_NO_SECRETS, advice=_NO_SECRETS_ADVICE)
-        first, *further = (one.as_question() for one in asked)
+        first, *further = (question_params.as_question() for question_params in questions)
         question = structs.replace(first, further=tuple(further))
 
         async def run(progress: Progress) -> Outcome:
             answer = await progress.ask(question)
             if answer is None:
-                await progress.say(_as_text(question))
+                await progress.say(_questions_text(question))
                 return Outcome(
                     text="The user was asked in text and will answer with the next message.",
                     content=(text_part("You were asked in the answer's text."),),
@@ -171,26 +176,28 @@ class AskUserTool(Tool[AskUserParams]):
 
 
 def _answer_text(question: Question, answer: Answer) -> str:
-    between = "\n" if question.further else " "
-    return f"The user answered:{between}{answer.text or '(nothing)'}"
+    separator = "\n" if question.further else " "
+    return f"The user answered:{separator}{answer.text or '(nothing)'}"
 
 
-def _as_text(question: Question) -> str:
+def _questions_text(question: Question) -> str:
     """The question as Markdown, options as a list; several questions as numbered ones."""
     if not question.further:
-        return _one_as_text(question)
-    asked = (question, *question.further)
-    return "\n\n".join(f"**{number}.** {_one_as_text(one)}" for number, one in enumerate(asked, 1))
+        return _question_text(question)
+    questions = (question, *question.further)
+    return "\n\n".join(
+        f"**{number}.** {_question_text(item)}" for number, item in enumerate(questions, 1)
+    )
 
 
-def _one_as_text(question: Question) -> str:
+def _question_text(question: Question) -> str:
     options = [
         f"- {label}: {description}" if description else f"- {label}"
         for label, description in question.options
     ]
     hints = ["more than one may be chosen"] if question.several else []
     hints += _KIND_HINTS.get(question.kind, [])
-    hints += [] if question.preset is None else [f"by default: {_shown(question.preset)}"]
+    hints += [] if question.preset is None else [f"by default: {_preset_text(question.preset)}"]
     hints += ["may be left open"] if question.optional else []
     hint = f"({'; '.join(hints)})" if hints else ""
     if not options:
@@ -201,7 +208,7 @@ def _one_as_text(question: Question) -> str:
 _KIND_HINTS = {"number": ["a number"], "integer": ["a whole number"], "yes_no": ["yes or no"]}
 
 
-def _shown(preset: tuple[str, ...] | str | float | bool) -> str:
+def _preset_text(preset: tuple[str, ...] | str | float | bool) -> str:
     match preset:
         case bool():
             return "yes" if preset else "no"

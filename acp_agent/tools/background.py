@@ -12,12 +12,12 @@ from acp_agent.errors import ToolError
 from acp_agent.events import ToolKind
 from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams, Touches
 from acp_agent.tools.quoting import code_block, code_span, first_line, shorten
-from acp_agent.tools.shell import SHOWN_LIMIT, TITLE_LIMIT, ending
+from acp_agent.tools.shell import MAX_SHOWN_LENGTH, TITLE_LIMIT, ending
 from acp_agent.workspace.background_commands import BackgroundCommand
 
 MAX_WAIT = 600.0  # seconds
-WAIT = 30.0  # seconds, where the call says nothing
-_COMMANDS = "background commands"
+DEFAULT_WAIT = 30.0  # seconds, where the call says nothing
+_COMMANDS_RESOURCE = "background commands"
 _STOP_SECONDS = 10.0  # for a stopped command to end
 
 _TITLES = {
@@ -59,10 +59,10 @@ class BackgroundTool(Tool[BackgroundParams]):
             return self.name
         name = str(arguments.get("id") or "")
         try:
-            what = code_span(first_line(self.workspace.background.get(name).command, TITLE_LIMIT))
+            label = code_span(first_line(self.workspace.background.get(name).command, TITLE_LIMIT))
         except ToolError:
-            what = f"the background command {name}"
-        return title.format(what)
+            label = f"the background command {name}"
+        return title.format(label)
 
     def touches(self, params: BackgroundParams) -> Touches:
         """No file: what the command does to files was judged when it was started.
@@ -70,8 +70,8 @@ class BackgroundTool(Tool[BackgroundParams]):
         But the calls about one command have their order: what is waited for first is stopped then.
         """
         if params.action == "list" or params.id is None:
-            return Touches(reads=(_COMMANDS,))
-        return Touches(writes=(f"{_COMMANDS}/{params.id.strip().lstrip('#')}",))
+            return Touches(reads=(_COMMANDS_RESOURCE,))
+        return Touches(writes=(f"{_COMMANDS_RESOURCE}/{params.id.strip().lstrip('#')}",))
 
     async def prepare(self, params: BackgroundParams) -> Prepared:
         """Find the command. Nobody has to be asked: it is the session's own, and was allowed."""
@@ -84,7 +84,7 @@ class BackgroundTool(Tool[BackgroundParams]):
         command = self.workspace.background.get(params.id)
         return Prepared(
             title=self.title({"action": params.action, "id": params.id}),
-            run=functools.partial(self._look, params, command),
+            run=functools.partial(self._run, params, command),
         )
 
     async def _list(self, progress: Progress) -> Outcome:
@@ -93,7 +93,7 @@ class BackgroundTool(Tool[BackgroundParams]):
         text = "\n".join(lines) or "There are no background commands."
         return Outcome(text=text, content=(text_part(text),))
 
-    async def _look(
+    async def _run(
         self, params: BackgroundParams, command: BackgroundCommand, progress: Progress
     ) -> Outcome:
         del progress
@@ -106,20 +106,24 @@ class BackgroundTool(Tool[BackgroundParams]):
         elif params.action == "wait":
             command.reported = command.reported or runs
             try:
-                matched = await command.wait(params.seconds or WAIT, params.until or "")
+                matched = await command.wait(params.seconds or DEFAULT_WAIT, params.until or "")
             finally:
                 if command.is_running:
                     command.reported = False
         output = command.read_output().rstrip("\n")
-        how = _state(command)
+        state = _state(command)
         if matched and command.is_running:
-            how += "; a line matched"
+            state += "; a line matched"
         elif params.action == "wait" and params.until and not matched:
-            how += "; no line matched"
-        shown = f"{code_block(shorten(output, SHOWN_LIMIT), 'console')}\n{how}" if output else how
+            state += "; no line matched"
+        user_text = (
+            f"{code_block(shorten(output, MAX_SHOWN_LENGTH), 'console')}\n{state}"
+            if output
+            else state
+        )
         return Outcome(
-            text=f"{output}\n[{how}]" if output else f"[no new output; {how}]",
-            content=(text_part(shown),),
+            text=f"{output}\n[{state}]" if output else f"[no new output; {state}]",
+            content=(text_part(user_text),),
         )
 
 

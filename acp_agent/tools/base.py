@@ -30,10 +30,10 @@ from acp_agent.workspace.file_io import display_name, display_path, replace_file
 from acp_agent.workspace.workspace import Workspace
 
 RESULT_LIMIT = 50_000  # bytes, as UTF-8, of one result that the model is sent
-_NOTE = 600  # bytes of the note in the middle of a result that was cut
-_TAIL = 0.3  # the share of the room that the end of a result gets
-_LIMIT = 120  # characters of one argument in a title
-_SHOWN_ARGUMENTS = 4_000  # characters of the arguments that a call shows
+_NOTE_BYTES = 600  # bytes of the note in the middle of a result that was cut
+_TAIL_SHARE = 0.3  # the share of the room that the end of a result gets
+_MAX_TITLE_ARGUMENT = 120  # characters of one argument in a title
+_MAX_SHOWN_ARGUMENTS = 4_000  # characters of the arguments that a call shows
 
 Params = TypeVar("Params", bound=BaseModel)
 
@@ -71,24 +71,24 @@ READS_OR_EVERYTHING = Touches(exclusive=True, unless_only_reads=True)
 NOTHING_IF_GRANTED = Touches(exclusive=True, unless_granted=True)
 
 
-def conflict(one: Touches, other: Touches) -> bool:
+def conflict(first: Touches, second: Touches) -> bool:
     """Whether the order in which two calls run may make a difference."""
     return (
-        one.exclusive
-        or other.exclusive
-        or _overlap(one.writes, (*other.reads, *other.writes))
-        or _overlap(other.writes, one.reads)
+        first.exclusive
+        or second.exclusive
+        or _overlap(first.writes, (*second.reads, *second.writes))
+        or _overlap(second.writes, first.reads)
     )
 
 
-def _overlap(some: Sequence[str], others: Sequence[str]) -> bool:
-    return any(_is_within(a, b) or _is_within(b, a) for a in some for b in others)
+def _overlap(first_paths: Sequence[str], second_paths: Sequence[str]) -> bool:
+    return any(_is_within(a, b) or _is_within(b, a) for a in first_paths for b in second_paths)
 
 
-def _is_within(path: str, place: str) -> bool:
+def _is_within(path: str, folder: str) -> bool:
     # On some disks two spellings name one file; waiting needlessly costs next to nothing.
-    path, place = path.casefold(), place.casefold()
-    return path == place or path.startswith(place if place.endswith("/") else f"{place}/")
+    path, folder = path.casefold(), folder.casefold()
+    return path == folder or path.startswith(folder if folder.endswith("/") else f"{folder}/")
 
 
 class ToolParams(BaseModel):
@@ -260,7 +260,7 @@ class Tool(ABC, Generic[Params]):
         del arguments
         return None
 
-    def kind_of(self, arguments: JsonObject) -> ToolKind:
+    def call_kind(self, arguments: JsonObject) -> ToolKind:
         """The kind of a call whose arguments may be incomplete or wrong."""
         del arguments
         return self.kind
@@ -311,12 +311,12 @@ class SchemaTool(Tool[SchemaArguments]):
         """What is wrong with arguments; empty where nothing is."""
 
 
-def shown_arguments(arguments: JsonObject) -> tuple[CallContent, ...]:
+def arguments_content(arguments: JsonObject) -> tuple[CallContent, ...]:
     """The arguments as text, for a call about which nothing else is known."""
     if not arguments:
         return ()
-    shown = json.dumps(arguments, indent=2, ensure_ascii=False)
-    return (text_part(code_block(shorten(shown, _SHOWN_ARGUMENTS), "json")),)
+    text = json.dumps(arguments, indent=2, ensure_ascii=False)
+    return (text_part(code_block(shorten(text, _MAX_SHOWN_ARGUMENTS), "json")),)
 
 
 def text_argument(arguments: JsonObject, name: str) -> str:
@@ -325,7 +325,7 @@ def text_argument(arguments: JsonObject, name: str) -> str:
     if not isinstance(value, str):
         return ""
     line = display_name(value.encode("utf-8", "replace").decode())
-    return line if len(line) <= _LIMIT else line[: _LIMIT - 1] + "…"
+    return line if len(line) <= _MAX_TITLE_ARGUMENT else line[: _MAX_TITLE_ARGUMENT - 1] + "…"
 
 
 def number_argument(arguments: JsonObject, name: str) -> int | None:
@@ -359,12 +359,13 @@ async def limit_result(text: str, outputs: Path, call: CallId) -> str:
         saved = f"the rest could not be saved: {error}"
     else:
         saved = f"the whole is in {path}: use `grep` on it, or `read` with line and limit"
-    room = RESULT_LIMIT - _NOTE
-    tail_room = int(room * _TAIL)
-    head = until_line_end(raw[: room - tail_room].decode("utf-8", "ignore"))
-    tail = from_line_start(raw[-tail_room:].decode("utf-8", "ignore"))
-    left_out = len(text) - len(head) - len(tail)
-    return f"{head}\n[… {left_out:,} characters are left out here; {saved[: _NOTE - 80]} …]\n{tail}"
+    budget = RESULT_LIMIT - _NOTE_BYTES
+    tail_budget = int(budget * _TAIL_SHARE)
+    head = until_line_end(raw[: budget - tail_budget].decode("utf-8", "ignore"))
+    tail = from_line_start(raw[-tail_budget:].decode("utf-8", "ignore"))
+    omitted = len(text) - len(head) - len(tail)
+    note = f"[… {omitted:,} characters are left out here; {saved[: _NOTE_BYTES - 80]} …]"
+    return f"{head}\n{note}\n{tail}"
 
 
 def _save(outputs: Path, name: str, text: str) -> Path:

@@ -35,10 +35,10 @@ from acp_agent.workspace.file_io import display_path
 from acp_agent.workspace.files import WorkspaceFiles
 from acp_agent.workspace.workspace import Workspace
 
-SHOWN_LIMIT = 10_000  # characters that the user is shown
+MAX_SHOWN_LENGTH = 10_000  # characters that the user is shown
 _LINE_WIDTH = 200  # characters
-_MOST_FILES = 40  # whose lines are shown
-_LOCATIONS = 10
+_MAX_SHOWN_FILES = 40  # whose lines are shown
+_MAX_LOCATIONS = 10
 
 
 class CodeParams(ToolParams):
@@ -81,26 +81,26 @@ class CodeTool(Tool[CodeParams]):
     def title(self, arguments: JsonObject) -> str:
         """For instance "Find references of `foo`"."""
         symbol, path = text_argument(arguments, "symbol"), text_argument(arguments, "path")
-        asked = symbol or path
+        subject = symbol or path
         match text_argument(arguments, "action"):
-            case "definition" if asked:
-                return f"Find the definition of {code_span(asked)}"
-            case "references" if asked:
-                return f"Find references of {code_span(asked)}"
-            case "hover" if asked:
-                return f"Look up {code_span(asked)}"
+            case "definition" if subject:
+                return f"Find the definition of {code_span(subject)}"
+            case "references" if subject:
+                return f"Find references of {code_span(subject)}"
+            case "hover" if subject:
+                return f"Look up {code_span(subject)}"
             case "rename" if symbol:
                 new = text_argument(arguments, "new_name")
                 return f"Rename {code_span(symbol)} to {code_span(new)}" if new else "Rename"
             case "code_action" if path:
-                chosen = text_argument(arguments, "apply")
-                if chosen:
-                    return f"Apply a code action to {code_span(path)}: {chosen}"
+                action = text_argument(arguments, "apply")
+                if action:
+                    return f"Apply a code action to {code_span(path)}: {action}"
                 return f"List code actions for {code_span(path)}"
             case _:
-                return f"List symbols of {code_span(asked)}" if asked else "List symbols"
+                return f"List symbols of {code_span(subject)}" if subject else "List symbols"
 
-    def kind_of(self, arguments: JsonObject) -> ToolKind:
+    def call_kind(self, arguments: JsonObject) -> ToolKind:
         """An edit where files are changed."""
         action = text_argument(arguments, "action")
         applies = action == "code_action" and text_argument(arguments, "apply")
@@ -117,8 +117,8 @@ class CodeTool(Tool[CodeParams]):
         if params.path:
             path = files.resolve(files.cleaned(params.path, existing=True), to_read=True)
             if not path.is_file():
-                shown = display_path(path, files.roots[0])
-                raise ToolError(f"file not found: {shown}", advice="give a file in `path`")
+                label = display_path(path, files.roots[0])
+                raise ToolError(f"file not found: {label}", advice="give a file in `path`")
             if refused := await files.refused_reads((path,)):
                 raise ToolError(refused[path])
         _require_arguments(params, path)
@@ -150,35 +150,40 @@ class CodeTool(Tool[CodeParams]):
         files = self.workspace.files
         refactoring = Refactoring(self._running())
         if params.action == "rename":
-            asked = params.symbol or "", params.line, params.new_name or ""
-            edits = await refactoring.rename(path, *asked)
+            rename_arguments = params.symbol or "", params.line, params.new_name or ""
+            edits = await refactoring.rename(path, *rename_arguments)
         else:
             edits = await refactoring.apply(path, params.line or 1, params.apply or "")
-        changes = [_change_of(edit, files) for edit in edits]
+        changes = [_file_change(edit, files) for edit in edits]
 
-        def done(change: Change) -> str:
-            count = len(change.edited.changes)
-            times = f"{count} replacements, the first" if count > 1 else "1 replacement"
-            return f"{change.shown} edited: {times} in line {change.edited.line}."
+        def describe(change: Change) -> str:
+            count = len(change.result.changes)
+            count_text = f"{count} replacements, the first" if count > 1 else "1 replacement"
+            return f"{change.display_path} edited: {count_text} in line {change.result.line}."
 
         async def run(_: Progress) -> Outcome:
-            return await apply_changes(changes, files, done)
+            return await apply_changes(changes, files, describe)
 
         return prepare_changes(changes, title=self.title(params.model_dump()), run=run)
 
     async def _ask(self, params: CodeParams, path: Path | None) -> Outcome:
         symbol = params.symbol or ""
         if params.action == "code_action" and path is not None:
-            found = await Refactoring(self._running()).actions(path, params.line or 1)
-            rows = [f"{one.title} ({' '.join([one.server.spec.name, one.kind])})" for one in found]
+            actions = await Refactoring(self._running()).actions(path, params.line or 1)
+            rows = [
+                f"{action.title} ({' '.join([action.server.spec.name, action.kind])})"
+                for action in actions
+            ]
             return _outcome("\n".join(rows) or "There are no code actions for this line.", ())
         navigator = Navigator(self._running())
         if path is None:
-            return await self._listed(await navigator.search(symbol))
+            return await self._list_locations(await navigator.search(symbol))
         if params.action == "symbols":
-            places = await navigator.outline(path)
-            wanted = symbol.casefold()
-            return await self._listed([one for one in places if wanted in one.label.casefold()])
+            outline = await navigator.outline(path)
+            name_part = symbol.casefold()
+            return await self._list_locations(
+                [symbol for symbol in outline if name_part in symbol.label.casefold()]
+            )
         if params.action == "hover":
             text = await navigator.hover(path, symbol, params.line)
             lines = [printable_line(line, 500) if line.strip() else "" for line in text.split("\n")]
@@ -187,30 +192,30 @@ class CodeTool(Tool[CodeParams]):
         kind: Literal["definition", "references"] = (
             "references" if params.action == "references" else "definition"
         )
-        return await self._listed(await navigator.places(kind, path, symbol, params.line))
+        return await self._list_locations(await navigator.places(kind, path, symbol, params.line))
 
-    async def _listed(self, places: Sequence[Place]) -> Outcome:
+    async def _list_locations(self, symbols: Sequence[Place]) -> Outcome:
         files = self.workspace.files
-        refused = await files.refused_reads(tuple({one.path for one in places}))
-        readable = [one for one in places if one.path not in refused]
+        refused = await files.refused_reads(tuple({symbol.path for symbol in symbols}))
+        readable = [symbol for symbol in symbols if symbol.path not in refused]
         texts: dict[Path, list[str]] = {}
         rows: list[str] = []
-        for place in readable[:MOST_PLACES]:
-            if place.path not in texts and len(texts) < _MOST_FILES:
-                texts[place.path] = await self._lines(place.path)
-            where = printable_line(f"{display_path(place.path, files.roots[0])}:{place.line}")
-            lines = texts.get(place.path, [])
-            text = lines[place.line - 1] if place.line <= len(lines) else ""
-            about = place.label or text
-            rows.append("  " * place.depth + f"{where}: {printable_line(about, _LINE_WIDTH)}")
+        for symbol in readable[:MOST_PLACES]:
+            if symbol.path not in texts and len(texts) < _MAX_SHOWN_FILES:
+                texts[symbol.path] = await self._lines(symbol.path)
+            where = printable_line(f"{display_path(symbol.path, files.roots[0])}:{symbol.line}")
+            lines = texts.get(symbol.path, [])
+            text = lines[symbol.line - 1] if symbol.line <= len(lines) else ""
+            about = symbol.label or text
+            rows.append("  " * symbol.depth + f"{where}: {printable_line(about, _LINE_WIDTH)}")
         if len(readable) > MOST_PLACES:
             rows.append(f"[and {len(readable) - MOST_PLACES} more]")
         if refused:
             rows.append(f"[{len(refused)} files that the editor refuses are left out]")
         locations = tuple(
-            Location(path=str(files.editor_path(one.path)), line=one.line)
-            for one in readable[:_LOCATIONS]
-            if any(one.path.is_relative_to(root) for root in files.roots)
+            Location(path=str(files.editor_path(symbol.path)), line=symbol.line)
+            for symbol in readable[:_MAX_LOCATIONS]
+            if any(symbol.path.is_relative_to(root) for root in files.roots)
         )
         return _outcome("\n".join(rows) or "The language server found nothing.", locations)
 
@@ -237,18 +242,18 @@ def _require_arguments(params: CodeParams, path: Path | None) -> None:
         raise ToolError("there is no new name", advice="give it in `new_name`")
 
 
-def _change_of(edit: FileEdit, files: WorkspaceFiles) -> Change:
+def _file_change(edit: FileEdit, files: WorkspaceFiles) -> Change:
     path = Path(edit.before.path)
     return Change(
-        asked=str(path),
+        requested_path=str(path),
         path=path,
-        opened=files.editor_path(path),
-        shown=display_path(path, files.roots[0]),
+        editor_path=files.editor_path(path),
+        display_path=display_path(path, files.roots[0]),
         before=edit.before,
-        edited=EditResult(edit.text, edit.line, edit.places),
+        result=EditResult(edit.text, edit.line, edit.places),
     )
 
 
 def _outcome(body: str, locations: tuple[Location, ...]) -> Outcome:
-    shown = code_block(shorten(body, SHOWN_LIMIT), "")
-    return Outcome(text=body, content=(text_part(shown),), locations=locations or None)
+    user_text = code_block(shorten(body, MAX_SHOWN_LENGTH), "")
+    return Outcome(text=body, content=(text_part(user_text),), locations=locations or None)

@@ -21,10 +21,10 @@ from acp_agent.tools.shell import ShellParams, ShellTool
 from acp_agent.workspace.processes import CommandResult
 from acp_agent.workspace.workspace import Workspace
 
-_MOST_HOSTS = 20
-_MOST_NAMED = 10  # files that were moved away
+_MAX_HOSTS = 20
+_MAX_REPORTED_FILES = 10  # files that were moved away
 # What a command may say where the sandbox is in its way.
-_SIGNS = re.compile(
+_SANDBOX_ERRORS = re.compile(
     r"Read-only file system|Operation not permitted|Permission denied|Network is unreachable|"
     r"[Cc]ould not resolve|[Nn]ame resolution|Name or service not known|No address associated|"
     r"EAI_AGAIN|ENOTFOUND|ENETUNREACH|EROFS|getaddrinfo|dial tcp|Device or resource busy|"
@@ -36,18 +36,20 @@ _ADVICE = (
     "only in {roots} and {temporary}. If it needs more, call it again with `hosts` or "
     "`outside_sandbox`; the user is asked.]"
 )
-_MOVED = (
+_MOVED_ADVICE = (
     "\n[The sandbox renamed what other programs would run or obey by themselves, in its folder: "
     "{moved}. To make such a file, use a file tool, for which the user is asked, or "
     "`outside_sandbox`.]"
 )
-_SHOWN_MOVED = (
+_MOVED_NOTICE = (
     "It made files that other programs run or obey by themselves. They were renamed: {moved}. "
     "`sandbox.filesystem.allow_write` in the configuration allows them."
 )
 _NO_HOSTS = "the sandbox of this machine can reach no host"
-_OUTSIDE = "call it again with `outside_sandbox` in the place of `hosts`; the user is asked"
-_REFUSED = "\n[The sandbox kept it from reaching {hosts}. If it needs that, name it in `hosts`.]"
+_OUTSIDE_ADVICE = "call it again with `outside_sandbox` in the place of `hosts`; the user is asked"
+_REFUSED_ADVICE = (
+    "\n[The sandbox kept it from reaching {hosts}. If it needs that, name it in `hosts`.]"
+)
 
 
 class ConfinedShellParams(ShellParams):
@@ -55,7 +57,7 @@ class ConfinedShellParams(ShellParams):
 
     hosts: Annotated[
         list[Annotated[str, StringConstraints(min_length=1, max_length=260)]],
-        Field(max_length=_MOST_HOSTS, description="Hosts it must reach; the user is asked."),
+        Field(max_length=_MAX_HOSTS, description="Hosts it must reach; the user is asked."),
     ] = Field(default_factory=list)
     outside_sandbox: Annotated[
         bool, Field(description="Run it outside the sandbox; the user is asked.")
@@ -96,9 +98,9 @@ class ConfinedShellTool(ShellTool):
 
     def description(self) -> str:
         """Return the description with what the sandbox means."""
-        network = _hosts(self._allowed_hosts())
-        own = super().description().format(network=network)
-        return f"{ShellTool(self.workspace).description()}\n{own}"
+        network = _host_list(self._allowed_hosts())
+        sandbox_text = super().description().format(network=network)
+        return f"{ShellTool(self.workspace).description()}\n{sandbox_text}"
 
     def reach(self, params: ShellParams) -> Reach:
         """Return what a command may reach: in the sandbox, unless it or the user says otherwise.
@@ -110,16 +112,16 @@ class ConfinedShellTool(ShellTool):
             return Reach(confined=False)
         if isinstance(params, ConfinedShellParams) and params.outside_sandbox:
             return Reach(confined=False, outside=True)
-        named = params.hosts if isinstance(params, ConfinedShellParams) else []
-        if named and not self._sandbox.has_network:
-            raise ToolError(_NO_HOSTS, advice=_OUTSIDE)
+        requested_hosts = params.hosts if isinstance(params, ConfinedShellParams) else []
+        if requested_hosts and not self._sandbox.has_network:
+            raise ToolError(_NO_HOSTS, advice=_OUTSIDE_ADVICE)
         network = self._sandbox.policy.config.network
         try:
             allowed = HostRules(network.allowed_domains, network.denied_domains)
-            hosts = [host for host in named if not _is_allowed(allowed, host)]
+            hosts = [host for host in requested_hosts if not _is_allowed(allowed, host)]
             rules = HostRules(hosts, network.denied_domains)
             for host in hosts:
-                rules.check_host(*_split(host))
+                rules.check_host(*_split_host(host))
         except AcpAgentError as error:
             raise ToolError(f"the host cannot be reached: {error}", advice=error.advice) from None
         return Reach(hosts=tuple(hosts))
@@ -127,19 +129,23 @@ class ConfinedShellTool(ShellTool):
     def explain(self, outcome: Outcome, result: CommandResult) -> Outcome:
         """Say to the model and the user what the sandbox prevented, or may have."""
         if result.moved:
-            moved = ", ".join(f"{one.path} is now {one.name}" for one in result.moved[:_MOST_NAMED])
-            outcome = _with(outcome, _MOVED.format(moved=moved), _SHOWN_MOVED.format(moved=moved))
+            moved = ", ".join(
+                f"{file.path} is now {file.name}" for file in result.moved[:_MAX_REPORTED_FILES]
+            )
+            outcome = _add_notes(
+                outcome, _MOVED_ADVICE.format(moved=moved), _MOVED_NOTICE.format(moved=moved)
+            )
         if not result.confined or not outcome.failed:
             return outcome
         if result.refused_hosts:
-            advice = _REFUSED.format(hosts=", ".join(result.refused_hosts))
-        elif _SIGNS.search(result.output):
+            advice = _REFUSED_ADVICE.format(hosts=", ".join(result.refused_hosts))
+        elif _SANDBOX_ERRORS.search(result.output):
             roots = ", ".join(str(root) for root in self.workspace.files.roots)
-            hosts = _hosts(self._allowed_hosts())
+            hosts = _host_list(self._allowed_hosts())
             advice = _ADVICE.format(hosts=hosts, roots=roots, temporary=self._sandbox.temporary)
         else:
             return outcome
-        return _with(outcome, advice, "It ran in the sandbox, which may be why it failed.")
+        return _add_notes(outcome, advice, "It ran in the sandbox, which may be why it failed.")
 
     def _allowed_hosts(self) -> list[str]:
         """Return what every command may reach."""
@@ -159,29 +165,29 @@ class ConfinedShellTool(ShellTool):
         return bool(patterns) and patterns_cover_line(command, patterns, context)
 
 
-def _with(outcome: Outcome, advice: str, shown: str) -> Outcome:
+def _add_notes(outcome: Outcome, advice: str, user_text: str) -> Outcome:
     """Return an outcome with a text for the model and one for the user."""
     content = outcome.content
     return replace(
         outcome,
         text=outcome.text + advice,
-        content=None if content is None else (*content, text_part(shown)),
+        content=None if content is None else (*content, text_part(user_text)),
     )
 
 
-def _hosts(allowed: Sequence[str]) -> str:
+def _host_list(allowed: Sequence[str]) -> str:
     return f"no other hosts than {', '.join(allowed)}" if allowed else "no network"
 
 
 def _is_allowed(rules: HostRules, host: str) -> bool:
     try:
-        rules.check_host(*_split(host))
+        rules.check_host(*_split_host(host))
     except AcpAgentError:
         return False
     return True
 
 
-def _split(pattern: str) -> tuple[str, int]:
+def _split_host(pattern: str) -> tuple[str, int]:
     """Return the host and the port of what the model named; the usual port where it names none."""
     host, colon, port = pattern.rpartition(":")
     if colon and port.isdecimal() and not host.endswith(":"):

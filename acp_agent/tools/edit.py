@@ -56,10 +56,10 @@ class EditParams(FileParams):
     def _from_list(cls, data: object) -> object:
         if not isinstance(data, dict) or not isinstance(edits := data.get("edits"), list):
             return data
-        rest = {name: value for name, value in data.items() if name != "edits"}
-        if "old" in rest or not edits or not isinstance(edits[0], dict):
-            return {**rest, "more": edits}
-        return {**rest, **edits[0], "more": edits[1:]}
+        remaining = {name: value for name, value in data.items() if name != "edits"}
+        if "old" in remaining or not edits or not isinstance(edits[0], dict):
+            return {**remaining, "more": edits}
+        return {**remaining, **edits[0], "more": edits[1:]}
 
     @property
     def needs_file(self) -> bool:
@@ -69,8 +69,10 @@ class EditParams(FileParams):
     @property
     def edits(self) -> tuple[Edit, ...]:
         """All replacements, in order."""
-        every: tuple[EditParams | EditItem, ...] = (self, *self.more)
-        return tuple(Edit(one.old, one.new, one.all, one.after_line, one.times) for one in every)
+        items: tuple[EditParams | EditItem, ...] = (self, *self.more)
+        return tuple(
+            Edit(item.old, item.new, item.all, item.after_line, item.times) for item in items
+        )
 
 
 class EditTool(FileTool[EditParams]):
@@ -87,8 +89,8 @@ class EditTool(FileTool[EditParams]):
     async def prepare(self, params: EditParams) -> Prepared:
         """Find the text and make the diff."""
         files = self.workspace.files
-        asked = self.cleaned_path(params)
-        path, shown = self.target(asked)
+        requested_path = self.cleaned_path(params)
+        path, display_path = self.target(requested_path)
         try:
             before = await files.read_text(path)
         except MissingFileError as error:
@@ -101,7 +103,7 @@ class EditTool(FileTool[EditParams]):
                 from acp_agent.tools.notebooks import edits  # noqa: PLC0415 - rare
 
                 if params.cell_mode is None:
-                    return edits.edit_notebook(file, params.edits, shown)
+                    return edits.edit_notebook(file, params.edits, display_path)
                 cell = edits.CellEdit(
                     mode=params.cell_mode,
                     cell=params.cell,
@@ -110,28 +112,30 @@ class EditTool(FileTool[EditParams]):
                 )
                 return edits.edit_cell(file, cell)
             if params.cell_mode is not None:
-                raise ToolError(f"{shown} is not a notebook", advice="give `old` and `new`")
-            return apply_edits(file, params.edits, shown)
+                raise ToolError(f"{display_path} is not a notebook", advice="give `old` and `new`")
+            return apply_edits(file, params.edits, display_path)
 
         change = Change(
-            asked=asked,
+            requested_path=requested_path,
             path=path,
-            opened=files.editor_path(path),
-            shown=shown,
+            editor_path=files.editor_path(path),
+            display_path=display_path,
             before=before,
-            edited=await asyncio.to_thread(redo, before or text_file(path, "")),
+            result=await asyncio.to_thread(redo, before or text_file(path, "")),
             redo=redo if before else None,
         )
 
-        def done(edited: EditResult) -> str:
+        def describe(result: EditResult) -> str:
             if before is None:
-                return f"{shown} created, {count_lines(edited.text)}."
-            count = len(edited.changes)
-            times = f"{count} replacements, the first" if count > 1 else "1 replacement"
-            notes = f" Normalised: {', '.join(edited.notes)}." if edited.notes else ""
-            return f"{shown} edited: {times} in line {edited.line}.{notes}"
+                return f"{display_path} created, {count_lines(result.text)}."
+            count = len(result.changes)
+            count_text = f"{count} replacements, the first" if count > 1 else "1 replacement"
+            notes = f" Normalised: {', '.join(result.notes)}." if result.notes else ""
+            return f"{display_path} edited: {count_text} in line {result.line}.{notes}"
 
         async def run(_: Progress) -> Outcome:
-            return await apply_change(change, files, done)
+            return await apply_change(change, files, describe)
 
-        return prepare_change(change, title=f"{'Edit' if before else 'Create'} {shown}", run=run)
+        return prepare_change(
+            change, title=f"{'Edit' if before else 'Create'} {display_path}", run=run
+        )

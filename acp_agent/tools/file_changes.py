@@ -51,42 +51,43 @@ class FileTool(Tool[_Params]):
         """The file."""
         return Touches(writes=(str(self.workspace.files.resolve(self.cleaned_path(params))),))
 
-    def target(self, asked: str) -> tuple[Path, str]:
+    def target(self, requested: str) -> tuple[Path, str]:
         """The file that a path leads to, and how it is shown.
 
         Raises:
             WorkspaceError: it leads to none of this session's files.
         """
-        path = self.workspace.files.resolve(asked)
+        path = self.workspace.files.resolve(requested)
         return path, display_path(path, self.workspace.files.roots[0])
 
 
 class Change(Struct, frozen=True, kw_only=True):
     """A file's text before (None: there is no file) and after.
 
-    `asked` is the path as the model wrote it, `path` the resolved one, `opened` that of the editor.
+    `requested_path` is the path as the model wrote it, `path` the resolved one, `editor_path` that
+    of the editor.
     `redo` makes the same edits in another text of the file; None if only the text `before` will do.
     """
 
-    asked: str
+    requested_path: str
     path: Path
-    opened: Path
-    shown: str
+    editor_path: Path
+    display_path: str
     before: TextFile | None
-    edited: EditResult
+    result: EditResult
     redo: Callable[[TextFile], EditResult] | None = None
 
     @property
     def diff(self) -> DiffPart:
         """The diff that the user sees."""
-        old, new = self.edited.view or (self.before.text if self.before else "", self.edited.text)
+        old, new = self.result.view or (self.before.text if self.before else "", self.result.text)
         old_text = old if self.before is not None else None
-        return DiffPart(path=str(self.opened), old_text=old_text, new_text=new)
+        return DiffPart(path=str(self.editor_path), old_text=old_text, new_text=new)
 
     @property
     def location(self) -> Location:
         """Where the change begins."""
-        return Location(path=str(self.opened), line=self.edited.line)
+        return Location(path=str(self.editor_path), line=self.result.line)
 
 
 def prepare_change(change: Change, *, title: str, run: Run) -> Prepared:
@@ -94,7 +95,7 @@ def prepare_change(change: Change, *, title: str, run: Run) -> Prepared:
     return Prepared(
         title=title,
         run=run,
-        access=WriteAccess(paths=(str(change.path),), requested_names=(change.asked,)),
+        access=WriteAccess(paths=(str(change.path),), requested_names=(change.requested_path,)),
         locations=(change.location,),
         content=(change.diff,),
     )
@@ -107,7 +108,7 @@ def prepare_changes(changes: Sequence[Change], *, title: str, run: Run) -> Prepa
         run=run,
         access=WriteAccess(
             paths=tuple(str(change.path) for change in changes),
-            requested_names=tuple(change.asked for change in changes),
+            requested_names=tuple(change.requested_path for change in changes),
         ),
         locations=tuple(change.location for change in changes),
         content=tuple(change.diff for change in changes),
@@ -134,7 +135,7 @@ def refuse_hidden(change: DiffPart, secrets: Sequence[str]) -> None:
 
 
 async def apply_change(
-    change: Change, files: WorkspaceFiles, done: Callable[[EditResult], str]
+    change: Change, files: WorkspaceFiles, describe: Callable[[EditResult], str]
 ) -> Outcome:
     """Write the change.
 
@@ -144,35 +145,35 @@ async def apply_change(
     Args:
         change: what to write.
         files: the session's.
-        done: what the model reads when it is written; what else it must know follows.
+        describe: what the model reads when it is written; what else it must know follows.
 
     Raises:
         ToolError: the file is not what the diff was made of; nothing is written.
         WorkspaceError: the file cannot be written.
     """
     async with files.locked(change.path):
-        change, redone = await _current(change, files)
-        written, note = await _make(change, files)
-        wrote = await _on_disk(change.path, files)
-    view = change.edited.view or (change.before.text if change.before else "", written)
-    shown = await asyncio.to_thread(changed_lines, *view) if change.redo else ""
+        change, was_reapplied = await _refresh(change, files)
+        saved_text, note = await _write(change, files)
+        wrote = await _written_files(change.path, files)
+    view = change.result.view or (change.before.text if change.before else "", saved_text)
+    excerpt = await asyncio.to_thread(changed_lines, *view) if change.redo else ""
     return Outcome(
-        text=f"{done(change.edited)}{_REDONE if redone else ''}{note}{shown}",
+        text=f"{describe(change.result)}{_REAPPLIED_NOTE if was_reapplied else ''}{note}{excerpt}",
         wrote=wrote,
-        content=(change.diff,) if redone else None,
-        locations=(change.location,) if redone else None,
+        content=(change.diff,) if was_reapplied else None,
+        locations=(change.location,) if was_reapplied else None,
     )
 
 
 async def apply_changes(
-    changes: Sequence[Change], files: WorkspaceFiles, done: Callable[[Change], str]
+    changes: Sequence[Change], files: WorkspaceFiles, describe: Callable[[Change], str]
 ) -> Outcome:
     """Write changes of several files, none of them unless all can still be made.
 
     Args:
         changes: what to write, each to another file.
         files: the session's.
-        done: what the model reads of each change when it is written.
+        describe: what the model reads of each change when it is written.
 
     Raises:
         ToolError: a file is not what its diff was made of; nothing is written.
@@ -183,72 +184,78 @@ async def apply_changes(
     async with AsyncExitStack() as locks:
         for path in sorted(change.path for change in changes):
             await locks.enter_async_context(files.locked(path))
-        current = [await _current(change, files) for change in changes]
-        for change, redone in current:
+        current = [await _refresh(change, files) for change in changes]
+        for change, was_reapplied in current:
             try:
-                written, note = await _make(change, files)
+                saved_text, note = await _write(change, files)
             except WorkspaceError as error:
-                before = "; written before: " + ", ".join(one for one, _ in wrote) if wrote else ""
-                raise ToolError(f"{error.shown}{before}", advice=error.advice) from error
-            wrote += await _on_disk(change.path, files)
+                progress_note = (
+                    "; written before: " + ", ".join(saved_path for saved_path, _ in wrote)
+                    if wrote
+                    else ""
+                )
+                raise ToolError(f"{error.shown}{progress_note}", advice=error.advice) from error
+            wrote += await _written_files(change.path, files)
             old = change.before.text if change.before else ""
-            shown = await asyncio.to_thread(changed_lines, old, written) if change.redo else ""
-            texts.append(f"{done(change)}{_REDONE if redone else ''}{note}{shown}")
+            excerpt = await asyncio.to_thread(changed_lines, old, saved_text) if change.redo else ""
+            texts.append(
+                f"{describe(change)}{_REAPPLIED_NOTE if was_reapplied else ''}{note}{excerpt}"
+            )
     diffs = tuple(change.diff for change, _ in current)
     return Outcome(
         text="\n".join(texts),
         wrote=tuple(wrote),
-        content=diffs if any(redone for _, redone in current) else None,
+        content=diffs if any(was_reapplied for _, was_reapplied in current) else None,
     )
 
 
-_REDONE = " The file had changed elsewhere meanwhile; those changes are still there."
+_REAPPLIED_NOTE = " The file had changed elsewhere meanwhile; those changes are still there."
 
 
-async def _current(change: Change, files: WorkspaceFiles) -> tuple[Change, bool]:
+async def _refresh(change: Change, files: WorkspaceFiles) -> tuple[Change, bool]:
     """Return the change for the current file, and whether it differs from the shown one."""
-    if files.resolve(change.asked) != change.path:
-        raise ToolError(f"{change.shown} leads to another place now; nothing was changed")
-    now = await _read(change.path, files)
-    before, edited = change.before, change.edited
-    if (now.digest if now else None) == (before.digest if before else None):
+    if files.resolve(change.requested_path) != change.path:
+        raise ToolError(f"{change.display_path} leads to another place now; nothing was changed")
+    current = await _read_if_exists(change.path, files)
+    before, result = change.before, change.result
+    if (current.digest if current else None) == (before.digest if before else None):
         return change, False
-    if now is not None and change.redo is not None and not _puts_hidden(edited):
+    if current is not None and change.redo is not None and not _adds_hidden_values(result):
         with suppress(ToolError):
-            again = await asyncio.to_thread(change.redo, now)
+            reapplied = await asyncio.to_thread(change.redo, current)
             # What was taken out and put in is what the user saw.
-            if again.changes == edited.changes:
-                return msgspec.structs.replace(change, before=now, edited=again), True
+            if reapplied.changes == result.changes:
+                return msgspec.structs.replace(change, before=current, result=reapplied), True
     raise ToolError(
-        f"{change.shown} changed while this was prepared; nothing was written",
+        f"{change.display_path} changed while this was prepared; nothing was written",
         advice="read it again",
     )
 
 
-def _puts_hidden(edited: EditResult) -> bool:
+def _adds_hidden_values(result: EditResult) -> bool:
     """Whether more hidden values come in than go out: only allowed in a text without any."""
-    return any(new.count(REPLACEMENT) > old.count(REPLACEMENT) for old, new in edited.changes)
+    return any(new.count(REPLACEMENT) > old.count(REPLACEMENT) for old, new in result.changes)
 
 
-async def _make(change: Change, files: WorkspaceFiles) -> tuple[str, str]:
+async def _write(change: Change, files: WorkspaceFiles) -> tuple[str, str]:
     """Write the text; return the text of the file afterwards, and a note for the model."""
-    before, text = change.before, change.edited.text
+    before, text = change.before, change.result.text
     newline = before.newline if before else "\n"
     encoding = before.encoding if before else "utf-8"
-    seen = before is None or files.was_seen(before)
+    was_read = before is None or files.was_seen(before)
     await files.write_text(change.path, text, newline=newline, encoding=encoding)
     try:
-        written = await files.read_text(change.path)
+        saved = await files.read_text(change.path)
     except WorkspaceError:
         return text, " It cannot be read back yet: read it before you change it again."
-    if with_final_newline(written.text) != with_final_newline(text):
-        return written.text, " Its text changed on saving, by a formatter perhaps."
-    if seen:  # an edit of a file that was not read shows but a part of it
-        files.mark_seen(written)
+    if with_final_newline(saved.text) != with_final_newline(text):
+        return saved.text, " Its text changed on saving, by a formatter perhaps."
+    if was_read:  # an edit of a file that was not read shows but a part of it
+        files.mark_seen(saved)
     return text, ""
 
 
-async def _on_disk(path: Path, files: WorkspaceFiles) -> tuple[tuple[str, str], ...]:
+async def _written_files(path: Path, files: WorkspaceFiles) -> tuple[tuple[str, str], ...]:
     """Return the file with the id of its content right after the write, which an editor may format.
 
     A later restore compares the id to detect changes by others.
@@ -259,7 +266,7 @@ async def _on_disk(path: Path, files: WorkspaceFiles) -> tuple[tuple[str, str], 
         return ()
 
 
-async def _read(path: Path, files: WorkspaceFiles) -> TextFile | None:
+async def _read_if_exists(path: Path, files: WorkspaceFiles) -> TextFile | None:
     try:
         return await files.read_text(path)
     except MissingFileError:

@@ -25,7 +25,7 @@ from acp_agent.tools.quoting import code_block, code_span
 from acp_agent.workspace.file_io import display_name, display_path, file_kind
 from acp_agent.workspace.search import find_files
 
-FILES_SHOWN = 200
+MAX_FILES = 200
 
 
 def searched_path(tool: AnyTool, arguments: JsonObject) -> str:
@@ -53,8 +53,8 @@ class GlobTool(Tool[GlobParams]):
         """For instance "Find `*.py` in src"."""
         pattern = text_argument(arguments, "pattern")
         path = searched_path(self, arguments)
-        place = f" in {path}" if path else ""
-        return f"Find {code_span(pattern)}{place}" if pattern else f"Find files{place}"
+        location = f" in {path}" if path else ""
+        return f"Find {code_span(pattern)}{location}" if pattern else f"Find files{location}"
 
     async def prepare(self, params: GlobParams) -> Prepared:
         """Check the folder."""
@@ -67,21 +67,25 @@ class GlobTool(Tool[GlobParams]):
         pattern = relative_pattern(params.pattern, folder)
 
         async def run(_: Progress) -> Outcome:
-            found = await find_files(
-                folder, pattern, limit=FILES_SHOWN, confine=self.workspace.files.confine
+            matches = await find_files(
+                folder, pattern, limit=MAX_FILES, confine=self.workspace.files.confine
             )
-            if not found.names:
-                late = " in the time there was" if found.timed_out else ""
+            if not matches.names:
+                timeout_note = " in the time there was" if matches.timed_out else ""
                 return Outcome(
-                    text=f"No files match{late}. `*.py` matches at every depth; ignored files "
-                    "(.gitignore) are left out.",
+                    text=f"No files match{timeout_note}. `*.py` matches at every depth; ignored "
+                    "files (.gitignore) are left out.",
                     content=(text_part("No files match."),),
                 )
-            rows = "\n".join(display_path(folder / name, cwd) for name in found.names)
-            left = found.total - len(found.names)
-            note = f"\n[{left:,} older files more: narrow the pattern]" if left else ""
-            late = "\n[the search took too long and is incomplete]" if found.timed_out else ""
-            return Outcome(text=f"{rows}{note}{late}", content=(text_part(code_block(rows, "")),))
+            rows = "\n".join(display_path(folder / name, cwd) for name in matches.names)
+            omitted = matches.total - len(matches.names)
+            note = f"\n[{omitted:,} older files more: narrow the pattern]" if omitted else ""
+            timeout_note = (
+                "\n[the search took too long and is incomplete]" if matches.timed_out else ""
+            )
+            return Outcome(
+                text=f"{rows}{note}{timeout_note}", content=(text_part(code_block(rows, "")),)
+            )
 
         return Prepared(
             title=self.title(params.model_dump()),

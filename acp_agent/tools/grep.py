@@ -29,13 +29,13 @@ from acp_agent.workspace.file_io import display_path, file_kind
 from acp_agent.workspace.folder_listing import suggest_existing
 from acp_agent.workspace.search import FoundLines, count_lines, find_lines
 
-LINES_SHOWN = 400
-FILES_SHOWN = 300
-LOCATIONS_SHOWN = 10
-REFUSED_NAMED = 20  # files that the editor refused, with its reasons
-LINE_WIDTH = 400  # characters
-SHOWN_LIMIT = 10_000  # characters that the user is shown
-NARROWER = "narrow the search by `path` or `glob`, or list files only with mode `files`"
+MAX_LINES = 400
+MAX_FILES = 300
+MAX_LOCATIONS = 10
+MAX_REFUSED_FILES = 20  # files that the editor refused, with its reasons
+MAX_LINE_LENGTH = 400  # characters
+MAX_SHOWN_LENGTH = 10_000  # characters that the user is shown
+NARROW_ADVICE = "narrow the search by `path` or `glob`, or list files only with mode `files`"
 
 Note = tuple[str, str]  # what happened, and what the model is to do about it
 
@@ -66,21 +66,23 @@ class GrepTool(Tool[GrepParams]):
         pattern = text_argument(arguments, "pattern")
         glob = text_argument(arguments, "glob")
         path = searched_path(self, arguments)
-        place = f" in {path}" if path else ""
+        location = f" in {path}" if path else ""
         files = f" ({glob})" if glob else ""
         return (
-            f"Search for {code_span(pattern)}{place}{files}" if pattern else f"Search{place}{files}"
+            f"Search for {code_span(pattern)}{location}{files}"
+            if pattern
+            else f"Search{location}{files}"
         )
 
     async def prepare(self, params: GrepParams) -> Prepared:
         """Check the place and the glob; the pattern is ripgrep's to judge."""
-        place = self.workspace.files.resolve(params.path, to_read=True)
-        kind = file_kind(place)
+        target = self.workspace.files.resolve(params.path, to_read=True)
+        kind = file_kind(target)
         if kind is None:
-            shown = display_path(place, self.workspace.files.roots[0])
-            near = suggest_existing(place, self.workspace.files.roots[0])
+            label = display_path(target, self.workspace.files.roots[0])
+            suggestion = suggest_existing(target, self.workspace.files.roots[0])
             raise ToolError(
-                f"there is no {shown}", advice=f"give a file or a folder in `path`: {near}"
+                f"there is no {label}", advice=f"give a file or a folder in `path`: {suggestion}"
             )
         if kind == "other":
             raise ToolError(
@@ -88,121 +90,121 @@ class GrepTool(Tool[GrepParams]):
             )
         if "\0" in params.pattern:
             raise ToolError("the pattern has a NUL character", advice="leave it out")
-        folder = place if kind == "folder" else place.parent
+        folder = target if kind == "folder" else target.parent
         glob = relative_pattern(params.glob, folder) if params.glob else None
 
         async def run(_: Progress) -> Outcome:
-            if kind == "file" and (refused := await self._refused([place])):
-                raise ToolError(refused[place])
+            if kind == "file" and (refused := await self._refused([target])):
+                raise ToolError(refused[target])
             if params.mode == "files":
-                return await self._files(place, folder, params, glob)
-            return await self._lines(place, folder, params, glob)
+                return await self._files(target, folder, params, glob)
+            return await self._lines(target, folder, params, glob)
 
         return Prepared(
             title=self.title(params.model_dump()),
             run=run,
-            access=ReadAccess(paths=(str(place),)),
+            access=ReadAccess(paths=(str(target),)),
         )
 
     async def _lines(
-        self, place: Path, folder: Path, params: GrepParams, glob: str | None
+        self, target: Path, folder: Path, params: GrepParams, glob: str | None
     ) -> Outcome:
-        found = await find_lines(
-            place,
+        matches = await find_lines(
+            target,
             params.pattern,
             glob=glob,
             ignore_case=params.ignore_case,
             context=params.context,
-            limit=LINES_SHOWN,
-            width=LINE_WIDTH,
+            limit=MAX_LINES,
+            width=MAX_LINE_LENGTH,
             confine=self.workspace.files.confine,
         )
-        refused = await self._refused([folder / line.name for line in found.lines])
-        readable = tuple(line for line in found.lines if folder / line.name not in refused)
-        found = structs.replace(found, lines=readable)
-        notes = self._left_out(refused)
-        if found.more:
-            notes.append((f"more than {LINES_SHOWN} lines", NARROWER))
-        if found.left_out:
-            notes.append((f"{found.left_out} matches in enormous lines are left out", ""))
-        rows = self._grouped(found, folder)
-        locations = self._locations(found, folder)
-        return _outcome(rows, notes, params=params, timed_out=found.timed_out, locations=locations)
+        refused = await self._refused([folder / line.name for line in matches.lines])
+        readable = tuple(line for line in matches.lines if folder / line.name not in refused)
+        matches = structs.replace(matches, lines=readable)
+        notes = self._refusal_notes(refused)
+        if matches.more:
+            notes.append((f"more than {MAX_LINES} lines", NARROW_ADVICE))
+        if matches.left_out:
+            notes.append((f"{matches.left_out} matches in enormous lines are left out", ""))
+        rows = self._group_by_file(matches, folder)
+        locations = self._locations(matches, folder)
+        return _outcome(
+            rows, notes, params=params, timed_out=matches.timed_out, locations=locations
+        )
 
-    def _grouped(self, found: FoundLines, folder: Path) -> list[str]:
+    def _group_by_file(self, matches: FoundLines, folder: Path) -> list[str]:
         rows: list[str] = []
-        for name, lines in itertools.groupby(found.lines, key=lambda line: line.name):
+        for name, lines in itertools.groupby(matches.lines, key=lambda line: line.name):
             if rows:
                 rows.append("")
             rows.append(display_path(folder / name, self.workspace.files.roots[0]))
-            last = None
+            last_number = None
             for line in lines:
-                if last is not None and line.number > last + 1 and not line.matched:
+                if last_number is not None and line.number > last_number + 1 and not line.matched:
                     rows.append("--")
                 rows.append(f"{line.number}{':' if line.matched else '-'}{line.text}")
-                last = line.number
+                last_number = line.number
         return rows
 
-    def _locations(self, found: FoundLines, folder: Path) -> tuple[Location, ...]:
+    def _locations(self, matches: FoundLines, folder: Path) -> tuple[Location, ...]:
         """The first match of each of the first files, for the editor to follow."""
-        first: dict[str, int] = {}
-        for line in found.lines:
+        first_lines: dict[str, int] = {}
+        for line in matches.lines:
             if line.matched:
-                first.setdefault(line.name, line.number)
-        opened = self.workspace.files.editor_path(folder)
+                first_lines.setdefault(line.name, line.number)
+        editor_folder = self.workspace.files.editor_path(folder)
         return tuple(
-            Location(path=os.fsencode(opened / name).decode("utf-8", "replace"), line=number)
-            for name, number in itertools.islice(first.items(), LOCATIONS_SHOWN)
+            Location(path=os.fsencode(editor_folder / name).decode("utf-8", "replace"), line=number)
+            for name, number in itertools.islice(first_lines.items(), MAX_LOCATIONS)
         )
 
     async def _files(
-        self, place: Path, folder: Path, params: GrepParams, glob: str | None
+        self, target: Path, folder: Path, params: GrepParams, glob: str | None
     ) -> Outcome:
-        found = await count_lines(
-            place,
+        matches = await count_lines(
+            target,
             params.pattern,
             glob=glob,
             ignore_case=params.ignore_case,
-            limit=FILES_SHOWN,
+            limit=MAX_FILES,
             confine=self.workspace.files.confine,
         )
-        refused = await self._refused([folder / name for name, _ in found.counts])
+        refused = await self._refused([folder / name for name, _ in matches.counts])
         cwd = self.workspace.files.roots[0]
         rows = [
             f"{display_path(folder / name, cwd)}: {count}"
-            for name, count in found.counts
+            for name, count in matches.counts
             if folder / name not in refused
         ]
-        notes = self._left_out(refused)
-        if found.more:
-            notes.append(
-                (f"more than {FILES_SHOWN} files", "narrow the search by `path` or `glob`")
-            )
-        return _outcome(rows, notes, params=params, timed_out=found.timed_out)
+        notes = self._refusal_notes(refused)
+        if matches.more:
+            notes.append((f"more than {MAX_FILES} files", "narrow the search by `path` or `glob`"))
+        return _outcome(rows, notes, params=params, timed_out=matches.timed_out)
 
     async def _refused(self, paths: Iterable[Path]) -> dict[Path, str]:
         """The files among these that the editor does not let the agent read, with the reasons."""
         return await self.workspace.files.refused_reads(tuple(dict.fromkeys(paths)))
 
-    def _left_out(self, refused: Mapping[Path, str]) -> list[Note]:
+    def _refusal_notes(self, refused: Mapping[Path, str]) -> list[Note]:
         cwd = self.workspace.files.roots[0]
         notes = [
-            (f"left out: {display_path(path, cwd)}; {why}", "")
-            for path, why in itertools.islice(refused.items(), REFUSED_NAMED)
+            (f"left out: {display_path(path, cwd)}; {reason}", "")
+            for path, reason in itertools.islice(refused.items(), MAX_REFUSED_FILES)
         ]
-        if len(refused) > REFUSED_NAMED:
-            notes.append((f"left out as well: {len(refused) - REFUSED_NAMED} more files", ""))
+        if len(refused) > MAX_REFUSED_FILES:
+            notes.append((f"left out as well: {len(refused) - MAX_REFUSED_FILES} more files", ""))
         return notes
 
 
-def _widen(params: GrepParams) -> str:
+def _empty_advice(params: GrepParams) -> str:
     """What the model may not have thought of where nothing matches, the most likely alone."""
     if "\\|" in params.pattern:
         return "`\\|` is a literal bar here: write `a|b` for alternatives"
     if params.glob is not None:
         return f"only files like {first_line(params.glob, 60)} were searched, and no ignored ones"
-    where = "" if params.ignore_case else "case counts, unless you set `ignore_case`; "
-    return f"{where}ignored files and binary files were not searched"
+    case_note = "" if params.ignore_case else "case counts, unless you set `ignore_case`; "
+    return f"{case_note}ignored files and binary files were not searched"
 
 
 def _outcome(
@@ -215,13 +217,13 @@ def _outcome(
 ) -> Outcome:
     if timed_out:
         notes.append(("the search took too long and is incomplete", "name a smaller folder"))
-    happened = [f"[{what}]" for what, _ in notes]
-    body = "\n".join(rows) or f"Nothing matches; {_widen(params)}."
-    shown = code_block(shorten(body, SHOWN_LIMIT), "") if rows else "Nothing matches."
+    headlines = [f"[{fact}]" for fact, _ in notes]
+    body = "\n".join(rows) or f"Nothing matches; {_empty_advice(params)}."
+    user_text = code_block(shorten(body, MAX_SHOWN_LENGTH), "") if rows else "Nothing matches."
     return Outcome(
         text="\n".join(
-            [body, *(f"[{what}: {todo}]" if todo else f"[{what}]" for what, todo in notes)]
+            [body, *(f"[{fact}: {advice}]" if advice else f"[{fact}]" for fact, advice in notes)]
         ),
-        content=(text_part("\n".join([shown, *happened])),),
+        content=(text_part("\n".join([user_text, *headlines])),),
         locations=locations or None,
     )

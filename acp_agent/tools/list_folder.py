@@ -15,8 +15,8 @@ from acp_agent.tools.quoting import code_block, shorten
 from acp_agent.workspace.file_io import display_name, display_path, file_kind
 from acp_agent.workspace.folder_listing import Entry, list_folder, suggest_existing
 
-ENTRIES_SHOWN = 500
-SHOWN_LIMIT = 10_000  # characters that the user is shown
+MAX_ENTRIES = 500
+MAX_SHOWN_LENGTH = 10_000  # characters that the user is shown
 
 
 class ListParams(ToolParams):
@@ -43,30 +43,30 @@ class ListTool(Tool[ListParams]):
         """Check the folder."""
         folder = self.workspace.files.resolve(params.path, to_read=True)
         roots = self.workspace.files.roots
-        shown = display_path(folder, roots[0])
+        label = display_path(folder, roots[0])
         kind = file_kind(folder)
         if kind is None:
             raise ToolError(
-                f"there is no folder {shown}", advice=suggest_existing(folder, roots[0])
+                f"there is no folder {label}", advice=suggest_existing(folder, roots[0])
             )
         if kind != "folder":
-            raise ToolError(f"{shown} is a file", advice="use `read`")
+            raise ToolError(f"{label} is a file", advice="use `read`")
 
         async def run(_: Progress) -> Outcome:
-            found = await list_folder(
+            listing = await list_folder(
                 folder,
                 depth=params.depth,
-                limit=ENTRIES_SHOWN,
+                limit=MAX_ENTRIES,
                 confine=self.workspace.files.confine,
             )
-            rows = [_row(entry) for entry in found.entries] or ["(empty)"]
+            rows = [_row(entry) for entry in listing.entries] or ["(empty)"]
             body = "\n".join(rows)
             notes = ""
-            if found.more:
-                notes += f"\n[more than {ENTRIES_SHOWN} entries: list a folder further down]"
-            if found.ignored:
-                notes += f"\n[{found.ignored} ignored entries are left out]"
-            content = text_part(code_block(shorten(body, SHOWN_LIMIT), ""))
+            if listing.more:
+                notes += f"\n[more than {MAX_ENTRIES} entries: list a folder further down]"
+            if listing.ignored:
+                notes += f"\n[{listing.ignored} ignored entries are left out]"
+            content = text_part(code_block(shorten(body, MAX_SHOWN_LENGTH), ""))
             return Outcome(text=body + notes, content=(content,))
 
         return Prepared(

@@ -19,10 +19,10 @@ from acp_agent.tools.mcp_tool import call_server, resource_outcome
 from acp_agent.tools.quoting import code_block, first_line, shorten
 from acp_agent.workspace.workspace import Workspace
 
-_LISTED = 200  # resources of one server
-_TEXT = 300  # characters of a name, an address or a description
-_SHOWN = 2_000  # characters
-READING = "resources/read"  # what the gate is asked about: reading is one permission a server
+_MAX_RESOURCES = 200  # resources of one server
+_MAX_TEXT = 300  # characters of a name, an address or a description
+_MAX_SHOWN_LENGTH = 2_000  # characters
+READ_RESOURCE = "resources/read"  # what the gate is asked about: reading is one permission a server
 
 Servers = Callable[[], Sequence[McpServer]]
 
@@ -59,13 +59,15 @@ class ListMcpResourcesTool(Tool[ListResourcesParams]):
         """Nothing to look at."""
         servers = self._servers()
         if params.server is not None:
-            servers = [server_named(params.server, servers)]
+            servers = [find_server(params.server, servers)]
 
         async def run(progress: Progress) -> Outcome:
             del progress
-            text = "\n\n".join(_listed(server) for server in servers if has_resources(server))
-            shown = text_part(code_block(shorten(text or "none", _SHOWN), ""))
-            return Outcome(text=text or "[there are none]", content=(shown,))
+            text = "\n\n".join(
+                _list_resources(server) for server in servers if has_resources(server)
+            )
+            content = text_part(code_block(shorten(text or "none", _MAX_SHOWN_LENGTH), ""))
+            return Outcome(text=text or "[there are none]", content=(content,))
 
         return Prepared(title=self.title(params.model_dump()), run=run)
 
@@ -108,15 +110,15 @@ class ReadMcpResourceTool(Tool[ReadResourceParams]):
 
     async def prepare(self, params: ReadResourceParams) -> Prepared:
         """Show the whole address: it is what would be sent."""
-        server = server_named(params.server, self._servers())
+        server = find_server(params.server, self._servers())
         return Prepared(
             title=self.title(params.model_dump()),
             run=functools.partial(self._run, server, params.uri),
             access=McpAccess(
                 server=server.config.name,
-                tool=READING,
+                tool=READ_RESOURCE,
                 identity=identity(server.config),
-                definition=READING,
+                definition=READ_RESOURCE,
                 read_only=True,
             ),
             content=(text_part(code_block(first_line(params.uri, 4_000), "")),),
@@ -136,7 +138,7 @@ def has_resources(server: McpServer) -> bool:
     return offer is not None and bool(offer.resources or offer.templates)
 
 
-def server_named(name: str, servers: Sequence[McpServer]) -> McpServer:
+def find_server(name: str, servers: Sequence[McpServer]) -> McpServer:
     """The server of this label, or of this name where only one has it.
 
     Raises:
@@ -145,29 +147,33 @@ def server_named(name: str, servers: Sequence[McpServer]) -> McpServer:
     for server in servers:
         if server.label == name:
             return server
-    named = [server for server in servers if server.config.name == name]
-    if len(named) == 1:
-        return named[0]
-    known = ", ".join(server.label for server in servers) or "none"
-    raise ToolError(f"there is no connected MCP server {name!r}", advice=f"the servers are {known}")
+    matches = [server for server in servers if server.config.name == name]
+    if len(matches) == 1:
+        return matches[0]
+    labels = ", ".join(server.label for server in servers) or "none"
+    raise ToolError(
+        f"there is no connected MCP server {name!r}", advice=f"the servers are {labels}"
+    )
 
 
-def _listed(server: McpServer) -> str:
+def _list_resources(server: McpServer) -> str:
     offer = server.offer
     assert offer is not None
     lines = [f"# {server.label}"]
-    for one in offer.resources[:_LISTED]:
-        about = one.title or one.description or ""
-        lines.append(_line(one.uri, one.name, about))
-    for template in offer.templates[:_LISTED]:
-        about = template.title or template.description or ""
-        lines.append("template " + _line(template.uri_template, template.name, about))
-    left_out = max(0, len(offer.resources) - _LISTED) + max(0, len(offer.templates) - _LISTED)
-    if left_out:
-        lines.append(f"[{left_out} more are left out]")
+    for resource in offer.resources[:_MAX_RESOURCES]:
+        description = resource.title or resource.description or ""
+        lines.append(_line(resource.uri, resource.name, description))
+    for template in offer.templates[:_MAX_RESOURCES]:
+        description = template.title or template.description or ""
+        lines.append("template " + _line(template.uri_template, template.name, description))
+    omitted = max(0, len(offer.resources) - _MAX_RESOURCES) + max(
+        0, len(offer.templates) - _MAX_RESOURCES
+    )
+    if omitted:
+        lines.append(f"[{omitted} more are left out]")
     return "\n".join(lines)
 
 
-def _line(uri: str, name: str, about: str) -> str:
-    text = f"{first_line(uri, 1_000)} ({first_line(name, _TEXT)})"
-    return f"{text}: {first_line(about, _TEXT)}" if about else text
+def _line(uri: str, name: str, description: str) -> str:
+    text = f"{first_line(uri, 1_000)} ({first_line(name, _MAX_TEXT)})"
+    return f"{text}: {first_line(description, _MAX_TEXT)}" if description else text

@@ -42,22 +42,22 @@ from acp_agent.tools.base import (
     SchemaArguments,
     SchemaTool,
     Touches,
-    shown_arguments,
+    arguments_content,
 )
 from acp_agent.tools.quoting import code_block, first_line, shorten
 
 DESCRIPTION_LIMIT = 4_000  # characters of a description that the model is sent
-_TITLE = 80  # characters
-_PROGRESS_SECONDS = 0.5  # between two changes of a running call's title
-_PROGRESS_COUNT = 500  # changes of one call's title, at most
+_MAX_TITLE = 80  # characters
+_PROGRESS_INTERVAL = 0.5  # between two changes of a running call's title
+_MAX_PROGRESS_UPDATES = 500  # changes of one call's title, at most
 
 T = TypeVar("T")
-SHOWN_LIMIT = 4_000  # characters of text that the call shows
+MAX_SHOWN_LENGTH = 4_000  # characters of text that the call shows
 # Characters that are taken in at all: looking for secrets in more would hold up everything else.
 TEXT_LIMIT = 2_000_000
-_RAW_LIMIT = 20_000  # bytes of structured content that the call carries
-_IMAGES = 8  # of one result
-_NAME = 200  # characters of a name or an address
+_MAX_RAW_BYTES = 20_000  # bytes of structured content that the call carries
+_MAX_IMAGES = 8  # of one result
+_MAX_NAME = 200  # characters of a name or an address
 _ADDRESS = re.compile(r"\s*https?://\S+\s*", re.IGNORECASE)
 Resource = types.TextResourceContents | types.BlobResourceContents
 
@@ -80,7 +80,7 @@ class McpTool(SchemaTool):
     @classmethod
     def server_description(cls) -> str:
         """The server's description of the tool, shortened."""
-        text = cls.remote.description or _title_of(cls.remote)
+        text = cls.remote.description or _tool_title(cls.remote)
         return text if len(text) <= DESCRIPTION_LIMIT else text[:DESCRIPTION_LIMIT] + " […]"
 
     def parameters(self) -> JsonObject:
@@ -94,7 +94,7 @@ class McpTool(SchemaTool):
     def title(self, arguments: JsonObject) -> str:
         """The server's and the tool's own name: what it calls itself may be misleading."""
         del arguments
-        return f"{first_line(self.server.config.name, _TITLE)}: {_title_of(self.remote)}"
+        return f"{first_line(self.server.config.name, _MAX_TITLE)}: {_tool_title(self.remote)}"
 
     def touches(self, params: SchemaArguments) -> Touches:
         """Return everything, unless the server says it only reads and the user has allowed it."""
@@ -112,18 +112,18 @@ class McpTool(SchemaTool):
                 identity=identity(self.server.config),
                 definition=definition(self.remote),
                 read_only=self.effect == "reads",
-                unnamed=await self._unnamed(params.values),
+                unnamed=await self._unnamed_addresses(params.values),
             ),
-            content=shown_arguments(params.values),
+            content=arguments_content(params.values),
         )
 
-    async def _unnamed(self, arguments: JsonObject) -> tuple[str, ...]:
+    async def _unnamed_addresses(self, arguments: JsonObject) -> tuple[str, ...]:
         """Return the addresses among the arguments that neither the user nor a search named."""
         network = self.workspace.network
         return tuple([url for url in _addresses(arguments) if not await network.is_named(url)])
 
     async def _run(self, arguments: JsonObject, progress: Progress) -> Outcome:
-        show = _Shown(progress, self.title(arguments))
+        show = _ProgressTitle(progress, self.title(arguments))
         result = await call_server(
             self.server,
             lambda: self.server.client.call_tool(self.remote.name, arguments, show),
@@ -173,11 +173,11 @@ def _addresses(value: object) -> Iterator[str]:
         case str() if _ADDRESS.fullmatch(value):
             yield value.strip()
         case list():
-            for one in value:
-                yield from _addresses(one)
+            for item in value:
+                yield from _addresses(item)
         case dict():
-            for one in value.values():
-                yield from _addresses(one)
+            for item in value.values():
+                yield from _addresses(item)
         case _:
             pass
 
@@ -194,13 +194,13 @@ def _effect(hints: types.ToolAnnotations) -> Literal["reads", "writes"]:
 
 def definition(remote: types.Tool) -> str:
     """Return a digest of all that the server says about a tool, to notice changes."""
-    definition = remote.model_dump(mode="json", by_alias=True, exclude={"meta", "icons"})
-    text = json.dumps(definition, sort_keys=True)
+    fields = remote.model_dump(mode="json", by_alias=True, exclude={"meta", "icons"})
+    text = json.dumps(fields, sort_keys=True)
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
 async def call_server(
-    server: McpServer, request: Callable[[], Awaitable[T]], *, seconds: float, again: bool = True
+    server: McpServer, request: Callable[[], Awaitable[T]], *, seconds: float, retry: bool = True
 ) -> T:
     """Call a server and wait at most `seconds`, not counting the time that the user takes.
 
@@ -218,18 +218,18 @@ async def call_server(
             advice="it may have taken effect: check before you call it again",
         ) from None
     except MCPError as error:
-        if again and await client.visit(error):
-            return await call_server(server, request, seconds=seconds, again=False)
-        why = client.why(error, str)
-        raise ToolError(f"the MCP server {name!r} failed: {why}") from None
+        if retry and await client.visit(error):
+            return await call_server(server, request, seconds=seconds, retry=False)
+        reason = client.why(error, str)
+        raise ToolError(f"the MCP server {name!r} failed: {reason}") from None
     except (ValueError, RuntimeError) as error:
-        why = printable_line(str(error).split("\n", maxsplit=1)[0], 300)
+        reason = printable_line(str(error).split("\n", maxsplit=1)[0], 300)
         raise ToolError(
-            f"the MCP server {name!r} gave an answer of the wrong shape: {why}"
+            f"the MCP server {name!r} gave an answer of the wrong shape: {reason}"
         ) from None
 
 
-class _Shown:
+class _ProgressTitle:
     """Shows a call's progress in its title, now and then."""
 
     def __init__(self, progress: Progress, title: str) -> None:
@@ -240,21 +240,23 @@ class _Shown:
 
     async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
         now = asyncio.get_running_loop().time()
-        if now < self._next or self._count == _PROGRESS_COUNT:
+        if now < self._next or self._count == _MAX_PROGRESS_UPDATES:
             return
-        self._next = now + _PROGRESS_SECONDS
+        self._next = now + _PROGRESS_INTERVAL
         self._count += 1
         share = f"{min(progress / total, 1):.0%}" if total and total > 0 else ""
-        text = first_line(message, _TITLE) if message else ""
+        text = first_line(message, _MAX_TITLE) if message else ""
         state = ", ".join(part for part in (share, text) if part)
         if state:
             await self._progress.show(title=f"{self._title} ({state})")
 
 
-def _title_of(remote: types.Tool) -> str:
+def _tool_title(remote: types.Tool) -> str:
     """The tool's name, followed by the title that it declares."""
-    declared = remote.title or (remote.annotations.title if remote.annotations else None) or ""
-    name, title = first_line(remote.name, _TITLE), first_line(declared, _TITLE)
+    declared_title = (
+        remote.title or (remote.annotations.title if remote.annotations else None) or ""
+    )
+    name, title = first_line(remote.name, _MAX_TITLE), first_line(declared_title, _MAX_TITLE)
     return f"{title} ({name})" if title and title != name else name
 
 
@@ -267,12 +269,12 @@ def tool_outcome(result: types.CallToolResult) -> Outcome:
     texts: list[str] = []
     images: list[ImageBlock] = []
     for block in result.content:
-        _take(block, texts, images)
+        _add_block(block, texts, images)
     structured = _json(result.structured_content)
     if structured and not any(text.strip() for text in texts):
         texts.append(structured)
     raw: JsonObject | None = None
-    if structured and len(structured) <= _RAW_LIMIT:
+    if structured and len(structured) <= _MAX_RAW_BYTES:
         raw = {"structuredContent": result.structured_content}
     return _outcome(texts, images, failed=result.is_error, raw=raw)
 
@@ -281,74 +283,74 @@ def resource_outcome(contents: Sequence[Resource]) -> Outcome:
     """The contents of a resource that was read."""
     texts: list[str] = []
     images: list[ImageBlock] = []
-    for one in contents:
-        _take_resource(one, texts, images)
+    for resource in contents:
+        _add_resource(resource, texts, images)
     return _outcome(texts, images, failed=False, raw=None)
 
 
 def prompt_text(result: types.GetPromptResult) -> str:
     """Return a prompt's messages as one text, with their roles where not all are the user's."""
-    alone = all(message.role == "user" for message in result.messages)
-    parts: list[str] = []
+    is_user_only = all(message.role == "user" for message in result.messages)
+    sections: list[str] = []
     for message in result.messages:
         texts: list[str] = []
-        _take(message.content, texts, [])
+        _add_block(message.content, texts, [])
         text = "\n".join(texts)
-        parts.append(text if alone else f"{message.role.capitalize()}:\n{text}")
-    return "\n\n".join(parts)
+        sections.append(text if is_user_only else f"{message.role.capitalize()}:\n{text}")
+    return "\n\n".join(sections)
 
 
 def _outcome(
     texts: list[str], images: list[ImageBlock], *, failed: bool, raw: JsonObject | None
 ) -> Outcome:
-    if len(images) > _IMAGES:
-        texts.append(f"[{len(images) - _IMAGES} more pictures are left out]")
-    images = images[:_IMAGES]
+    if len(images) > _MAX_IMAGES:
+        texts.append(f"[{len(images) - _MAX_IMAGES} more pictures are left out]")
+    images = images[:_MAX_IMAGES]
     text = "\n".join(texts)
     if len(text) > TEXT_LIMIT:
-        left_out = len(text) - TEXT_LIMIT
-        text = f"{text[:TEXT_LIMIT]}\n[{left_out:,} characters are left out: too much text]"
-    shown: list[CallContent] = []
+        omitted = len(text) - TEXT_LIMIT
+        text = f"{text[:TEXT_LIMIT]}\n[{omitted:,} characters are left out: too much text]"
+    content: list[CallContent] = []
     if text.strip():
-        shown.append(text_part(code_block(shorten(text, SHOWN_LIMIT), "")))
-    shown += [ContentPart(image) for image in images]
+        content.append(text_part(code_block(shorten(text, MAX_SHOWN_LENGTH), "")))
+    content += [ContentPart(image) for image in images]
     return Outcome(
         text=text if text.strip() else ("[pictures only]" if images else "[nothing]"),
         failed=failed,
         images=tuple(images),
-        content=tuple(shown),
+        content=tuple(content),
         raw_output=raw,
     )
 
 
-def _take(block: types.ContentBlock, texts: list[str], images: list[ImageBlock]) -> None:
+def _add_block(block: types.ContentBlock, texts: list[str], images: list[ImageBlock]) -> None:
     match block:
         case types.TextContent():
             texts.append(block.text)
         case types.ImageContent():
-            _take_image(block.data, block.mime_type, texts, images)
+            _add_image(block.data, block.mime_type, texts, images)
         case types.AudioContent():
-            texts.append(f"[a sound of type {first_line(block.mime_type, _NAME)} is left out]")
+            texts.append(f"[a sound of type {first_line(block.mime_type, _MAX_NAME)} is left out]")
         case types.ResourceLink():
             texts.append(
-                f"[resource {first_line(block.name, _NAME)}: {first_line(block.uri, 1_000)}]"
+                f"[resource {first_line(block.name, _MAX_NAME)}: {first_line(block.uri, 1_000)}]"
             )
         case types.EmbeddedResource():
-            _take_resource(block.resource, texts, images)
+            _add_resource(block.resource, texts, images)
 
 
-def _take_resource(resource: Resource, texts: list[str], images: list[ImageBlock]) -> None:
+def _add_resource(resource: Resource, texts: list[str], images: list[ImageBlock]) -> None:
     name = first_line(resource.uri, 1_000)
     if isinstance(resource, types.TextResourceContents):
         texts.append(f"[{name}]\n{resource.text}")
     elif (resource.mime_type or "").startswith("image/"):
-        _take_image(resource.blob, resource.mime_type or "", texts, images)
+        _add_image(resource.blob, resource.mime_type or "", texts, images)
     else:
-        kind = first_line(resource.mime_type or "unknown", _NAME)
+        kind = first_line(resource.mime_type or "unknown", _MAX_NAME)
         texts.append(f"[{name}: binary data of type {kind} is left out]")
 
 
-def _take_image(data: str, declared: str, texts: list[str], images: list[ImageBlock]) -> None:
+def _add_image(data: str, declared_type: str, texts: list[str], images: list[ImageBlock]) -> None:
     """Add a picture that models can see; its type is read from its bytes, not as declared."""
     try:
         raw = base64.b64decode(data, validate=True)
@@ -357,7 +359,7 @@ def _take_image(data: str, declared: str, texts: list[str], images: list[ImageBl
         return
     kind = image_type(raw[:32])
     if kind is None:
-        texts.append(f"[a picture of type {first_line(declared, _NAME)} is left out]")
+        texts.append(f"[a picture of type {first_line(declared_type, _MAX_NAME)} is left out]")
     elif len(raw) > IMAGE_LIMIT:
         texts.append(f"[a picture of {len(raw):,} bytes is left out: too large]")
     else:

@@ -23,13 +23,13 @@ from acp_agent.content import ImageBlock
 from acp_agent.errors import ToolError
 from acp_agent.workspace.threads import in_daemon_thread
 
-RECOGNISER = "rapidocr"
+OCR_PACKAGE = "rapidocr"
 INSTALL = "pip install 'acp-agent-server[ocr]'"
 TEXT_LIMIT = 16_000  # characters of the pictures of one message
-_RUNTIME = "onnxruntime"
-_PIXELS = 40_000_000  # of one picture; 160 MB when it is unpacked
-_SIDE = 2_000  # pixels of the longer side; the recogniser takes no more
-_SECONDS = 60.0  # for the pictures of one message
+_RUNTIME_PACKAGE = "onnxruntime"
+_MAX_PIXELS = 40_000_000  # of one picture; 160 MB when it is unpacked
+_MAX_SIDE = 2_000  # pixels of the longer side; the recogniser takes no more
+_MAX_SECONDS = 60.0  # for the pictures of one message
 _FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
 _ONE_THREAD = {
     "Global.log_level": "critical",
@@ -37,10 +37,10 @@ _ONE_THREAD = {
     "EngineConfig.onnxruntime.inter_op_num_threads": 1,
 }
 
-_one_at_a_time = threading.Lock()  # reading a picture takes half a gigabyte
+_engine_lock = threading.Lock()  # reading a picture takes half a gigabyte
 
 
-class Recognised(Struct, frozen=True, kw_only=True):
+class RecognisedText(Struct, frozen=True, kw_only=True):
     """The result for one picture: its text ("" if there is none), or why it was not read."""
 
     text: str = ""
@@ -57,12 +57,12 @@ class _Engine(Protocol):
 
 def can_recognise() -> bool:
     """Whether the extra is installed; nothing of it is imported."""
-    return all(PathFinder.find_spec(name) is not None for name in (RECOGNISER, _RUNTIME))
+    return all(PathFinder.find_spec(name) is not None for name in (OCR_PACKAGE, _RUNTIME_PACKAGE))
 
 
 async def recognise(
     pictures: Sequence[ImageBlock], clean: Callable[[str], str]
-) -> Sequence[Recognised]:
+) -> Sequence[RecognisedText]:
     """The text of each picture, line by line, all in a thread of their own.
 
     A picture that is broken, too large, or not reached in time has a `failure` in its place.
@@ -74,34 +74,38 @@ async def recognise(
     Raises:
         ToolError: the recogniser cannot be used.
     """
-    found: list[Recognised] = []
-    until = time.monotonic() + _SECONDS
+    results: list[RecognisedText] = []
+    deadline = time.monotonic() + _MAX_SECONDS
     with contextlib.suppress(TimeoutError):  # what was read until then is of use
-        async with asyncio.timeout(_SECONDS):
-            await in_daemon_thread(lambda: _recognise_each(pictures, found, until), name="ocr")
-    late = Recognised(failure=f"it could not be read within {_SECONDS:g} seconds")
-    done = [*found][: len(pictures)]  # the thread may still add to the list
-    cleaned = [Recognised(text=clean(one.text), failure=one.failure) for one in done]
-    return _within([*cleaned, *[late] * (len(pictures) - len(done))])
+        async with asyncio.timeout(_MAX_SECONDS):
+            await in_daemon_thread(lambda: _recognise_each(pictures, results, deadline), name="ocr")
+    timeout_result = RecognisedText(failure=f"it could not be read within {_MAX_SECONDS:g} seconds")
+    completed = [*results][: len(pictures)]  # the thread may still add to the list
+    cleaned = [
+        RecognisedText(text=clean(result.text), failure=result.failure) for result in completed
+    ]
+    return _limit_text([*cleaned, *[timeout_result] * (len(pictures) - len(completed))])
 
 
-def _recognise_each(pictures: Sequence[ImageBlock], found: list[Recognised], until: float) -> None:
+def _recognise_each(
+    pictures: Sequence[ImageBlock], results: list[RecognisedText], deadline: float
+) -> None:
     """Put what is recognised into `found`, one after the other, and begin none when time is up."""
-    if not _one_at_a_time.acquire(timeout=max(0.0, until - time.monotonic())):
+    if not _engine_lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
         return
     try:
         engine = _engine()
         for picture in pictures:
-            if time.monotonic() >= until:
+            if time.monotonic() >= deadline:
                 return
-            found.append(_read(engine, picture))
+            results.append(_recognise_picture(engine, picture))
     finally:
-        _one_at_a_time.release()
+        _engine_lock.release()
 
 
 def _engine() -> _Engine:
     try:
-        package: Any = importlib.import_module(RECOGNISER)  # a second, and it has no types
+        package: Any = importlib.import_module(OCR_PACKAGE)  # a second, and it has no types
         engine: _Engine = package.RapidOCR(params=_ONE_THREAD)
     except Exception as error:  # a library of the system may be missing, or a file of the package
         raise ToolError(
@@ -111,41 +115,41 @@ def _engine() -> _Engine:
     return engine
 
 
-def _read(engine: _Engine, picture: ImageBlock) -> Recognised:
+def _recognise_picture(engine: _Engine, picture: ImageBlock) -> RecognisedText:
     try:
-        lines = engine(_unpacked(base64.b64decode(picture.data))).txts or ()
+        lines = engine(_decode_image(base64.b64decode(picture.data))).txts or ()
     except ToolError as error:
-        return Recognised(failure=str(error))
+        return RecognisedText(failure=str(error))
     except Exception as error:  # noqa: BLE001 - a broken picture breaks its reader in any way
-        return Recognised(failure=f"it is no picture that can be read ({type(error).__name__})")
-    return Recognised(text="\n".join(lines).strip())
+        return RecognisedText(failure=f"it is no picture that can be read ({type(error).__name__})")
+    return RecognisedText(text="\n".join(lines).strip())
 
 
-def _unpacked(data: bytes) -> object:
+def _decode_image(data: bytes) -> object:
     """A picture's pixels, upright, no larger than the recogniser looks at.
 
     Raises:
         ToolError: it has too many pixels.
     """
     pillow: Any = importlib.import_module("PIL.Image")  # the extra brings it, and its types
-    with pillow.open(io.BytesIO(data), formats=_FORMATS) as opened:
-        if opened.width * opened.height > _PIXELS:
-            size = f"{opened.width:,} × {opened.height:,}"
-            raise ToolError(f"it has {size} pixels, more than {_PIXELS:,}; make it smaller")
-        upright = importlib.import_module("PIL.ImageOps").exif_transpose(opened)
-        image = upright.convert("RGBA" if opened.has_transparency_data else "RGB")
-    image.thumbnail((_SIDE, _SIDE))
-    unpacked: object = image
-    return unpacked
+    with pillow.open(io.BytesIO(data), formats=_FORMATS) as stored:
+        if stored.width * stored.height > _MAX_PIXELS:
+            size = f"{stored.width:,} × {stored.height:,}"
+            raise ToolError(f"it has {size} pixels, more than {_MAX_PIXELS:,}; make it smaller")
+        upright = importlib.import_module("PIL.ImageOps").exif_transpose(stored)
+        image = upright.convert("RGBA" if stored.has_transparency_data else "RGB")
+    image.thumbnail((_MAX_SIDE, _MAX_SIDE))
+    pixels: object = image
+    return pixels
 
 
-def _within(found: Sequence[Recognised]) -> Sequence[Recognised]:
+def _limit_text(results: Sequence[RecognisedText]) -> Sequence[RecognisedText]:
     """The same with no more text than `TEXT_LIMIT`; what is cut says so."""
-    results: list[Recognised] = []
-    room = TEXT_LIMIT
-    for one in found:
-        cut = len(one.text) - room
-        text = f"{one.text[:room]}\n[… {cut:,} more characters]" if cut > 0 else one.text
-        results.append(Recognised(text=text, failure=one.failure))
-        room = max(0, -cut)
-    return results
+    limited: list[RecognisedText] = []
+    remaining = TEXT_LIMIT
+    for result in results:
+        cut = len(result.text) - remaining
+        text = f"{result.text[:remaining]}\n[… {cut:,} more characters]" if cut > 0 else result.text
+        limited.append(RecognisedText(text=text, failure=result.failure))
+        remaining = max(0, -cut)
+    return limited

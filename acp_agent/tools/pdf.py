@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from pypdf import PdfReader
 
 PDF_LIMIT = 50_000_000  # bytes of a file
-PAGES = 20  # that come at once
-_PICTURES = 4  # pages without text that are drawn at once
-_SIDE = 1_400  # pixels of the longer side of a page that is drawn
-_SECONDS = 60.0
+MAX_PAGES = 20  # that come at once
+_MAX_PICTURES = 4  # pages without text that are drawn at once
+_MAX_SIDE = 1_400  # pixels of the longer side of a page that is drawn
+_MAX_SECONDS = 60.0
 _RENDERER = "pypdfium2"  # the extra `pdf` brings it
 
 
@@ -38,17 +38,20 @@ class Page(Struct, frozen=True, kw_only=True):
 
 
 class Pages(Struct, frozen=True, kw_only=True):
-    """Some pages of a document of `total`; `drawn` says whether pages without text can be."""
+    """Some pages of a document of `total`.
+
+    `can_draw_pages` says whether pages without text can be pictures.
+    """
 
     pages: Sequence[Page]
     total: int
-    drawn: bool
+    can_draw_pages: bool
 
 
 async def read_pages(
-    data: bytes, first: int, count: int, *, room: int, confine: Confine = unconfined
+    data: bytes, first: int, count: int, *, max_chars: int, confine: Confine = unconfined
 ) -> Pages:
-    """Some pages of a PDF, as many as `room` characters hold, and one at least.
+    """Some pages of a PDF, as many as `max_chars` characters hold, and one at least.
 
     Raises:
         ToolError: it cannot be read, or not in time.
@@ -57,15 +60,19 @@ async def read_pages(
         "data": data,
         "first": first,
         "count": count,
-        "room": room,
+        "max_chars": max_chars,
         "draw": can_draw(),
     }
     try:
         return await run_in_process(
-            "acp_agent.tools.pdf:pages_of", arguments, Pages, seconds=_SECONDS, confine=confine
+            "acp_agent.tools.pdf:extract_pages",
+            arguments,
+            Pages,
+            seconds=_MAX_SECONDS,
+            confine=confine,
         )
     except TimeoutError:
-        raise ToolError(f"it could not be read within {_SECONDS:g} seconds") from None
+        raise ToolError(f"it could not be read within {_MAX_SECONDS:g} seconds") from None
     except WorkspaceError as error:
         raise ToolError(str(error)) from None
 
@@ -75,28 +82,30 @@ def can_draw() -> bool:
     return importlib.util.find_spec(_RENDERER) is not None
 
 
-def pages_of(data: bytes, first: int, count: int, room: int, *, draw: bool) -> Pages:
+def extract_pages(data: bytes, first: int, count: int, max_chars: int, *, draw: bool) -> Pages:
     """Read the pages; takes a long time for some files, so call it where it can be ended."""
     from pypdf import PdfReader  # noqa: PLC0415 - a tenth of a second that only PDFs need
 
     logging.getLogger("pypdf").setLevel(logging.ERROR)  # it tells of every oddity of a file
     try:
-        total, texts = _texts(PdfReader(io.BytesIO(data)), first, count, room)
+        total, texts = _extract_texts(PdfReader(io.BytesIO(data)), first, count, max_chars)
     except ToolError:
         raise
     except Exception as error:  # a broken file breaks the reader in any way
         raise ToolError(f"it is no PDF that can be read ({type(error).__name__})") from error
-    blank = [number for number, text in texts if not text][:_PICTURES]
-    drawn = _drawn(data, blank) if blank and draw else {}
+    blank = [number for number, text in texts if not text][:_MAX_PICTURES]
+    drawings = _draw_pages(data, blank) if blank and draw else {}
     return Pages(
-        pages=[Page(number=number, text=text, picture=drawn.get(number)) for number, text in texts],
+        pages=[
+            Page(number=number, text=text, picture=drawings.get(number)) for number, text in texts
+        ],
         total=total,
-        drawn=draw,
+        can_draw_pages=draw,
     )
 
 
-def _texts(
-    reader: PdfReader, first: int, count: int, room: int
+def _extract_texts(
+    reader: PdfReader, first: int, count: int, max_chars: int
 ) -> tuple[int, list[tuple[int, str]]]:
     """How many pages there are, and the texts of some."""
     if reader.is_encrypted and not reader.decrypt(""):
@@ -105,14 +114,14 @@ def _texts(
     texts: list[tuple[int, str]] = []
     for number in range(first, min(total, first + count - 1) + 1):
         text = reader.pages[number - 1].extract_text().strip()
-        room -= len(text)
-        if room < 0 and texts:
+        max_chars -= len(text)
+        if max_chars < 0 and texts:
             break
         texts.append((number, text))
     return total, texts
 
 
-def _drawn(data: bytes, numbers: Sequence[int]) -> dict[int, ImageBlock]:
+def _draw_pages(data: bytes, numbers: Sequence[int]) -> dict[int, ImageBlock]:
     renderer: Any = importlib.import_module(_RENDERER)  # it has no types
     try:
         document = renderer.PdfDocument(data)
@@ -126,21 +135,21 @@ def _drawn(data: bytes, numbers: Sequence[int]) -> dict[int, ImageBlock]:
 
 def _picture(page: Any) -> ImageBlock:
     width, height = page.get_size()
-    scale = _SIDE / max(width, height, 1)
+    scale = _MAX_SIDE / max(width, height, 1)
     bitmap = page.render(scale=scale, rev_byteorder=True)
     rows = bytes(bitmap.buffer)
-    used = bitmap.width * bitmap.n_channels
+    row_bytes = bitmap.width * bitmap.n_channels
     pixels = b"".join(
-        b"\0" + rows[at : at + used]
-        for at in range(0, bitmap.stride * bitmap.height, bitmap.stride)
+        b"\0" + rows[offset : offset + row_bytes]
+        for offset in range(0, bitmap.stride * bitmap.height, bitmap.stride)
     )
-    kind = {1: 0, 3: 2, 4: 6}[bitmap.n_channels]
-    return image_block(_png(bitmap.width, bitmap.height, kind, pixels), "image/png")
+    color_type = {1: 0, 3: 2, 4: 6}[bitmap.n_channels]
+    return image_block(_png(bitmap.width, bitmap.height, color_type, pixels), "image/png")
 
 
-def _png(width: int, height: int, kind: int, pixels: bytes) -> bytes:
+def _png(width: int, height: int, color_type: int, pixels: bytes) -> bytes:
     """A picture of eight bits a channel; `kind` is the colour type (PNG, section 11.2.1)."""
-    header = struct.pack(">IIBBBBB", width, height, 8, kind, 0, 0, 0)
+    header = struct.pack(">IIBBBBB", width, height, 8, color_type, 0, 0, 0)
     chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(pixels, 6)), (b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(
         struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))

@@ -6,12 +6,13 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 
-_DRAWN = re.compile(r"[\[<&]")
-_HIDDEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})  # Unicode's general categories
-_LONGEST = 300  # characters of a description
-_ALL = 12_000  # characters of a list; about 3,000 tokens
-_LEAST = 24  # characters of a description below which it says nothing
-_NAMES = 1_000  # characters of the names in an error
+_MARKDOWN_SYNTAX = re.compile(r"[\[<&]")
+# Unicode's general categories.
+_INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
+_MAX_DESCRIPTION = 300  # characters of a description
+_MAX_LIST = 12_000  # characters of a list; about 3,000 tokens
+_MIN_DESCRIPTION = 24  # characters of a description below which it says nothing
+_MAX_NAMES = 1_000  # characters of the names in an error
 
 
 def first_line(text: str, limit: int) -> str:
@@ -38,7 +39,7 @@ def code_span(text: str) -> str:
 
 def escape_markdown(text: str) -> str:
     """`text` as Markdown that has no link, picture, tag or entity of its own (CommonMark, 2.4)."""
-    return _DRAWN.sub(r"\\\g<0>", text)
+    return _MARKDOWN_SYNTAX.sub(r"\\\g<0>", text)
 
 
 def code_block(text: str, language: str) -> str:
@@ -56,7 +57,7 @@ def shorten(text: str, limit: int) -> str:
 
 
 def _visible(character: str) -> str:
-    if unicodedata.category(character) not in _HIDDEN:
+    if unicodedata.category(character) not in _INVISIBLE_CATEGORIES:
         return character
     return " " if character == "\t" else f"\\u{{{ord(character):x}}}"
 
@@ -69,20 +70,20 @@ def _longest_run(text: str) -> int:
     return longest
 
 
-def described_list(about: Mapping[str, str]) -> list[str]:
+def described_list(descriptions: Mapping[str, str]) -> list[str]:
     """A line for each name with what it is about: the more there are, the shorter.
 
     Names for which there is no room are counted in the last line.
     """
-    names = sum(len(name) + len("- : \n") for name in about)
-    share = min(_LONGEST, (_ALL - names) // max(1, len(about)))
+    names = sum(len(name) + len("- : \n") for name in descriptions)
+    share = min(_MAX_DESCRIPTION, (_MAX_LIST - names) // max(1, len(descriptions)))
     lines: list[str] = []
-    room = _ALL
-    for name, text in about.items():
-        line = f"- {name}: {first_line(text, share)}" if share >= _LEAST else f"- {name}"
-        room -= len(line) + 1
-        if room < 0:
-            lines.append(f"and {len(about) - len(lines)} more, which the user can name.")
+    remaining = _MAX_LIST
+    for name, text in descriptions.items():
+        line = f"- {name}: {first_line(text, share)}" if share >= _MIN_DESCRIPTION else f"- {name}"
+        remaining -= len(line) + 1
+        if remaining < 0:
+            lines.append(f"and {len(descriptions) - len(lines)} more, which the user can name.")
             break
         lines.append(line)
     return lines
@@ -90,4 +91,4 @@ def described_list(about: Mapping[str, str]) -> list[str]:
 
 def joined_names(names: Iterable[str]) -> str:
     """The names, for an error."""
-    return shorten(", ".join(names), _NAMES)
+    return shorten(", ".join(names), _MAX_NAMES)

@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from acp_agent.tools.pdf import Page
 
 DEFAULT_LINES = 2_000
-LINE_LIMIT = 2_000  # characters of one line
-SHOWN_LIMIT = 10_000  # characters that the user is shown
-_ROOM = RESULT_LIMIT - 500  # the rest is for the notes
+MAX_LINE_LENGTH = 2_000  # characters of one line
+MAX_SHOWN_LENGTH = 10_000  # characters that the user is shown
+_MAX_CONTENT = RESULT_LIMIT - 500  # the rest is for the notes
 
 
 class ReadParams(ToolParams):
@@ -88,8 +88,8 @@ class ReadTool(Tool[ReadParams]):
             except MissingFileError as error:
                 raise await self.workspace.files.with_suggestions(error, path) from error
 
-        opened = self.workspace.files.editor_path(path)
-        location = Location(path=str(opened), line=params.line)
+        editor_path = self.workspace.files.editor_path(path)
+        location = Location(path=str(editor_path), line=params.line)
         return Prepared(
             title=self.title(params.model_dump(exclude_unset=True)),
             run=run,
@@ -108,13 +108,13 @@ class ReadTool(Tool[ReadParams]):
 
     async def _picture(self, path: Path) -> Outcome:
         data = await self.workspace.files.read_bytes(path, limit=IMAGE_LIMIT)
-        shown = display_path(path, self.workspace.files.roots[0])
+        label = display_path(path, self.workspace.files.roots[0])
         media_type = image_type(data)
         if media_type is None:
-            raise ToolError(f"{shown} is named like a picture but is no PNG, JPEG, GIF or WebP")
+            raise ToolError(f"{label} is named like a picture but is no PNG, JPEG, GIF or WebP")
         image = image_block(data, media_type)
         return Outcome(
-            text=f"{shown}: {media_type}, {len(data):,} bytes",
+            text=f"{label}: {media_type}, {len(data):,} bytes",
             images=(image,),
             content=(ContentPart(image),),
         )
@@ -122,38 +122,42 @@ class ReadTool(Tool[ReadParams]):
     async def _pages(self, path: Path, params: ReadParams) -> Outcome:
         from acp_agent.tools import pdf  # noqa: PLC0415 - few files are PDFs
 
-        shown = display_path(path, self.workspace.files.roots[0])
+        label = display_path(path, self.workspace.files.roots[0])
         data = await self.workspace.files.read_bytes(path, limit=pdf.PDF_LIMIT)
-        count = min(params.limit, pdf.PAGES)
+        count = min(params.limit, pdf.MAX_PAGES)
         try:
-            found = await pdf.read_pages(
+            document = await pdf.read_pages(
                 data,
                 params.line,
                 count,
-                room=_ROOM // 4,
+                max_chars=_MAX_CONTENT // 4,
                 confine=self.workspace.files.confine,
             )
         except ToolError as error:
             raise ToolError(
-                f"{shown} cannot be read: {error.shown}", advice=error.advice
+                f"{label} cannot be read: {error.shown}", advice=error.advice
             ) from error
-        if not found.pages:
-            raise ToolError(f"{shown} has {found.total} pages; there is no page {params.line}")
+        if not document.pages:
+            raise ToolError(f"{label} has {document.total} pages; there is no page {params.line}")
         text = "\n\n".join(
-            f"[Page {page.number} of {found.total}]\n{page.text or _blank(page)}"
-            for page in found.pages
+            f"[Page {page.number} of {document.total}]\n{page.text or _blank_page_text(page)}"
+            for page in document.pages
         )
-        last = found.pages[-1].number
-        advice = [_DRAW_ADVICE[found.drawn]] if any(map(_is_unseen, found.pages)) else []
-        if last < found.total:
-            text += f"\n\n[{found.total - last:,} more pages]"
-            advice.append(f"Read on with line {last + 1}.")
-        pictures = tuple(page.picture for page in found.pages if page.picture is not None)
+        last_page = document.pages[-1].number
+        advice = (
+            [_DRAW_ADVICE[document.can_draw_pages]]
+            if any(map(_has_no_content, document.pages))
+            else []
+        )
+        if last_page < document.total:
+            text += f"\n\n[{document.total - last_page:,} more pages]"
+            advice.append(f"Read on with line {last_page + 1}.")
+        pictures = tuple(page.picture for page in document.pages if page.picture is not None)
         return Outcome(
             text="\n".join([text, *advice]),
             images=pictures,
             content=(
-                text_part(code_block(shorten(text, SHOWN_LIMIT), "")),
+                text_part(code_block(shorten(text, MAX_SHOWN_LENGTH), "")),
                 *map(ContentPart, pictures),
             ),
         )
@@ -183,31 +187,34 @@ class ReadTool(Tool[ReadParams]):
         self,
         path: Path,
         params: ReadParams,
-        shown: TextFile | None = None,
-        after: Mapping[int, str] = MappingProxyType({}),
+        display_file: TextFile | None = None,
+        line_outputs: Mapping[int, str] = MappingProxyType({}),
     ) -> Outcome:
-        """The lines of a file, or of the text `shown` for it; some with what comes `after` them."""
-        file = shown or await self.workspace.files.read_text(path)
-        part = await asyncio.to_thread(select_lines, file.text, params.line, params.limit)
+        """The lines of a file, or of `display_file` in its place; `line_outputs` follow some."""
+        file = display_file or await self.workspace.files.read_text(path)
+        selection = await asyncio.to_thread(select_lines, file.text, params.line, params.limit)
         self.workspace.files.mark_seen(file)
-        if not part.total:
+        if not selection.total:
             return Outcome(text="(the file is empty)", content=(text_part("The file is empty."),))
-        if not part.numbered:
+        if not selection.numbered:
             raise ToolError(
-                f"{display_path(path, self.workspace.files.roots[0])} ends with line {part.total}; "
-                f"there is no line {params.line}"
+                f"{display_path(path, self.workspace.files.roots[0])} ends with line "
+                f"{selection.total}; there is no line {params.line}"
             )
-        rows = part.numbered.splitlines(keepends=True) if after else []
-        room = _ROOM - len(part.numbered)
+        rows = selection.numbered.splitlines(keepends=True) if line_outputs else []
+        max_chars = _MAX_CONTENT - len(selection.numbered)
         for index, row in enumerate(rows):
-            output = after.get(params.line + index, "")[: max(0, room)]
-            room -= len(output)
+            output = line_outputs.get(params.line + index, "")[: max(0, max_chars)]
+            max_chars -= len(output)
             rows[index] = row + output
-        text = "".join(rows) or part.numbered
-        if part.left:
-            text += f"[{part.left:,} more lines; read on with line {part.next_line}]\n"
+        text = "".join(rows) or selection.numbered
+        if selection.remaining:
+            text += (
+                f"[{selection.remaining:,} more lines; read on with line {selection.next_line}]\n"
+            )
         return Outcome(
-            text=text, content=(text_part(code_block(shorten(part.plain, SHOWN_LIMIT), "")),)
+            text=text,
+            content=(text_part(code_block(shorten(selection.unnumbered, MAX_SHOWN_LENGTH), "")),),
         )
 
 
@@ -217,29 +224,29 @@ _DRAW_ADVICE = {
 }
 
 
-def _is_unseen(page: Page) -> bool:
+def _has_no_content(page: Page) -> bool:
     """Whether a page has neither text nor a picture."""
     return not page.text and page.picture is None
 
 
-def _blank(page: Page) -> str:
+def _blank_page_text(page: Page) -> str:
     """Return what stands for a page without text."""
-    if _is_unseen(page):
+    if _has_no_content(page):
         return "(no text: the page is empty or a scan)"
     return "(no text; the page is among the pictures)"
 
 
-class Lines(Struct, frozen=True, kw_only=True):
+class LineSelection(Struct, frozen=True, kw_only=True):
     """Some lines of a text: with numbers, without, and how many there are and follow."""
 
     numbered: str
-    plain: str
+    unnumbered: str
     total: int
-    left: int
+    remaining: int
     next_line: int
 
 
-def select_lines(text: str, first: int, count: int) -> Lines:
+def select_lines(text: str, first: int, count: int) -> LineSelection:
     """At most `count` lines from line `first` on, and no more than fit into a result.
 
     A line over `LINE_LIMIT` characters is cut and says so.
@@ -248,22 +255,26 @@ def select_lines(text: str, first: int, count: int) -> Lines:
     if lines[-1] == "":
         del lines[-1]
     numbered: list[str] = []
-    plain: list[str] = []
+    unnumbered: list[str] = []
     size = 0
     for number, line in enumerate(lines[first - 1 : first - 1 + count], first):
-        cut = len(line) - LINE_LIMIT
-        shown = f"{line[:LINE_LIMIT]} [… {cut:,} more characters of this line]" if cut > 0 else line
-        row = f"{number}\t{shown}\n"
-        if size + len(row) > _ROOM:
+        excess = len(line) - MAX_LINE_LENGTH
+        text_line = (
+            f"{line[:MAX_LINE_LENGTH]} [… {excess:,} more characters of this line]"
+            if excess > 0
+            else line
+        )
+        row = f"{number}\t{text_line}\n"
+        if size + len(row) > _MAX_CONTENT:
             break
         size += len(row)
         numbered.append(row)
-        plain.append(shown + "\n")
+        unnumbered.append(text_line + "\n")
     next_line = first + len(numbered)
-    return Lines(
+    return LineSelection(
         numbered="".join(numbered),
-        plain="".join(plain),
+        unnumbered="".join(unnumbered),
         total=len(lines),
-        left=max(0, len(lines) - next_line + 1),
+        remaining=max(0, len(lines) - next_line + 1),
         next_line=next_line,
     )

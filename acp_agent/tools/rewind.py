@@ -31,8 +31,8 @@ class RewindTool(Tool[RewindParams]):
 
     Args:
         workspace: the session's.
-        go: goes back.
-        is_alone: whether no other call runs or waits.
+        go_back: goes back.
+        is_only_call: whether no other call runs or waits.
     """
 
     name: ClassVar = "rewind"
@@ -40,30 +40,32 @@ class RewindTool(Tool[RewindParams]):
     effect: ClassVar = "writes"
     params: ClassVar = RewindParams
 
-    def __init__(self, workspace: Workspace, go: GoBack, is_alone: Callable[[], bool]) -> None:
+    def __init__(
+        self, workspace: Workspace, go_back: GoBack, is_only_call: Callable[[], bool]
+    ) -> None:
         super().__init__(workspace)
-        self._go = go
-        self._is_alone = is_alone
+        self._go_back = go_back
+        self._is_only_call = is_only_call
 
     def title(self, arguments: JsonObject) -> str:
         """For instance "Go back to message 2"."""
         point = arguments.get("point")
-        where = f"message {point}" if isinstance(point, int) else "the last message"
+        target = f"message {point}" if isinstance(point, int) else "the last message"
         files = ", with the files" if arguments.get("files") is True else ""
-        return f"Go back to {where}{files}"
+        return f"Go back to {target}{files}"
 
     async def prepare(self, params: RewindParams) -> Prepared:
         """Check that there is something to remember, and no other call."""
         if not params.message.strip():
             raise ToolError("there is nothing to remember", advice="say it in `message`")
-        if not self._is_alone():
+        if not self._is_only_call():
             raise ToolError(
                 "other calls run at the same time",
                 advice="call rewind alone, without other calls",
             )
 
         async def run(_: Progress) -> Outcome:
-            done = await self._go(params.point, params.message.strip(), params.files)
-            return Outcome(text=done, content=(text_part(done), text_part(params.message)))
+            message = await self._go_back(params.point, params.message.strip(), params.files)
+            return Outcome(text=message, content=(text_part(message), text_part(params.message)))
 
         return Prepared(title=self.title(params.model_dump(exclude_none=True)), run=run)

@@ -29,13 +29,14 @@ from acp_agent.tools.base import RESULT_LIMIT, Outcome, Prepared, Progress, Tool
 from acp_agent.tools.quoting import code_block, shorten
 from acp_agent.workspace.workspace import Workspace
 
-_MOST = 12  # passages of one answer
-_AROUND = 400  # characters shown before and behind the first word that was found
-_ROOM = 12_000  # characters of one answer about many passages
-_WHOLE = RESULT_LIMIT // 4  # characters of one that reads on, so that no script overruns its bytes
-_SHOWN = 4_000  # characters that the user is shown
-Dated = tuple[int, AnyEvent]  # milliseconds since 1970 (UTC), and what happened then
-Journal = Callable[[], Awaitable[Sequence[Dated]]]
+_MAX_PASSAGES = 12  # passages of one answer
+_CONTEXT_LENGTH = 400  # characters shown before and behind the first word that was found
+_MAX_ANSWER_LENGTH = 12_000  # characters of one answer about many passages
+# Characters of one part of a text; a quarter, so that no script exceeds the limit in bytes.
+_MAX_PART_LENGTH = RESULT_LIMIT // 4
+_MAX_SHOWN_LENGTH = 4_000  # characters that the user is shown
+DatedEvent = tuple[int, AnyEvent]  # milliseconds since 1970 (UTC), and what happened then
+Journal = Callable[[], Awaitable[Sequence[DatedEvent]]]
 Speaker = Literal["user", "agent", "call", "result"]
 _WORDS = re.compile(r'"([^"]+)"|(\S+)')
 # Weights by speaker: what people and models say is shorter and says more.
@@ -45,22 +46,22 @@ _WEIGHTS: dict[Speaker, float] = {"user": 1.3, "agent": 1.1, "call": 1.0, "resul
 class Passage(Struct, frozen=True, kw_only=True):
     """One message, call or result. `turn` counts from 1; `at` is as in `Dated`.
 
-    `within` is the call that a child session worked for, where the passage is the child's.
+    `parent_call` is the call that a child session worked for, where the passage is the child's.
     """
 
     turn: int
     at: int
-    who: Speaker
+    speaker: Speaker
     text: str
     call: CallId | None = None
-    within: CallId | None = None
+    parent_call: CallId | None = None
 
 
-class Found(Struct, frozen=True, kw_only=True):
-    """A passage that has some of the words, and the place of the first of them that was found."""
+class SearchHit(Struct, frozen=True, kw_only=True):
+    """A passage that has some of the words, and the offset of the first of them."""
 
     passage: Passage
-    place: int
+    offset: int
 
 
 class SessionSearchParams(ToolParams):
@@ -108,91 +109,102 @@ class SessionSearchTool(Tool[SessionSearchParams]):
         async def run(_: Progress) -> Outcome:
             journal = await self._journal()
             answer, advice = await asyncio.to_thread(_answer, journal, params)
-            shown = text_part(code_block(shorten(answer, _SHOWN), ""))
-            return Outcome(text=f"{answer}\n{advice}".rstrip("\n"), content=(shown,))
+            content = text_part(code_block(shorten(answer, _MAX_SHOWN_LENGTH), ""))
+            return Outcome(text=f"{answer}\n{advice}".rstrip("\n"), content=(content,))
 
         return Prepared(title=self.title(params.model_dump(exclude_defaults=True)), run=run)
 
 
-def _answer(journal: Sequence[Dated], params: SessionSearchParams) -> tuple[str, str]:
+def _answer(journal: Sequence[DatedEvent], params: SessionSearchParams) -> tuple[str, str]:
     """Return what was found, and what the model is to do next."""
-    known = passages(journal, without=SessionSearchTool.name)
+    all_passages = passages(journal, without=SessionSearchTool.name)
     if params.call:
         result = next(
-            (one for one in known if one.who == "result" and one.call == params.call), None
+            (
+                passage
+                for passage in all_passages
+                if passage.speaker == "result" and passage.call == params.call
+            ),
+            None,
         )
         if result is None:
             raise ToolError(f"no call {params.call!r} of this session has a result")
-        return _part(result.text, params.start)
+        return _page(result.text, params.start)
     if params.turn is not None:
-        last = known[-1].turn if known else 0
-        known = [one for one in known if one.turn == params.turn]
-        if not known:
+        last = all_passages[-1].turn if all_passages else 0
+        all_passages = [passage for passage in all_passages if passage.turn == params.turn]
+        if not all_passages:
             raise ToolError(f"there is no turn {params.turn}", advice=f"the last one is {last}")
     if not params.words.strip():
-        return _part("\n\n".join(f"{_head(one)}\n{one.text}" for one in known), params.start)
-    found = search(known, params.words, _MOST)
-    if not found:
+        return _page(
+            "\n\n".join(f"{_heading(passage)}\n{passage.text}" for passage in all_passages),
+            params.start,
+        )
+    hits = search(all_passages, params.words, _MAX_PASSAGES)
+    if not hits:
         return "Nothing in this session has any of these words.", "Try others, or fewer letters."
-    return _listed(found), ""
+    return _list_hits(hits), ""
 
 
-def _listed(found: Sequence[Found]) -> str:
+def _list_hits(hits: Sequence[SearchHit]) -> str:
     lines: list[str] = []
-    room = _ROOM
-    for one in found:
-        text = f"{_head(one.passage)}\n{_around(one)}"
-        room -= len(text)
-        if room < 0:
+    remaining = _MAX_ANSWER_LENGTH
+    for hit in hits:
+        text = f"{_heading(hit.passage)}\n{_excerpt(hit)}"
+        remaining -= len(text)
+        if remaining < 0:
             break
         lines.append(text)
     return "\n\n".join(lines)
 
 
-def _head(passage: Passage) -> str:
-    when = datetime.fromtimestamp(passage.at / 1_000, UTC).astimezone()
+def _heading(passage: Passage) -> str:
+    timestamp = datetime.fromtimestamp(passage.at / 1_000, UTC).astimezone()
     call = f", {passage.call}" if passage.call is not None else ""
-    child = f", a subagent in {passage.within}" if passage.within is not None else ""
-    return f"[turn {passage.turn}, {when:%Y-%m-%d %H:%M}, {passage.who}{call}{child}]"
+    child = f", a subagent in {passage.parent_call}" if passage.parent_call is not None else ""
+    return f"[turn {passage.turn}, {timestamp:%Y-%m-%d %H:%M}, {passage.speaker}{call}{child}]"
 
 
-def _around(found: Found) -> str:
-    text = found.passage.text
-    first, last = max(0, found.place - _AROUND), found.place + _AROUND
+def _excerpt(hit: SearchHit) -> str:
+    text = hit.passage.text
+    first, last = max(0, hit.offset - _CONTEXT_LENGTH), hit.offset + _CONTEXT_LENGTH
     before = "… " if first else ""
-    behind = " …" if last < len(text) else ""
-    return f"{before}{text[first:last].strip()}{behind}"
+    after = " …" if last < len(text) else ""
+    return f"{before}{text[first:last].strip()}{after}"
 
 
-def _part(text: str, start: int) -> tuple[str, str]:
-    part = text[start : start + _WHOLE]
-    left = len(text) - start - len(part)
-    if left > 0:
-        return f"{part}\n[{left:,} more characters]", f"Read on with start {start + len(part)}."
-    return part or f"[There are only {len(text):,} characters.]", ""
+def _page(text: str, start: int) -> tuple[str, str]:
+    page = text[start : start + _MAX_PART_LENGTH]
+    remaining = len(text) - start - len(page)
+    if remaining > 0:
+        return (
+            f"{page}\n[{remaining:,} more characters]",
+            f"Read on with start {start + len(page)}.",
+        )
+    return page or f"[There are only {len(text):,} characters.]", ""
 
 
-def passages(journal: Iterable[Dated], *, without: str) -> list[Passage]:
+def passages(journal: Iterable[DatedEvent], *, without: str) -> list[Passage]:
     """What a session's events say, in order; calls of the tool `without` are left out.
 
     What children of the session did is among it, but for what they were asked: the call for which
     they work has that.
     """
-    found: list[Passage] = []
-    own = _Reader(found, without)
+    result: list[Passage] = []
+    session_reader = _Reader(result, without)
     children: dict[SessionId, _Reader] = {}
     for at, event in journal:
         if isinstance(event, ChildWorked):
-            child = children.setdefault(event.session, _Reader(found, without))
-            child.within = event.call
-            child.turn = own.turn
+            child = children.setdefault(event.session, _Reader(result, without))
+            child.parent_call = event.call
+            child.turn = session_reader.turn
             if not isinstance(event.did, TurnStarted | UserMessage):
                 child.read(at, event.did)
         else:
-            own.read(at, event)
-    for reader in (*children.values(), own):
+            session_reader.read(at, event)
+    for reader in (*children.values(), session_reader):
         reader.close()
-    return found
+    return result
 
 
 class _Reader:
@@ -200,23 +212,25 @@ class _Reader:
 
     def __init__(self, passages: list[Passage], without: str) -> None:
         self.turn = 0
-        self.within: CallId | None = None
+        self.parent_call: CallId | None = None
         self._passages = passages
         self._without = without
-        self._writing: tuple[MessageId, int, list[str]] | None = None
-        self._hidden: set[CallId] = set()
+        self._partial_answer: tuple[MessageId, int, list[str]] | None = None
+        self._hidden_calls: set[CallId] = set()
 
     def read(self, at: int, event: AnyEvent) -> None:
         """Take in the next event."""
         match event:
             case AgentText():
-                if self._writing is None or self._writing[0] != event.message:
+                if self._partial_answer is None or self._partial_answer[0] != event.message:
                     self.close()
-                    self._writing = (event.message, at, [])
-                self._writing[2].append(event.text)
-            case ModelAnswered() if self._writing and event.message == self._writing[0]:
+                    self._partial_answer = (event.message, at, [])
+                self._partial_answer[2].append(event.text)
+            case ModelAnswered() if (
+                self._partial_answer and event.message == self._partial_answer[0]
+            ):
                 if not event.model:  # what the agent says by itself is no part of the work
-                    self._writing = None
+                    self._partial_answer = None
                 self.close()
             case TurnStarted():
                 self.close()
@@ -225,51 +239,61 @@ class _Reader:
                 texts = [block.text for block in event.content if isinstance(block, TextBlock)]
                 self._add(at, "user", "\n".join((*texts, event.attached)).strip())
             case ToolCalled(name=name) if name == self._without:
-                self._hidden.add(event.call)
+                self._hidden_calls.add(event.call)
             case ToolCalled():
                 self.close()
                 self._add(at, "call", f"{event.name} {event.arguments}", event.call)
-            case ToolEnded() if event.call not in self._hidden and event.result:
+            case ToolEnded() if event.call not in self._hidden_calls and event.result:
                 self._add(at, "result", event.result, event.call)
             case _:
                 pass
 
     def close(self) -> None:
         """The answer that was being written is whole."""
-        if self._writing is None:
+        if self._partial_answer is None:
             return
-        _, at, pieces = self._writing
-        self._writing = None
+        _, at, pieces = self._partial_answer
+        self._partial_answer = None
         if text := "".join(pieces).strip():
             self._add(at, "agent", text)
 
-    def _add(self, at: int, who: Speaker, text: str, call: CallId | None = None) -> None:
+    def _add(self, at: int, speaker: Speaker, text: str, call: CallId | None = None) -> None:
         self._passages.append(
-            Passage(turn=self.turn, at=at, who=who, text=text, call=call, within=self.within)
+            Passage(
+                turn=self.turn,
+                at=at,
+                speaker=speaker,
+                text=text,
+                call=call,
+                parent_call=self.parent_call,
+            )
         )
 
 
-def search(known: Sequence[Passage], words: str, most: int) -> list[Found]:
+def search(all_passages: Sequence[Passage], words: str, limit: int) -> list[SearchHit]:
     """The passages that have the words, those with more and rarer ones first, then the newest.
 
     Words are found in the middle of others too, whatever their case: so names, and scripts without
     spaces between words, can be found.
     """
-    wanted = list(dict.fromkeys((a or b).casefold() for a, b in _WORDS.findall(words)))
-    texts = [passage.text.casefold() for passage in known]
-    places = [[text.find(word) for text in texts] for word in wanted]
-    scores = [0.0] * len(known)
-    for found in places:
-        count = sum(place >= 0 for place in found)
-        rarity = math.log1p(len(known) / count) if count else 0.0
-        for at, place in enumerate(found):
-            if place >= 0:
-                scores[at] += rarity
+    terms = list(dict.fromkeys((a or b).casefold() for a, b in _WORDS.findall(words)))
+    texts = [passage.text.casefold() for passage in all_passages]
+    offsets = [[text.find(word) for text in texts] for word in terms]
+    scores = [0.0] * len(all_passages)
+    for term_offsets in offsets:
+        count = sum(offset >= 0 for offset in term_offsets)
+        rarity = math.log1p(len(all_passages) / count) if count else 0.0
+        for index, offset in enumerate(term_offsets):
+            if offset >= 0:
+                scores[index] += rarity
     ranked = sorted(
-        (at for at, score in enumerate(scores) if score),
-        key=lambda at: (-scores[at] * _WEIGHTS[known[at].who], -at),
+        (index for index, score in enumerate(scores) if score),
+        key=lambda index: (-scores[index] * _WEIGHTS[all_passages[index].speaker], -index),
     )
     return [
-        Found(passage=known[at], place=min(found[at] for found in places if found[at] >= 0))
-        for at in ranked[:most]
+        SearchHit(
+            passage=all_passages[index],
+            offset=min(term_offsets[index] for term_offsets in offsets if term_offsets[index] >= 0),
+        )
+        for index in ranked[:limit]
     ]

@@ -37,7 +37,7 @@ from acp_agent.workspace.processes import CommandResult, EditorTerminals
 from acp_agent.workspace.workspace import Workspace
 
 TITLE_LIMIT = 120  # characters of the command in the title
-SHOWN_LIMIT = 10_000  # characters of output in what the call shows at its end
+MAX_SHOWN_LENGTH = 10_000  # characters of output in what the call shows at its end
 TERMINAL_BYTES = 50_000  # of output that an editor's terminal keeps
 MAX_TIMEOUT = 600.0  # seconds
 _SHELL = re.compile(r"(?:/\S*/)?(?:ba|z|da)?sh")
@@ -47,7 +47,7 @@ _PATCH_LINES = re.compile(
     r"(?P<patch>\*\*\* Begin Patch\n.*)\n(?P=end)\s*",
     re.DOTALL,
 )
-_AFTER_TIMEOUT = "; give a larger `timeout`, or set `background` for what does not end by itself"
+_TIMEOUT_ADVICE = "; give a larger `timeout`, or set `background` for what does not end by itself"
 
 
 def command_text(value: object) -> object:
@@ -69,11 +69,11 @@ def command_text(value: object) -> object:
     return line[0] if len(line) == 1 else shlex.join(line)
 
 
-def patch_of(command: str) -> str | None:
+def extract_patch(command: str) -> str | None:
     """Return the patch of a command line that gives one to `apply_patch` and does nothing else."""
-    found = _PATCH_LINES.fullmatch(command)
-    if found is not None:
-        return found["patch"]
+    match = _PATCH_LINES.fullmatch(command)
+    if match is not None:
+        return match["patch"]
     if not re.match(r"\s*apply_patch\s", command):
         return None
     with contextlib.suppress(ValueError):
@@ -130,7 +130,7 @@ class ShellTool(Tool[ShellParams]):
         folders = {arguments.get(name) or "." for name in ("workdir", "cwd")}
         if not isinstance(command, str) or folders - {".", str(self.workspace.cwd)}:
             return None
-        patch = patch_of(command)
+        patch = extract_patch(command)
         return None if patch is None else ("apply_patch", {"input": patch})
 
     def title(self, arguments: JsonObject) -> str:
@@ -218,7 +218,7 @@ class ShellTool(Tool[ShellParams]):
         workspace = self.workspace
         command = workspace.background.new(progress.call, params.command)
 
-        async def ended(command: BackgroundCommand) -> None:
+        async def on_end(command: BackgroundCommand) -> None:
             workspace.files.note_commands_ran()
             result = command.result
             if result is None:
@@ -245,7 +245,7 @@ class ShellTool(Tool[ShellParams]):
                 only_reads=progress.only_reads,
                 reach=reach,
                 on_output=progress.output,
-                on_end=ended,
+                on_end=on_end,
             )
         except BaseException as error:
             workspace.background.forget(command)
@@ -261,7 +261,7 @@ class ShellTool(Tool[ShellParams]):
     async def _run_in_editor(
         self, command: str, timeout: float, terminals: EditorTerminals, progress: Progress
     ) -> CommandResult:
-        async def show(terminal: str) -> None:
+        async def show_terminal(terminal: str) -> None:
             await progress.show(content=(TerminalPart(terminal),))
 
         return await terminals.run(
@@ -270,19 +270,23 @@ class ShellTool(Tool[ShellParams]):
             limit_bytes=TERMINAL_BYTES,
             timeout=timeout,
             only_reads=progress.only_reads,
-            on_start=show,
+            on_start=show_terminal,
         )
 
 
 def _outcome(result: CommandResult, timeout: float, *, in_terminal: bool) -> Outcome:
-    how = ending(result, timeout)
+    status = ending(result, timeout)
     output = result.output.rstrip("\n")
-    shown = f"{code_block(shorten(output, SHOWN_LIMIT), 'console')}\n{how}" if output else how
-    todo = _AFTER_TIMEOUT if result.timed_out else ""
+    user_text = (
+        f"{code_block(shorten(output, MAX_SHOWN_LENGTH), 'console')}\n{status}"
+        if output
+        else status
+    )
+    advice = _TIMEOUT_ADVICE if result.timed_out else ""
     return Outcome(
-        text=f"{output}\n[{how}{todo}]" if output else f"[no output; {how}{todo}]",
+        text=f"{output}\n[{status}{advice}]" if output else f"[no output; {status}{advice}]",
         failed=result.timed_out or result.exit_code != 0,
-        content=None if in_terminal else (text_part(shown),),
+        content=None if in_terminal else (text_part(user_text),),
         raw_output={
             "exit_code": result.exit_code,
             "signal": result.signal,

@@ -15,9 +15,9 @@ from acp_agent.tools.base import NOTHING, Outcome, Prepared, Progress, Tool, Too
 from acp_agent.tools.quoting import described_list, first_line, joined_names
 from acp_agent.workspace.workspace import Workspace
 
-_TITLE = 100  # characters
+_MAX_TITLE = 100  # characters
 
-Use = Callable[[str, str, Progress], Awaitable[Outcome]]
+UseSkill = Callable[[str, str, Progress], Awaitable[Outcome]]
 
 
 class SkillParams(ToolParams):
@@ -33,7 +33,7 @@ class SkillTool(Tool[SkillParams]):
     Args:
         workspace: what the tools may touch.
         skills: the names and descriptions of the skills that the model may choose.
-        others: the names of those that only the user may.
+        user_only: the names of those that only the user may.
         use: uses one for a request.
     """
 
@@ -48,12 +48,12 @@ class SkillTool(Tool[SkillParams]):
         self,
         workspace: Workspace,
         skills: Sequence[tuple[str, str]],
-        others: Sequence[str],
-        use: Use,
+        user_only: Sequence[str],
+        use: UseSkill,
     ) -> None:
         super().__init__(workspace)
         self._skills = dict(skills)
-        self._names = {*self._skills, *others}
+        self._names = {*self._skills, *user_only}
         self._use = use
 
     def description(self) -> str:
@@ -65,7 +65,11 @@ class SkillTool(Tool[SkillParams]):
     def title(self, arguments: JsonObject) -> str:
         """For instance "Use the skill review"."""
         skill = arguments.get("skill")
-        return f"Use the skill {first_line(skill, _TITLE)}" if isinstance(skill, str) else self.name
+        return (
+            f"Use the skill {first_line(skill, _MAX_TITLE)}"
+            if isinstance(skill, str)
+            else self.name
+        )
 
     async def prepare(self, params: SkillParams) -> Prepared:
         """Find the skill.
@@ -75,7 +79,7 @@ class SkillTool(Tool[SkillParams]):
         """
         if params.skill not in self._names:
             raise ToolError(
-                f"there is no skill {first_line(params.skill, _TITLE)!r}",
+                f"there is no skill {first_line(params.skill, _MAX_TITLE)!r}",
                 advice=f"the skills are {joined_names(self._skills)}",
             )
         return Prepared(

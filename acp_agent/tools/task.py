@@ -20,15 +20,15 @@ from acp_agent.tools.base import NOTHING, Outcome, Prepared, Progress, Tool, Too
 from acp_agent.tools.quoting import code_block, described_list, first_line, joined_names
 from acp_agent.workspace.workspace import Workspace
 
-_TITLE = 100  # characters
+_MAX_TITLE = 100  # characters
 _NUMBER = re.compile(r"#[0-9]{1,9}")  # of a task
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+){0,20}")
 _NAME_ADVICE = "use lowercase letters, digits and hyphens"
 
-_LONGEST_ROLE = 20_000  # characters
+_MAX_ROLE = 20_000  # characters
 
 
-class GivenTask(Struct, frozen=True, kw_only=True):
+class AgentTask(Struct, frozen=True, kw_only=True):
     """A task for an agent. `role` has the instructions of one that is made with it.
 
     `continues` is the number of the task whose conversation it continues; "" if it begins one.
@@ -48,7 +48,7 @@ class SessionAgents(Protocol):
         """Return the names of those that the model made, each with its instructions."""
         ...
 
-    async def agent_of(self, number: str) -> str:
+    async def agent_for_task(self, number: str) -> str:
         """Return the agent that can go on with a task, by the task's number.
 
         Raises:
@@ -57,7 +57,7 @@ class SessionAgents(Protocol):
         ...
 
 
-Delegate = Callable[[GivenTask, Progress], Awaitable[Outcome]]
+Delegate = Callable[[AgentTask, Progress], Awaitable[Outcome]]
 
 
 class InnerTaskParams(ToolParams):
@@ -89,7 +89,7 @@ class TaskTool(Tool[InnerTaskParams]):
         workspace: what the tools may touch.
         agents: the names and descriptions of the agents.
         delegate: has an agent do it.
-        made: those that worked in the session; None: they are not for who calls this.
+        session_agents: those that worked in the session; None: not for the caller.
         programs: the agents that are other programs, which the user is asked about before they
             start; each with a digest of how it is started.
     """
@@ -106,13 +106,13 @@ class TaskTool(Tool[InnerTaskParams]):
         workspace: Workspace,
         agents: Sequence[tuple[str, str]],
         delegate: Delegate,
-        made: SessionAgents | None,
+        session_agents: SessionAgents | None,
         programs: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         super().__init__(workspace)
         self._agents = dict(agents)
         self._delegate = delegate
-        self._made = made
+        self._session_agents = session_agents
         self._programs = programs
 
     def description(self) -> str:
@@ -121,9 +121,10 @@ class TaskTool(Tool[InnerTaskParams]):
 
     def title(self, arguments: JsonObject) -> str:
         """For instance "explore: Find the parser"."""
-        named = [arguments.get("agent"), arguments.get("title") or arguments.get("task")]
+        title_parts = [arguments.get("agent"), arguments.get("title") or arguments.get("task")]
         return (
-            first_line(": ".join(one for one in named if isinstance(one, str)), _TITLE) or self.name
+            first_line(": ".join(part for part in title_parts if isinstance(part, str)), _MAX_TITLE)
+            or self.name
         )
 
     async def prepare(self, params: InnerTaskParams) -> Prepared:
@@ -132,51 +133,59 @@ class TaskTool(Tool[InnerTaskParams]):
         Raises:
             ToolError: there is no such agent, or the new one has the name of another.
         """
-        given = GivenTask(
+        agent_task = AgentTask(
             agent=params.agent,
-            title=params.title or first_line(params.task, _TITLE),
+            title=params.title or first_line(params.task, _MAX_TITLE),
             task=params.task,
             role=params.role.strip() if isinstance(params, ShortTaskParams) else "",
         )
-        if self._made is None:
-            if given.agent not in self._agents:
-                raise _unknown(given.agent, self._agents)
-        elif _NUMBER.fullmatch(given.agent):
-            number = given.agent.removeprefix("#")
-            given = replace(given, agent=await self._made.agent_of(number), continues=number)
-        elif given.agent not in self._agents or given.role:
-            self._check_made(given.agent, given.role, await self._made.roles())
-        title = self.title({**params.model_dump(), "agent": given.agent})
-        run = functools.partial(self._delegate, given)
-        digest = self._programs.get(given.agent)
+        if self._session_agents is None:
+            if agent_task.agent not in self._agents:
+                raise _unknown_agent(agent_task.agent, self._agents)
+        elif _NUMBER.fullmatch(agent_task.agent):
+            number = agent_task.agent.removeprefix("#")
+            agent_task = replace(
+                agent_task,
+                agent=await self._session_agents.agent_for_task(number),
+                continues=number,
+            )
+        elif agent_task.agent not in self._agents or agent_task.role:
+            self._check_new_agent(
+                agent_task.agent, agent_task.role, await self._session_agents.roles()
+            )
+        title = self.title({**params.model_dump(), "agent": agent_task.agent})
+        run = functools.partial(self._delegate, agent_task)
+        digest = self._programs.get(agent_task.agent)
         if digest is None:
             return Prepared(title=title, run=run)
-        access = McpAccess(server=given.agent, tool=self.name, identity=digest, definition=digest)
-        shown = (text_part(code_block(params.task, "")),)
+        access = McpAccess(
+            server=agent_task.agent, tool=self.name, identity=digest, definition=digest
+        )
+        content = (text_part(code_block(params.task, "")),)
         # Its calls take slots themselves.
-        return Prepared(title=title, run=run, access=access, content=shown, takes_slot=False)
+        return Prepared(title=title, run=run, access=access, content=content, takes_slot=False)
 
-    def _check_made(self, name: str, role: str, made: Mapping[str, str]) -> None:
-        shown = first_line(name, _TITLE)
+    def _check_new_agent(self, name: str, role: str, roles: Mapping[str, str]) -> None:
+        label = first_line(name, _MAX_TITLE)
         if not role:
-            if name not in made:
-                more = "; a new one needs a `role`: who it is and how it works"
-                raise _unknown(name, [*self._agents, *made], more)
-        elif name in self._agents or made.get(name, role) != role:
+            if name not in roles:
+                hint = "; a new one needs a `role`: who it is and how it works"
+                raise _unknown_agent(name, [*self._agents, *roles], hint)
+        elif name in self._agents or roles.get(name, role) != role:
             raise ToolError(
-                f"there is an agent {shown} already",
+                f"there is an agent {label} already",
                 advice="leave `role` out to use it, or give the new agent another name",
             )
         elif not _NAME.fullmatch(name):
-            raise ToolError(f"{shown!r} cannot name an agent", advice=_NAME_ADVICE)
-        elif len(role) > _LONGEST_ROLE:
-            raise ToolError(f"a role has at most {_LONGEST_ROLE:,} characters")
+            raise ToolError(f"{label!r} cannot name an agent", advice=_NAME_ADVICE)
+        elif len(role) > _MAX_ROLE:
+            raise ToolError(f"a role has at most {_MAX_ROLE:,} characters")
 
 
-def _unknown(name: str, known: Collection[str], more: str = "") -> ToolError:
+def _unknown_agent(name: str, names: Collection[str], hint: str = "") -> ToolError:
     return ToolError(
-        f"there is no agent {first_line(name, _TITLE)!r}",
-        advice=f"the agents are {joined_names(known)}{more}",
+        f"there is no agent {first_line(name, _MAX_TITLE)!r}",
+        advice=f"the agents are {joined_names(names)}{hint}",
     )
 
 

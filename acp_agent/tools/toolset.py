@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from acp_agent.tools.calls.foreign_calls import ForeignCall
     from acp_agent.workspace.search_services import SearchService
 
-_ERRORS_SHOWN = 5
-_IMPLIED = frozenset({"title", "default", "additionalProperties"})  # of a schema
+_MAX_SHOWN_ERRORS = 5
+_OMITTED_KEYWORDS = frozenset({"title", "default", "additionalProperties"})  # of a schema
 
 
 class ResolvedCall(NamedTuple):
@@ -64,52 +64,50 @@ class Toolset:
                 raise ValueError(f"two tools are named {tool.name}")
             self._tools[tool.name] = tool
         self._specs = [_spec(tool) for tool in self._tools.values() if tool.is_offered]
-        self._measures: dict[Callable[[Sequence[ToolSpec]], int], int] = {}
-        self._named: set[tuple[str, str]] = set()  # ignored fields, by tool
+        self._measurements: dict[Callable[[Sequence[ToolSpec]], int], int] = {}
+        self._reported_fields: set[tuple[str, str]] = set()  # ignored fields, by tool
 
     def with_tools(self, tools: Iterable[AnyTool]) -> Toolset:
         """These tools, then others; one whose name is taken already is left out."""
-        both = Toolset(())
-        both._named = self._named
-        both._tools, both._specs = dict(self._tools), list(self._specs)
+        combined = Toolset(())
+        combined._reported_fields = self._reported_fields
+        combined._tools, combined._specs = dict(self._tools), list(self._specs)
         for tool in tools:
-            if tool.name not in both._tools:
-                both._tools[tool.name] = tool
+            if tool.name not in combined._tools:
+                combined._tools[tool.name] = tool
                 if tool.is_offered:
-                    both._specs.append(_spec(tool))
-        return both
+                    combined._specs.append(_spec(tool))
+        return combined
 
-    def filtered(self, wanted: Callable[[str], bool]) -> Toolset:
+    def filtered(self, is_wanted: Callable[[str], bool]) -> Toolset:
         """Those of these tools whose names are wanted, in the same order."""
-        fewer = Toolset(())
-        fewer._named = self._named
-        fewer._tools = {
+        subset = Toolset(())
+        subset._reported_fields = self._reported_fields
+        subset._tools = {
             name: tool
             for name, tool in self._tools.items()
-            if all(map(wanted, tool.stands_for or (name,))) or tool.serves_deferred
+            if all(map(is_wanted, tool.stands_for or (name,))) or tool.serves_deferred
         }
-        if not any(tool.deferred for tool in fewer._tools.values()):
-            every = fewer._tools.items()
-            fewer._tools = {name: tool for name, tool in every if not tool.serves_deferred}
-        fewer._specs = [spec for spec in self._specs if spec.name in fewer._tools]
-        return fewer
+        if not any(tool.deferred for tool in subset._tools.values()):
+            items = subset._tools.items()
+            subset._tools = {name: tool for name, tool in items if not tool.serves_deferred}
+        subset._specs = [spec for spec in self._specs if spec.name in subset._tools]
+        return subset
 
     def replaced(self, replace: Callable[[AnyTool], AnyTool]) -> Toolset:
         """Tools that do something else in the place of these, and look alike to the model."""
-        others = Toolset(())
-        others._tools = {name: replace(tool) for name, tool in self._tools.items()}
-        others._specs = self._specs
-        return others
+        toolset = Toolset(())
+        toolset._tools = {name: replace(tool) for name, tool in self._tools.items()}
+        toolset._specs = self._specs
+        return toolset
 
     def for_workspace(self, workspace: Workspace) -> Toolset:
         """The same tools for another workspace."""
-        others = Toolset(())
-        others._named = self._named
-        others._tools = {
-            name: _for_workspace(tool, workspace) for name, tool in self._tools.items()
-        }
-        others._specs = self._specs
-        return others
+        toolset = Toolset(())
+        toolset._reported_fields = self._reported_fields
+        toolset._tools = {name: _bind(tool, workspace) for name, tool in self._tools.items()}
+        toolset._specs = self._specs
+        return toolset
 
     def specs(self) -> list[ToolSpec]:
         """The tools as a model sees them: the same bytes each time, for the provider's cache."""
@@ -117,10 +115,10 @@ class Toolset:
 
     def measured(self, measure: Callable[[Sequence[ToolSpec]], int]) -> int:
         """What a measure says of the tools. It is asked once, for they never change."""
-        found = self._measures.get(measure)
-        if found is None:
-            found = self._measures[measure] = measure(self._specs)
-        return found
+        measurement = self._measurements.get(measure)
+        if measurement is None:
+            measurement = self._measurements[measure] = measure(self._specs)
+        return measurement
 
     def get(self, name: str, *, command: object = None) -> AnyTool:
         """The tool of this name, or the one that other agents' models call so.
@@ -137,14 +135,14 @@ class Toolset:
             return tool
         from acp_agent.tools.calls.foreign_calls import resolve_tool  # noqa: PLC0415 - few calls need it
 
-        known = resolve_tool(name, self._tools, command)
-        if known is not None:
-            return self._tools[known]
+        resolved_name = resolve_tool(name, self._tools, command)
+        if resolved_name is not None:
+            return self._tools[resolved_name]
         names = f"the tools are {', '.join(spec.name for spec in self._specs)}"
         if not name:
             raise ToolError("the call names no tool", advice=f"make it again with a name; {names}")
-        near = _near(name, self._tools)
-        raise ToolError(f"there is no tool {name!r}", advice=f"{near} {names}" if near else names)
+        hint = _suggest(name, self._tools)
+        raise ToolError(f"there is no tool {name!r}", advice=f"{hint} {names}" if hint else names)
 
     def resolve(self, name: str, arguments: str) -> ResolvedCall:
         """Return the tool that a call means, with its parameters.
@@ -156,28 +154,28 @@ class Toolset:
             ToolError: there is no such tool, or the arguments are wrong; the message tells the
                 model how.
         """
-        tool, values = self._read(name, arguments)
+        tool, values = self._read_call(name, arguments)
         if tool.name == name:
             try:
-                return ResolvedCall(tool, _checked(tool, values))
+                return ResolvedCall(tool, _validate(tool, values))
             except (ValidationError, ToolError):
                 pass  # in the names of another agent perhaps
-        call = self._translated(name, tool, values)
+        call = self._translate(name, tool, values)
         try:
-            params = _checked(tool, call.values)
+            params = _validate(tool, call.values)
         except ValidationError as error:
-            raise _explain(tool, error) from error
-        news = [one for one in call.ignored if (tool.name, one) not in self._named]
-        self._named.update((tool.name, one) for one in news)
-        return ResolvedCall(tool, params, tuple(news))
+            raise _validation_error(tool, error) from error
+        new = [field for field in call.ignored if (tool.name, field) not in self._reported_fields]
+        self._reported_fields.update((tool.name, field) for field in new)
+        return ResolvedCall(tool, params, tuple(new))
 
     def call_title(self, name: str, arguments: str) -> tuple[str, ToolKind]:
         """Return a title and a kind for a call whose tool or arguments may be wrong."""
         try:
-            tool, values = self._read(name, arguments)
+            tool, values = self._read_call(name, arguments)
             if tool.name != name or not values.keys() <= tool.params.model_fields.keys():
-                values = self._translated(name, tool, values).values
-            return tool.title(values), tool.kind_of(values)
+                values = self._translate(name, tool, values).values
+            return tool.title(values), tool.call_kind(values)
         except ToolError:
             pass
         try:
@@ -186,7 +184,7 @@ class Toolset:
             return name or "Unnamed tool", "other"
         return tool.title({}), tool.kind
 
-    def _read(self, name: str, arguments: str) -> tuple[AnyTool, JsonObject]:
+    def _read_call(self, name: str, arguments: str) -> tuple[AnyTool, JsonObject]:
         """The tool of a call and its arguments, in whatever names they have."""
         tool = self._tools.get(name)
         try:
@@ -201,7 +199,7 @@ class Toolset:
                 case _:
                     raise ToolError(
                         f"the arguments of {tool.name} must be a JSON object, "
-                        f"not {_kind(error.value)}",
+                        f"not {_describe_value(error.value)}",
                         advice="write them again as one JSON object",
                         shown=f"the model called {tool.name} with wrong arguments",
                     ) from error
@@ -209,27 +207,29 @@ class Toolset:
             tool = tool or self.get(name)
             raise ToolError(
                 f"the arguments of {tool.name} are not valid JSON ({error})",
-                advice=f"write them again as one JSON object with {', '.join(_names(tool))}",
+                advice="write them again as one JSON object with "
+                f"{', '.join(_parameter_names(tool))}",
             ) from error
         tool = tool or self.get(name, command=values.get("command"))
-        if (other := tool.forwarded(values)) is not None:
-            name, values = other
+        if (forwarded := tool.forwarded(values)) is not None:
+            name, values = forwarded
             tool = self.get(name)
         return tool, values
 
-    def _translated(self, name: str, tool: AnyTool, values: JsonObject) -> ForeignCall:
+    def _translate(self, name: str, tool: AnyTool, values: JsonObject) -> ForeignCall:
         from acp_agent.tools.calls import foreign_calls  # noqa: PLC0415 - few calls need it
 
-        schema = next((one.parameters for one in self._specs if one.name == tool.name), None)
+        schema = next((spec.parameters for spec in self._specs if spec.name == tool.name), None)
         schema = schema or parameters_schema(tool.params)
         if isinstance(tool, SchemaTool):  # its fields are another program's
-            own = schema.get("properties", {})
-            plain = foreign_calls.coerce_values(foreign_calls.unwrap_arguments(values, own), schema)
-            return foreign_calls.ForeignCall(tool=tool.name, values=plain)
+            properties = schema.get("properties", {})
+            values = foreign_calls.unwrap_arguments(values, properties)
+            values = foreign_calls.coerce_values(values, schema)
+            return foreign_calls.ForeignCall(tool=tool.name, values=values)
         return foreign_calls.translate(name, tool.name, values, schema)
 
 
-def _checked(tool: AnyTool, values: JsonObject) -> BaseModel:
+def _validate(tool: AnyTool, values: JsonObject) -> BaseModel:
     """Arguments as the tool's parameters; raises a ToolError or a ValidationError."""
     if isinstance(tool, SchemaTool):
         mistakes = tool.mistakes(values)
@@ -275,10 +275,10 @@ def core_tools(
     return tools.with_tools([WebSearchTool(workspace, search_service)])
 
 
-def _for_workspace(tool: AnyTool, workspace: Workspace) -> AnyTool:
-    other = copy.copy(tool)
-    other.workspace = workspace
-    return other
+def _bind(tool: AnyTool, workspace: Workspace) -> AnyTool:
+    clone = copy.copy(tool)
+    clone.workspace = workspace
+    return clone
 
 
 def _spec(tool: AnyTool) -> ToolSpec:
@@ -304,16 +304,16 @@ def parameters_schema(params: type[BaseModel]) -> JsonObject:
     return lean
 
 
-def _drop_repeated(properties: JsonObject, known: set[tuple[str, str]]) -> None:
+def _drop_repeated(properties: JsonObject, repeated: set[tuple[str, str]]) -> None:
     """Leave out descriptions that a parameter of the same name has had before."""
     for name, schema in properties.items():
-        described = (name, schema.get("description", ""))
-        if described in known:
+        key = (name, schema.get("description", ""))
+        if key in repeated:
             del schema["description"]
-        elif described[1]:
-            known.add(described)
+        elif key[1]:
+            repeated.add(key)
         for inner in (schema, schema.get("items", {})):
-            _drop_repeated(inner.get("properties", {}), known)
+            _drop_repeated(inner.get("properties", {}), repeated)
 
 
 def _lean_object(schema: JsonObject, definitions: JsonObject) -> JsonObject:
@@ -324,23 +324,23 @@ def _lean_object(schema: JsonObject, definitions: JsonObject) -> JsonObject:
 
 
 def _lean(schema: JsonObject, definitions: JsonObject) -> JsonObject:
-    lean = {key: value for key, value in schema.items() if key not in _IMPLIED}
+    lean = {key: value for key, value in schema.items() if key not in _OMITTED_KEYWORDS}
     reference = lean.pop("$ref", None)
     if isinstance(reference, str):
-        named = dict(definitions[reference.rpartition("/")[2]])
-        named.pop("description", None)  # a docstring again
-        return {**_lean_object(named, definitions), **lean}
-    kinds = [kind for kind in lean.get("anyOf", ()) if kind != {"type": "null"}]
-    if len(kinds) == 1:
+        definition = dict(definitions[reference.rpartition("/")[2]])
+        definition.pop("description", None)  # a docstring again
+        return {**_lean_object(definition, definitions), **lean}
+    types = [kind for kind in lean.get("anyOf", ()) if kind != {"type": "null"}]
+    if len(types) == 1:
         del lean["anyOf"]
-        lean = {**kinds[0], **lean}
+        lean = {**types[0], **lean}
         return _lean(lean, definitions)
     if "items" in lean:
         lean["items"] = _lean(lean["items"], definitions)
     return lean
 
 
-def _names(tool: AnyTool) -> Iterable[str]:
+def _parameter_names(tool: AnyTool) -> Iterable[str]:
     """The names of a tool's parameters."""
     if isinstance(tool, SchemaTool):
         names: Iterable[str] = tool.parameters().get("properties", {})
@@ -356,28 +356,28 @@ def _wrong_arguments(tool: AnyTool, mistakes: Sequence[str], names: Iterable[str
     )
 
 
-def _explain(tool: AnyTool, error: ValidationError) -> ToolError:
+def _validation_error(tool: AnyTool, error: ValidationError) -> ToolError:
     details = error.errors(include_url=False, include_context=False)
-    mistakes = [_describe(tool, detail) for detail in details[:_ERRORS_SHOWN]]
-    if len(details) > _ERRORS_SHOWN:
-        mistakes.append(f"and {len(details) - _ERRORS_SHOWN} more")
+    mistakes = [_describe_error(tool, detail) for detail in details[:_MAX_SHOWN_ERRORS]]
+    if len(details) > _MAX_SHOWN_ERRORS:
+        mistakes.append(f"and {len(details) - _MAX_SHOWN_ERRORS} more")
     return _wrong_arguments(tool, mistakes, parameters_schema(tool.params)["properties"])
 
 
-def _describe(tool: AnyTool, detail: ErrorDetails) -> str:
-    place = ".".join(str(step) for step in detail["loc"])
+def _describe_error(tool: AnyTool, detail: ErrorDetails) -> str:
+    path = ".".join(str(step) for step in detail["loc"])
     if detail["type"] == "extra_forbidden":
-        near = _near(place, tool.params.model_fields) if len(detail["loc"]) == 1 else ""
-        return f"{place[:80]!r} is not a parameter{f' ({near})' if near else ''}"
+        suggestion = _suggest(path, tool.params.model_fields) if len(detail["loc"]) == 1 else ""
+        return f"{path[:80]!r} is not a parameter{f' ({suggestion})' if suggestion else ''}"
     if detail["type"] == "missing":
-        return f"{place} is required"
+        return f"{path} is required"
     message = detail["msg"].removeprefix("Input ").removeprefix("Value error, ")
-    given = detail["input"]
-    value = repr(given[:60]) if isinstance(given, str) else _kind(given)
-    return f"{place} {message[:1].lower()}{message[1:]} (it is {value})"
+    input_value = detail["input"]
+    value = repr(input_value[:60]) if isinstance(input_value, str) else _describe_value(input_value)
+    return f"{path} {message[:1].lower()}{message[1:]} (it is {value})"
 
 
-def _kind(value: object) -> str:
+def _describe_value(value: object) -> str:
     """A JSON value's kind in words, with the value itself if it is short."""
     match value:
         case None:
@@ -394,7 +394,7 @@ def _kind(value: object) -> str:
             return "an object"
 
 
-def _near(name: str, names: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name.lower(), list(names), n=1, cutoff=0.4)
-    close = close or [known for known in names if known in name.lower()]
-    return f"did you mean {close[0]!r}?" if close else ""
+def _suggest(name: str, names: Iterable[str]) -> str:
+    matches = difflib.get_close_matches(name.lower(), list(names), n=1, cutoff=0.4)
+    matches = matches or [candidate for candidate in names if candidate in name.lower()]
+    return f"did you mean {matches[0]!r}?" if matches else ""

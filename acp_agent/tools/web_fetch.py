@@ -18,9 +18,9 @@ from acp_agent.workspace.page_reader import Page
 from acp_agent.workspace.workspace import Workspace
 
 TEXT_LIMIT = 48_000  # characters of a page that the model is sent
-SHOWN_LIMIT = 2_000  # characters of it that the call shows
+MAX_SHOWN_LENGTH = 2_000  # characters of it that the call shows
 TIMEOUT = 30.0  # seconds for a page
-_TITLE_LIMIT = 120
+_MAX_TITLE = 120
 
 
 class WebFetchParams(ToolParams):
@@ -53,11 +53,11 @@ class WebFetchTool(Tool[WebFetchParams]):
         """Show the whole address: its query is part of what would be sent."""
         url = params.url.strip()
         try:
-            parts = urlsplit(url)
-            usable = parts.scheme in {"http", "https"} and parts.hostname
+            url_parts = urlsplit(url)
+            is_usable = url_parts.scheme in {"http", "https"} and url_parts.hostname
         except ValueError:
-            usable = False
-        if not usable:
+            is_usable = False
+        if not is_usable:
             raise ToolError(
                 "this is not an http or https address", advice="give it with http:// or https://"
             )
@@ -66,46 +66,46 @@ class WebFetchTool(Tool[WebFetchParams]):
             title=_title(url),
             run=functools.partial(self._run, url),
             access=FetchAccess(url, user_named=await self.workspace.network.is_named(url)),
-            content=(text_part(_quoted(url)),),
+            content=(text_part(_quote(url)),),
         )
 
     async def _run(self, url: str, progress: Progress) -> Outcome:
         del progress
         page = await self.workspace.network.fetch(url, limit=TEXT_LIMIT, timeout=self._timeout)
         if 300 <= page.status < 400:
-            moved = f"HTTP {page.status}: this address leads to another host"
+            redirect_text = f"HTTP {page.status}: this address leads to another host"
             return Outcome(
-                text=f"{moved}; fetch {page.url}",
-                content=(text_part(f"{moved}\n{_quoted(page.url)}"),),
-                raw_output=_raw(page),
+                text=f"{redirect_text}; fetch {page.url}",
+                content=(text_part(f"{redirect_text}\n{_quote(page.url)}"),),
+                raw_output=_raw_output(page),
             )
         failed = page.status >= 400
         header = f"{page.url} (HTTP {page.status}{', cut off' if page.truncated else ''})"
         body = page.text if page.text.strip() else "[the page has no text]"
-        shown = code_block(shorten(body, SHOWN_LIMIT), "")
+        user_text = code_block(shorten(body, MAX_SHOWN_LENGTH), "")
         return Outcome(
             text=f"{header}\n\n{body}",
             failed=failed,
-            content=(text_part(f"HTTP {page.status}\n{shown}"),),
-            raw_output=_raw(page),
+            content=(text_part(f"HTTP {page.status}\n{user_text}"),),
+            raw_output=_raw_output(page),
         )
 
 
 def _title(url: str) -> str:
     """The host and path; the rest of the address is in what the call shows."""
     try:
-        parts = urlsplit(url.strip())
-        place = f"{parts.hostname or ''}{parts.path}".rstrip("/")
+        url_parts = urlsplit(url.strip())
+        location = f"{url_parts.hostname or ''}{url_parts.path}".rstrip("/")
     except ValueError:
-        place = url
-    return f"Fetch {first_line(place or url, _TITLE_LIMIT)}".rstrip()
+        location = url
+    return f"Fetch {first_line(location or url, _MAX_TITLE)}".rstrip()
 
 
-def _quoted(url: str) -> str:
-    return code_block(first_line(url, SHOWN_LIMIT), "")
+def _quote(url: str) -> str:
+    return code_block(first_line(url, MAX_SHOWN_LENGTH), "")
 
 
-def _raw(page: Page) -> JsonObject:
+def _raw_output(page: Page) -> JsonObject:
     return {
         "url": page.url,
         "status": page.status,

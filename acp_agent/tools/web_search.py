@@ -18,8 +18,8 @@ from acp_agent.workspace.search_services import FoundPages
 from acp_agent.workspace.workspace import Workspace
 
 TIMEOUT = 20.0  # seconds for an answer
-_LONGEST = 400  # characters of a query, the least that a service takes (Brave)
-_TITLE_LIMIT = 120
+_MAX_QUERY = 400  # characters of a query, the least that a service takes (Brave)
+_MAX_TITLE = 120
 
 
 class Searcher(Protocol):
@@ -72,55 +72,55 @@ class WebSearchTool(Tool[WebSearchParams]):
         query = " ".join(params.query.split())
         if not query:
             raise ToolError("the query is empty", advice="give words to search for")
-        if len(query) > _LONGEST:
+        if len(query) > _MAX_QUERY:
             raise ToolError(
-                f"the query is longer than {_LONGEST} characters", advice="use fewer words"
+                f"the query is longer than {_MAX_QUERY} characters", advice="use fewer words"
             )
         address = self.service.address(query)
         return Prepared(
             title=self.title({"query": query}),
             run=functools.partial(self._run, query),
             access=FetchAccess(address, search=True),
-            content=(text_part(code_block(first_line(query, _LONGEST), "")),),
+            content=(text_part(code_block(first_line(query, _MAX_QUERY), "")),),
         )
 
     async def _run(self, query: str, progress: Progress) -> Outcome:
         del progress
-        found = await self.service.search(query, timeout=self._timeout)
-        shown = [(one.title, one.url) for one in found.pages]
-        sources: JsonObject = {"sources": [{"title": title, "url": url} for title, url in shown]}
-        if not found.pages and not found.summary:
+        results = await self.service.search(query, timeout=self._timeout)
+        links = [(page.title, page.url) for page in results.pages]
+        sources: JsonObject = {"sources": [{"title": title, "url": url} for title, url in links]}
+        if not results.pages and not results.summary:
             return Outcome(
                 text="No pages were found; try other words.",
                 content=(text_part("No pages were found."),),
                 raw_output=sources,
             )
-        listed = [found.summary] if found.summary else []
-        listed += [
-            f"{n}. {one.title}\n{one.url}\n{one.text}".rstrip()
-            for n, one in enumerate(found.pages, 1)
+        sections = [results.summary] if results.summary else []
+        sections += [
+            f"{n}. {page.title}\n{page.url}\n{page.text}".rstrip()
+            for n, page in enumerate(results.pages, 1)
         ]
         return Outcome(
-            text="\n\n".join(listed),
-            content=(text_part(shown_pages(shown) or "No pages were named."),),
+            text="\n\n".join(sections),
+            content=(text_part(page_list(links) or "No pages were named."),),
             raw_output=sources,
         )
 
 
 def search_title(query: str) -> str:
     """Return the title of a search; the query may be unknown yet."""
-    line = first_line(query, _TITLE_LIMIT)
+    line = first_line(query, _MAX_TITLE)
     return f"Search the web for {line}" if line else "Search the web"
 
 
-def shown_pages(pages: Iterable[tuple[str, str]]) -> str:
+def page_list(pages: Iterable[tuple[str, str]]) -> str:
     """Return pages, each a title and an address, as a Markdown list."""
     return "\n".join(
-        f"- {escape_markdown(first_line(title, _TITLE_LIMIT) or url)}: <{_plain(url)}>"
+        f"- {escape_markdown(first_line(title, _MAX_TITLE) or url)}: <{_escape_url(url)}>"
         for title, url in pages
     )
 
 
-def _plain(url: str) -> str:
+def _escape_url(url: str) -> str:
     """An address that ends no Markdown link before its own end."""
     return url.replace("<", "%3C").replace(">", "%3E").replace(" ", "%20")

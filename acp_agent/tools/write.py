@@ -38,8 +38,8 @@ class WriteTool(FileTool[WriteParams]):
     async def prepare(self, params: WriteParams) -> Prepared:
         """Compare with the file as it is; replacing one demands that the model has seen it."""
         files = self.workspace.files
-        asked = self.cleaned_path(params)
-        path, shown = self.target(asked)
+        requested_path = self.cleaned_path(params)
+        path, display_path = self.target(requested_path)
         try:
             before = await files.check_unchanged(path)
         except MissingFileError:
@@ -47,32 +47,34 @@ class WriteTool(FileTool[WriteParams]):
         text = params.content.removeprefix(BYTE_ORDER_MARK)
         await asyncio.to_thread(refuse_placeholder, text, before.text if before else "")
         line = await asyncio.to_thread(_first_difference, before.text, text) if before else 1
-        edited = EditResult(with_newline(text, before.newline) if before else text, line, ())
+        result = EditResult(with_newline(text, before.newline) if before else text, line, ())
         if is_notebook(path.name):
             from acp_agent.tools.notebooks.edits import write_notebook  # noqa: PLC0415 - rare
 
             old = before.text if before else ""
             notebook = await asyncio.to_thread(write_notebook, old, text)
-            edited = notebook if notebook is not None else edited
+            result = notebook if notebook is not None else result
         change = Change(
-            asked=asked,
+            requested_path=requested_path,
             path=path,
-            opened=files.editor_path(path),
-            shown=shown,
+            editor_path=files.editor_path(path),
+            display_path=display_path,
             before=before,
-            edited=edited,
+            result=result,
         )
-        done = f"{shown} {'replaced' if before else 'created'}, {count_lines(text)}."
+        message = f"{display_path} {'replaced' if before else 'created'}, {count_lines(text)}."
 
         async def run(_: Progress) -> Outcome:
-            return await apply_change(change, files, lambda _: done)
+            return await apply_change(change, files, lambda _: message)
 
-        return prepare_change(change, title=f"{'Write' if before else 'Create'} {shown}", run=run)
+        return prepare_change(
+            change, title=f"{'Write' if before else 'Create'} {display_path}", run=run
+        )
 
 
 def _first_difference(old: str, new: str) -> int:
     """The first line that differs, from 1."""
     old_lines, new_lines = with_lf(old).split("\n"), with_lf(new).split("\n")
     pairs = zip(old_lines, new_lines, strict=False)
-    same = min(len(old_lines), len(new_lines))
-    return next((number for number, (a, b) in enumerate(pairs, 1) if a != b), same)
+    common_length = min(len(old_lines), len(new_lines))
+    return next((number for number, (a, b) in enumerate(pairs, 1) if a != b), common_length)

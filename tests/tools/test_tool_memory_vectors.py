@@ -16,20 +16,20 @@ from acp_agent.tools.memory.vectors import VectorIndex, unit_vector
 def test_the_nearest_of_many_vectors_are_found_by_their_signatures_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vectors_module, "_EXACT", 5)
+    monkeypatch.setattr(vectors_module, "_MAX_EXACT", 5)
     index = RecallIndex(tmp_path / "recall.db")
     notes = [
         Note(scope="user", name=f"n{number}", text=f"note {number}", changed=number)
         for number in range(600)
     ]
-    index.renew(notes)
+    index.replace_notes(notes)
     vectors = VectorIndex(index, "model")
-    waiting, count = vectors.waiting(1_000)
-    assert (len(waiting), count) == (600, 600)
+    unembedded, count = vectors.unembedded(1_000)
+    assert (len(unembedded), count) == (600, 600)
     chance = random.Random(7)
-    made = {one.passage: [chance.gauss(0, 1) for _ in range(64)] for one in waiting}
-    vectors.keep([(passage, unit_vector(numbers)) for passage, numbers in made.items()])
-    assert vectors.waiting(1_000) == ([], 0)
+    made = {one.passage: [chance.gauss(0, 1) for _ in range(64)] for one in unembedded}
+    vectors.store([(passage, unit_vector(numbers)) for passage, numbers in made.items()])
+    assert vectors.unembedded(1_000) == ([], 0)
     for passage, numbers in list(made.items())[::60]:
         like = unit_vector([one + chance.gauss(0, 0.3) for one in numbers])
         assert vectors.nearest(like, 3)[0] == passage

@@ -9,7 +9,7 @@ import pytest
 
 from acp_agent.errors import ToolError
 from acp_agent.tools import ocr
-from acp_agent.tools.ocr import Recognised, can_recognise, recognise
+from acp_agent.tools.ocr import RecognisedText, can_recognise, recognise
 from tests.support.stand_in_recogniser import BROKEN, StandIn, picture, stand_in
 
 
@@ -28,7 +28,7 @@ async def test_each_picture_gets_its_own_text_in_a_thread_of_another_name(
 ) -> None:
     assert can_recognise()
     found = await recognise([picture("One\n一"), picture(""), picture("Two")], same)
-    assert found == [Recognised(text="One\n一"), Recognised(), Recognised(text="Two")]
+    assert found == [RecognisedText(text="One\n一"), RecognisedText(), RecognisedText(text="Two")]
     assert recogniser.threads == ["ocr"] * 3
     assert threading.current_thread().name != "ocr"
     assert len(recogniser.made) == 1
@@ -49,7 +49,7 @@ async def test_a_picture_with_too_many_pixels_is_not_unpacked(recogniser: StandI
 async def test_pictures_not_read_in_time_are_reported_and_the_others_returned(
     recogniser: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ocr, "_SECONDS", 1.0)
+    monkeypatch.setattr(ocr, "_MAX_SECONDS", 1.0)
     found = await recognise([picture("One"), picture("HANG"), picture("Three")], same)
     assert found[0].text == "One"
     late = "it could not be read within 1 seconds"
@@ -57,7 +57,7 @@ async def test_pictures_not_read_in_time_are_reported_and_the_others_returned(
     (one,) = await recognise([picture("Four")], same)  # the first has not ended yet
     assert one.failure == late
     recogniser.go_on.set()
-    monkeypatch.setattr(ocr, "_SECONDS", 20.0)
+    monkeypatch.setattr(ocr, "_MAX_SECONDS", 20.0)
     (one,) = await recognise([picture("Five")], same)
     assert one.text == "Five"
     assert "Three" not in [*recogniser.threads, one.text]

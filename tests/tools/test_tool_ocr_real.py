@@ -80,7 +80,7 @@ async def test_a_scanned_page_is_drawn_and_read() -> None:
     scan = io.BytesIO()
     image: Any = importlib.import_module("PIL.Image").open(io.BytesIO(PICTURE))
     image.convert("L").save(scan, "PDF")
-    (page,) = (await read_pages(scan.getvalue(), 1, 1, room=1_000)).pages
+    (page,) = (await read_pages(scan.getvalue(), 1, 1, max_chars=1_000)).pages
     assert page.text == ""
     assert page.picture is not None
     assert await lines(page.picture) == LINES

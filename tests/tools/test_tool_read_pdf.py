@@ -74,7 +74,7 @@ async def test_a_file_that_is_no_pdf_is_reported(user: ToolUser, data: bytes) ->
 async def test_one_that_keeps_the_reader_busy_is_given_up(
     user: ToolUser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pdf, "_SECONDS", 0.01)
+    monkeypatch.setattr(pdf, "_MAX_SECONDS", 0.01)
     (user.folder / "a.pdf").write_bytes(document("Words"))
     before = child_processes()
     with pytest.raises(ToolError, match="could not be read within"):

@@ -22,7 +22,7 @@ from acp_agent.events import (
 )
 from acp_agent.ids import CallId, MessageId, TurnId
 from acp_agent.tools.base import RESULT_LIMIT, Outcome
-from acp_agent.tools.session_search import Dated, SessionSearchParams, SessionSearchTool
+from acp_agent.tools.session_search import DatedEvent, SessionSearchParams, SessionSearchTool
 from tests.support import child_work
 from tests.support.tool_calls import RecordedProgress, ToolUser
 
@@ -63,7 +63,7 @@ SESSION = [
 
 
 async def found(tmp_path: Path, events: Sequence[AnyEvent] = SESSION, **params: object) -> Outcome:
-    async def journal() -> Sequence[Dated]:
+    async def journal() -> Sequence[DatedEvent]:
         return [(NOON, event) for event in events]
 
     tool = SessionSearchTool(ToolUser(tmp_path).workspace, journal)
@@ -167,7 +167,7 @@ async def test_an_answer_stays_short_however_much_is_found(tmp_path: Path) -> No
 
 
 def test_what_the_tool_takes_of_every_request_stays_small(tmp_path: Path) -> None:
-    async def nothing() -> Sequence[Dated]:
+    async def nothing() -> Sequence[DatedEvent]:
         return []
 
     tool = SessionSearchTool(ToolUser(tmp_path).workspace, nothing)

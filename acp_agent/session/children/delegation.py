@@ -21,7 +21,7 @@ from acp_agent.session.commands.prompting import skill_text
 from acp_agent.tools.base import AnyTool, Outcome, Progress
 from acp_agent.tools.skill import SkillTool
 from acp_agent.tools.skills.composed import ComposedSkill, composed_tool
-from acp_agent.tools.task import BundledTaskTool, GivenTask, InnerTaskTool, TaskTool
+from acp_agent.tools.task import AgentTask, BundledTaskTool, InnerTaskTool, TaskTool
 
 LEVELS = 3  # of agents, each working for the previous one
 
@@ -93,7 +93,7 @@ class Delegation:
             raise ToolError(f"there is no skill {name!r} any more: its file is gone")
         return await self._follow(skill, given.rest, progress, given)
 
-    async def give(self, given: GivenTask, progress: Progress) -> Outcome:
+    async def give(self, given: AgentTask, progress: Progress) -> Outcome:
         """Give a task to an agent."""
         other = self._definitions.other_agents.get(given.agent)
         if other is not None:
@@ -150,7 +150,7 @@ class Delegation:
         return RunSettings().over(self._parent.options.uses.bounds)
 
     async def _give_other(
-        self, given: GivenTask, config: AgentConfig, progress: Progress
+        self, given: AgentTask, config: AgentConfig, progress: Progress
     ) -> Outcome:
         """Give a task to an agent that is another program."""
 
@@ -164,7 +164,7 @@ class Delegation:
         return await run.work_by(worker, given.task, RunSettings())
 
     async def _follow_elsewhere(
-        self, skill: Skill, task: GivenTask, config: AgentConfig, progress: Progress
+        self, skill: Skill, task: AgentTask, config: AgentConfig, progress: Progress
     ) -> Outcome:
         """Have another program follow a skill that the user chose.
 
@@ -210,7 +210,7 @@ class Delegation:
         text = self._core.clean(skill_text(skill, request, given))
         other = self._definitions.other_agents.get(skill.agent or "")
         if skill.apart and other is not None:
-            task = GivenTask(agent=skill.agent or "", title=skill.name, task=text)
+            task = AgentTask(agent=skill.agent or "", title=skill.name, task=text)
             return await self._follow_elsewhere(skill, task, other, progress)
         if skill.apart and skill.agent is not None:
             spec = await self._definitions.find_agent(skill.agent)

@@ -87,7 +87,7 @@ class TaskRecords:
             raise ToolError(f"agent #{number} is still at work", advice="wait for its answer")
         return one
 
-    async def agent_of(self, number: str) -> str:
+    async def agent_for_task(self, number: str) -> str:
         """Return the agent of a task that can be continued; see `ended`."""
         return (await self.ended(number)).agent
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # first needed when a prompt runs
     from acp_agent.session.turns.toolset import WorkspaceTools
     from acp_agent.tools.base import AnyTool, Outcome, Progress
     from acp_agent.tools.memory.notes import NoteFolders
-    from acp_agent.tools.task import GivenTask
+    from acp_agent.tools.task import AgentTask
     from acp_agent.workspace.background_commands import BackgroundCommands
 
 
@@ -179,7 +179,7 @@ class SessionResources:
             )
             return Delegation(parent)
 
-        async def give(given: GivenTask, progress: Progress) -> Outcome:
+        async def give(given: AgentTask, progress: Progress) -> Outcome:
             return await delegation().give(given, progress)
 
         def bundled_agents() -> Sequence[AnyTool]:
@@ -211,16 +211,16 @@ class SessionResources:
 
         def write_skill() -> Sequence[AnyTool]:
             from acp_agent.tools.skills.write_skill import (  # noqa: PLC0415 - rarely needed
-                SkillPlaces,
+                SkillContext,
                 WriteSkillTool,
             )
 
-            places = SkillPlaces(
+            context = SkillContext(
                 user=core.services.home / ".agents" / "skills",
-                known=lambda: {one.name: one.path for one in definitions.skills},
-                tools=lambda: [spec.name for spec in tools.toolset.specs()],
+                existing_skills=lambda: {skill.name: skill.path for skill in definitions.skills},
+                tool_names=lambda: [spec.name for spec in tools.toolset.specs()],
             )
-            return [WriteSkillTool(tools.workspace, places)]
+            return [WriteSkillTool(tools.workspace, context)]
 
         def finish_loop() -> Sequence[AnyTool]:
             from acp_agent.tools.finish_loop import FinishLoopTool  # noqa: PLC0415 - rarely needed

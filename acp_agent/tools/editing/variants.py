@@ -221,7 +221,7 @@ def _new_without_numbers(
 def _strip_numbers(text: str, pattern: re.Pattern[str], *, all_lines: bool) -> str | None:
     """The lines without their numbers.
 
-    None if those do not ascend, or are missing: from a line if `every` is set, else from the
+    None if those do not ascend, or are missing: from a line if `all_lines` is set, else from the
     first, after which numbers are data rather than the numbers of lines.
     """
     last_number, result, numbered = -1, [], 0

@@ -23,24 +23,24 @@ from acp_agent.workspace.scrub import holds_credential
 from acp_agent.workspace.workspace import Workspace
 
 TEXT_LIMIT = 48_000  # characters of an answer's body that the model is sent
-SHOWN_LIMIT = 2_000  # characters of a body that the call shows
+MAX_SHOWN_LENGTH = 2_000  # characters of a body that the call shows
 TIMEOUT = 30.0  # seconds for an answer
-_LARGEST = 1_000_000  # bytes of a body that is sent
-_MOST_HEADERS = 50
-_LONGEST_HEADER = 4_000  # characters of a value
-_LONGEST_SHOWN = 300  # characters of an answer's header
-_TITLE_LIMIT = 120
+_MAX_BODY_BYTES = 1_000_000  # bytes of a body that is sent
+_MAX_HEADERS = 50
+_MAX_HEADER_LENGTH = 4_000  # characters of a value
+_MAX_SHOWN_HEADER = 300  # characters of an answer's header
+_MAX_TITLE = 120
 _METHOD = re.compile(r"[A-Z][A-Z-]{0,19}")
-_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")  # RFC 9110, section 5.6.2
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")  # RFC 9110, section 5.6.2
 _TUNNELS = frozenset({"CONNECT", "TRACE"})
 # They say where a request goes, how it is framed or what its answer is packed in.
-_OURS = frozenset(
+_CLIENT_HEADERS = frozenset(
     {"accept-encoding", "connection", "content-length", "expect", "host", "keep-alive"}
 )
 _FRAMING = frozenset({"te", "trailer", "transfer-encoding", "upgrade"})
 _OVERRIDES = frozenset({"x-http-method", "x-http-method-override", "x-method-override"})
-_SHOWN = frozenset({"allow", "etag", "last-modified", "link", "location", "retry-after"})
-_SHOWN_ALSO = (
+_REPORTED_HEADERS = frozenset({"allow", "etag", "last-modified", "link", "location", "retry-after"})
+_REPORTED_PREFIXES = (
     "cache-control",
     "content-",
     "ratelimit",
@@ -102,12 +102,12 @@ class HttpRequestTool(Tool[HttpRequestParams]):
 
     def touches(self, params: HttpRequestParams) -> Touches:
         """Requests run in the order of the calls where one may change what another reads."""
-        place = (f"requests to {urlsplit(params.url.strip()).netloc.lower()}",)
-        return Touches(writes=place) if _may_change(params) else Touches(reads=place)
+        resource = (f"requests to {urlsplit(params.url.strip()).netloc.lower()}",)
+        return Touches(writes=resource) if _may_change(params) else Touches(reads=resource)
 
     async def prepare(self, params: HttpRequestParams) -> Prepared:
         """Show all that would be sent; sends nothing."""
-        request = _request(params)
+        request = _build_request(params)
         self._refuse_credentials(request)
         network, url = self.workspace.network, request.url
         await network.check(url)  # do not ask about what is refused anyway
@@ -118,21 +118,21 @@ class HttpRequestTool(Tool[HttpRequestParams]):
             access=FetchAccess(
                 url, user_named=await network.is_named(url, by_user=changes), changes=changes
             ),
-            content=tuple(map(text_part, _shown(request))),
+            content=tuple(map(text_part, _describe_request(request))),
         )
 
     def _refuse_credentials(self, request: HttpRequest) -> None:
         secrets = self._secrets()
         headers = [f"{name}: {value}" for name, value in request.headers.items()]
-        parts = {
+        request_texts = {
             "the address": [request.url],
             "a header": headers,
             "the body": [(request.body or b"").decode()],
         }
-        for place, texts in parts.items():
+        for location, texts in request_texts.items():
             if any(holds_credential(text, secrets) for text in texts):
                 raise ToolError(
-                    f"{place} contains a credential, and none is sent to the network",
+                    f"{location} contains a credential, and none is sent to the network",
                     advice="leave it out; if the request needs it, ask the user to send it",
                     shown="the request contained a credential, so it was not sent",
                 )
@@ -141,19 +141,19 @@ class HttpRequestTool(Tool[HttpRequestParams]):
         del progress
         network = self.workspace.network
         response = await network.request(request, limit=TEXT_LIMIT, timeout=self._timeout)
-        cut = ", cut off" if response.truncated else ""
-        lines = [f"{request.method} {response.url}: HTTP {response.status}{cut}"]
-        lines += _headers_that_matter(response)
+        cut_note = ", cut off" if response.truncated else ""
+        lines = [f"{request.method} {response.url}: HTTP {response.status}{cut_note}"]
+        lines += _reported_headers(response)
         if response.leads_to:
             lines.append(f"It leads to {response.leads_to}, which was not requested.")
         body = _body(request.method, response)
-        shown = code_block(shorten(body, SHOWN_LIMIT), _language(response))
+        user_text = code_block(shorten(body, MAX_SHOWN_LENGTH), _language(response))
         return Outcome(
             text="\n".join((*lines, "", body)),
             failed=response.status >= 400,
             content=(
-                *map(text_part, _shown(request)),
-                text_part(f"HTTP {response.status}\n{shown}"),
+                *map(text_part, _describe_request(request)),
+                text_part(f"HTTP {response.status}\n{user_text}"),
             ),
             raw_output={
                 "url": response.url,
@@ -171,7 +171,7 @@ def _may_change(params: HttpRequestParams) -> bool:
     return not reads or bool(params.body) or not _OVERRIDES.isdisjoint(names)
 
 
-def _request(params: HttpRequestParams) -> HttpRequest:
+def _build_request(params: HttpRequestParams) -> HttpRequest:
     """The request that is meant.
 
     Raises:
@@ -183,26 +183,28 @@ def _request(params: HttpRequestParams) -> HttpRequest:
     headers = {name.strip(): value.strip() for name, value in (params.headers or {}).items()}
     _check_headers(headers)
     body = params.body.encode("utf-8", "replace") if params.body else None
-    if body is not None and len(body) > _LARGEST:
-        raise ToolError(f"the body is longer than {_LARGEST:,} bytes")
+    if body is not None and len(body) > _MAX_BODY_BYTES:
+        raise ToolError(f"the body is longer than {_MAX_BODY_BYTES:,} bytes")
     if body is not None and not any(name.lower() == "content-type" for name in headers):
         headers["Content-Type"] = _content_type(body)
     return HttpRequest(method=method, url=url, headers=headers, body=body)
 
 
 def _check_headers(headers: Mapping[str, str]) -> None:
-    if len(headers) > _MOST_HEADERS:
-        raise ToolError(f"there are more than {_MOST_HEADERS} headers")
+    if len(headers) > _MAX_HEADERS:
+        raise ToolError(f"there are more than {_MAX_HEADERS} headers")
     for name, value in headers.items():
-        shown = first_line(name, 40)
-        if not _NAME.fullmatch(name):
-            raise ToolError(f"{shown!r} is not a header's name")
-        if name.lower() in _OURS | _FRAMING or name.lower().startswith(("proxy-", "sec-")):
-            raise ToolError(f"the header {shown} cannot be set", advice="leave it out")
-        if len(value) > _LONGEST_HEADER or not (value.isascii() and value.isprintable()):
+        label = first_line(name, 40)
+        if not _HEADER_NAME.fullmatch(name):
+            raise ToolError(f"{label!r} is not a header's name")
+        if name.lower() in _CLIENT_HEADERS | _FRAMING or name.lower().startswith(
+            ("proxy-", "sec-")
+        ):
+            raise ToolError(f"the header {label} cannot be set", advice="leave it out")
+        if len(value) > _MAX_HEADER_LENGTH or not (value.isascii() and value.isprintable()):
             raise ToolError(
-                f"the header {shown} must be one line of ASCII, "
-                f"at most {_LONGEST_HEADER:,} characters"
+                f"the header {label} must be one line of ASCII, "
+                f"at most {_MAX_HEADER_LENGTH:,} characters"
             )
 
 
@@ -214,23 +216,23 @@ def _content_type(body: bytes) -> str:
     return "application/json"
 
 
-def _shown(request: HttpRequest) -> list[str]:
+def _describe_request(request: HttpRequest) -> list[str]:
     """What a user must see of a request: the whole address, the headers, the body's beginning."""
-    head = [f"{request.method} {first_line(request.url, SHOWN_LIMIT)}"]
+    head = [f"{request.method} {first_line(request.url, MAX_SHOWN_LENGTH)}"]
     head += [f"{name}: {first_line(value, 500)}" for name, value in request.headers.items()]
-    shown = [code_block("\n".join(head), "")]
+    blocks = [code_block("\n".join(head), "")]
     if request.body is not None:
         text = escaped(request.body.decode())
-        begins = text if len(text) <= SHOWN_LIMIT else f"{text[:SHOWN_LIMIT]}\n[…]"
-        shown.append(f"{len(request.body):,} bytes:\n{code_block(begins, '')}")
-    return shown
+        excerpt = text if len(text) <= MAX_SHOWN_LENGTH else f"{text[:MAX_SHOWN_LENGTH]}\n[…]"
+        blocks.append(f"{len(request.body):,} bytes:\n{code_block(excerpt, '')}")
+    return blocks
 
 
-def _headers_that_matter(response: HttpResponse) -> list[str]:
+def _reported_headers(response: HttpResponse) -> list[str]:
     return [
-        f"{name.lower()}: {first_line(value, _LONGEST_SHOWN)}"
+        f"{name.lower()}: {first_line(value, _MAX_SHOWN_HEADER)}"
         for name, value in response.headers
-        if name.lower() in _SHOWN or name.lower().startswith(_SHOWN_ALSO)
+        if name.lower() in _REPORTED_HEADERS or name.lower().startswith(_REPORTED_PREFIXES)
     ]
 
 
@@ -250,8 +252,8 @@ def _language(response: HttpResponse) -> str:
 def _title(method: str, url: str) -> str:
     """The method, host and path; the rest of the address is in what the call shows."""
     try:
-        parts = urlsplit(url.strip())
-        place = f"{parts.hostname or ''}{parts.path}".rstrip("/")
+        url_parts = urlsplit(url.strip())
+        location = f"{url_parts.hostname or ''}{url_parts.path}".rstrip("/")
     except ValueError:
-        place = url
-    return first_line(f"{method} {place or url}", _TITLE_LIMIT).rstrip()
+        location = url
+    return first_line(f"{method} {location or url}", _MAX_TITLE).rstrip()

@@ -35,9 +35,9 @@ from acp_agent.workspace.workspace import Workspace
 
 SEARCH = "search_mcp_tools"
 CALL = "call_mcp_tool"
-_LINE = 90  # characters of a tool's description in the list
-_LISTED = 16_000  # characters of the whole list
-_MOST = 20  # tools of one answer
+_MAX_LINE = 90  # characters of a tool's description in the list
+_MAX_LIST = 16_000  # characters of the whole list
+_MAX_TOOLS = 20  # tools of one answer
 _NAME_WEIGHT = 3  # a word in a name counts so many times as one in a description
 _WORD = re.compile(r"[a-z0-9]+|[^\W_a-z0-9]", re.IGNORECASE)
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -50,7 +50,7 @@ class SearchParams(ToolParams):
         str,
         Field(min_length=1, max_length=1_000, description="Words, or exact names with commas."),
     ]
-    limit: Annotated[int, Field(ge=1, le=_MOST)] = 5
+    limit: Annotated[int, Field(ge=1, le=_MAX_TOOLS)] = 5
 
 
 class SearchMcpTools(Tool[SearchParams]):
@@ -70,20 +70,20 @@ class SearchMcpTools(Tool[SearchParams]):
     def __init__(self, workspace: Workspace, tools: Sequence[McpTool]) -> None:
         super().__init__(workspace)
         self._tools = {tool.name: tool for tool in tools}
-        self._words = {tool.name: _words_of(tool) for tool in tools}
+        self._words = {tool.name: _tool_words(tool) for tool in tools}
         self._rarity = _rarity(list(self._words.values()))
 
     def description(self) -> str:
         """Return the description for the model, with the names of all tools."""
         lines: list[str] = []
-        room = _LISTED
+        remaining = _MAX_LIST
         for tool in self._tools.values():
-            about = first_line(tool.server_description(), _LINE)
-            line = f"{tool.name}: {about}" if about else tool.name
-            if len(line) > room:
+            summary = first_line(tool.server_description(), _MAX_LINE)
+            line = f"{tool.name}: {summary}" if summary else tool.name
+            if len(line) > remaining:
                 lines.append(f"and {len(self._tools) - len(lines)} more")
                 break
-            room -= len(line) + 1
+            remaining -= len(line) + 1
             lines.append(line)
         intro = (
             "Finds tools of MCP servers and returns their parameters. Look a tool up here before "
@@ -106,9 +106,9 @@ class SearchMcpTools(Tool[SearchParams]):
 
         async def run(progress: Progress) -> Outcome:
             del progress
-            found = self.find(params.query, params.limit)
-            text = "\n\n".join(map(_described, found))
-            names = ", ".join(tool.name for tool in found) or "-"
+            tools = self.find(params.query, params.limit)
+            text = "\n\n".join(map(_describe, tools))
+            names = ", ".join(tool.name for tool in tools) or "-"
             return Outcome(
                 text=text or "[no tool fits: use other words]",
                 content=(text_part(code_block(names, "")),),
@@ -118,14 +118,16 @@ class SearchMcpTools(Tool[SearchParams]):
 
     def find(self, query: str, limit: int) -> list[McpTool]:
         """Return the tools that fit best: those named exactly, else those with rare words of it."""
-        named = [
-            self._tools[name] for one in query.split(",") if (name := one.strip()) in self._tools
+        exact = [
+            self._tools[name] for part in query.split(",") if (name := part.strip()) in self._tools
         ]
-        if named:
-            return named[:_MOST]
-        wanted = set(_split(query))
+        if exact:
+            return exact[:_MAX_TOOLS]
+        query_words = set(_split_words(query))
         scores = {
-            name: sum(self._rarity.get(word, 0.0) * words[word] for word in wanted if word in words)
+            name: sum(
+                self._rarity.get(word, 0.0) * words[word] for word in query_words if word in words
+            )
             for name, words in self._words.items()
         }
         best = sorted((name for name in scores if scores[name] > 0), key=lambda name: -scores[name])
@@ -180,24 +182,24 @@ class CallMcpTool(Tool[CallParams]):
         )
 
 
-def _described(tool: McpTool) -> str:
+def _describe(tool: McpTool) -> str:
     parameters = msgspec.json.encode(tool.parameters()).decode()
     return f"# {tool.name}\n{tool.server_description()}\nparameters: {parameters}"
 
 
-def _split(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     words = [word.lower() for word in _WORD.findall(_CAMEL.sub(" ", text))]
     return [word[:-1] if len(word) > 3 and word.endswith("s") else word for word in words]
 
 
-def _words_of(tool: McpTool) -> Counter[str]:
-    words = Counter(set(_split(tool.server_description())))
-    for word in set(_split(tool.name)):
+def _tool_words(tool: McpTool) -> Counter[str]:
+    words = Counter(set(_split_words(tool.server_description())))
+    for word in set(_split_words(tool.name)):
         words[word] += _NAME_WEIGHT
     return words
 
 
-def _rarity(every: Sequence[Counter[str]]) -> dict[str, float]:
+def _rarity(word_counts: Sequence[Counter[str]]) -> dict[str, float]:
     """How much a word says: the fewer tools have it, the more."""
-    counts = Counter(word for words in every for word in words)
-    return {word: math.log(1 + len(every) / count) for word, count in counts.items()}
+    counts = Counter(word for words in word_counts for word in words)
+    return {word: math.log(1 + len(word_counts) / count) for word, count in counts.items()}

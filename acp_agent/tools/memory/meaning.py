@@ -17,13 +17,13 @@ from acp_agent.errors import AcpAgentError
 from acp_agent.tools.memory.recall import RecallIndex
 from acp_agent.tools.memory.vectors import Vector, VectorIndex, unit_vector
 
-_QUERY_SECONDS = 2.5  # for the embedding of the words
-_PASSAGES_SECONDS = 5.0  # for the embeddings of passages
+_MAX_QUERY_SECONDS = 2.5  # for the embedding of the words
+_MAX_PASSAGES_SECONDS = 5.0  # for the embeddings of passages
 _FIRST_BATCH = 4  # passages in the first request, few enough for a slow local model
-_LARGEST_BATCH = 128
+_MAX_BATCH = 128
 _FAST_SECONDS = 1.0  # after a slower request, the next one is not larger
-_MOST_PASSAGES = 2_000  # embedded during one search
-_NEAREST = 16
+_MAX_PASSAGES = 2_000  # embedded during one search
+_MAX_NEAREST = 16
 
 
 class Embedding(Protocol):
@@ -48,7 +48,7 @@ class Embedding(Protocol):
         ...
 
 
-class Nearest(Struct, frozen=True, kw_only=True):
+class NearestPassages(Struct, frozen=True, kw_only=True):
     """The nearest passages by meaning, nearest first, and a remark for the model."""
 
     passages: Sequence[int] = ()
@@ -60,7 +60,7 @@ async def find_nearest(
     open_embedding: Callable[[], Awaitable[Embedding]],
     words: str,
     clean: Callable[[str], str],
-) -> Nearest:
+) -> NearestPassages:
     """Return the passages with a meaning near to the words.
 
     Args:
@@ -75,57 +75,65 @@ async def find_nearest(
     try:
         embedding = await open_embedding()
     except AcpAgentError as error:
-        return _by_words_only(clean(str(error)))
+        return _words_only(clean(str(error)))
     try:
         try:
-            async with asyncio.timeout(_QUERY_SECONDS):
-                vector = (await _embedded(embedding, [clean(words)]))[0]
+            async with asyncio.timeout(_MAX_QUERY_SECONDS):
+                vector = (await _embed(embedding, [clean(words)]))[0]
         except TimeoutError:
-            return _by_words_only(f"{embedding.name} took longer than {_QUERY_SECONDS:g} s")
+            return _words_only(f"{embedding.name} took longer than {_MAX_QUERY_SECONDS:g} s")
         except (AcpAgentError, ValueError) as error:
-            return _by_words_only(clean(str(error)))
+            return _words_only(clean(str(error)))
         vectors = VectorIndex(index, f"{embedding.name} {len(vector)}")
-        left, why = await _embed_waiting(vectors, embedding, clean, len(vector))
+        remaining, reason = await _embed_missing(vectors, embedding, clean, len(vector))
     finally:
         await embedding.aclose()
-    found = await asyncio.to_thread(vectors.nearest, vector, _NEAREST)
-    if not left:
-        return Nearest(passages=found)
-    because = f" ({why.rstrip('.')})" if why else ""
-    remark = f"[{left} older passages are found by their words only so far{because}: ask again.]"
-    return Nearest(passages=found, remark=remark)
+    nearest = await asyncio.to_thread(vectors.nearest, vector, _MAX_NEAREST)
+    if not remaining:
+        return NearestPassages(passages=nearest)
+    reason_note = f" ({reason.rstrip('.')})" if reason else ""
+    remark = (
+        f"[{remaining} older passages are found by their words only so far{reason_note}: "
+        "ask again.]"
+    )
+    return NearestPassages(passages=nearest, remark=remark)
 
 
-async def _embed_waiting(
+async def _embed_missing(
     vectors: VectorIndex, embedding: Embedding, clean: Callable[[str], str], size: int
 ) -> tuple[int, str]:
     """Embed passages without an embedding; return how many are left, and why."""
-    began = time.monotonic()
-    waiting, count = await asyncio.to_thread(vectors.waiting, _MOST_PASSAGES)
+    start = time.monotonic()
+    unembedded, count = await asyncio.to_thread(vectors.unembedded, _MAX_PASSAGES)
     done, batch = 0, _FIRST_BATCH
-    while done < len(waiting):
-        some = waiting[done : done + batch]
-        sent = time.monotonic()
+    while done < len(unembedded):
+        batch_passages = unembedded[done : done + batch]
+        sent_at = time.monotonic()
         try:
-            async with asyncio.timeout(began + _PASSAGES_SECONDS - sent):
-                found = await _embedded(embedding, [clean(one.text) for one in some])
+            async with asyncio.timeout(start + _MAX_PASSAGES_SECONDS - sent_at):
+                embeddings = await _embed(
+                    embedding, [clean(passage.text) for passage in batch_passages]
+                )
         except TimeoutError:
             return count - done, ""
         except (AcpAgentError, ValueError) as error:
             return count - done, clean(str(error))
-        if any(len(one) != size for one in found):
+        if any(len(vector) != size for vector in embeddings):
             return count - done, f"{embedding.name} gave vectors of different lengths"
-        pairs = [(one.passage, vector) for one, vector in zip(some, found, strict=True)]
-        await asyncio.to_thread(vectors.keep, pairs)
-        done += len(some)
-        if time.monotonic() - sent < _FAST_SECONDS:
-            batch = min(2 * batch, _LARGEST_BATCH)
+        pairs = [
+            (passage.passage, vector)
+            for passage, vector in zip(batch_passages, embeddings, strict=True)
+        ]
+        await asyncio.to_thread(vectors.store, pairs)
+        done += len(batch_passages)
+        if time.monotonic() - sent_at < _FAST_SECONDS:
+            batch = min(2 * batch, _MAX_BATCH)
     return count - done, ""
 
 
-async def _embedded(embedding: Embedding, texts: Sequence[str]) -> list[Vector]:
-    return [unit_vector(one) for one in await embedding.embed(texts)]
+async def _embed(embedding: Embedding, texts: Sequence[str]) -> list[Vector]:
+    return [unit_vector(numbers) for numbers in await embedding.embed(texts)]
 
 
-def _by_words_only(why: str) -> Nearest:
-    return Nearest(remark=f"[Found by words only, not by meaning: {why.rstrip('.')}.]")
+def _words_only(reason: str) -> NearestPassages:
+    return NearestPassages(remark=f"[Found by words only, not by meaning: {reason.rstrip('.')}.]")

@@ -22,10 +22,10 @@ from acp_agent.workspace.file_io import replace_file
 Scope = Literal["project", "user"]
 SCOPES: tuple[Scope, ...] = ("project", "user")
 
-LONGEST = 16_000  # characters of one note
-_MOST = 200  # notes per scope
-_INDEX = 4_000  # characters of the index for the model
-_SUMMARY = 160  # characters of a note's summary in the index
+MAX_NOTE_LENGTH = 16_000  # characters of one note
+_MAX_NOTES = 200  # notes per scope
+_MAX_INDEX_LENGTH = 4_000  # characters of the index for the model
+_MAX_SUMMARY_LENGTH = 160  # characters of a note's summary in the index
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 
 
@@ -40,9 +40,9 @@ class Note(Struct, frozen=True, kw_only=True):
     @property
     def summary(self) -> str:
         """Return its first line without heading marks, shortened."""
-        line = next(filter(None, (one.strip() for one in self.text.splitlines())), "")
+        line = next(filter(None, (line.strip() for line in self.text.splitlines())), "")
         line = line.lstrip("#").strip()
-        return line if len(line) <= _SUMMARY else f"{line[: _SUMMARY - 1]}…"
+        return line if len(line) <= _MAX_SUMMARY_LENGTH else f"{line[: _MAX_SUMMARY_LENGTH - 1]}…"
 
 
 class NoteFolders:
@@ -85,7 +85,7 @@ class NoteFolders:
 
     def _in(self, scope: Scope) -> Sequence[Note]:
         try:
-            files = sorted(self._folders[scope].glob("*.md"))[:_MOST]
+            files = sorted(self._folders[scope].glob("*.md"))[:_MAX_NOTES]
         except OSError:
             return ()
         return [note for file in files if (note := self._read(scope, file.stem)) is not None]
@@ -96,9 +96,9 @@ class NoteFolders:
         file = self._folders[scope] / f"{name}.md"
         try:
             # A link could expose a file that no tool may read.
-            with open(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as opened:  # noqa: PTH123 - by descriptor
-                status = os.fstat(opened.fileno())
-                text = opened.read(LONGEST * 4).decode("utf-8", "replace")[:LONGEST]
+            with open(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as stream:  # noqa: PTH123 - by descriptor
+                status = os.fstat(stream.fileno())
+                text = stream.read(MAX_NOTE_LENGTH * 4).decode("utf-8", "replace")[:MAX_NOTE_LENGTH]
         except OSError:
             return None
         return Note(scope=scope, name=name, text=text, changed=status.st_mtime_ns // 1_000_000)
@@ -115,9 +115,9 @@ class NoteFolders:
             WorkspaceError: it cannot be written.
         """
         file, folder = self.path(scope, name), self._folders[scope]
-        if not file.exists() and len(self._in(scope)) >= _MOST:
+        if not file.exists() and len(self._in(scope)) >= _MAX_NOTES:
             raise ToolError(
-                f"there are {_MOST} notes already",
+                f"there are {_MAX_NOTES} notes already",
                 advice="delete or join some that are out of date",
             )
         try:
@@ -141,11 +141,11 @@ class NoteFolders:
 def describe_notes(notes: Sequence[Note]) -> str:
     """Return the index of the notes for the model, one line each; "" if there are none."""
     lines: list[str] = []
-    room = _INDEX
+    remaining = _MAX_INDEX_LENGTH
     for note in notes:
         line = f"- {note.scope} `{note.name}`: {note.summary}"
-        room -= len(line) + 1
-        if room < 0:
+        remaining -= len(line) + 1
+        if remaining < 0:
             lines.append(f"- … {len(notes) - len(lines)} more: `recall` finds them")
             break
         lines.append(line)

@@ -19,10 +19,11 @@ from msgspec import Struct
 
 from acp_agent.errors import WorkspaceError
 from acp_agent.tools.memory.notes import Note
-from acp_agent.tools.session_search import Dated, Passage, SessionSearchTool, passages
+from acp_agent.tools.session_search import DatedEvent, Passage, SessionSearchTool, passages
 
 _VERSION = 2  # of the tables; other versions are rebuilt
-_LONGEST = 4_000  # characters of a passage that are indexed: the important part usually comes first
+# Characters of a passage that are indexed: the important part usually comes first.
+_MAX_INDEXED_LENGTH = 4_000
 _BUSY_SECONDS = 5.0  # wait for another process that uses the index
 _TABLES = """
 CREATE TABLE sessions(id TEXT PRIMARY KEY, updated INTEGER NOT NULL, title TEXT NOT NULL);
@@ -38,11 +39,12 @@ CREATE TABLE vectors(
 CREATE INDEX vectors_session ON vectors(session);
 CREATE TABLE embedding(model TEXT NOT NULL);
 """
-_EMBEDDED = frozenset({"user", "agent"})  # calls and results are many, and can be found by words
-_RANKED = 32  # passages of each ranking that are combined
+# Calls and results are many, and can be found by words.
+_EMBEDDED_SPEAKERS = frozenset({"user", "agent"})
+_MAX_RANKED = 32  # passages of each ranking that are combined
 _RANK_BASE = 60  # https://doi.org/10.1145/1571941.1572114, reciprocal rank fusion
 # Scripts without spaces between words: each character becomes a word.
-_NO_SPACES = re.compile(
+_UNSPACED_SCRIPTS = re.compile(
     r"([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])"
 )
 _TERMS = re.compile(r'"([^"]+)"|(\S+)')
@@ -58,17 +60,17 @@ class PastSession(Struct, frozen=True, kw_only=True):
     updated: int
 
 
-class Recalled(Struct, frozen=True, kw_only=True):
+class RecallHit(Struct, frozen=True, kw_only=True):
     """A search result: a note (`session` is "") or a passage of a session.
 
-    `who` is the note's name, or the speaker. `at` is in milliseconds since 1970 (UTC).
+    `speaker` is the note's name, or the speaker. `at` is in milliseconds since 1970 (UTC).
     """
 
     session: str
     title: str
     turn: int
     at: int
-    who: str
+    speaker: str
     text: str
 
 
@@ -88,62 +90,71 @@ class RecallIndex:
         Raises:
             WorkspaceError: the index cannot be used.
         """
-        with self.opened() as db:
-            known = dict(db.execute("SELECT id, updated FROM sessions").fetchall())
-            gone = set(known) - {one.id for one in sessions}
-            for session in gone:
-                _put(db, session, ())
+        with self.open_transaction() as db:
+            indexed = dict(db.execute("SELECT id, updated FROM sessions").fetchall())
+            deleted_ids = set(indexed) - {past.id for past in sessions}
+            for session in deleted_ids:
+                _replace_passages(db, session, ())
                 db.execute("DELETE FROM sessions WHERE id = ?", (session,))
-            return [one for one in sessions if known.get(one.id) != one.updated]
+            return [past for past in sessions if indexed.get(past.id) != past.updated]
 
-    def add(self, session: PastSession, journal: Sequence[Dated]) -> None:
+    def add(self, session: PastSession, journal: Sequence[DatedEvent]) -> None:
         """Add or replace a session.
 
         Raises:
             WorkspaceError: the index cannot be used.
         """
-        found = passages(journal, without=SessionSearchTool.name)
-        with self.opened() as db:
-            _put(db, session.id, [_row(session.id, passage) for passage in found])
+        session_passages = passages(journal, without=SessionSearchTool.name)
+        with self.open_transaction() as db:
+            _replace_passages(
+                db, session.id, [_row(session.id, passage) for passage in session_passages]
+            )
             record = (session.id, session.updated, session.title)
             db.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?, ?)", record)
 
-    def renew(self, notes: Sequence[Note]) -> None:
+    def replace_notes(self, notes: Sequence[Note]) -> None:
         """Replace all notes.
 
         Raises:
             WorkspaceError: the index cannot be used.
         """
-        with self.opened() as db:
+        with self.open_transaction() as db:
             rows = [
-                (_spaced(note.text), "", 0, note.changed, f"{note.scope} {note.name}", note.text)
+                (
+                    _separate_characters(note.text),
+                    "",
+                    0,
+                    note.changed,
+                    f"{note.scope} {note.name}",
+                    note.text,
+                )
                 for note in notes
             ]
-            _put(db, "", rows)
+            _replace_passages(db, "", rows)
 
-    def find(self, words: str, most: int, near: Sequence[int] = ()) -> Sequence[Recalled]:
+    def find(self, words: str, limit: int, nearest: Sequence[int] = ()) -> Sequence[RecallHit]:
         """Return the passages and notes that contain any of the words, best first.
 
         Args:
             words: the words to search for; a phrase may be in double quotes.
-            most: the maximum number of results.
-            near: passages with a near meaning, nearest first; they are ranked with the others.
+            limit: the maximum number of results.
+            nearest: passages with a near meaning, nearest first; they are ranked with the others.
 
         Raises:
             WorkspaceError: the index cannot be used.
         """
         query = _query(words)
-        with self.opened() as db:
-            ranked = [_matches(db, query) if query else [], near[:_RANKED]]
+        with self.open_transaction() as db:
+            rankings = [_matches(db, query) if query else [], nearest[:_MAX_RANKED]]
             scores: dict[int, float] = {}
-            for ranking in ranked:
+            for ranking in rankings:
                 for rank, passage in enumerate(ranking, 1):
                     scores[passage] = scores.get(passage, 0.0) + 1 / (_RANK_BASE + rank)
-            best = sorted(scores, key=lambda one: -scores[one])[:most]
-            return [found for one in best for found in _recalled(db, one)]
+            best = sorted(scores, key=lambda passage_id: -scores[passage_id])[:limit]
+            return [hit for passage_id in best for hit in _read_hits(db, passage_id)]
 
     @contextmanager
-    def opened(self) -> Iterator[sqlite3.Connection]:
+    def open_transaction(self) -> Iterator[sqlite3.Connection]:
         """Open the index for one transaction."""
         try:
             try:
@@ -190,33 +201,33 @@ def _prepare_tables(db: sqlite3.Connection) -> None:
 
 def _matches(db: sqlite3.Connection, query: str) -> list[int]:
     # Notes are written to be found. Results are long, and less informative than what people say.
-    found = db.execute(
+    rows = db.execute(
         "SELECT rowid, bm25(passages) * CASE WHEN session = '' THEN 2.0 WHEN who = 'user' THEN 1.4"
         " WHEN who = 'agent' THEN 1.2 WHEN who = 'result' THEN 0.7 ELSE 1.0 END AS score"
         " FROM passages WHERE passages MATCH ? ORDER BY score, at DESC LIMIT ?",
-        (query, _RANKED),
+        (query, _MAX_RANKED),
     )
-    return [passage for passage, _ in found]
+    return [passage for passage, _ in rows]
 
 
-def _recalled(db: sqlite3.Connection, passage: int) -> list[Recalled]:
+def _read_hits(db: sqlite3.Connection, passage: int) -> list[RecallHit]:
     """Return a passage; an empty list if another process has just replaced it."""
-    found = db.execute(
+    rows = db.execute(
         "SELECT session, coalesce(title, ''), turn, at, who, shown"
         " FROM passages LEFT JOIN sessions ON sessions.id = session WHERE passages.rowid = ?",
         (passage,),
     )
     return [
-        Recalled(session=session, title=title, turn=turn, at=at, who=who, text=text)
-        for session, title, turn, at, who, text in found
+        RecallHit(session=session, title=title, turn=turn, at=at, speaker=speaker, text=text)
+        for session, title, turn, at, speaker, text in rows
     ]
 
 
-def _put(db: sqlite3.Connection, session: str, rows: Sequence[_Row]) -> None:
+def _replace_passages(db: sqlite3.Connection, session: str, rows: Sequence[_Row]) -> None:
     """Replace the passages of a session; embeddings of unchanged texts are kept."""
-    known: dict[bytes, tuple[bytes, bytes]] = {
-        text: (signature, vector)
-        for text, signature, vector in db.execute(
+    vectors: dict[bytes, tuple[bytes, bytes]] = {
+        digest: (signature, vector)
+        for digest, signature, vector in db.execute(
             "SELECT hash, signature, vector FROM vectors"
             " WHERE session = ? AND signature IS NOT NULL",
             (session,),
@@ -225,26 +236,28 @@ def _put(db: sqlite3.Connection, session: str, rows: Sequence[_Row]) -> None:
     db.execute("DELETE FROM passages WHERE session = ?", (session,))
     db.execute("DELETE FROM vectors WHERE session = ?", (session,))
     for row in rows:
-        added = db.execute("INSERT INTO passages VALUES (?, ?, ?, ?, ?, ?)", row)
-        if not session or row[4] in _EMBEDDED:
-            text = hashlib.sha256(row[5].encode("utf-8", "replace")).digest()
+        cursor = db.execute("INSERT INTO passages VALUES (?, ?, ?, ?, ?, ?)", row)
+        if not session or row[4] in _EMBEDDED_SPEAKERS:
+            digest = hashlib.sha256(row[5].encode("utf-8", "replace")).digest()
             db.execute(
                 "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?, ?)",
-                (added.lastrowid, session, text, *known.get(text, (None, None))),
+                (cursor.lastrowid, session, digest, *vectors.get(digest, (None, None))),
             )
 
 
 def _row(session: str, passage: Passage) -> _Row:
-    text = passage.text[:_LONGEST]
-    return _spaced(text), session, passage.turn, passage.at, passage.who, text
+    text = passage.text[:_MAX_INDEXED_LENGTH]
+    return _separate_characters(text), session, passage.turn, passage.at, passage.speaker, text
 
 
-def _spaced(text: str) -> str:
-    return _NO_SPACES.sub(r" \1 ", text)
+def _separate_characters(text: str) -> str:
+    return _UNSPACED_SCRIPTS.sub(r" \1 ", text)
 
 
 def _query(words: str) -> str:
     """Return the words as an FTS5 query: each in quotes, so that none is an operator."""
     terms = dict.fromkeys(phrase or word for phrase, word in _TERMS.findall(words))
-    quoted = [_spaced(term).replace('"', " ").strip() for term in terms if _WORD.search(term)]
+    quoted = [
+        _separate_characters(term).replace('"', " ").strip() for term in terms if _WORD.search(term)
+    ]
     return " OR ".join(f'"{term}"' for term in quoted)

@@ -14,35 +14,35 @@ from acp_agent.errors import ToolError
 from acp_agent.events import ToolKind
 from acp_agent.permissions.access import NoteAccess
 from acp_agent.tools.base import NOTHING, Outcome, Prepared, Progress, Tool, ToolParams, Touches
-from acp_agent.tools.memory.notes import LONGEST, Note, NoteFolders, Scope, describe_notes
-from acp_agent.tools.memory.recall import PastSession, Recalled, RecallIndex
+from acp_agent.tools.memory.notes import MAX_NOTE_LENGTH, Note, NoteFolders, Scope, describe_notes
+from acp_agent.tools.memory.recall import PastSession, RecallHit, RecallIndex
 from acp_agent.tools.quoting import code_block, shorten
-from acp_agent.tools.session_search import Dated
+from acp_agent.tools.session_search import DatedEvent
 from acp_agent.workspace.workspace import Workspace
 
 if TYPE_CHECKING:  # only needed if an embedding model is configured
     from acp_agent.tools.memory.meaning import Embedding
 
-_MOST = 8  # passages per result
-_AROUND = 500  # characters of each passage
-_SHOWN = 4_000  # characters that are shown to the user
-_SECONDS = 10.0  # for adding missing sessions to the index
+_MAX_PASSAGES = 8  # passages per result
+_EXCERPT_LENGTH = 500  # characters of each passage
+_MAX_SHOWN_LENGTH = 4_000  # characters that are shown to the user
+_MAX_INDEX_SECONDS = 10.0  # for adding missing sessions to the index
 
 
 class EarlierSessions:
     """The earlier sessions of a project.
 
     Args:
-        every: lists them, the last used first.
+        list_sessions: lists them, the last used first.
         journal: reads the journal of one.
     """
 
     def __init__(
         self,
-        every: Callable[[], Awaitable[Sequence[PastSession]]],
-        journal: Callable[[str], Awaitable[Sequence[Dated]]],
+        list_sessions: Callable[[], Awaitable[Sequence[PastSession]]],
+        journal: Callable[[str], Awaitable[Sequence[DatedEvent]]],
     ) -> None:
-        self.every = every
+        self.list_sessions = list_sessions
         self.journal = journal
 
 
@@ -91,7 +91,7 @@ class MemoryTool(Tool[MemoryParams]):
 
     def title(self, arguments: JsonObject) -> str:
         """Return a title such as "Save the note build-commands"."""
-        name, text = (shorten(str(arguments.get(one, "")), 80) for one in ("name", "text"))
+        name, text = (shorten(str(arguments.get(key, "")), 80) for key in ("name", "text"))
         match arguments.get("action"):
             case "save":
                 return f"Save the note {name}"
@@ -102,7 +102,7 @@ class MemoryTool(Tool[MemoryParams]):
             case _:
                 return f"Read the note {name}" if name else "Memory"
 
-    def kind_of(self, arguments: JsonObject) -> ToolKind:
+    def call_kind(self, arguments: JsonObject) -> ToolKind:
         """Return the kind of a call, which depends on its action."""
         match arguments.get("action"):
             case "save":
@@ -130,7 +130,7 @@ class MemoryTool(Tool[MemoryParams]):
         if params.action == "save":
             return self._save(params, title, before)
         if before is None:
-            raise await asyncio.to_thread(self._unknown, params)
+            raise await asyncio.to_thread(self._unknown_note, params)
         if params.action == "read":
             return Prepared(title=title, run=lambda _: _read(before))
 
@@ -144,9 +144,10 @@ class MemoryTool(Tool[MemoryParams]):
 
     def _save(self, params: MemoryParams, title: str, before: Note | None) -> Prepared:
         text = f"{params.text.strip()}\n"
-        if len(text) < 2 or len(text) > LONGEST:
+        if len(text) < 2 or len(text) > MAX_NOTE_LENGTH:
             raise ToolError(
-                f"a note has 1 to {LONGEST:,} characters, and this one has {len(text) - 1:,}",
+                f"a note has 1 to {MAX_NOTE_LENGTH:,} characters, and this one has "
+                f"{len(text) - 1:,}",
                 advice="keep what later sessions need, in your own words",
             )
         if self._clean(text) != text:
@@ -163,40 +164,42 @@ class MemoryTool(Tool[MemoryParams]):
         diff = DiffPart(path=str(path), old_text=before.text if before else None, new_text=text)
         return Prepared(title=title, run=save, access=_access(params), content=(diff,))
 
-    def _unknown(self, params: MemoryParams) -> ToolError:
-        known = describe_notes(self._folders.all())
-        advice = f"there are:\n{known}" if known else "there are no notes yet"
+    def _unknown_note(self, params: MemoryParams) -> ToolError:
+        index = describe_notes(self._folders.all())
+        advice = f"there are:\n{index}" if index else "there are no notes yet"
         return ToolError(f"the {params.scope} has no note {params.name!r}", advice=advice)
 
     async def _recall(self, words: str) -> Outcome:
         folder = self._folders.folder("project")
         index = RecallIndex(folder / "recall.db")
         notes = await asyncio.to_thread(self._folders.all)
-        sessions = await self._sessions.every()
+        sessions = await self._sessions.list_sessions()
         missing = await asyncio.to_thread(index.missing, sessions)
-        began, late = time.monotonic(), 0
+        start, skipped = time.monotonic(), 0
         for session in missing:
-            if time.monotonic() - began > _SECONDS:
-                late += 1
+            if time.monotonic() - start > _MAX_INDEX_SECONDS:
+                skipped += 1
                 continue
             journal = await self._sessions.journal(session.id)
             await asyncio.to_thread(index.add, session, journal)
-        await asyncio.to_thread(index.renew, notes)
-        near: Sequence[int] = ()
+        await asyncio.to_thread(index.replace_notes, notes)
+        nearest_ids: Sequence[int] = ()
         remark = ""
         if self._open_embedding is not None:
             from acp_agent.tools.memory.meaning import find_nearest  # noqa: PLC0415 - likewise
 
             nearest = await find_nearest(index, self._open_embedding, words, self._clean)
-            near, remark = nearest.passages, nearest.remark
-        found = await asyncio.to_thread(index.find, words, _MOST, near)
-        text = "\n\n".join(_shown(one, words) for one in found)
+            nearest_ids, remark = nearest.passages, nearest.remark
+        hits = await asyncio.to_thread(index.find, words, _MAX_PASSAGES, nearest_ids)
+        text = "\n\n".join(_format_hit(hit, words) for hit in hits)
         text = self._clean(text) or "No note and no earlier session has any of these words."
         if remark:
             text += f"\n\n{remark}"
-        if late:
-            text += f"\n\n[{late} older sessions are not in the index yet: ask again.]"
-        return Outcome(text=text, content=(text_part(code_block(shorten(text, _SHOWN), "")),))
+        if skipped:
+            text += f"\n\n[{skipped} older sessions are not in the index yet: ask again.]"
+        return Outcome(
+            text=text, content=(text_part(code_block(shorten(text, _MAX_SHOWN_LENGTH), "")),)
+        )
 
 
 async def _read(note: Note) -> Outcome:
@@ -207,13 +210,19 @@ def _access(params: MemoryParams) -> NoteAccess:
     return NoteAccess(params.name, everywhere=params.scope == "user")
 
 
-def _shown(found: Recalled, words: str) -> str:
-    when = datetime.fromtimestamp(found.at / 1_000, UTC).astimezone()
-    head = f"[note {found.who}, {when:%Y-%m-%d}]"
-    if found.session:
-        head = f"[session {found.title!r}, turn {found.turn}, {when:%Y-%m-%d %H:%M}, {found.who}]"
-    text, lower = found.text, found.text.casefold()
-    places = [lower.find(word.strip('"').casefold()) for word in words.split()]
-    first = max(0, min((place for place in places if place >= 0), default=0) - _AROUND // 3)
-    cut = text[first : first + _AROUND].strip()
-    return f"{head}\n{'… ' if first else ''}{cut}{' …' if first + _AROUND < len(text) else ''}"
+def _format_hit(hit: RecallHit, words: str) -> str:
+    timestamp = datetime.fromtimestamp(hit.at / 1_000, UTC).astimezone()
+    head = f"[note {hit.speaker}, {timestamp:%Y-%m-%d}]"
+    if hit.session:
+        head = (
+            f"[session {hit.title!r}, turn {hit.turn}, {timestamp:%Y-%m-%d %H:%M}, {hit.speaker}]"
+        )
+    text, folded = hit.text, hit.text.casefold()
+    offsets = [folded.find(word.strip('"').casefold()) for word in words.split()]
+    first = max(
+        0, min((offset for offset in offsets if offset >= 0), default=0) - _EXCERPT_LENGTH // 3
+    )
+    excerpt = text[first : first + _EXCERPT_LENGTH].strip()
+    start = "… " if first else ""
+    end = " …" if first + _EXCERPT_LENGTH < len(text) else ""
+    return f"{head}\n{start}{excerpt}{end}"

@@ -19,15 +19,16 @@ from msgspec import Struct
 
 from acp_agent.tools.memory.recall import RecallIndex
 
-LONGEST = 1_500  # characters of a passage that are embedded: local models accept few tokens
-_EXACT = 200  # vectors that are compared exactly
-_LEAST = 0.2  # similarity; anything below is not similar, for any model
-_OF_BEST = 0.75  # minimum similarity as a fraction of the best one's
+# Characters of a passage that are embedded: local models accept few tokens.
+MAX_EMBEDDED_LENGTH = 1_500
+_MAX_EXACT = 200  # vectors that are compared exactly
+_MIN_SIMILARITY = 0.2  # similarity; anything below is not similar, for any model
+_MIN_BEST_SHARE = 0.75  # minimum similarity as a fraction of the best one's
 
 Vector: TypeAlias = "array[float]"
 
 
-class Waiting(Struct, frozen=True, kw_only=True):
+class UnembeddedPassage(Struct, frozen=True, kw_only=True):
     """A passage without an embedding."""
 
     passage: int
@@ -43,7 +44,7 @@ def unit_vector(numbers: Sequence[float]) -> Vector:
     length = math.sqrt(sum(map(mul, numbers, numbers)))
     if not length or not math.isfinite(length):
         raise ValueError("an embedding has no length")
-    return array("f", [one / length for one in numbers])
+    return array("f", [number / length for number in numbers])
 
 
 class VectorIndex:
@@ -58,64 +59,73 @@ class VectorIndex:
         self._index = index
         self._model = model
 
-    def waiting(self, most: int) -> tuple[Sequence[Waiting], int]:
+    def unembedded(self, limit: int) -> tuple[Sequence[UnembeddedPassage], int]:
         """Return passages without an embedding, notes and newest first, and their total count.
 
         Raises:
             WorkspaceError: the index cannot be used.
         """
-        with self._index.opened() as db:
-            self._begin(db)
+        with self._index.open_transaction() as db:
+            self._drop_other_models(db)
             (count,) = db.execute("SELECT count(*) FROM vectors WHERE signature IS NULL").fetchone()
-            found = db.execute(
+            rows = db.execute(
                 "SELECT passage, shown FROM vectors JOIN passages ON passages.rowid = passage"
                 " WHERE signature IS NULL ORDER BY vectors.session <> '', at DESC LIMIT ?",
-                (most,),
+                (limit,),
             )
-            return [Waiting(passage=one, text=text[:LONGEST]) for one, text in found], count
+            return [
+                UnembeddedPassage(passage=passage, text=text[:MAX_EMBEDDED_LENGTH])
+                for passage, text in rows
+            ], count
 
-    def keep(self, vectors: Sequence[tuple[int, Vector]]) -> None:
+    def store(self, vectors: Sequence[tuple[int, Vector]]) -> None:
         """Store the embeddings of passages.
 
         Raises:
             WorkspaceError: the index cannot be used.
         """
-        with self._index.opened() as db:
-            self._begin(db)
+        with self._index.open_transaction() as db:
+            self._drop_other_models(db)
             db.executemany(
                 "UPDATE vectors SET signature = ?, vector = ? WHERE passage = ?",
-                [(_signature(one), one.tobytes(), passage) for passage, one in vectors],
+                [(_signature(vector), vector.tobytes(), passage) for passage, vector in vectors],
             )
 
-    def nearest(self, vector: Vector, most: int) -> Sequence[int]:
+    def nearest(self, vector: Vector, limit: int) -> Sequence[int]:
         """Return the passages that are similar to a vector, nearest first.
 
         Raises:
             WorkspaceError: the index cannot be used.
         """
-        wanted = int.from_bytes(_signature(vector))
-        with self._index.opened() as db:
-            self._begin(db)
+        target_bits = int.from_bytes(_signature(vector))
+        with self._index.open_transaction() as db:
+            self._drop_other_models(db)
             signatures = db.execute(
                 "SELECT passage, signature FROM vectors WHERE signature IS NOT NULL"
             )
             distances = (
-                ((int.from_bytes(bits) ^ wanted).bit_count(), passage)
+                ((int.from_bytes(bits) ^ target_bits).bit_count(), passage)
                 for passage, bits in signatures
             )
-            near: list[tuple[float, int]] = []
-            for _, passage in heapq.nsmallest(_EXACT, distances):
+            similarities: list[tuple[float, int]] = []
+            for _, passage in heapq.nsmallest(_MAX_EXACT, distances):
                 (data,) = db.execute(
                     "SELECT vector FROM vectors WHERE passage = ?", (passage,)
                 ).fetchone()
-                other = array("f")
-                other.frombytes(data)
-                near.append((sum(map(mul, vector, other)), passage))
-        near.sort(reverse=True)
-        least = max(_LEAST, near[0][0] * _OF_BEST) if near else _LEAST
-        return [passage for similarity, passage in near if similarity >= least][:most]
+                stored_vector = array("f")
+                stored_vector.frombytes(data)
+                similarities.append((sum(map(mul, vector, stored_vector)), passage))
+        similarities.sort(reverse=True)
+        min_similarity = (
+            max(_MIN_SIMILARITY, similarities[0][0] * _MIN_BEST_SHARE)
+            if similarities
+            else _MIN_SIMILARITY
+        )
+        return [passage for similarity, passage in similarities if similarity >= min_similarity][
+            :limit
+        ]
 
-    def _begin(self, db: sqlite3.Connection) -> None:
+    def _drop_other_models(self, db: sqlite3.Connection) -> None:
         """Drop the embeddings of another model."""
         if db.execute("SELECT model FROM embedding").fetchall() == [(self._model,)]:
             return
@@ -125,5 +135,5 @@ class VectorIndex:
 
 
 def _signature(vector: Vector) -> bytes:
-    bits = int("".join("1" if one > 0 else "0" for one in vector), 2)
+    bits = int("".join("1" if number > 0 else "0" for number in vector), 2)
     return bits.to_bytes((len(vector) + 7) // 8)

@@ -25,7 +25,7 @@ from acp_agent.tools.base import (
 from acp_agent.tools.quoting import first_line
 from acp_agent.workspace.workspace import Workspace
 
-_TITLE = 100  # characters
+_MAX_TITLE = 100  # characters
 REQUEST = "request"
 _TYPES = {"integer": "integer", "int": "integer", "number": "number", "boolean": "boolean"}
 
@@ -38,7 +38,7 @@ class ComposedSkill(Struct, frozen=True, kw_only=True):
     inputs: tuple[Argument, ...] = ()
 
 
-Use = Callable[[str, Given, Progress], Awaitable[Outcome]]
+UseSkill = Callable[[str, Given, Progress], Awaitable[Outcome]]
 
 
 class ComposedSkillTool(SchemaTool):
@@ -50,7 +50,7 @@ class ComposedSkillTool(SchemaTool):
     touched: ClassVar[Touches | None] = NOTHING
     skill: ClassVar[ComposedSkill]
 
-    def __init__(self, workspace: Workspace, use: Use) -> None:
+    def __init__(self, workspace: Workspace, use: UseSkill) -> None:
         super().__init__(workspace)
         self._use = use
 
@@ -60,25 +60,25 @@ class ComposedSkillTool(SchemaTool):
 
     def parameters(self) -> JsonObject:
         """Return the schema of the skill's inputs and of a request in words."""
-        named = {one.name: _schema(one) for one in self.skill.inputs}
-        required = [one.name for one in self.skill.inputs if one.required]
+        input_schemas = {argument.name: _schema(argument) for argument in self.skill.inputs}
+        required = [argument.name for argument in self.skill.inputs if argument.required]
         request = {"type": "string", "description": "What it is to be used for, in full."}
         return {
             "type": "object",
-            "properties": {**named, REQUEST: request},
-            "required": required if named else [REQUEST],
+            "properties": {**input_schemas, REQUEST: request},
+            "required": required if input_schemas else [REQUEST],
             "additionalProperties": False,
         }
 
     def mistakes(self, arguments: JsonObject) -> list[str]:
         """Return errors: inputs that are missing, unknown or of a wrong type."""
         schema = self.parameters()
-        known, required = schema["properties"], schema["required"]
-        assert isinstance(known, dict)
+        properties, required = schema["properties"], schema["required"]
+        assert isinstance(properties, dict)
         assert isinstance(required, Sequence)
         return [
             *(f"{name}: it is missing" for name in required if name not in arguments),
-            *(f"{name}: there is no such input" for name in arguments if name not in known),
+            *(f"{name}: there is no such input" for name in arguments if name not in properties),
             *(
                 f"{name}: expected a text or a number"
                 for name, value in arguments.items()
@@ -89,7 +89,7 @@ class ComposedSkillTool(SchemaTool):
     def title(self, arguments: JsonObject) -> str:
         """Return a title such as "Use the skill analyze"."""
         del arguments
-        return f"Use the skill {first_line(self.skill.name, _TITLE)}"
+        return f"Use the skill {first_line(self.skill.name, _MAX_TITLE)}"
 
     async def prepare(self, params: SchemaArguments) -> Prepared:
         """Check the inputs, and prepare the call.
@@ -97,20 +97,20 @@ class ComposedSkillTool(SchemaTool):
         Raises:
             ToolError: an input has the wrong type.
         """
-        given = _given(self.skill.inputs, params.values)
-        for one in self.skill.inputs:
+        skill_inputs = _skill_inputs(self.skill.inputs, params.values)
+        for argument in self.skill.inputs:
             try:
-                if one.name in given.values:
-                    check_input(one, given.values[one.name], self.workspace.cwd)
+                if argument.name in skill_inputs.values:
+                    check_input(argument, skill_inputs.values[argument.name], self.workspace.cwd)
             except InvalidInputError as error:
                 raise ToolError(str(error)) from error
         return Prepared(
             title=self.title(params.values),
-            run=functools.partial(self._use, self.skill.name, given),
+            run=functools.partial(self._use, self.skill.name, skill_inputs),
         )
 
 
-def composed_tool(workspace: Workspace, skill: ComposedSkill, use: Use) -> ComposedSkillTool:
+def composed_tool(workspace: Workspace, skill: ComposedSkill, use: UseSkill) -> ComposedSkillTool:
     """Return the tool of a skill.
 
     Args:
@@ -123,14 +123,16 @@ def composed_tool(workspace: Workspace, skill: ComposedSkill, use: Use) -> Compo
     return kind(workspace, use)
 
 
-def _schema(one: Argument) -> JsonObject:
-    kind = _TYPES.get(one.type.strip().lower(), "string")
-    words = one.description or one.type
-    return {"type": kind, **({"description": words} if words else {})}
+def _schema(argument: Argument) -> JsonObject:
+    kind = _TYPES.get(argument.type.strip().lower(), "string")
+    description = argument.description or argument.type
+    return {"type": kind, **({"description": description} if description else {})}
 
 
-def _given(inputs: Sequence[Argument], arguments: Mapping[str, object]) -> Given:
-    defaults = {one.name: one.default for one in inputs if one.default is not None}
+def _skill_inputs(inputs: Sequence[Argument], arguments: Mapping[str, object]) -> Given:
+    defaults = {
+        argument.name: argument.default for argument in inputs if argument.default is not None
+    }
     values = {**defaults, **arguments}
     request = str(values.pop(REQUEST, ""))
     texts = {

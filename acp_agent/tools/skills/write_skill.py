@@ -44,18 +44,18 @@ class WriteSkillParams(ToolParams):
     tools: tuple[str, ...] = ()
 
 
-class SkillPlaces(Struct, frozen=True, kw_only=True):
+class SkillContext(Struct, frozen=True, kw_only=True):
     """The folders of skills, and the names that skills can refer to.
 
     Attributes:
         user: the user's folder of skills.
-        known: returns the paths of existing skills, by name.
-        tools: returns the names of the session's tools.
+        existing_skills: returns the paths of existing skills, by name.
+        tool_names: returns the names of the session's tools.
     """
 
     user: Path
-    known: Callable[[], Mapping[str, Path]]
-    tools: Callable[[], Sequence[str]]
+    existing_skills: Callable[[], Mapping[str, Path]]
+    tool_names: Callable[[], Sequence[str]]
 
 
 class WriteSkillTool(Tool[WriteSkillParams]):
@@ -63,7 +63,7 @@ class WriteSkillTool(Tool[WriteSkillParams]):
 
     Args:
         workspace: the session's workspace.
-        places: the folders of skills.
+        context: the folders of skills, and existing names.
     """
 
     name: ClassVar[str] = "write_skill"
@@ -71,9 +71,9 @@ class WriteSkillTool(Tool[WriteSkillParams]):
     effect: ClassVar[Literal["reads", "writes"]] = "writes"
     params: ClassVar[type[WriteSkillParams]] = WriteSkillParams
 
-    def __init__(self, workspace: Workspace, places: SkillPlaces) -> None:
+    def __init__(self, workspace: Workspace, context: SkillContext) -> None:
         super().__init__(workspace)
-        self._places = places
+        self._context = context
 
     def description(self) -> str:
         """Return the description for the model."""
@@ -89,14 +89,14 @@ class WriteSkillTool(Tool[WriteSkillParams]):
         Raises:
             ToolError: it is invalid, or already exists.
         """
-        text = self._checked(params)
+        text = self._render(params)
         title = self.title(params.model_dump())
         if params.place == "project":
-            asked = str(_PROJECT_FOLDER / params.name / FILE_NAME)
-            path = self.workspace.files.resolve(asked)
+            requested_path = str(_PROJECT_FOLDER / params.name / FILE_NAME)
+            path = self.workspace.files.resolve(requested_path)
             await self._refuse_existing(params.name, path)
-            return self._project_file(params.name, asked, path, text, title)
-        path = self._places.user / params.name / FILE_NAME
+            return self._project_file(params.name, requested_path, path, text, title)
+        path = self._context.user / params.name / FILE_NAME
         await self._refuse_existing(params.name, path)
 
         async def run(_: Progress) -> Outcome:
@@ -106,7 +106,7 @@ class WriteSkillTool(Tool[WriteSkillParams]):
                 await asyncio.to_thread(replace_file, path, data, shown=str(path))
             except WorkspaceError as error:
                 raise ToolError(str(error)) from error
-            return Outcome(text=_done(params.name, path))
+            return Outcome(text=_result_text(params.name, path))
 
         return Prepared(
             title=title,
@@ -120,23 +120,25 @@ class WriteSkillTool(Tool[WriteSkillParams]):
             content=(DiffPart(path=str(path), old_text=None, new_text=text),),
         )
 
-    def _project_file(self, name: str, asked: str, path: Path, text: str, title: str) -> Prepared:
+    def _project_file(
+        self, name: str, requested_path: str, path: Path, text: str, title: str
+    ) -> Prepared:
         files = self.workspace.files
         change = Change(
-            asked=asked,
+            requested_path=requested_path,
             path=path,
-            opened=files.editor_path(path),
-            shown=asked,
+            editor_path=files.editor_path(path),
+            display_path=requested_path,
             before=None,
-            edited=EditResult(text, 1, ()),
+            result=EditResult(text, 1, ()),
         )
 
         async def run(_: Progress) -> Outcome:
-            return await apply_change(change, files, lambda _: _done(name, path))
+            return await apply_change(change, files, lambda _: _result_text(name, path))
 
         return prepare_change(change, title=title, run=run)
 
-    def _checked(self, params: WriteSkillParams) -> str:
+    def _render(self, params: WriteSkillParams) -> str:
         """Return the text of the file, after checking it."""
         fields: dict[str, object] = {"name": params.name, "description": params.description}
         if params.argument_hint:
@@ -146,38 +148,39 @@ class WriteSkillTool(Tool[WriteSkillParams]):
         front_matter = yaml.safe_dump(fields, sort_keys=False, allow_unicode=True, width=1_000)
         text = f"---\n{front_matter}---\n\n{params.text.strip()}\n"
         try:
-            read, below = read_front_matter(text)
-            checked = parse_fields(read, SkillFields)
-            file = DefinitionFile(path=Path(), source="user", fields=checked, text=below)
+            front_fields, body = read_front_matter(text)
+            checked = parse_fields(front_fields, SkillFields)
+            file = DefinitionFile(path=Path(), source="user", fields=checked, text=body)
             skill = build_skill(file, DefinitionConfig())
         except ConfigError as error:
             raise ToolError(str(error)) from error
-        there = self._places.tools()
+        tool_names = self._context.tool_names()
         unknown = [
             tool
             for tool in skill.uses.tools or ()
-            if not tool.startswith("mcp__") and not any(fnmatchcase(one, tool) for one in there)
+            if not tool.startswith("mcp__")
+            and not any(fnmatchcase(pattern, tool) for pattern in tool_names)
         ]
         if unknown:
             raise ToolError(
                 f"there is no tool {joined_names(unknown)}",
-                advice=f"the tools are {', '.join(there)}",
+                advice=f"the tools are {', '.join(tool_names)}",
             )
         return text
 
     async def _refuse_existing(self, name: str, path: Path) -> None:
         """Raise ToolError if a skill of this name exists: nothing is replaced silently."""
-        found = self._places.known().get(name)
-        if found is None and await asyncio.to_thread(os.path.lexists, path):
-            found = path
-        if found is not None:
+        existing = self._context.existing_skills().get(name)
+        if existing is None and await asyncio.to_thread(os.path.lexists, path):
+            existing = path
+        if existing is not None:
             raise ToolError(
-                f"there is a skill {name} already: {found}",
+                f"there is a skill {name} already: {existing}",
                 advice="choose another name, or edit that file if the user wants it changed",
             )
 
 
-def _done(name: str, path: Path) -> str:
+def _result_text(name: str, path: Path) -> str:
     return (
         f"The skill {name} is written to {path}. The user chooses it with /skill:{name}; in a "
         "project it has to be trusted first, for which the user is asked."
