@@ -35,7 +35,7 @@ def rows() -> list[Row]:
         policy = SandboxPolicy(
             roots=(str(project),),
             home=str(Path.home()),
-            own=(),
+            program_files=(),
             readable=(),
             temporary=f"{project.parent}/temporary",
             search_path=os.environ.get("PATH", os.defpath),

@@ -21,7 +21,7 @@ from acp_agent.sandbox.seccomp import system_call_filter
 _PROBE_LIMIT = 10.0  # seconds
 _ERROR_LENGTH = 200  # characters of a program's error that are quoted
 _USER_NAMESPACES = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
-_SYSTEMS: dict[str, tuple[BackendName, ...]] = {  # the preferred one first
+_BACKENDS_BY_SYSTEM: dict[str, tuple[BackendName, ...]] = {  # the preferred one first
     "Linux": ("bubblewrap", "landlock"),
     "Darwin": ("sandbox-exec",),
 }
@@ -51,25 +51,27 @@ def find_backend(
     """
     if choice == "docker":
         return _find_docker(search_path, image)
-    names = _SYSTEMS.get(platform.system(), ())
+    names = _BACKENDS_BY_SYSTEM.get(platform.system(), ())
     if choice != "auto":
         names = tuple(name for name in names if name == choice)
     if not names:
-        wanted = "no sandbox that is supported" if choice == "auto" else f"no {choice}"
-        return Unavailable(f"this system has {wanted}", "")
+        missing = "no sandbox that is supported" if choice == "auto" else f"no {choice}"
+        return Unavailable(f"this system has {missing}", "")
     if platform.system() == "Linux" and system_call_filter() is None:
         return Unavailable(f"the sandbox does not know {platform.machine()} processors", "")
     problems: list[Unavailable] = []
     for name in names:
         if name == "bubblewrap":
-            found = _find_bubblewrap(search_path)
+            backend = _find_bubblewrap(search_path)
         elif name == "landlock":
-            found = _find_landlock(problems[0].reason if problems else "the configuration wants it")
+            backend = _find_landlock(
+                problems[0].reason if problems else "the configuration wants it"
+            )
         else:
-            found = _find_sandbox_exec()
-        if not isinstance(found, Unavailable):
-            return found
-        problems.append(found)
+            backend = _find_sandbox_exec()
+        if not isinstance(backend, Unavailable):
+            return backend
+        problems.append(backend)
     reason = ", and ".join(problem.reason for problem in problems)
     return Unavailable(reason, problems[0].remedy)
 
@@ -81,10 +83,10 @@ def _find_bubblewrap(search_path: str | None) -> Backend | Unavailable:
     error = ""
     for sizes, new_user in ((True, False), (True, True), (False, False), (False, True)):
         backend = Bubblewrap(program, new_user=new_user, sizes=sizes)
-        error = _problem(backend)
+        error = _probe_error(backend)
         if not error:
             backend.perl = find_program("perl", search_path)
-            if backend.perl is not None and _problem(backend, write=True):
+            if backend.perl is not None and _probe_error(backend, write=True):
                 backend.perl = None  # no Landlock, or its version 1
             return backend
     return Unavailable(f"bubblewrap does not work here ({error})", _remedy())
@@ -101,7 +103,7 @@ def _find_landlock(why: str) -> Backend | Unavailable:
     if version < OLDEST:
         return Unavailable(f"the kernel's Landlock is too old (version {version})", "")
     backend = Landlock(version, why)
-    error = _problem(backend, write=True)
+    error = _probe_error(backend, write=True)
     return Unavailable(f"Landlock does not work here ({error})", "") if error else backend
 
 
@@ -109,7 +111,7 @@ def _find_sandbox_exec() -> Backend | Unavailable:
     from acp_agent.sandbox.sandbox_exec import SandboxExec  # noqa: PLC0415 - for few machines
 
     backend = SandboxExec()
-    error = _problem(backend, write=True)
+    error = _probe_error(backend, write=True)
     return Unavailable(f"sandbox-exec does not work here ({error})", "") if error else backend
 
 
@@ -121,7 +123,7 @@ def _find_docker(search_path: str | None, image: str | None) -> Backend | Unavai
     program = find_program("docker", search_path) or find_program("podman", search_path)
     if program is None:
         return Unavailable("neither docker nor podman is installed", "install one of them")
-    other = find_backend(search_path)
+    helper_backend = find_backend(search_path)
     error = ""
     for user in user_options(program):
         backend = Docker(
@@ -129,17 +131,17 @@ def _find_docker(search_path: str | None, image: str | None) -> Backend | Unavai
             image,
             user=user,
             has_python=True,
-            for_helpers=None if isinstance(other, Unavailable) else other,
+            for_helpers=None if isinstance(helper_backend, Unavailable) else helper_backend,
         )
-        error = _problem(backend, write=True)
+        error = _probe_error(backend, write=True)
         if not error:
-            backend.has_network = not _problem(backend, argv=["python3", "-c", ""])
+            backend.has_network = not _probe_error(backend, argv=["python3", "-c", ""])
             return backend
     remedy = f"see that the engine runs and has the image (`{Path(program).name} pull {image}`)"
     return Unavailable(f"{Path(program).name} does not work here ({error})", remedy)
 
 
-def _problem(backend: Backend, *, write: bool = False, argv: Sequence[str] = ("true",)) -> str:
+def _probe_error(backend: Backend, *, write: bool = False, argv: Sequence[str] = ("true",)) -> str:
     """Return the error of a confined program; empty if it works.
 
     Args:
@@ -151,7 +153,7 @@ def _problem(backend: Backend, *, write: bool = False, argv: Sequence[str] = ("t
         policy = SandboxPolicy(
             roots=(),
             home=folder,
-            own=(),
+            program_files=(),
             readable=(),
             temporary=folder,
             search_path="",
@@ -159,17 +161,17 @@ def _problem(backend: Backend, *, write: bool = False, argv: Sequence[str] = ("t
         )
         mounts: list[tuple[str, MountKind]] = []
         if write:
-            made, fixed = Path(folder, "made"), Path(folder, "made", "fixed")
-            made.mkdir()
-            fixed.touch()
-            mounts = [(str(made), "write"), (str(fixed), "read")]
-            argv = ["/bin/sh", "-c", ': > "$0/new"', str(made)]
+            writable, read_only = Path(folder, "made"), Path(folder, "made", "fixed")
+            writable.mkdir()
+            read_only.touch()
+            mounts = [(str(writable), "write"), (str(read_only), "read")]
+            argv = ["/bin/sh", "-c", ': > "$0/new"', str(writable)]
         try:
             launch = backend.launch(argv, mounts=mounts, policy=policy, cwd="/", environ=os.environ)
         except OSError as problem:
             return str(problem)[:_ERROR_LENGTH]
         try:
-            ran = subprocess.run(
+            result = subprocess.run(
                 launch.argv,
                 env=launch.environ,
                 pass_fds=launch.descriptors,
@@ -185,12 +187,16 @@ def _problem(backend: Backend, *, write: bool = False, argv: Sequence[str] = ("t
             launch.close_descriptors()
             if launch.end is not None:
                 launch.end()
-        if write and not ran.returncode and Path(folder, "made/new").stat().st_uid != os.geteuid():
+        if (
+            write
+            and not result.returncode
+            and Path(folder, "made/new").stat().st_uid != os.geteuid()
+        ):
             return "what it makes is another user's"
-    if ran.returncode == 0:
+    if result.returncode == 0:
         return ""
-    lines = ran.stderr.decode("utf-8", "replace").strip().splitlines()
-    return (lines[-1] if lines else f"exit code {ran.returncode}")[:_ERROR_LENGTH]
+    lines = result.stderr.decode("utf-8", "replace").strip().splitlines()
+    return (lines[-1] if lines else f"exit code {result.returncode}")[:_ERROR_LENGTH]
 
 
 def _remedy() -> str:

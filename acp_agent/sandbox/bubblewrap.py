@@ -18,9 +18,9 @@ from acp_agent.sandbox.policy import (
     TEMPORARY,
     MountKind,
     SandboxPolicy,
-    has_others_files,
-    kind_of,
-    visible_in_run,
+    mount_kind,
+    needs_file_capabilities,
+    visible_run_folders,
 )
 from acp_agent.sandbox.seccomp import system_call_filter
 from acp_agent.sandbox.unix_sockets import UnixSockets
@@ -36,7 +36,7 @@ _SET_LIMIT = {"x86_64": 302, "aarch64": 261}  # the number of prlimit64
 _WRITABLE = (TEMPORARY, "/dev", "/proc")  # file systems of the sandbox's own
 _BLOCK = 512  # bytes (POSIX.1-2017, ulimit)
 # Capabilities that root needs in folders of other users; it has them outside as well.
-_OTHERS_FILES = ("CAP_DAC_OVERRIDE", "CAP_CHOWN", "CAP_FOWNER")
+_FILE_CAPABILITIES = ("CAP_DAC_OVERRIDE", "CAP_CHOWN", "CAP_FOWNER")
 
 
 class Bubblewrap:
@@ -84,7 +84,7 @@ class Bubblewrap:
     def _hidden_sockets(self, mounts: Sequence[tuple[str, MountKind]]) -> list[str]:
         """Return the sockets to hide; those in writable folders belong to the project."""
         kinds = dict(mounts)
-        return [path for path in self._sockets.find() if kind_of(path, kinds) == "read"]
+        return [path for path in self._sockets.find() if mount_kind(path, kinds) == "read"]
 
     def launch(
         self,
@@ -112,14 +112,14 @@ class Bubblewrap:
         if network is not None:
             argv, environ = [*network.command, *argv], environ | network.environ
         descriptor = self.filter_descriptor(sockets=True, shared_bytes=memory)
-        environ, later = without_loader_variables(environ)
+        environ, loader_variables = without_loader_variables(environ)
         if self.perl is not None:
-            later["PERL_BADLANG"] = "0"  # no warning about a missing locale (perlrun(1))
-        for name, value in later.items():
+            loader_variables["PERL_BADLANG"] = "0"  # no warning about a missing locale (perlrun(1))
+        for name, value in loader_variables.items():
             options += ["--setenv", name, value]
         command = [self.program, *options, "--seccomp", str(descriptor), "--"]
         if self.perl is None:
-            command += limited(argv, limits)
+            command += limit_command(argv, limits)
         else:
             writable = [path for path, kind in mounts if kind == "write"]
             command += restricted(self.perl, argv, limits, [*_WRITABLE, *writable])
@@ -151,8 +151,8 @@ def bubblewrap_options(
     options += ["--unshare-net"]
     options += ["--unshare-user"] if new_user else []
     options += ["--die-with-parent", "--cap-drop", "ALL"]
-    if not new_user and has_others_files(mounts):
-        for capability in _OTHERS_FILES:
+    if not new_user and needs_file_capabilities(mounts):
+        for capability in _FILE_CAPABILITIES:
             options += ["--cap-add", capability]
     options += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/run"]
     if shared_bytes is not None:
@@ -160,7 +160,7 @@ def bubblewrap_options(
     if os.geteuid() == 0:
         # Settings of the whole machine, which root can change even without capabilities.
         options += ["--ro-bind", "/proc/sys", "/proc/sys"]
-    for folder in visible_in_run():
+    for folder in visible_run_folders():
         options += ["--ro-bind", folder, folder]
     options += ["--ro-bind", proxy, PROXY_SOCKET] if proxy is not None else []
     for folder in (TEMPORARY, "/var/tmp"):  # noqa: S108 - the session's folder
@@ -178,7 +178,7 @@ def bubblewrap_options(
     return [*options, "--chdir", cwd]
 
 
-def limited(argv: Sequence[str], limits: SandboxLimitsConfig) -> list[str]:
+def limit_command(argv: Sequence[str], limits: SandboxLimitsConfig) -> list[str]:
     """Return a command that runs another command with limits."""
     memory = memory_limit(limits)
     script = _LIMITS.format(
@@ -204,8 +204,16 @@ def restricted(
         resource.RLIMIT_FSIZE: limits.file_bytes,
         resource.RLIMIT_CORE: 0,
     }
-    given = [f"{kind}={limit}" for kind, limit in values.items()]
-    return [perl, _RESTRICT, str(_SET_LIMIT[platform.machine()]), *given, *writable, "--", *argv]
+    limit_arguments = [f"{kind}={limit}" for kind, limit in values.items()]
+    return [
+        perl,
+        _RESTRICT,
+        str(_SET_LIMIT[platform.machine()]),
+        *limit_arguments,
+        *writable,
+        "--",
+        *argv,
+    ]
 
 
 def memory_limit(limits: SandboxLimitsConfig) -> int:

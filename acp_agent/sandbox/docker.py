@@ -20,21 +20,30 @@ from acp_agent.sandbox.policy import (
     TEMPORARY,
     MountKind,
     SandboxPolicy,
-    has_others_files,
     is_below,
+    needs_file_capabilities,
 )
 
 if TYPE_CHECKING:
     from acp_agent.sandbox.backend import Backend
 
 _END_LIMIT = 30.0  # seconds for a container to be gone
-_OTHERS_FILES = ("DAC_OVERRIDE", "CHOWN", "FOWNER")  # see `bubblewrap`
+_FILE_CAPABILITIES = ("DAC_OVERRIDE", "CHOWN", "FOWNER")  # see `bubblewrap`
 # Variables about this machine and its user. Other variables with paths are found by their values.
-_OF_THE_MACHINE = frozenset({"USER", "LOGNAME", "HOSTNAME", "HOME", "PATH"})
-_PRIVATE = ("--network", "none", "--ipc", "private", "--cgroupns", "private")
-_APART = ("--rm", "--init", "--interactive", "--pull", "never", "--log-driver", "none", *_PRIVATE)
+_MACHINE_VARIABLES = frozenset({"USER", "LOGNAME", "HOSTNAME", "HOME", "PATH"})
+_NAMESPACES = ("--network", "none", "--ipc", "private", "--cgroupns", "private")
+_ISOLATION = (
+    "--rm",
+    "--init",
+    "--interactive",
+    "--pull",
+    "never",
+    "--log-driver",
+    "none",
+    *_NAMESPACES,
+)
 # SELinux labels would deny the container access to the session's files (`_LABELS`).
-_SAFE = ("--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges")
+_HARDENING = ("--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges")
 _LABELS = ("--security-opt", "label=disable")
 
 _log = logging.getLogger(__name__)
@@ -92,23 +101,38 @@ class Docker:
         network: CommandNetwork | None = None,
     ) -> Launch:
         """Return how to start a program; see `Backend`."""
-        seen = list(_seen(mounts, policy))
-        passed = policy.environ(environ, offline=network is None)
+        visible_mounts = list(_container_mounts(mounts, policy))
+        container_environ = policy.environ(environ, offline=network is None)
         if network is not None:
             argv = ["python3", *network.command[1:], *argv]
-            passed |= network.environ
-        passed = _of_the_container(passed, [path for path, kind in seen if kind != "hide"])
-        options = [option for mount in _binds(seen, policy, network) for option in mount]
+            container_environ |= network.environ
+        container_environ = _container_environ(
+            container_environ, [path for path, kind in visible_mounts if kind != "hide"]
+        )
+        options = [
+            option for mount in _mount_options(visible_mounts, policy, network) for option in mount
+        ]
         name = f"acp-agent-{os.urandom(8).hex()}"
-        variables = _variables_file(passed | {"HOME": TEMPORARY})
+        variables = _variables_file(container_environ | {"HOME": TEMPORARY})
         limits = policy.config.limits
         memory = str(memory_limit(limits))
-        command = [self.program, "run", "--name", name, *_APART, *_SAFE, *_LABELS, *self.user]
+        command = [
+            self.program,
+            "run",
+            "--name",
+            name,
+            *_ISOLATION,
+            *_HARDENING,
+            *_LABELS,
+            *self.user,
+        ]
         command += ["--pids-limit", str(limits.processes), "--memory", memory]
         command += ["--shm-size", memory, "--ulimit", "core=0"]
         command += ["--ulimit", f"fsize={limits.file_bytes}", "--ulimit", f"data={memory}"]
-        if has_others_files(mounts):
-            command += [option for right in _OTHERS_FILES for option in ("--cap-add", right)]
+        if needs_file_capabilities(mounts):
+            command += [
+                option for capability in _FILE_CAPABILITIES for option in ("--cap-add", capability)
+            ]
         command += [*options, "--workdir", cwd, "--env-file", f"/dev/fd/{variables}"]
         command += ["--entrypoint", argv[0], self.image, *argv[1:]]
         # docker itself runs with this program's environment, not with that of the command.
@@ -130,7 +154,7 @@ class Docker:
             _log.warning("the container %s may still run: %s", name, error)
 
 
-def _seen(
+def _container_mounts(
     mounts: Sequence[tuple[str, MountKind]], policy: SandboxPolicy
 ) -> Iterator[tuple[str, MountKind]]:
     """Yield the mounts of the session's and allowed files, not those of the rest of the machine."""
@@ -142,27 +166,27 @@ def _seen(
             yield path, kind
 
 
-def _binds(
+def _mount_options(
     mounts: Sequence[tuple[str, MountKind]],
     policy: SandboxPolicy,
     network: CommandNetwork | None,
 ) -> Iterator[tuple[str, str]]:
     for folder in (TEMPORARY, "/var/tmp"):  # noqa: S108 - the session's own
-        yield _bind(policy.temporary, folder, "write")
+        yield _bind_option(policy.temporary, folder, "write")
     for path, kind in mounts:
         if kind != "hide":
-            yield _bind(path, path, kind)
+            yield _bind_option(path, path, kind)
         elif os.path.isdir(path):  # noqa: PTH112 - a string
             yield "--mount", _csv("type=tmpfs", f"dst={path}", "tmpfs-mode=0555", "tmpfs-size=4096")
         else:
-            yield _bind("/dev/null", path, "read")
+            yield _bind_option("/dev/null", path, "read")
     if network is not None:
-        yield _bind(network.path, PROXY_SOCKET, "read")
+        yield _bind_option(network.path, PROXY_SOCKET, "read")
         relay = network.command[3]
-        yield _bind(relay, relay, "read")
+        yield _bind_option(relay, relay, "read")
 
 
-def _bind(source: str, target: str, kind: MountKind) -> tuple[str, str]:
+def _bind_option(source: str, target: str, kind: MountKind) -> tuple[str, str]:
     readonly = () if kind == "write" else ("readonly",)
     return "--mount", _csv("type=bind", f"src={source}", f"dst={target}", *readonly)
 
@@ -171,26 +195,26 @@ def _csv(*fields: str) -> str:
     """Return a line of comma-separated values, quoted if a path has commas or quotes."""
     quoted = ('"' + field.replace('"', '""') + '"' for field in fields)
     return ",".join(
-        plain if not set(plain) & set(',"\n') else quote
-        for plain, quote in zip(fields, quoted, strict=True)
+        raw if not set(raw) & set(',"\n') else quoted_field
+        for raw, quoted_field in zip(fields, quoted, strict=True)
     )
 
 
-def _of_the_container(environ: Mapping[str, str], folders: Sequence[str]) -> dict[str, str]:
+def _container_environ(environ: Mapping[str, str], folders: Sequence[str]) -> dict[str, str]:
     """Return the variables that are meaningful in a container.
 
     Variables with paths of this machine are removed, unless the container has those paths.
     """
-    there = [*folders, TEMPORARY]
+    visible_folders = [*folders, TEMPORARY]
 
-    def is_seen(value: str) -> bool:
+    def is_visible(value: str) -> bool:
         paths = [part for part in value.replace("://", "").split(os.pathsep) if part[:1] == "/"]
-        return all(any(is_below(path, folder) for folder in there) for path in paths)
+        return all(any(is_below(path, folder) for folder in visible_folders) for path in paths)
 
     return {
         name: value
         for name, value in environ.items()
-        if name not in _OF_THE_MACHINE and "\n" not in value and is_seen(value)
+        if name not in _MACHINE_VARIABLES and "\n" not in value and is_visible(value)
     }
 
 
@@ -209,6 +233,6 @@ def user_options(program: str) -> list[list[str]]:
     With a root daemon, user ids are the same in a container. In rootless mode, root in the
     container is this user; podman can also preserve the user id.
     """
-    own = ["--user", f"{os.geteuid()}:{os.getegid()}"]
-    kept = [["--userns", "keep-id", *own]] if Path(program).name == "podman" else []
-    return [*kept, own, ["--user", "0:0"]]
+    user = ["--user", f"{os.geteuid()}:{os.getegid()}"]
+    keep_id = [["--userns", "keep-id", *user]] if Path(program).name == "podman" else []
+    return [*keep_id, user, ["--user", "0:0"]]

@@ -9,21 +9,21 @@ from contextlib import suppress
 
 from acp_agent.sandbox.git_index import index_gitlinks
 
-_MOST_REPOSITORIES = 100
-_SMALL = 100_000  # bytes
+_MAX_REPOSITORIES = 100
+_MAX_SIZE = 100_000  # bytes
 
 
-def is_repository(folder: str) -> bool:
+def is_git_dir(folder: str) -> bool:
     """Return whether git accepts a folder as a git folder."""
     return all(os.path.exists(f"{folder}/{part}") for part in ("HEAD", "objects", "refs"))  # noqa: PTH110 - many of them, and pathlib is slow
 
 
-def named_data(folder: str) -> str | None:
+def find_git_dir(folder: str) -> str | None:
     """Return the resolved git folder that a work tree's `.git` is or names, or None."""
-    git = f"{folder}/.git"
-    if os.path.isdir(git):  # noqa: PTH112 - as above
-        return os.path.realpath(git)
-    text = os.fsdecode(read_small(git))
+    dot_git = f"{folder}/.git"
+    if os.path.isdir(dot_git):  # noqa: PTH112 - as above
+        return os.path.realpath(dot_git)
+    text = os.fsdecode(read_small_file(dot_git))
     if not text.startswith("gitdir:"):
         return None
     with suppress(OSError, ValueError):
@@ -31,26 +31,26 @@ def named_data(folder: str) -> str | None:
     return None
 
 
-def common_data(data: str) -> str:
+def find_common_dir(git_dir: str) -> str:
     """Return the git folder with the settings and hooks for a git folder; it may be the same."""
-    named = os.fsdecode(read_small(f"{data}/commondir")).strip()
+    text = os.fsdecode(read_small_file(f"{git_dir}/commondir")).strip()
     with suppress(OSError, ValueError):
-        return os.path.realpath(os.path.join(data, named)) if named else data  # noqa: PTH118 - as above
-    return data
+        return os.path.realpath(os.path.join(git_dir, text)) if text else git_dir  # noqa: PTH118 - as above
+    return git_dir
 
 
-def submodules(data: str) -> list[str]:
+def submodules(git_dir: str) -> list[str]:
     """Return the git folders of a repository's submodules."""
-    found: list[str] = []
-    level = subfolders(f"{data}/modules")
-    while level and len(found) < _MOST_REPOSITORIES:
-        folder = level.pop()
-        if is_repository(folder):
-            found.append(folder)
-            level += subfolders(f"{folder}/modules")
+    git_dirs: list[str] = []
+    pending = subfolders(f"{git_dir}/modules")
+    while pending and len(git_dirs) < _MAX_REPOSITORIES:
+        folder = pending.pop()
+        if is_git_dir(folder):
+            git_dirs.append(folder)
+            pending += subfolders(f"{folder}/modules")
         else:  # a submodule's name may have slashes
-            level += subfolders(folder)
-    return found
+            pending += subfolders(folder)
+    return git_dirs
 
 
 def subfolders(folder: str) -> list[str]:
@@ -62,17 +62,17 @@ def subfolders(folder: str) -> list[str]:
 
 def gitlinks(folder: str) -> list[str]:
     """Return the folders of the submodules in a work tree's index, which git enters."""
-    data = named_data(folder)
-    found: list[str] = []
-    if data is not None:
-        shared = glob.glob(f"{glob.escape(data)}/sharedindex.*")  # noqa: PTH207 - strings
-        for index in [f"{data}/index", *shared]:
+    git_dir = find_git_dir(folder)
+    folders: list[str] = []
+    if git_dir is not None:
+        shared = glob.glob(f"{glob.escape(git_dir)}/sharedindex.*")  # noqa: PTH207 - strings
+        for index in [f"{git_dir}/index", *shared]:
             with suppress(OSError):
-                found += [f"{folder}/{path}" for path in index_gitlinks(index)]
-    return found[:_MOST_REPOSITORIES]
+                folders += [f"{folder}/{path}" for path in index_gitlinks(index)]
+    return folders[:_MAX_REPOSITORIES]
 
 
-def read_small(path: str) -> bytes:
+def read_small_file(path: str) -> bytes:
     """Return the content of a small regular file, or b"" if there is none.
 
     Does not block at a named pipe.
@@ -81,7 +81,7 @@ def read_small(path: str) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             if stat.S_ISREG(os.fstat(descriptor).st_mode):
-                return os.read(descriptor, _SMALL)
+                return os.read(descriptor, _MAX_SIZE)
         finally:
             os.close(descriptor)
     return b""

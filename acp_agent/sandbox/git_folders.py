@@ -10,20 +10,20 @@ from contextlib import suppress
 from pathlib import Path
 
 from acp_agent.sandbox.git_data import (
-    common_data,
+    find_common_dir,
+    find_git_dir,
     gitlinks,
-    is_repository,
-    named_data,
-    read_small,
+    is_git_dir,
+    read_small_file,
     subfolders,
     submodules,
 )
-from acp_agent.sandbox.git_settings import named_files
+from acp_agent.sandbox.git_settings import referenced_paths
 
 _NESTED_DEPTH = 2  # levels below a root that are searched for repositories
-_MOST_FOLDERS = 2_000  # maximum number of searched folders
-_MOST_REPOSITORIES = 100
-_NO_REPOSITORIES = frozenset({"node_modules", ".venv", "venv", "target", "__pycache__", ".git"})
+_MAX_FOLDERS = 2_000  # maximum number of searched folders
+_MAX_REPOSITORIES = 100
+_SKIPPED_FOLDERS = frozenset({"node_modules", ".venv", "venv", "target", "__pycache__", ".git"})
 _WORKTREE_CONFIG = re.compile(rb"^\s*worktreeconfig\b", re.IGNORECASE | re.MULTILINE)
 _WORKTREE = re.compile(rb"^\s*worktree\s*=\s*\"?([^\"\n]+?)\"?\s*$", re.IGNORECASE | re.MULTILINE)
 
@@ -32,13 +32,13 @@ class GitFolders:
     """The repositories of a folder, read while no confined program runs.
 
     Attributes:
-        outside: git folders outside the folder that git must be able to write.
-        fixed: settings and hooks, which name programs that git runs later, outside the sandbox. A
-            missing hooks folder is created empty, so that commands cannot create one.
-        data: the git folders whose settings are in `fixed`.
-        with_git: the folders whose `.git` leads to one of them, or to an unwritable git folder.
-        worktrees: the git folders of existing linked work trees.
-        common: those of `data` that have a `commondir` file.
+        outside_git_dirs: git folders outside the folder that git must be able to write.
+        protected: settings and hooks, which name programs that git runs later, outside the sandbox.
+            A missing hooks folder is created empty, so that commands cannot create one.
+        git_dirs: the git folders whose settings are in `protected`.
+        work_trees: the folders whose `.git` leads to one of them, or to an unwritable git folder.
+        linked_git_dirs: the git folders of existing linked work trees.
+        with_commondir: those of `git_dirs` that have a `commondir` file.
 
     Args:
         root: the folder, resolved.
@@ -48,21 +48,21 @@ class GitFolders:
     def __init__(self, root: str, writable: tuple[str, ...]) -> None:
         self.root = root
         self.writable = writable
-        self.outside: list[str] = []
-        self.fixed: list[str] = []
-        self.data: set[str] = set()
-        self.with_git: set[str] = set()
-        self.worktrees: set[str] = set()
-        self.common: set[str] = set()
-        self._listed: dict[str, tuple[int, frozenset[str]]] = {}
+        self.outside_git_dirs: list[str] = []
+        self.protected: list[str] = []
+        self.git_dirs: set[str] = set()
+        self.work_trees: set[str] = set()
+        self.linked_git_dirs: set[str] = set()
+        self.with_commondir: set[str] = set()
+        self._listings: dict[str, tuple[int, frozenset[str]]] = {}
         pending = deque(self._list([(root, 0)], _NESTED_DEPTH))
-        seen = set(pending)
-        while pending and len(seen) < _MOST_FOLDERS:
+        visited = set(pending)
+        while pending and len(visited) < _MAX_FOLDERS:
             folder = pending.popleft()
-            self._add(folder)
-            new = [path for path in gitlinks(folder) if path not in seen]
-            seen.update(new)
-            pending += [path for path in new if os.path.lexists(f"{path}/.git")]
+            self._add_work_tree(folder)
+            new_folders = [path for path in gitlinks(folder) if path not in visited]
+            visited.update(new_folders)
+            pending += [path for path in new_folders if os.path.lexists(f"{path}/.git")]
 
     def new_folders_with_git(self) -> Iterator[str]:
         """Yield new folders that have a `.git` or are a git folder.
@@ -70,83 +70,83 @@ class GitFolders:
         Checks only folders whose entries changed since the last check, and new folders at any
         depth.
         """
-        new: list[tuple[str, int]] = []
-        for folder, (changed, below) in list(self._listed.items()):
+        new_folders: list[tuple[str, int]] = []
+        for folder, (ctime, old_names) in list(self._listings.items()):
             with suppress(OSError):
-                if os.stat(folder).st_ctime_ns != changed:  # noqa: PTH116 - many of them, and pathlib is slow
-                    found, now = self._list_one(folder)
-                    if found:
+                if os.stat(folder).st_ctime_ns != ctime:  # noqa: PTH116 - many of them, and pathlib is slow
+                    has_repository, names = self._list_folder(folder)
+                    if has_repository:
                         yield folder
-                    new += [(f"{folder}/{name}", 0) for name in sorted(now - below)]
-        yield from self._list(new, _MOST_FOLDERS)
+                    new_folders += [(f"{folder}/{name}", 0) for name in sorted(names - old_names)]
+        yield from self._list(new_folders, _MAX_FOLDERS)
 
     def _list(self, folders: list[tuple[str, int]], depth: int) -> Iterator[str]:
         """Yield those of the folders, and of the folders below them, that have a repository."""
-        pending, looked = deque(folders), 0
-        while pending and looked < _MOST_FOLDERS:
+        pending, count = deque(folders), 0
+        while pending and count < _MAX_FOLDERS:
             folder, level = pending.popleft()
-            looked += 1
+            count += 1
             with suppress(OSError):
-                found, below = self._list_one(folder)
-                if found:
+                has_repository, names = self._list_folder(folder)
+                if has_repository:
                     yield folder
                 if level < depth:
-                    pending += [(f"{folder}/{name}", level + 1) for name in sorted(below)]
+                    pending += [(f"{folder}/{name}", level + 1) for name in sorted(names)]
 
-    def _list_one(self, folder: str) -> tuple[bool, frozenset[str]]:
+    def _list_folder(self, folder: str) -> tuple[bool, frozenset[str]]:
         """Return whether a folder has a repository, and its subfolders."""
-        changed = os.stat(folder).st_ctime_ns  # noqa: PTH116 - as above
-        self._listed[folder] = 0, frozenset()  # retried if listing fails
-        with os.scandir(folder) as listed:
-            entries = {entry.name: entry for entry in listed}
-        below = frozenset(
+        ctime = os.stat(folder).st_ctime_ns  # noqa: PTH116 - as above
+        self._listings[folder] = 0, frozenset()  # retried if listing fails
+        with os.scandir(folder) as iterator:
+            entries = {entry.name: entry for entry in iterator}
+        names = frozenset(
             name
             for name, entry in entries.items()
-            if name not in _NO_REPOSITORIES and entry.is_dir(follow_symlinks=False)
+            if name not in _SKIPPED_FOLDERS and entry.is_dir(follow_symlinks=False)
         )
-        self._listed[folder] = changed, below
-        return ".git" in entries or {"HEAD", "objects", "refs"} <= entries.keys(), below
+        self._listings[folder] = ctime, names
+        return ".git" in entries or {"HEAD", "objects", "refs"} <= entries.keys(), names
 
-    def _add(self, folder: str) -> None:
-        git = f"{folder}/.git"
-        named = named_data(folder)
-        if named is None:
-            if not os.path.lexists(git) and is_repository(folder):
-                self._fix(folder, folder)
+    def _add_work_tree(self, folder: str) -> None:
+        dot_git = f"{folder}/.git"
+        git_dir = find_git_dir(folder)
+        if git_dir is None:
+            if not os.path.lexists(dot_git) and is_git_dir(folder):
+                self._protect(folder, folder)
             return
-        if not os.path.isdir(git):  # noqa: PTH112 - as above
-            self.fixed.append(git)
-            for data in _linked_data(folder, named):
-                self.outside.append(data)
-                self._fix(data, folder)
-        common = common_data(named)
-        if any(_is_below(common, one) for one in self.writable):
-            self._fix(common, folder)
-            self.fixed += [f"{named}/commondir"] if common != named else []
-        elif common not in self.data:
-            self.with_git.add(folder)
-        if common in self.data:
-            self.with_git.add(folder)
+        if not os.path.isdir(dot_git):  # noqa: PTH112 - as above
+            self.protected.append(dot_git)
+            for linked_git_dir in _linked_git_dirs(folder, git_dir):
+                self.outside_git_dirs.append(linked_git_dir)
+                self._protect(linked_git_dir, folder)
+        common_dir = find_common_dir(git_dir)
+        if any(_is_below(common_dir, root) for root in self.writable):
+            self._protect(common_dir, folder)
+            self.protected += [f"{git_dir}/commondir"] if common_dir != git_dir else []
+        elif common_dir not in self.git_dirs:
+            self.work_trees.add(folder)
+        if common_dir in self.git_dirs:
+            self.work_trees.add(folder)
 
-    def _fix(self, data: str, work_tree: str) -> None:
-        for folder in [data, *submodules(data)]:
-            if folder in self.data or len(self.data) > _MOST_REPOSITORIES:
+    def _protect(self, git_dir: str, work_tree: str) -> None:
+        for folder in [git_dir, *submodules(git_dir)]:
+            if folder in self.git_dirs or len(self.git_dirs) > _MAX_REPOSITORIES:
                 continue
-            parts = list(self._fixed_parts(folder))
-            if parts:
-                self.data.add(folder)
-                self.fixed += parts
+            paths = list(self._protected_paths(folder))
+            if paths:
+                self.git_dirs.add(folder)
+                self.protected += paths
                 if os.path.lexists(f"{folder}/commondir"):
-                    self.common.add(folder)
-                for path in named_files(f"{folder}/config", (work_tree, folder)):
+                    self.with_commondir.add(folder)
+                for path in referenced_paths(f"{folder}/config", (work_tree, folder)):
                     if _is_below(path, self.root) and not _is_below(self.root, path):
-                        self.fixed.append(path)
+                        self.protected.append(path)
 
-    def _fixed_parts(self, folder: str) -> Iterator[str]:
+    def _protected_paths(self, folder: str) -> Iterator[str]:
         """Yield the settings and hooks of a git folder, and the files that lead to them."""
         config = f"{folder}/config"
         if not os.path.isfile(config):  # noqa: PTH113 - as above
-            if not is_repository(folder):
+            if not is_git_dir(folder):
                 return
             with suppress(OSError):
                 Path(config).touch()
@@ -154,33 +154,38 @@ class GitFolders:
         with suppress(OSError):
             os.makedirs(f"{folder}/hooks", exist_ok=True)  # noqa: PTH103 - as above
             yield f"{folder}/hooks"
-        worktrees = subfolders(f"{folder}/worktrees")
-        self.worktrees.update(worktrees)
-        yield from (f"{own}/commondir" for own in worktrees)
-        if _WORKTREE_CONFIG.search(read_small(config)):
-            for own in [folder, *worktrees]:
+        linked_git_dirs = subfolders(f"{folder}/worktrees")
+        self.linked_git_dirs.update(linked_git_dirs)
+        yield from (f"{git_dir}/commondir" for git_dir in linked_git_dirs)
+        if _WORKTREE_CONFIG.search(read_small_file(config)):
+            for git_dir in [folder, *linked_git_dirs]:
                 with suppress(OSError):
-                    Path(own, "config.worktree").touch()
-                    yield f"{own}/config.worktree"
+                    Path(git_dir, "config.worktree").touch()
+                    yield f"{git_dir}/config.worktree"
 
 
 def _is_below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
-def _linked_data(folder: str, data: str) -> Iterator[str]:
+def _linked_git_dirs(folder: str, git_dir: str) -> Iterator[str]:
     """Yield the git folder that a `.git` file names, if it refers back to the work tree.
 
     A program could write a `.git` file that names any folder. So the named folder must belong to a
     linked work tree or a submodule, and point back to `folder`.
     """
-    back = os.fsdecode(read_small(f"{data}/gitdir")).strip()
-    if back:
-        origin = common_data(data)
-        is_in_origin = os.path.dirname(data) == f"{origin}/worktrees" and is_repository(origin)  # noqa: PTH120 - as above
-        if os.path.realpath(f"{data}/{back}" if back[0] != "/" else back) == f"{folder}/.git":
+    back_reference = os.fsdecode(read_small_file(f"{git_dir}/gitdir")).strip()
+    if back_reference:
+        origin = find_common_dir(git_dir)
+        is_in_origin = os.path.dirname(git_dir) == f"{origin}/worktrees" and is_git_dir(origin)  # noqa: PTH120 - as above
+        if (
+            os.path.realpath(
+                f"{git_dir}/{back_reference}" if back_reference[0] != "/" else back_reference
+            )
+            == f"{folder}/.git"
+        ):
             yield from [origin] if is_in_origin else []
         return
-    worktree = _WORKTREE.search(read_small(f"{data}/config"))
-    if worktree is not None and os.path.realpath(Path(data, os.fsdecode(worktree[1]))) == folder:
-        yield data
+    worktree = _WORKTREE.search(read_small_file(f"{git_dir}/config"))
+    if worktree is not None and os.path.realpath(Path(git_dir, os.fsdecode(worktree[1]))) == folder:
+        yield git_dir

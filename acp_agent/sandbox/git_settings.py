@@ -17,10 +17,10 @@ from msgspec import Struct, convert
 from acp_agent.platform.first_use import first_use
 from acp_agent.platform.posix import end_group
 from acp_agent.platform.programs import find_git
-from acp_agent.sandbox.git_data import read_small
+from acp_agent.sandbox.git_data import read_small_file
 
-_LARGEST = 200_000  # bytes of a file of settings
-_SECONDS = 5.0  # for git to read one
+_MAX_SIZE = 200_000  # bytes of a file of settings
+_GIT_TIMEOUT = 5.0  # for git to read one
 _HEADER = re.compile(r'\s*\[\s*([\w.-]+)\s*(?:"((?:[^"\\]|\\.)*)"\s*)?\]')
 
 StartHelper = Callable[[Sequence[str]], "subprocess.Popen[bytes]"]
@@ -56,18 +56,18 @@ def settings_are_data(path: str, writable: tuple[str, ...], start: StartHelper) 
         start: starts git, with a pipe for its output.
     """
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except FileNotFoundError:
         return True
-    if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST:
+    if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_SIZE:
         return False
     git = find_git(*writable)
     if git is None:
         return False
-    listed = _listed(git, path, start)
-    if listed is None:
+    output = _list_settings(git, path, start)
+    if output is None:
         return False
-    for setting in listed.decode("utf-8", "surrogateescape").split("\0"):
+    for setting in output.decode("utf-8", "surrogateescape").split("\0"):
         name, _, value = setting.partition("\n")
         if name == "core.worktree":
             tree = os.path.realpath(os.path.join(os.path.dirname(path), value))  # noqa: PTH118, PTH120 - as above
@@ -78,7 +78,7 @@ def settings_are_data(path: str, writable: tuple[str, ...], start: StartHelper) 
     return True
 
 
-def _listed(git: str, path: str, start: StartHelper) -> bytes | None:
+def _list_settings(git: str, path: str, start: StartHelper) -> bytes | None:
     """Return git's list of the settings in a file, or None if git fails."""
     try:
         process = start((git, "config", "--file", path, "--no-includes", "--list", "-z"))
@@ -86,23 +86,23 @@ def _listed(git: str, path: str, start: StartHelper) -> bytes | None:
         return None
     with process:
         try:
-            listed, _ = process.communicate(timeout=_SECONDS)
+            output, _ = process.communicate(timeout=_GIT_TIMEOUT)
         except subprocess.TimeoutExpired:
             end_group(process.pid, at_once=True)
             return None
-    return None if process.returncode else listed
+    return None if process.returncode else output
 
 
-def named_files(config: str, folders: tuple[str, ...]) -> list[str]:
+def referenced_paths(config: str, folders: tuple[str, ...]) -> list[str]:
     """Return the files and folders that settings name, as programs, hooks or otherwise.
 
     Args:
         config: the settings file; files that it includes are not read.
         folders: the folders that relative names may start in.
     """
-    found: list[str] = []
+    paths: list[str] = []
     section = ""
-    for line in os.fsdecode(read_small(config)).splitlines():
+    for line in os.fsdecode(read_small_file(config)).splitlines():
         if header := _HEADER.match(line):
             section = f"{header[1].lower()}." + (f"{header[2]}." if header[2] else "")
             continue
@@ -114,8 +114,8 @@ def named_files(config: str, folders: tuple[str, ...]) -> list[str]:
             for word in {value, value.split()[0]}:
                 path = os.path.realpath(f"{folder}/{word}" if word[0] != "/" else word)
                 if os.path.exists(path):  # noqa: PTH110 - as below
-                    found.append(path)
-    return found
+                    paths.append(path)
+    return paths
 
 
 @cache

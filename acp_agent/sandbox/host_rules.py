@@ -53,15 +53,15 @@ class HostRules:
         """
         if _matches(self._denied, host, port):
             raise HostRefusedError(
-                f"the sandbox refuses {_joined(host, port)}: it is in denied_domains"
+                f"the sandbox refuses {_netloc(host, port)}: it is in denied_domains"
                 " of [sandbox.network]",
                 advice="do not try to reach it another way",
             )
         if not _matches(self._allowed, host, port):
             raise HostRefusedError(
-                f"the sandbox refuses {_joined(host, port)}: it is not in allowed_domains"
+                f"the sandbox refuses {_netloc(host, port)}: it is not in allowed_domains"
                 " of [sandbox.network]",
-                advice=f"if the task needs it, ask the user to add {_quoted(host)} there",
+                advice=f"if the task needs it, ask the user to add {_quote_host(host)} there",
             )
 
     def check_address(self, host: str, address: str, port: int) -> None:
@@ -73,20 +73,20 @@ class HostRules:
         Raises:
             HostRefusedError: the address is denied, or not public and not listed.
         """
-        found = _unmapped(address)
-        if found is not None:
-            if _matches(self._denied, str(found), port):
+        ip = _parse_address(address)
+        if ip is not None:
+            if _matches(self._denied, str(ip), port):
                 raise HostRefusedError(
-                    f"the sandbox refuses {_joined(host, port)}: its address {found} is in"
+                    f"the sandbox refuses {_netloc(host, port)}: its address {ip} is in"
                     " denied_domains of [sandbox.network]"
                 )
-            local = found.is_loopback and is_loopback(host)
-            if local or is_public(found) or _matches(self._allowed, str(found), port):
+            local = ip.is_loopback and is_loopback(host)
+            if local or is_public(ip) or _matches(self._allowed, str(ip), port):
                 return
         raise HostRefusedError(
-            f"the sandbox refuses {_joined(host, port)}: it leads to {address}, which is a private"
+            f"the sandbox refuses {_netloc(host, port)}: it leads to {address}, which is a private"
             " or reserved address",
-            advice=f"if the task needs it, ask the user to add {_quoted(address)} to"
+            advice=f"if the task needs it, ask the user to add {_quote_host(address)} to"
             " allowed_domains of [sandbox.network]",
         )
 
@@ -98,28 +98,28 @@ def normalize_host(text: str) -> str:
         HostRefusedError: it is neither a name nor an address.
     """
     host = text.lower().removesuffix(".")
-    address = _unmapped(host[1:-1] if host.startswith("[") and host.endswith("]") else host)
+    address = _parse_address(host[1:-1] if host.startswith("[") and host.endswith("]") else host)
     if address is not None:
         return str(address)
-    shown = ascii(text[:_MAX_NAME])
+    host_text = ascii(text[:_MAX_NAME])
     if not host or len(host) > _MAX_NAME or not _NAME_CHARACTERS.issuperset(host):
-        raise HostRefusedError(f"the sandbox refuses {shown}: it is not the name of a host")
+        raise HostRefusedError(f"the sandbox refuses {host_text}: it is not the name of a host")
     try:
         literal_address(host)
     except WorkspaceError as error:
-        raise HostRefusedError(f"the sandbox refuses {shown}: {error}") from None
+        raise HostRefusedError(f"the sandbox refuses {host_text}: {error}") from None
     return host
 
 
 class _Pattern(Struct, frozen=True):
     host: str
-    below: bool  # matches names below the host, but not the host itself
+    subdomains: bool  # matches names below the host, but not the host itself
     port: int | None
 
     def matches(self, host: str, port: int) -> bool:
         if self.port is not None and self.port != port:
             return False
-        return host.endswith(f".{self.host}") if self.below else host == self.host
+        return host.endswith(f".{self.host}") if self.subdomains else host == self.host
 
 
 def _matches(patterns: tuple[_Pattern, ...], host: str, port: int) -> bool:
@@ -127,18 +127,22 @@ def _matches(patterns: tuple[_Pattern, ...], host: str, port: int) -> bool:
 
 
 def _parse_pattern(text: str) -> _Pattern:
-    found = _PATTERN.fullmatch(text)
-    below, host, digits = found.groups() if found and _unmapped(text) is None else ("", text, None)
+    match = _PATTERN.fullmatch(text)
+    subdomains, host, digits = (
+        match.groups() if match and _parse_address(text) is None else ("", text, None)
+    )
     port = int(digits) if digits else None
     with suppress(HostRefusedError):
         name = normalize_host(host)
-        is_usable = (port is None or 0 < port < 65_536) and not (below and _unmapped(name))
+        is_usable = (port is None or 0 < port < 65_536) and not (
+            subdomains and _parse_address(name)
+        )
         if is_usable:
-            return _Pattern(name, bool(below), port)
+            return _Pattern(name, bool(subdomains), port)
     raise ConfigError(f"{text!r} is not a host: write example.org, *.example.org or localhost:8080")
 
 
-def _unmapped(text: str) -> IPv4Address | IPv6Address | None:
+def _parse_address(text: str) -> IPv4Address | IPv6Address | None:
     """Return the address in a text, or None; an IPv4-mapped IPv6 address becomes IPv4."""
     try:
         address = ip_address(text)
@@ -149,9 +153,9 @@ def _unmapped(text: str) -> IPv4Address | IPv6Address | None:
     return address
 
 
-def _joined(host: str, port: int) -> str:
+def _netloc(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def _quoted(host: str) -> str:
+def _quote_host(host: str) -> str:
     return f'"[{host}]"' if ":" in host else f'"{host}"'

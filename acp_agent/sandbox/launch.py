@@ -54,7 +54,7 @@ class CommandNetwork:
         self._rules = rules
         from acp_agent.sandbox.proxy import FilteringProxy  # noqa: PLC0415 - as above: it imports h11
 
-        self._proxy = FilteringProxy(rules, resolve=resolve, on_refused=self._note)
+        self._proxy = FilteringProxy(rules, resolve=resolve, on_refused=self._record_refusal)
 
     @classmethod
     async def open(cls, rules: HostRules, path: Path, resolve: Resolve) -> CommandNetwork:
@@ -81,7 +81,7 @@ class CommandNetwork:
         """Stop the proxy and drop all connections."""
         await self._proxy.aclose()
 
-    def _note(self, host: str, port: int) -> None:
+    def _record_refusal(self, host: str, port: int) -> None:
         self.refused[f"{host}:{port}"] = None
 
 
@@ -91,12 +91,14 @@ def without_loader_variables(environ: Mapping[str, str]) -> tuple[dict[str, str]
     The later ones make the dynamic loader run code in a program (ld.so(8)). They must not affect
     the launcher, which is not confined yet.
     """
-    later = {
+    loader_variables = {
         name: value
         for name, value in environ.items()
         if name.startswith("LD_") or name == "GLIBC_TUNABLES"
     }
-    return {name: value for name, value in environ.items() if name not in later}, later
+    return {
+        name: value for name, value in environ.items() if name not in loader_variables
+    }, loader_variables
 
 
 class Launch(Struct, frozen=True):

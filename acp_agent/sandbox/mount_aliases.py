@@ -39,20 +39,25 @@ def aliases(paths: Iterable[str]) -> Iterator[str]:
     if len(shared) == len(set(shared)):
         return
     for path in paths:
-        holder = max(
+        containing = max(
             (mount for mount in mounts if _is_in(path, mount.point)),
             key=lambda mount: len(mount.point),
             default=None,
         )
-        inner = None if holder is None else holder.path_in(path)
+        relative = None if containing is None else containing.path_in(path)
         for mount in mounts:
-            if holder is None or inner is None or mount is holder or mount.device != holder.device:
+            if (
+                containing is None
+                or relative is None
+                or mount is containing
+                or mount.device != containing.device
+            ):
                 continue
-            if _is_in(inner, mount.root):
-                other = mount.point + inner[len(mount.root) :]
+            if _is_in(relative, mount.root):
+                alias = mount.point + relative[len(mount.root) :]
                 with suppress(OSError):
-                    if other != path and os.path.samefile(other, path):  # noqa: PTH121 - strings
-                        yield other
+                    if alias != path and os.path.samefile(alias, path):  # noqa: PTH121 - strings
+                        yield alias
 
 
 def _is_in(path: str, folder: str) -> bool:
@@ -61,12 +66,12 @@ def _is_in(path: str, folder: str) -> bool:
 
 def _mounts() -> list[_Mount]:
     with suppress(OSError), _MOUNTS.open(encoding="utf-8", errors="surrogateescape") as file:
-        return [_mount(line.split(" ")) for line in file]
+        return [_parse_mount(line.split(" ")) for line in file]
     return []
 
 
-def _mount(fields: list[str]) -> _Mount:
+def _parse_mount(fields: list[str]) -> _Mount:
     root, point = (
-        _ESCAPE.sub(lambda found: chr(int(found[1], 8)), text).rstrip("/") for text in fields[3:5]
+        _ESCAPE.sub(lambda match: chr(int(match[1], 8)), text).rstrip("/") for text in fields[3:5]
     )
     return _Mount(fields[2], root, point)

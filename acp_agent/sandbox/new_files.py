@@ -29,7 +29,7 @@ class NewFiles:
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._paths = tuple(paths)
-        self._before = {path: _state(path) for path in present(self._paths)}
+        self._initial = {path: _state(path) for path in present(self._paths)}
         # A folder's ctime changes with its entries, and programs cannot set it.
         self._folders = tuple({path.rpartition("/")[0] for path in self._paths})
         self._times: tuple[object, ...] = ()
@@ -42,18 +42,18 @@ class NewFiles:
             ended: whether no command runs any more. Then everything is checked, since a folder's
                 time does not tell two changes apart that are made within a few milliseconds.
         """
-        times = tuple(_time(folder) for folder in self._folders)
-        linked = any(state.link for state in self._before.values())
+        times = tuple(_folder_stamp(folder) for folder in self._folders)
+        linked = any(state.link for state in self._initial.values())
         if times == self._times and not (ended or linked):
             return
         self._times = times
         self._unlock()
         for path in present(self._paths):
-            before, now = self._before.get(path), _state(path)
-            if before is not None and now == before:
+            initial, current = self._initial.get(path), _state(path)
+            if initial is not None and current == initial:
                 continue
-            if before is not None and before.link is not None and now.link == before.link:
-                yield now.target  # an old link with a new target
+            if initial is not None and initial.link is not None and current.link == initial.link:
+                yield current.target  # an old link with a new target
             else:
                 yield path
 
@@ -66,17 +66,17 @@ class NewFiles:
 
     def restore(self, path: str) -> None:
         """Create a replaced link again, after its replacement was renamed."""
-        before = self._before.get(path)
-        if before is not None and before.link is not None:
+        initial = self._initial.get(path)
+        if initial is not None and initial.link is not None:
             with suppress(OSError):
-                os.symlink(before.link, path)  # noqa: PTH211 - as above
+                os.symlink(initial.link, path)  # noqa: PTH211 - as above
 
     def allow(self, path: str) -> None:
         """Ignore this path, and names above and below it."""
         for name in self._paths:
             if f"{path}/".startswith(f"{name}/") or f"{name}/".startswith(f"{path}/"):
-                self._before.pop(name, None)
-                self._paths = tuple(kept for kept in self._paths if kept != name)
+                self._initial.pop(name, None)
+                self._paths = tuple(remaining for remaining in self._paths if remaining != name)
 
 
 def _state(path: str) -> _State:
@@ -92,8 +92,8 @@ def _is_open(folder: str) -> bool:
     return not os.path.lexists(folder) or os.access(folder, os.R_OK | os.W_OK | os.X_OK)
 
 
-def _time(folder: str) -> tuple[int, int, int] | None:
+def _folder_stamp(folder: str) -> tuple[int, int, int] | None:
     with suppress(OSError):
-        found = os.stat(folder)  # noqa: PTH116 - as above
-        return found.st_dev, found.st_ino, found.st_ctime_ns
+        status = os.stat(folder)  # noqa: PTH116 - as above
+        return status.st_dev, status.st_ino, status.st_ctime_ns
     return None

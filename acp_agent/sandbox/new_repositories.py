@@ -11,11 +11,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_agent.sandbox.git_data import (
-    common_data,
+    find_common_dir,
+    find_git_dir,
     gitlinks,
-    is_repository,
-    named_data,
-    read_small,
+    is_git_dir,
+    read_small_file,
     subfolders,
     submodules,
 )
@@ -32,7 +32,7 @@ class _Settings(Struct, frozen=True):
     @classmethod
     def read(cls, path: str) -> _Settings:
         """Return the settings in a file."""
-        return cls(read_small(path), _state(path))
+        return cls(read_small_file(path), _state(path))
 
 
 class NewRepositories:
@@ -42,16 +42,16 @@ class NewRepositories:
     name no programs. For other repositories, the file by which git finds them must be renamed.
 
     Args:
-        before: the repositories before the command.
+        initial: the repositories before the command.
         start: starts git, to read settings.
     """
 
-    def __init__(self, before: GitFolders, start: StartHelper) -> None:
-        self._before = before
+    def __init__(self, initial: GitFolders, start: StartHelper) -> None:
+        self._initial = initial
         self._start = start
         self._suspects: set[str] = set()
-        self._seen: dict[str, tuple[object, bool]] = {}  # by path of a settings file
-        self._settings = {path: _Settings.read(path) for path in map(_config, before.data)}
+        self._checked: dict[str, tuple[object, bool]] = {}  # by path of a settings file
+        self._settings = {path: _Settings.read(path) for path in map(_config, initial.git_dirs)}
 
     def find(self, *, ended: bool) -> Iterator[str]:
         """Yield the paths to rename. Call it in a thread.
@@ -60,24 +60,24 @@ class NewRepositories:
             ended: whether no command runs any more; until then git may still be creating a
                 repository.
         """
-        before = self._before
-        for known in before.data:
-            yield from self._find_in(known, ended=ended)
+        initial = self._initial
+        for git_dir in initial.git_dirs:
+            yield from self._find_in(git_dir, ended=ended)
         for path, settings in list(self._settings.items()):
-            if self._name_new_programs(path, settings):
+            if self._names_new_programs(path, settings):
                 yield path
-        self._suspects.update(before.new_folders_with_git())
-        pending = [*before.with_git, *self._suspects]
+        self._suspects.update(initial.new_folders_with_git())
+        pending = [*initial.work_trees, *self._suspects]
         while pending:
             for folder in gitlinks(pending.pop()):
-                if folder not in before.with_git | self._suspects:
+                if folder not in initial.work_trees | self._suspects:
                     self._suspects.add(folder)
                     pending.append(folder)
         for folder in self._suspects:
-            data = None if folder in before.with_git else named_data(folder)
-            if data is not None and self._names_program(data):
+            new_git_dir = None if folder in initial.work_trees else find_git_dir(folder)
+            if new_git_dir is not None and self._names_program(new_git_dir):
                 yield f"{folder}/.git"
-            is_new = folder not in before.data and is_repository(folder)
+            is_new = folder not in initial.git_dirs and is_git_dir(folder)
             if is_new and self._names_program(folder):
                 yield f"{folder}/HEAD"
 
@@ -89,51 +89,51 @@ class NewRepositories:
                 file.write(settings.text)
             self._settings[path] = replace(settings, state=_state(path))
 
-    def _name_new_programs(self, path: str, before: _Settings) -> bool:
+    def _names_new_programs(self, path: str, initial: _Settings) -> bool:
         """Return whether settings name a program now, but did not before.
 
         A mount protects a file until another program replaces the file, as git outside does with
         each change of settings. After that, a command that still runs can write to it.
         """
-        if _state(path) == before.state:
+        if _state(path) == initial.state:
             return False
-        now = _Settings.read(path)
+        current = _Settings.read(path)
         if self._are_data(path):
-            if _state(path) == now.state:
-                self._settings[path] = now
+            if _state(path) == current.state:
+                self._settings[path] = current
             return False
         with tempfile.NamedTemporaryFile() as file:
-            file.write(before.text)
+            file.write(initial.text)
             file.flush()
             return self._are_data(file.name)
 
-    def _find_in(self, data: str, *, ended: bool) -> Iterator[str]:
+    def _find_in(self, git_dir: str, *, ended: bool) -> Iterator[str]:
         """Yield the paths to rename in the git folder of an existing repository."""
-        if data not in self._before.common and os.path.lexists(f"{data}/commondir"):
-            yield f"{data}/commondir"
-        for own in subfolders(f"{data}/worktrees"):
-            if own not in self._before.worktrees:
-                common = common_data(own)
-                if common == own and not (ended or is_repository(own)):
+        if git_dir not in self._initial.with_commondir and os.path.lexists(f"{git_dir}/commondir"):
+            yield f"{git_dir}/commondir"
+        for linked_git_dir in subfolders(f"{git_dir}/worktrees"):
+            if linked_git_dir not in self._initial.linked_git_dirs:
+                common_dir = find_common_dir(linked_git_dir)
+                if common_dir == linked_git_dir and not (ended or is_git_dir(linked_git_dir)):
                     continue  # `git worktree add` writes `commondir` last
-                if common != data:
-                    yield from (f"{own}/{name}" for name in ("commondir", "HEAD"))
-                elif not self._are_data(f"{own}/config.worktree"):
-                    yield f"{own}/config.worktree"
-        for folder in submodules(data):
-            if folder not in self._before.data and self._names_program(folder):
+                if common_dir != git_dir:
+                    yield from (f"{linked_git_dir}/{name}" for name in ("commondir", "HEAD"))
+                elif not self._are_data(f"{linked_git_dir}/config.worktree"):
+                    yield f"{linked_git_dir}/config.worktree"
+        for folder in submodules(git_dir):
+            if folder not in self._initial.git_dirs and self._names_program(folder):
                 yield f"{folder}/HEAD"
 
-    def _names_program(self, data: str) -> bool:
-        common = common_data(data)
-        if common != data and self._names_program_itself(data):
+    def _names_program(self, git_dir: str) -> bool:
+        common_dir = find_common_dir(git_dir)
+        if common_dir != git_dir and self._names_program_itself(git_dir):
             return True
-        return common not in self._before.data and self._names_program_itself(common)
+        return common_dir not in self._initial.git_dirs and self._names_program_itself(common_dir)
 
-    def _names_program_itself(self, data: str) -> bool:
-        if not all(self._are_data(f"{data}/{name}") for name in ("config", "config.worktree")):
+    def _names_program_itself(self, git_dir: str) -> bool:
+        if not all(self._are_data(f"{git_dir}/{name}") for name in ("config", "config.worktree")):
             return True
-        hooks = f"{data}/hooks"
+        hooks = f"{git_dir}/hooks"
         try:
             names = os.listdir(hooks)  # noqa: PTH208 - pathlib is slow
         except FileNotFoundError:
@@ -146,21 +146,21 @@ class NewRepositories:
         state = _state(path)
         if state is None:
             return True
-        known = self._seen.get(path)
-        if known is None or known[0] != state:
-            data = settings_are_data(path, self._before.writable, self._start)
-            known = self._seen[path] = state, data
-        return known[1]
+        cached = self._checked.get(path)
+        if cached is None or cached[0] != state:
+            are_data = settings_are_data(path, self._initial.writable, self._start)
+            cached = self._checked[path] = state, are_data
+        return cached[1]
 
 
-def _config(data: str) -> str:
-    return f"{data}/config"
+def _config(git_dir: str) -> str:
+    return f"{git_dir}/config"
 
 
 def _state(path: str) -> object:
     """Return values that change when a file is written or replaced; None if it does not exist."""
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except OSError:
         return None
-    return found.st_ino, found.st_size, found.st_ctime_ns
+    return status.st_ino, status.st_size, status.st_ctime_ns

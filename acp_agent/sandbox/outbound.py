@@ -97,12 +97,12 @@ class Outbound:
             self._on_refused(name, port)
 
 
-async def exchange(one: Stream, other: Stream) -> None:
+async def exchange(first: Stream, second: Stream) -> None:
     """Copy bytes in both directions until both end, one fails, or the connection is idle."""
     try:
         async with asyncio.timeout(IDLE_LIMIT) as limit, asyncio.TaskGroup() as tasks:
-            tasks.create_task(_copy(one.reader, other.writer, limit))
-            tasks.create_task(_copy(other.reader, one.writer, limit))
+            tasks.create_task(_copy(first.reader, second.writer, limit))
+            tasks.create_task(_copy(second.reader, first.writer, limit))
     except* OSError:  # TimeoutError is one
         pass
 

@@ -24,11 +24,11 @@ if TYPE_CHECKING:  # needed by the first command
     from acp_agent.sandbox.git_folders import GitFolders
 
 TEMPORARY = "/tmp"  # noqa: S108 - as confined programs see it: a folder of the session
-UNSEEN = (TEMPORARY, "/var/tmp", "/run", "/dev", "/proc")  # noqa: S108 - no file is created there
+PRIVATE_FOLDERS = (TEMPORARY, "/var/tmp", "/run", "/dev", "/proc")  # noqa: S108 - no file is created there
 
-_HOMES = 50  # home folders of other users that are searched for secrets
+_MAX_HOMES = 50  # home folders of other users that are searched for secrets
 _FEW_ENTRIES = 500  # of a folder that is listed
-_MOST_ENTRIES = 300  # entries of a protected folder that are checked for links
+_MAX_ENTRIES = 300  # entries of a protected folder that are checked for links
 
 MountKind = Literal["write", "read", "hide"]
 
@@ -56,7 +56,7 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
     Args:
         roots: writable folders.
         home: the user's home folder.
-        own: this program's own files and folders, which are hidden.
+        program_files: this program's own files and folders, which are hidden.
         readable: readable paths in hidden folders.
         temporary: the folder that programs see as /tmp.
         search_path: the PATH variable.
@@ -65,7 +65,7 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
 
     roots: tuple[str, ...]
     home: str
-    own: tuple[str, ...]
+    program_files: tuple[str, ...]
     readable: tuple[str, ...]
     temporary: str
     search_path: str
@@ -87,28 +87,28 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
             secret: the result of `secret_paths`, if already known.
             repositories: the result of `repositories`, if already known.
         """
-        given = self.config.filesystem
+        filesystem = self.config.filesystem
         roots = list(_existing(self.roots))
         secret = self.secret_paths() if secret is None else secret
         hidden = [path for path in secret if path not in roots]
         mounts: dict[str, MountKind] = dict.fromkeys(hidden, "hide")
-        readable = [*self._readable(roots), *_existing(self._absolute(given.allow_read))]
+        readable = [*self._readable(roots), *_existing(self._absolute(filesystem.allow_read))]
         mounts |= dict.fromkeys(readable, "read")
-        own_code = [sys.prefix, sys.base_prefix, os.path.dirname(__file__)]  # noqa: PTH120 - strings
-        for path in _existing([*own_code, *(roots if only_reads else ())]):
+        code_folders = [sys.prefix, sys.base_prefix, os.path.dirname(__file__)]  # noqa: PTH120 - strings
+        for path in _existing([*code_folders, *(roots if only_reads else ())]):
             mounts.setdefault(path, "read")
-        around: dict[str, MountKind] = {} if only_reads else dict.fromkeys(roots, "write")
-        around |= mounts
+        surrounding: dict[str, MountKind] = {} if only_reads else dict.fromkeys(roots, "write")
+        surrounding |= mounts
         for path in list(_existing([self.home, *_program_folders(self.search_path)])):
-            if kind_of(path, around) != "write":  # a project's own programs may be changed
+            if mount_kind(path, surrounding) != "write":  # a project's own programs may be changed
                 mounts.setdefault(path, "read")
-        denied = [*_existing(self._absolute(given.deny_read))]
+        denied = [*_existing(self._absolute(filesystem.deny_read))]
         denied += aliases(denied)
         if not only_reads:
-            found = self.repositories() if repositories is None else repositories
-            mounts |= self._writable(roots, [*hidden, *denied], found)
+            git_folders = self.repositories() if repositories is None else repositories
+            mounts |= self._writable(roots, [*hidden, *denied], git_folders)
         mounts |= dict.fromkeys(denied, "hide")
-        return _needed(mounts)
+        return _effective_mounts(mounts)
 
     def environ(
         self, environ: Mapping[str, str], temporary: str = TEMPORARY, *, offline: bool = False
@@ -122,18 +122,18 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
             temporary: the path of its temporary folder inside the sandbox.
             offline: whether it has no network.
         """
-        passed = dict(_hidden().offline) if offline else {}
-        passed |= {
+        variables = dict(_hidden().offline) if offline else {}
+        variables |= {
             name: value for name, value in environ.items() if name not in _hidden().variables
         }
-        if "TMPDIR" in passed or temporary != TEMPORARY:
-            passed["TMPDIR"] = temporary
+        if "TMPDIR" in variables or temporary != TEMPORARY:
+            variables["TMPDIR"] = temporary
         writable = [*_existing(self.roots), *self._absolute(self.config.filesystem.allow_write)]
         for name, folder in _hidden().caches.items():
-            used = passed.get(name, f"{self.home}/{folder}")
-            if not any(is_below(used, root) for root in writable):
-                passed[name] = f"{temporary}/.cache/{Path(folder).name}"
-        return passed
+            cache_folder = variables.get(name, f"{self.home}/{folder}")
+            if not any(is_below(cache_folder, root) for root in writable):
+                variables[name] = f"{temporary}/.cache/{Path(folder).name}"
+        return variables
 
     def repositories(self) -> list[GitFolders]:
         """Return the repositories in the folders. Reads many files: call it in a thread."""
@@ -157,8 +157,8 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
         ]
         paths = [f"{root}/{name}" for root in roots for name in protected_names()]
         if any(is_below(self.home, root) for root in roots):
-            paths += _own_program_folders(self.search_path, self.home)
-        return [path for path in paths if not any(is_below(path, one) for one in allowed)]
+            paths += _home_program_folders(self.search_path, self.home)
+        return [path for path in paths if not any(is_below(path, folder) for folder in allowed)]
 
     def with_new_names(self, mounts: Sequence[tuple[str, MountKind]]) -> dict[str, MountKind]:
         """Return mounts for a backend that can also protect paths that do not exist.
@@ -174,27 +174,29 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
             kinds[os.path.realpath(self.temporary)] = "write"
         writable = [path for path, kind in mounts if kind == "write"]
         for path in self.protected_paths() if writable else ():
-            if any(is_below(path, one) for one in writable):
+            if any(is_below(path, folder) for folder in writable):
                 kinds.setdefault(path, "read")
         return kinds
 
     def _writable(
         self, roots: Sequence[str], hidden: Sequence[str], repositories: Sequence[GitFolders]
     ) -> dict[str, MountKind]:
-        given = self.config.filesystem
-        writable = [*roots, *_existing(self._absolute(given.allow_write))]
-        read_only = list(_existing(self._absolute(given.deny_write)))
+        filesystem = self.config.filesystem
+        writable = [*roots, *_existing(self._absolute(filesystem.allow_write))]
+        read_only = list(_existing(self._absolute(filesystem.deny_write)))
         read_only += _existing(present(self.protected_paths()))
-        for found in repositories:
-            writable += found.outside
-            read_only += _existing(found.fixed)
-        read_only += [target for path in read_only for target in _linked_from(path)]
+        for repository in repositories:
+            writable += repository.outside_git_dirs
+            read_only += _existing(repository.protected)
+        read_only += [target for path in read_only for target in _link_targets(path)]
         # Links may lead anywhere; a read-only mount elsewhere could reveal a hidden path.
-        read_only = [path for path in read_only if any(is_below(path, one) for one in writable)]
+        read_only = [
+            path for path in read_only if any(is_below(path, folder) for folder in writable)
+        ]
         mounts: dict[str, MountKind] = dict.fromkeys(writable, "write")
         for path in [*read_only, *hidden]:
             # Otherwise a parent folder could be renamed and replaced; a mount point cannot.
-            for parent in _folders_of(path):
+            for parent in _parent_folders(path):
                 if any(is_below(parent, root) for root in writable) and parent not in hidden:
                     mounts.setdefault(parent, "write")
         return mounts | dict.fromkeys(read_only, "read")
@@ -202,27 +204,27 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
     def _readable(self, roots: Sequence[str]) -> Iterator[str]:
         for path in self.readable:
             # A symlink in a project must not make a hidden path readable.
-            own = any(is_below(path, root) for root in [*roots, *self.roots])
-            for found in _existing([path]):
-                if not own or any(is_below(found, root) for root in roots):
-                    yield found
+            program_files = any(is_below(path, root) for root in [*roots, *self.roots])
+            for resolved in _existing([path]):
+                if not program_files or any(is_below(resolved, root) for root in roots):
+                    yield resolved
 
     def secret_paths(self) -> list[str]:
         """Return all paths of existing credentials and of this program's own files."""
-        found = list(self._secret_paths())
-        return [*found, *aliases(found)]
+        paths = list(self._secret_paths())
+        return [*paths, *aliases(paths)]
 
     def _secret_paths(self) -> Iterator[str]:
         table = _hidden()
-        others = glob.glob("/home/*")[:_HOMES]  # noqa: PTH207 - strings
-        homes = dict.fromkeys([*_existing([self.home, "/root"]), *others])
+        foreign_homes = glob.glob("/home/*")[:_MAX_HOMES]  # noqa: PTH207 - strings
+        homes = dict.fromkeys([*_existing([self.home, "/root"]), *foreign_homes])
         for home in homes:
-            yield from _found(f"{home}/{name}" for name in (*table.home, *table.agents))
-        for path in _existing(self.own):
+            yield from _glob_existing(f"{home}/{name}" for name in (*table.home, *table.agents))
+        for path in _existing(self.program_files):
             # If such a path contains a home folder, do not hide all of it.
             if not any(is_below(home, path) for home in homes):
                 yield path
-        yield from _found(table.system)
+        yield from _glob_existing(table.system)
 
     def _absolute(self, paths: Iterable[str]) -> Iterator[str]:
         base = self.roots[0] if self.roots else self.home
@@ -233,29 +235,29 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
                 yield os.path.join(base, path)  # noqa: PTH118 - thousands of times
 
 
-def kind_of(path: str, mounts: Mapping[str, MountKind]) -> MountKind:
+def mount_kind(path: str, mounts: Mapping[str, MountKind]) -> MountKind:
     """Return the kind of a path, given these mounts and the default ones."""
-    for folder in [path, *_folders_of(path)]:
+    for folder in [path, *_parent_folders(path)]:
         if folder in mounts:
             return mounts[folder]
-        if folder in UNSEEN:
+        if folder in PRIVATE_FOLDERS:
             return "hide"
     return "read"
 
 
-def _needed(mounts: Mapping[str, MountKind]) -> list[tuple[str, MountKind]]:
+def _effective_mounts(mounts: Mapping[str, MountKind]) -> list[tuple[str, MountKind]]:
     """Return the mounts that have an effect, parents before children.
 
     Writable paths below other writable ones remain, since a mount point cannot be renamed.
     """
-    needed: dict[str, MountKind] = {}
+    effective: dict[str, MountKind] = {}
     for path, kind in sorted(mounts.items(), key=lambda mount: mount[0].count("/")):
-        if kind == "write" or kind_of(path, needed) != kind:
-            needed[path] = kind
-    return list(needed.items())
+        if kind == "write" or mount_kind(path, effective) != kind:
+            effective[path] = kind
+    return list(effective.items())
 
 
-def has_others_files(mounts: Iterable[tuple[str, MountKind]]) -> bool:
+def needs_file_capabilities(mounts: Iterable[tuple[str, MountKind]]) -> bool:
     """Return whether this is root with writable folders of others, which needs capabilities."""
     if os.geteuid() != 0:
         return False
@@ -266,7 +268,7 @@ def has_others_files(mounts: Iterable[tuple[str, MountKind]]) -> bool:
     return False
 
 
-def visible_in_run() -> list[str]:
+def visible_run_folders() -> list[str]:
     """Return the folders of /run that confined programs can see."""
     return list(_existing(_hidden().run))
 
@@ -278,7 +280,7 @@ def present(paths: Iterable[str]) -> list[str]:
     the folder is large.
     """
     folders: dict[str, set[str] | None] = {}
-    found: list[str] = []
+    existing: list[str] = []
     for path in paths:
         folder, _, name = path.rpartition("/")
         if folder not in folders:
@@ -286,8 +288,8 @@ def present(paths: Iterable[str]) -> list[str]:
         names = folders[folder]
         # Compared without case for file systems that ignore it.
         if (names is None or name.casefold() in names) and os.path.lexists(path):
-            found.append(path)
-    return found
+            existing.append(path)
+    return existing
 
 
 def _few_names(folder: str) -> set[str] | None:
@@ -306,35 +308,35 @@ def _existing(paths: Iterable[str]) -> Iterator[str]:
     """Yield the paths that exist, with links resolved."""
     for path in paths:
         if os.path.lexists(path):
-            found = os.path.realpath(path)
-            if os.path.exists(found):  # noqa: PTH110 - thousands of times
-                yield found
+            resolved = os.path.realpath(path)
+            if os.path.exists(resolved):  # noqa: PTH110 - thousands of times
+                yield resolved
 
 
-def _linked_from(folder: str) -> Iterator[str]:
+def _link_targets(folder: str) -> Iterator[str]:
     """Yield the targets of symlinks in a folder, such as hooks that are scripts of the project."""
-    pending, looked = [folder], 0
-    while pending and looked < _MOST_ENTRIES:
+    pending, count = [folder], 0
+    while pending and count < _MAX_ENTRIES:
         with suppress(OSError), os.scandir(pending.pop()) as entries:
             for entry in entries:
-                looked += 1
+                count += 1
                 if entry.is_symlink():
                     yield from _existing([entry.path])
                 elif entry.is_dir(follow_symlinks=False):
                     pending.append(entry.path)
 
 
-def _found(patterns: Iterable[str]) -> Iterator[str]:
+def _glob_existing(patterns: Iterable[str]) -> Iterator[str]:
     for pattern in patterns:
         yield from _existing(glob.glob(pattern) if "*" in pattern else [pattern])  # noqa: PTH207 - strings
 
 
-def _folders_of(path: str) -> list[str]:
+def _parent_folders(path: str) -> list[str]:
     """Return the parent folders of a path, without the root."""
-    found: list[str] = []
+    parents: list[str] = []
     while (path := path.rpartition("/")[0]) != "":
-        found.append(path)
-    return found
+        parents.append(path)
+    return parents
 
 
 def is_below(path: str, folder: str) -> bool:
@@ -349,15 +351,15 @@ def _program_folders(search_path: str) -> Iterator[str]:
         yield parent if name == "bin" and parent.count("/") > 1 else folder
 
 
-def _own_program_folders(search_path: str, home: str) -> Iterator[str]:
+def _home_program_folders(search_path: str, home: str) -> Iterator[str]:
     """Yield the folders of PATH that lie in a home folder.
 
     Folders that build tools fill are skipped: virtual environments and `node_modules`.
     """
     for folder in search_path.split(os.pathsep):
         parent = os.path.dirname(folder.rstrip("/"))  # noqa: PTH120 - a string
-        is_filled = os.path.exists(f"{parent}/pyvenv.cfg") or parent.endswith("/node_modules")  # noqa: PTH110 - so
-        if is_below(folder, home) and not is_filled:
+        is_generated = os.path.exists(f"{parent}/pyvenv.cfg") or parent.endswith("/node_modules")  # noqa: PTH110 - so
+        if is_below(folder, home) and not is_generated:
             yield folder.rstrip("/")
 
 

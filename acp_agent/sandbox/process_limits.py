@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from msgspec import Struct, field
 
-from acp_agent.sandbox.git_data import read_small
+from acp_agent.sandbox.git_data import read_small_file
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _SHARED = (
@@ -26,12 +26,12 @@ class ProcessLimits(Struct):
     Attributes:
         processes: number of processes and threads.
         memory: bytes of one process.
-        ended: killed processes that still exist; they do not count.
+        killed: killed processes that still exist; they do not count.
     """
 
     processes: int
     memory: int
-    ended: set[int] = field(default_factory=set)
+    killed: set[int] = field(default_factory=set)
 
     def enforce(self, leader: int) -> str:
         """Kill processes that exceed the limits; return the exceeded limit, or "".
@@ -44,54 +44,58 @@ class ProcessLimits(Struct):
         """
         children: dict[int, list[int]] = {}
         sizes: dict[int, int] = {}
-        order = [leader]
-        for process in order:
-            sizes[process], children[process] = _look(process)
-            order += children[process]
-        self.ended.intersection_update(order)
-        sizes |= dict.fromkeys(self.ended, 0)
+        processes = [leader]
+        for process in processes:
+            sizes[process], children[process] = _inspect_process(process)
+            processes += children[process]
+        self.killed.intersection_update(processes)
+        sizes |= dict.fromkeys(self.killed, 0)
         if sum(sizes.values()) > self.processes:
-            for process in reversed(order):
+            for process in reversed(processes):
                 sizes[process] += sum(sizes[child] for child in children[process])
             victim = leader
-            while larger := [one for one in children[victim] if sizes[one] > self.processes // 2]:
+            while larger := [
+                candidate
+                for candidate in children[victim]
+                if sizes[candidate] > self.processes // 2
+            ]:
                 victim = max(larger, key=sizes.__getitem__)
-            self.ended.update(_end_all(victim))
+            self.killed.update(_kill_tree(victim))
             return f"more than {self.processes:,} processes"
-        for process in order:
-            if _resident(process) > self.memory and _own_memory(process) > self.memory:
+        for process in processes:
+            if _resident(process) > self.memory and _private_memory(process) > self.memory:
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(process, signal.SIGKILL)
                 return f"a process with more than {self.memory:,} bytes of memory"
         return ""
 
 
-def _look(process: int) -> tuple[int, list[int]]:
+def _inspect_process(process: int) -> tuple[int, list[int]]:
     """Return the number of threads of a process, and its children."""
     threads: list[str] = []
-    found: list[int] = []
+    children: list[int] = []
     with suppress(OSError):
         threads = os.listdir(f"/proc/{process}/task")  # noqa: PTH208 - many, and pathlib is slow
     for thread in threads:
-        found += map(int, read_small(f"/proc/{process}/task/{thread}/children").split())
-    return len(threads), found
+        children += map(int, read_small_file(f"/proc/{process}/task/{thread}/children").split())
+    return len(threads), children
 
 
-def _end_all(victim: int) -> list[int]:
+def _kill_tree(victim: int) -> list[int]:
     """Kill a process, then its descendants; in this order, so that it starts no new ones."""
-    order = [victim]
-    for process in order:
-        order += _look(process)[1]
+    processes = [victim]
+    for process in processes:
+        processes += _inspect_process(process)[1]
         with suppress(ProcessLookupError, PermissionError):
             os.kill(process, signal.SIGKILL)
-    return order
+    return processes
 
 
 def _resident(process: int) -> int:
-    fields = read_small(f"/proc/{process}/statm").split()
+    fields = read_small_file(f"/proc/{process}/statm").split()
     return int(fields[1]) * _PAGE if len(fields) > 1 else 0
 
 
-def _own_memory(process: int) -> int:
-    lines = read_small(f"/proc/{process}/status").splitlines()
+def _private_memory(process: int) -> int:
+    lines = read_small_file(f"/proc/{process}/status").splitlines()
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(_SHARED))

@@ -27,8 +27,15 @@ if TYPE_CHECKING:
     from acp_agent.sandbox.policy import MountKind, SandboxPolicy
 
 # In a bind mount without `dev`, no other device can be opened. `--as-pid-1` saves a process.
-_SEES = ("--ro-bind", "/", "/", "--dev-bind", "/dev/null", "/dev/null")
-_APART = ("--unshare-pid", "--as-pid-1", "--unshare-ipc", "--cap-drop", "ALL", "--die-with-parent")
+_VISIBLE_MOUNTS = ("--ro-bind", "/", "/", "--dev-bind", "/dev/null", "/dev/null")
+_ISOLATION = (
+    "--unshare-pid",
+    "--as-pid-1",
+    "--unshare-ipc",
+    "--cap-drop",
+    "ALL",
+    "--die-with-parent",
+)
 
 # Caches of long-running programs, in their temporary folder.
 _CACHES = {"XDG_CACHE_HOME": ".cache", "CARGO_TARGET_DIR": "target"}
@@ -65,13 +72,13 @@ def launch_reader(
     """
     from acp_agent.sandbox.bubblewrap import Bubblewrap  # noqa: PLC0415 - when first needed
 
-    helpers = backend.for_helpers
-    if helpers is None:
+    helper_backend = backend.for_helpers
+    if helper_backend is None:
         return unconfined(argv, environ, cwd)
-    backend = helpers
+    backend = helper_backend
     if not isinstance(backend, Bubblewrap):
-        return _launch_otherwise(backend, argv, environ, cwd, write)
-    options = [*_SEES, *_APART]
+        return _launch_with_backend(backend, argv, environ, cwd, write)
+    options = [*_VISIBLE_MOUNTS, *_ISOLATION]
     if backend.new_user:
         options.append("--unshare-user")
     elif os.geteuid() == 0:  # root can also read files of others outside
@@ -118,16 +125,16 @@ async def launch_server(
     Raises:
         OSError: the proxy's socket cannot be created, or no backend can confine the server.
     """
-    helpers = backend.for_helpers
-    if helpers is None:
+    helper_backend = backend.for_helpers
+    if helper_backend is None:
         raise ConnectionError("nothing here confines a program that runs outside of containers")
-    backend = helpers
-    given = policy.config.network
+    backend = helper_backend
+    network_config = policy.config.network
     network: CommandNetwork | None = None
-    if backend.has_network and (hosts or given.allowed_domains):
+    if backend.has_network and (hosts or network_config.allowed_domains):
         from acp_agent.sandbox.host_rules import HostRules  # noqa: PLC0415 - few have hosts
 
-        rules = HostRules([*given.allowed_domains, *hosts], given.denied_domains)
+        rules = HostRules([*network_config.allowed_domains, *hosts], network_config.denied_domains)
         path = Path(f"{policy.temporary}.{os.urandom(4).hex()}")
         network = await CommandNetwork.open(rules, path, resolve)
 
@@ -164,14 +171,16 @@ def launch_service(
         cwd: its working folder.
         network: the hosts that it can reach; None for no network.
     """
-    helpers = backend.for_helpers
-    if helpers is None:
+    helper_backend = backend.for_helpers
+    if helper_backend is None:
         return unconfined(argv, environ, cwd)
-    backend = helpers
+    backend = helper_backend
     os.makedirs(policy.temporary, mode=0o700, exist_ok=True)  # noqa: PTH103 - a string
     mounts = policy.mounts(only_reads=True)
     temporary = backend.temporary(policy)
-    environ = dict(environ) | {name: f"{temporary}/{below}" for name, below in _CACHES.items()}
+    environ = dict(environ) | {
+        name: f"{temporary}/{subfolder}" for name, subfolder in _CACHES.items()
+    }
     return backend.launch(
         argv,
         mounts=mounts,
@@ -182,7 +191,7 @@ def launch_service(
     )
 
 
-def _launch_otherwise(
+def _launch_with_backend(
     backend: Backend,
     argv: Sequence[str],
     environ: Mapping[str, str],
@@ -190,19 +199,19 @@ def _launch_otherwise(
     write: Sequence[str],
 ) -> Launch:
     from acp_agent.config.sandbox_types import SandboxConfig  # noqa: PLC0415 - seldom needed
-    from acp_agent.sandbox.policy import UNSEEN, SandboxPolicy  # noqa: PLC0415 - so
+    from acp_agent.sandbox.policy import PRIVATE_FOLDERS, SandboxPolicy  # noqa: PLC0415 - so
 
     policy = SandboxPolicy(
         roots=(),
         home="/",
-        own=(),
+        program_files=(),
         readable=(),
         temporary="",
         search_path="",
         config=SandboxConfig(),
     )
-    seen = [folder for folder in UNSEEN if folder != "/dev"]
-    mounts: dict[str, MountKind] = dict.fromkeys(seen, "read")
+    visible_folders = [folder for folder in PRIVATE_FOLDERS if folder != "/dev"]
+    mounts: dict[str, MountKind] = dict.fromkeys(visible_folders, "read")
     mounts |= dict.fromkeys(write, "write")
     launch = backend.launch(
         argv, mounts=list(mounts.items()), policy=policy, cwd=os.path.realpath(cwd), environ=environ

@@ -113,7 +113,7 @@ async def _pump(
     source: h11.Connection,
     origin: Stream,
     target: h11.Connection,
-    end: Stream,
+    destination: Stream,
     limit: asyncio.Timeout,
 ) -> None:
     """Forward one message, or the rest of one."""
@@ -121,17 +121,17 @@ async def _pump(
     while not isinstance(event, h11.EndOfMessage | h11.ConnectionClosed):
         event = await _next_event(source, origin.reader)
         postpone(limit)
-        passed = event
+        forwarded = event
         if isinstance(event, h11.Response):
-            passed = h11.Response(
+            forwarded = h11.Response(
                 status_code=event.status_code,
                 reason=event.reason,
                 headers=_end_to_end(event),
             )
         elif isinstance(event, h11.EndOfMessage):
-            passed = h11.EndOfMessage()
-        end.writer.write(target.send(passed) or b"")
-        await end.writer.drain()
+            forwarded = h11.EndOfMessage()
+        destination.writer.write(target.send(forwarded) or b"")
+        await destination.writer.drain()
 
 
 async def _next_event(connection: h11.Connection, reader: asyncio.StreamReader) -> h11.Event:
@@ -150,10 +150,17 @@ async def _next_event(connection: h11.Connection, reader: asyncio.StreamReader) 
 
 def _end_to_end(message: h11.Request | h11.Response, *without: bytes) -> _Headers:
     """Return the headers that are not hop-by-hop (RFC 9110, section 7.6.1)."""
-    kept = message.headers.raw_items()
-    named = b",".join(value for name, value in kept if name.lower() == b"connection")
-    dropped = _HOP_BY_HOP.union(without, (name.strip().lower() for name in named.split(b",")))
-    return [(b"Connection", b"close"), *(pair for pair in kept if pair[0].lower() not in dropped)]
+    headers = message.headers.raw_items()
+    connection_options = b",".join(
+        value for name, value in headers if name.lower() == b"connection"
+    )
+    dropped = _HOP_BY_HOP.union(
+        without, (name.strip().lower() for name in connection_options.split(b","))
+    )
+    return [
+        (b"Connection", b"close"),
+        *(pair for pair in headers if pair[0].lower() not in dropped),
+    ]
 
 
 def _answer(client: Stream, status: int, reason: str, body: str = "") -> None:

@@ -28,28 +28,28 @@ _IGNORED_BY_PYTHON = (_signal.SIGPIPE, _signal.SIGXFSZ)
 class Direction:
     """One direction of a connection: bytes from one socket to another."""
 
-    def __init__(self, source: _socket.socket, target: _socket.socket, held: bytes = b"") -> None:
+    def __init__(self, source: _socket.socket, target: _socket.socket, buffer: bytes = b"") -> None:
         self.source = source
         self.target = target
-        self.held = held  # read but not yet sent
+        self.buffer = buffer  # read but not yet sent
         self.ended = False  # the source has reached its end
 
-    def wanted(self) -> tuple[int, int]:
+    def poll_target(self) -> tuple[int, int]:
         """Return the descriptor to poll next and its event mask, which is 0 after the end."""
-        if self.held:
+        if self.buffer:
             return self.target.fileno(), select.POLLOUT
         return self.source.fileno(), 0 if self.ended else select.POLLIN
 
     def move(self) -> None:
         """Send buffered bytes, or read and send new ones. Raises OSError if a socket fails."""
-        if not self.held and not self.ended:
-            self.held = self.source.recv(BUFFER)
-            if not self.held:
+        if not self.buffer and not self.ended:
+            self.buffer = self.source.recv(BUFFER)
+            if not self.buffer:
                 self.ended = True
                 self.target.shutdown(_socket.SHUT_WR)
                 return
         try:
-            self.held = self.held[self.target.send(self.held) :]
+            self.buffer = self.buffer[self.target.send(self.buffer) :]
         except BlockingIOError:
             return
 
@@ -75,7 +75,7 @@ class Relay:
     def serve(self) -> None:
         """Relay until the command has ended."""
         while True:
-            waiting, masks = self._wanted()
+            directions, masks = self._poll_state()
             poll = select.poll()
             for descriptor, mask in masks.items():
                 poll.register(descriptor, mask)
@@ -84,24 +84,24 @@ class Relay:
                     return
                 if descriptor in self._ports:
                     self._accept(self._ports[descriptor])
-                for direction, mask in waiting.get(descriptor, ()):
+                for direction, mask in directions.get(descriptor, ()):
                     if ready & (mask | select.POLLHUP | select.POLLERR):
                         self._move(direction)
 
-    def _wanted(self) -> tuple[dict[int, list[tuple[Direction, int]]], dict[int, int]]:
+    def _poll_state(self) -> tuple[dict[int, list[tuple[Direction, int]]], dict[int, int]]:
         """Return the directions that wait for each descriptor, and the event masks to poll."""
-        waiting: dict[int, list[tuple[Direction, int]]] = {}
+        directions: dict[int, list[tuple[Direction, int]]] = {}
         masks: dict[int, int] = {}
         for direction in self._opposites:
-            descriptor, mask = direction.wanted()
+            descriptor, mask = direction.poll_target()
             if mask:
-                waiting.setdefault(descriptor, []).append((direction, mask))
+                directions.setdefault(descriptor, []).append((direction, mask))
                 masks[descriptor] = masks.get(descriptor, 0) | mask
         if len(self._opposites) < 2 * self._limit:
             masks.update(dict.fromkeys(self._ports, select.POLLIN))
         if self._command >= 0:
             masks[self._command] = select.POLLIN
-        return waiting, masks
+        return directions, masks
 
     def _move(self, direction: Direction) -> None:
         opposite = self._opposites.get(direction)
@@ -112,10 +112,12 @@ class Relay:
         except BlockingIOError:
             return
         except OSError:
-            over = True
+            is_finished = True
         else:
-            over = direction.ended and opposite.ended and not direction.held + opposite.held
-        if over:
+            is_finished = (
+                direction.ended and opposite.ended and not direction.buffer + opposite.buffer
+            )
+        if is_finished:
             del self._opposites[direction], self._opposites[opposite]
             direction.source.close()
             direction.target.close()
@@ -132,14 +134,14 @@ class Relay:
             return
         client = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM, 0, descriptor)
         try:
-            proxy, held = _connect(self._path, port)
+            proxy, buffer = _connect(self._path, port)
         except OSError:
             client.close()
             return
         for end in (client, proxy):
             end.setblocking(False)
-        there, back = Direction(client, proxy), Direction(proxy, client, held)
-        self._opposites |= {there: back, back: there}
+        outgoing, incoming = Direction(client, proxy), Direction(proxy, client, buffer)
+        self._opposites |= {outgoing: incoming, incoming: outgoing}
 
 
 def _connect(path: str, port: int) -> tuple[_socket.socket, bytes]:
@@ -193,12 +195,12 @@ def _relay_in_background(path: str, listeners: dict[int, _socket.socket]) -> Non
     null = os.open("/dev/null", os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(null, descriptor)
-    first = 3
-    for kept in sorted({command, *(listener.fileno() for listener in listeners.values())}):
-        if kept > 2:
-            os.closerange(first, kept)
-            first = kept + 1
-    os.closerange(first, os.sysconf("SC_OPEN_MAX"))
+    next_descriptor = 3
+    for inherited in sorted({command, *(listener.fileno() for listener in listeners.values())}):
+        if inherited > 2:
+            os.closerange(next_descriptor, inherited)
+            next_descriptor = inherited + 1
+    os.closerange(next_descriptor, os.sysconf("SC_OPEN_MAX"))
     try:
         Relay(path, listeners, command).serve()
     finally:

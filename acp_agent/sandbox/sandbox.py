@@ -23,11 +23,11 @@ from acp_agent.sandbox.policy import MountKind, SandboxPolicy
 
 if TYPE_CHECKING:  # needed by the first command
     from acp_agent.sandbox.git_folders import GitFolders
-    from acp_agent.sandbox.watch import SandboxWatch, Surroundings, WatchedCommand
+    from acp_agent.sandbox.watch import FolderSnapshot, SandboxWatch, WatchedCommand
 
 __all__ = ("Backend", "Sandbox", "Unavailable", "find_backend")
 
-_FRESH = 20.0  # seconds for which the list of secrets is valid
+_SECRETS_TTL = 20.0  # seconds for which the list of secrets is valid
 
 
 class Sandbox:
@@ -42,8 +42,8 @@ class Sandbox:
         self._backend = backend
         self._policy = policy
         self._mounts: dict[bool, list[tuple[str, MountKind]]] = {}
-        self._secret: tuple[float, list[str]] = (0.0, [])  # the time, and the paths
-        self._networks = 0
+        self._secret_paths: tuple[float, list[str]] = (0.0, [])  # the time, and the paths
+        self._network_count = 0
         self._watch: SandboxWatch | None = None
 
     @property
@@ -68,7 +68,7 @@ class Sandbox:
         environ: Mapping[str, str],
         *,
         only_reads: bool,
-        alone: bool,
+        exclusive: bool,
         hosts: Sequence[str] = (),
         writable: Sequence[str] = (),
         resolve: Resolve,
@@ -80,8 +80,8 @@ class Sandbox:
             cwd: its working folder.
             environ: its environment.
             only_reads: whether it may change only temporary files.
-            alone: whether no other confined program of the session runs. Another one could replace
-                folders by links while the mounts are computed.
+            exclusive: whether no other confined program of the session runs. Another one could
+                replace folders by links while the mounts are computed.
             hosts: hosts in addition to those that the configuration allows.
             writable: folders that it may change in addition to those of the session.
             resolve: resolves a host name.
@@ -90,33 +90,38 @@ class Sandbox:
             ConfigError: a host is invalid.
             OSError: the temporary folder or the proxy's socket cannot be created.
         """
-        given = self._policy.config.network
+        network_config = self._policy.config.network
         network: CommandNetwork | None = None
-        if self.has_network and not only_reads and (hosts or given.allowed_domains):
-            self._networks += 1
-            rules = HostRules([*given.allowed_domains, *hosts], given.denied_domains)
-            path = Path(f"{self._policy.temporary}.{self._networks}")
+        if self.has_network and not only_reads and (hosts or network_config.allowed_domains):
+            self._network_count += 1
+            rules = HostRules(
+                [*network_config.allowed_domains, *hosts], network_config.denied_domains
+            )
+            path = Path(f"{self._policy.temporary}.{self._network_count}")
             network = await CommandNetwork.open(rules, path, resolve)
 
         def prepare() -> Launch:
             os.makedirs(self._policy.temporary, mode=0o700, exist_ok=True)  # noqa: PTH103 - in a thread
-            surroundings: Surroundings | None = None
-            if alone or only_reads not in self._mounts:
+            surroundings: FolderSnapshot | None = None
+            if exclusive or only_reads not in self._mounts:
                 # Secrets are cached: confined programs cannot create any, and the user seldom does.
-                if not self._secret[0] or time.monotonic() > self._secret[0] + _FRESH:
-                    self._secret = time.monotonic(), self._policy.secret_paths()
+                if (
+                    not self._secret_paths[0]
+                    or time.monotonic() > self._secret_paths[0] + _SECRETS_TTL
+                ):
+                    self._secret_paths = time.monotonic(), self._policy.secret_paths()
                 repositories = [] if only_reads else self._policy.repositories()
                 self._mounts[only_reads] = self._policy.mounts(
-                    only_reads=only_reads, secret=self._secret[1], repositories=repositories
+                    only_reads=only_reads, secret=self._secret_paths[1], repositories=repositories
                 )
                 if not only_reads:
                     surroundings = self._surroundings(repositories)
-            also: list[tuple[str, MountKind]] = [
-                (os.path.realpath(one), "write") for one in writable
+            extra_mounts: list[tuple[str, MountKind]] = [
+                (os.path.realpath(folder), "write") for folder in writable
             ]
             launch = self._backend.launch(
                 argv,
-                mounts=[*self._mounts[only_reads], *also],
+                mounts=[*self._mounts[only_reads], *extra_mounts],
                 policy=self._policy,
                 cwd=os.path.realpath(cwd),
                 environ=environ,
@@ -124,7 +129,7 @@ class Sandbox:
             )
             if only_reads:
                 return launch
-            return replace(launch, watched=self._watched(surroundings))
+            return replace(launch, watched=self._watch_command(surroundings))
 
         try:
             return await asyncio.to_thread(prepare)
@@ -138,27 +143,27 @@ class Sandbox:
         if self._watch is not None:
             self._watch.allow(path)
 
-    def _watched(self, surroundings: Surroundings | None) -> WatchedCommand:
+    def _watch_command(self, surroundings: FolderSnapshot | None) -> WatchedCommand:
         from acp_agent.sandbox.process_limits import ProcessLimits  # noqa: PLC0415 - when first needed
         from acp_agent.sandbox.watch import SandboxWatch  # noqa: PLC0415 - so
 
         if self._watch is None:
             self._watch = SandboxWatch()
-        given = self._policy.config.limits
-        limits = ProcessLimits(given.processes, memory_limit(given))
+        config = self._policy.config.limits
+        limits = ProcessLimits(config.processes, memory_limit(config))
         return self._watch.start(surroundings, limits)
 
-    def _surroundings(self, repositories: Sequence[GitFolders]) -> Surroundings:
+    def _surroundings(self, repositories: Sequence[GitFolders]) -> FolderSnapshot:
         from acp_agent.sandbox.new_files import NewFiles  # noqa: PLC0415 - when first needed
         from acp_agent.sandbox.new_repositories import NewRepositories  # noqa: PLC0415 - so
         from acp_agent.sandbox.programs import start_reader  # noqa: PLC0415 - so
-        from acp_agent.sandbox.watch import Surroundings  # noqa: PLC0415 - so
+        from acp_agent.sandbox.watch import FolderSnapshot  # noqa: PLC0415 - so
 
         writable = [path for path, kind in self._mounts[False] if kind == "write"]
         start = partial(start_reader, self._backend)
-        return Surroundings(
+        return FolderSnapshot(
             NewFiles(self._policy.protected_paths()),
-            [NewRepositories(found, start) for found in repositories],
+            [NewRepositories(repository, start) for repository in repositories],
             tuple(writable),
         )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
-from acp_agent.sandbox.bubblewrap import limited
+from acp_agent.sandbox.bubblewrap import limit_command
 from acp_agent.sandbox.launch import CommandNetwork, Launch
 from acp_agent.sandbox.policy import MountKind, SandboxPolicy, is_below
 
@@ -18,7 +18,7 @@ _RULES: dict[MountKind, str] = {
     "hide": "(deny file-read* file-write* (subpath {path}))",
 }
 # Moving such a folder would also move the protected paths below it.
-_NOT_MOVED = "(deny file-write-unlink (literal {path}))"
+_UNMOVABLE_RULE = "(deny file-write-unlink (literal {path}))"
 
 
 class SandboxExec:
@@ -55,7 +55,7 @@ class SandboxExec:
         text, parameters = profile(policy.with_new_names(mounts))
         command = [PROGRAM, "-p", text]
         command += [f"-D{name}={path}" for name, path in parameters.items()]
-        command += ["--", *limited(argv, policy.config.limits)]
+        command += ["--", *limit_command(argv, policy.config.limits)]
         return Launch(
             tuple(command), policy.environ(environ, policy.temporary or "/", offline=True)
         )
@@ -78,18 +78,18 @@ def profile(kinds: Mapping[str, MountKind]) -> tuple[str, dict[str, str]]:
 
     for path, kind in sorted(kinds.items(), key=lambda line: line[0].rstrip("/").count("/")):
         add(_RULES[kind], path)
-    for path in sorted(set(_kept_folders(kinds))):
-        add(_NOT_MOVED, path)
+    for path in sorted(set(_unmovable_folders(kinds))):
+        add(_UNMOVABLE_RULE, path)
     return "\n".join(rules) + "\n", parameters
 
 
-def _kept_folders(kinds: Mapping[str, MountKind]) -> Iterator[str]:
+def _unmovable_folders(kinds: Mapping[str, MountKind]) -> Iterator[str]:
     """Yield the writable folders that contain a path that must not be changed."""
     writable = [path for path, kind in kinds.items() if kind == "write"]
     for path, kind in kinds.items():
         folder = path
         while kind != "write" and (folder := folder.rpartition("/")[0]):
-            if any(is_below(folder, one) for one in writable):
+            if any(is_below(folder, root) for root in writable):
                 yield folder
 
 

@@ -90,15 +90,15 @@ def system_call_filter(
     def refuse(error: int) -> bytes:
         return instruction(_RETURN, _ERRNO | error)
 
-    parts = [instruction(_LOAD, _ARCHITECTURE)]
-    parts += [instruction(_EQUAL, audit, 1, 0), refuse(errno.ENOSYS)]
-    parts += [instruction(_LOAD, _NUMBER)]
-    parts += [instruction(_AT_LEAST, table.first_later, 0, 1), refuse(errno.ENOSYS)]
+    program = [instruction(_LOAD, _ARCHITECTURE)]
+    program += [instruction(_EQUAL, audit, 1, 0), refuse(errno.ENOSYS)]
+    program += [instruction(_LOAD, _NUMBER)]
+    program += [instruction(_AT_LEAST, table.first_later, 0, 1), refuse(errno.ENOSYS)]
 
     def rule(call: _Call, *block: bytes) -> None:
         if number(call):
-            parts.append(instruction(_EQUAL, number(call), 0, len(block)))
-            parts.extend(block)
+            program.append(instruction(_EQUAL, number(call), 0, len(block)))
+            program.extend(block)
 
     for call in table.denied.values():
         rule(call, refuse(errno.EPERM))
@@ -117,12 +117,12 @@ def system_call_filter(
         rule(mode, *block)
     if shared_bytes is not None:
         rule(table.mmap, *_limit_shared(shared_bytes, refuse(errno.ENOMEM)))
-    rule(table.fcntl, *_if_one_of(1, table.fcntl_commands, refuse(errno.EPERM)), _ALLOWED)
-    rule(table.ioctl, *_if_one_of(1, table.ioctl_requests, refuse(errno.EPERM)), _ALLOWED)
+    rule(table.fcntl, *_if_equal_any(1, table.fcntl_commands, refuse(errno.EPERM)), _ALLOWED)
+    rule(table.ioctl, *_if_equal_any(1, table.ioctl_requests, refuse(errno.EPERM)), _ALLOWED)
     domains = [*table.socket_domains, *table.network_domains] if sockets else table.socket_domains
-    rule(table.socket, *_if_one_of(0, domains, _ALLOWED), refuse(errno.EACCES))
-    rule(table.socketpair, *_if_one_of(0, table.pair_domains, _ALLOWED), refuse(errno.EACCES))
-    return b"".join([*parts, _ALLOWED])
+    rule(table.socket, *_if_equal_any(0, domains, _ALLOWED), refuse(errno.EACCES))
+    rule(table.socketpair, *_if_equal_any(0, table.pair_domains, _ALLOWED), refuse(errno.EACCES))
+    return b"".join([*program, _ALLOWED])
 
 
 def _if_any_bit(index: int, bits: int, then: bytes) -> list[bytes]:
@@ -130,7 +130,7 @@ def _if_any_bit(index: int, bits: int, then: bytes) -> list[bytes]:
     return [instruction(_LOAD, argument(index)), instruction(_ANY_BIT, bits, 0, 1), then]
 
 
-def _if_one_of(index: int, values: Sequence[int], then: bytes) -> list[bytes]:
+def _if_equal_any(index: int, values: Sequence[int], then: bytes) -> list[bytes]:
     """Return instructions that execute `then` if an argument is one of these values."""
     block = [instruction(_LOAD, argument(index))]
     for value in values:
@@ -138,8 +138,8 @@ def _if_one_of(index: int, values: Sequence[int], then: bytes) -> list[bytes]:
     return block
 
 
-def _limit_shared(most: int, refuse: bytes) -> list[bytes]:
-    high, low = divmod(most, 1 << 32)
+def _limit_shared(limit: int, refuse: bytes) -> list[bytes]:
+    high, low = divmod(limit, 1 << 32)
     return [
         instruction(_LOAD, argument(3)),
         instruction(_AND, _SHARED_KINDS),

@@ -25,7 +25,7 @@ class UnixSockets:
 
     def find(self) -> set[str]:
         """Return the resolved paths of all sockets and pipes in folders that have a socket."""
-        named: set[str] = set()
+        paths: set[str] = set()
         relative: dict[str, str] = {}
         with suppress(OSError), _LIST.open(encoding="utf-8", errors="surrogateescape") as file:
             for line in file:
@@ -33,30 +33,30 @@ class UnixSockets:
                 if len(fields) < 8 or fields[0] == "Num" or fields[7].startswith("@"):
                     continue
                 if fields[7].startswith("/"):
-                    named.add(fields[7])
+                    paths.add(fields[7])
                 else:
                     relative[fields[6]] = fields[7]
         unknown = relative.keys() - self._relative.keys()
         if unknown:
             self._relative |= dict.fromkeys(unknown, "") | _resolve(unknown, relative)
-        named.update(filter(None, map(self._relative.get, relative)))
-        folders = {os.path.realpath(os.path.dirname(path)) for path in named}  # noqa: PTH120 - strings
-        return {*_special_files(folders), *map(os.path.realpath, filter(os.path.lexists, named))}
+        paths.update(filter(None, map(self._relative.get, relative)))
+        folders = {os.path.realpath(os.path.dirname(path)) for path in paths}  # noqa: PTH120 - strings
+        return {*_special_files(folders), *map(os.path.realpath, filter(os.path.lexists, paths))}
 
 
 def _resolve(numbers: Iterable[str], names: dict[str, str]) -> dict[str, str]:
     """Return the paths of sockets with relative names, from the folders of their processes."""
-    wanted = {f"socket:[{number}]": number for number in numbers}
-    found: dict[str, str] = {}
+    numbers_by_link = {f"socket:[{number}]": number for number in numbers}
+    paths: dict[str, str] = {}
     for process in os.listdir("/proc"):  # noqa: PTH208 - strings
         if process.isdecimal():
             with suppress(OSError), os.scandir(f"/proc/{process}/fd") as entries:
                 for entry in entries:
-                    number = wanted.get(os.readlink(entry.path))  # noqa: PTH115 - strings
+                    number = numbers_by_link.get(os.readlink(entry.path))  # noqa: PTH115 - strings
                     if number is not None:
                         folder = os.readlink(f"/proc/{process}/cwd")  # noqa: PTH115 - strings
-                        found[number] = os.path.join(folder, names[number])  # noqa: PTH118 - strings
-    return found
+                        paths[number] = os.path.join(folder, names[number])  # noqa: PTH118 - strings
+    return paths
 
 
 def _special_files(folders: Iterable[str]) -> Iterable[str]:

@@ -21,17 +21,17 @@ from acp_agent.sandbox.new_files import NewFiles
 from acp_agent.sandbox.new_repositories import NewRepositories
 from acp_agent.sandbox.process_limits import ProcessLimits
 
-_MOST_TIMES = 5  # how often a command may create the same file
-_OFTEN = 0.02  # seconds between checks, at first
-_SELDOM = 0.1  # seconds between checks, after `_A_WHILE`
-_A_WHILE = 10.0  # seconds
-_MARK = ".blocked-"
+_MAX_REPEATS = 5  # how often a command may create the same file
+_FAST_INTERVAL = 0.02  # seconds between checks, at first
+_SLOW_INTERVAL = 0.1  # seconds between checks, after `_FAST_PERIOD`
+_FAST_PERIOD = 10.0  # seconds
+_NAME_MARK = ".blocked-"
 _NAME_LENGTH = 200  # bytes of the old name in the new one
 
 _log = logging.getLogger(__name__)
 
 
-class Moved(Struct, frozen=True):
+class RenamedFile(Struct, frozen=True):
     """A renamed file: its path, and its new name."""
 
     path: str
@@ -45,7 +45,7 @@ class Moved(Struct, frozen=True):
         )
 
 
-class Surroundings(Struct, frozen=True):
+class FolderSnapshot(Struct, frozen=True):
     """The state of the folders before a command, created while no confined program runs.
 
     Attributes:
@@ -58,29 +58,29 @@ class Surroundings(Struct, frozen=True):
     repositories: Sequence[NewRepositories]
     writable: tuple[str, ...]
 
-    def move_new(self, *, ended: bool) -> list[Moved]:
+    def rename_new_files(self, *, ended: bool) -> list[RenamedFile]:
         """Rename new files and return them. Call it in a thread, and only one at a time.
 
         Args:
             ended: whether no command runs any more.
         """
-        moved: list[Moved] = []
+        moved: list[RenamedFile] = []
         for path in self.files.find(ended=ended):
-            moved += self._move(path)
+            moved += self._rename_file(path)
             self.files.restore(path)
         for repositories in self.repositories:
             for path in repositories.find(ended=ended):
-                moved += self._move(path)
+                moved += self._rename_file(path)
                 repositories.restore(path)
         return moved
 
-    def _move(self, path: str) -> list[Moved]:
+    def _rename_file(self, path: str) -> list[RenamedFile]:
         folder, name = os.path.split(path)
         folder = os.path.realpath(folder)
         if not any(f"{folder}/".startswith(f"{root.rstrip('/')}/") for root in self.writable):
             return []  # no confined program created it
-        kept = os.fsdecode(os.fsencode(name)[:_NAME_LENGTH])
-        new = f"{kept}{_MARK}{os.urandom(4).hex()}"
+        base = os.fsdecode(os.fsencode(name)[:_NAME_LENGTH])
+        new = f"{base}{_NAME_MARK}{os.urandom(4).hex()}"
         try:
             with opened_folder(folder) as opened:  # fails if it was replaced by a link
                 _rename(opened, name, new)
@@ -90,7 +90,7 @@ class Surroundings(Struct, frozen=True):
             _log.warning("%s could not be moved away: %s", path, error)
             return []
         # Do not report files in a folder that was itself moved away.
-        return [] if _MARK in folder else [Moved(f"{folder}/{name}", new)]
+        return [] if _NAME_MARK in folder else [RenamedFile(f"{folder}/{name}", new)]
 
 
 def _rename(folder: int, old: str, new: str) -> None:
@@ -117,8 +117,8 @@ class WatchedCommand:
     """
 
     def __init__(self, watch: SandboxWatch, limits: ProcessLimits) -> None:
-        self.moved: list[Moved] = []
-        self.on_moved: Callable[[Moved], None] | None = None
+        self.moved: list[RenamedFile] = []
+        self.on_moved: Callable[[RenamedFile], None] | None = None
         self.on_limit: Callable[[str], None] | None = None
         self.leader: int | None = None
         self._watch = watch
@@ -129,7 +129,7 @@ class WatchedCommand:
         """Return whether it keeps creating the same file, so that it must be killed."""
         return (
             bool(self.moved)
-            and sum(moved.path == self.moved[-1].path for moved in self.moved) >= _MOST_TIMES
+            and sum(moved.path == self.moved[-1].path for moved in self.moved) >= _MAX_REPEATS
         )
 
     def enforce_limits(self) -> None:
@@ -149,13 +149,13 @@ class SandboxWatch:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._surroundings: Surroundings | None = None
+        self._surroundings: FolderSnapshot | None = None
         self._commands: set[WatchedCommand] = set()
         self._thread: threading.Thread | None = None
         self._wake = threading.Event()
         self._since = 0.0
 
-    def start(self, surroundings: Surroundings | None, limits: ProcessLimits) -> WatchedCommand:
+    def start(self, surroundings: FolderSnapshot | None, limits: ProcessLimits) -> WatchedCommand:
         """Watch a command that is about to start.
 
         Args:
@@ -178,7 +178,7 @@ class SandboxWatch:
         with self._lock:
             command.leader = None
             if command in self._commands:
-                self._look(ended=len(self._commands) == 1)
+                self._check_folders(ended=len(self._commands) == 1)
                 self._commands.discard(command)
             if not self._commands:
                 self._wake.set()
@@ -191,7 +191,9 @@ class SandboxWatch:
 
     def _run(self) -> None:
         while True:
-            self._wake.wait(_OFTEN if time.monotonic() < self._since + _A_WHILE else _SELDOM)
+            self._wake.wait(
+                _FAST_INTERVAL if time.monotonic() < self._since + _FAST_PERIOD else _SLOW_INTERVAL
+            )
             with self._lock:
                 if not self._commands:
                     self._thread = None
@@ -199,14 +201,14 @@ class SandboxWatch:
                 try:
                     for command in self._commands:
                         command.enforce_limits()
-                    self._look()
+                    self._check_folders()
                 except Exception:  # noqa: BLE001 - retried later
                     _log.exception("the folders could not be checked")
 
-    def _look(self, *, ended: bool = False) -> None:
+    def _check_folders(self, *, ended: bool = False) -> None:
         if self._surroundings is None:
             return
-        for moved in self._surroundings.move_new(ended=ended):
+        for moved in self._surroundings.rename_new_files(ended=ended):
             for command in self._commands:
                 command.moved.append(moved)
                 if command.on_moved is not None:

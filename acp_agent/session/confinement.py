@@ -62,7 +62,7 @@ class Confinement(Struct, frozen=True, kw_only=True):
         return SandboxPolicy(
             roots=tuple(map(str, roots)),
             home=str(self.home),
-            own=tuple(map(str, self.own)),
+            program_files=tuple(map(str, self.own)),
             readable=tuple(map(str, readable)),
             temporary=temporary,
             search_path=self.environ.get("PATH") or os.defpath,

@@ -259,7 +259,7 @@ def hook_runner(
             cwd,
             environ,
             only_reads=False,
-            alone=False,
+            exclusive=False,
             writable=writable,
             resolve=system_resolve,
         )

@@ -21,7 +21,7 @@ from acp_agent.platform.posix import end_group
 from acp_agent.sandbox.launch import Confine, Launch, unconfined
 
 if TYPE_CHECKING:  # known once the first command runs
-    from acp_agent.sandbox.watch import Moved
+    from acp_agent.sandbox.watch import RenamedFile
 
 _REAP_LIMIT = 2.0  # seconds; a killed process that takes longer hangs in the kernel
 BUFFER_LIMIT = 1024 * 1024  # bytes read ahead
@@ -184,7 +184,7 @@ class StartedCommand:
         self.background_ended = False
 
     @property
-    def moved(self) -> tuple[Moved, ...]:
+    def moved(self) -> tuple[RenamedFile, ...]:
         """The files that the sandbox moved away."""
         watched = None if self.confined is None else self.confined.watched
         return () if watched is None else tuple(watched.moved)
@@ -200,7 +200,7 @@ class StartedCommand:
             return
         loop, watched = asyncio.get_running_loop(), self.confined.watched
 
-        def moved(one: Moved) -> None:
+        def moved(one: RenamedFile) -> None:
             if watched.insists:
                 posix.end_group(self.group, at_once=True)
             if tell_moved:

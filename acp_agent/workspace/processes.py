@@ -37,7 +37,7 @@ from acp_agent.workspace.environment import added_variables, command_environ
 from acp_agent.workspace.network import system_resolve
 
 if TYPE_CHECKING:  # known once the first command runs
-    from acp_agent.sandbox.watch import Moved
+    from acp_agent.sandbox.watch import RenamedFile
 
 
 class CommandResult(Struct, frozen=True, kw_only=True):
@@ -55,7 +55,7 @@ class CommandResult(Struct, frozen=True, kw_only=True):
     stopped: bool = False
     confined: bool = False
     refused_hosts: tuple[str, ...] = ()
-    moved: tuple[Moved, ...] = ()
+    moved: tuple[RenamedFile, ...] = ()
     total_bytes: int = 0
     full_output: str | None = None
 
@@ -276,7 +276,7 @@ class LocalProcesses:
                 cwd,
                 environ,
                 only_reads=only_reads,
-                alone=not self._running,
+                exclusive=not self._running,
                 hosts=hosts,
                 resolve=system_resolve,
             )

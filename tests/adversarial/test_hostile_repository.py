@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from acp_agent.content import HIDDEN as UNSEEN
+from acp_agent.content import HIDDEN as PRIVATE_FOLDERS
 from tests.adversarial.hostile_repository import HIDDEN, SECRET, Model, make_repository
 from tests.support.agent_process import StartAgent
 from tests.support.editor import Editor
@@ -81,7 +81,7 @@ async def test_nothing_of_a_hostile_repository_runs_or_leaves(
     asking = [each for each in one.messages if each.get("method") == "session/request_permission"]
     assert asking or mode == "plan"
     for text in (*texts(asking), *titles(one.messages)):
-        assert UNSEEN.search(text) is None, repr(text)
+        assert PRIVATE_FOLDERS.search(text) is None, repr(text)
 
 
 def texts(value: Any) -> Iterator[str]:

@@ -106,7 +106,7 @@ def sandbox_of(project: Path) -> Sandbox:
     policy = SandboxPolicy(
         roots=(str(project),),
         home=str(project.parent),
-        own=(f"{project.parent}/agent",),
+        program_files=(f"{project.parent}/agent",),
         readable=(),
         temporary=f"{project.parent}/temporary",
         search_path=os.environ["PATH"],

@@ -79,7 +79,7 @@ def confine_in(folder: Path, environ: Mapping[str, str]) -> Confine:
     policy = SandboxPolicy(
         roots=(os.path.realpath(folder / "project"),),
         home=str(folder),
-        own=(),
+        program_files=(),
         readable=(),
         temporary=os.path.realpath(folder / "temporary"),
         search_path=environ["PATH"],

@@ -167,7 +167,7 @@ def _sandboxes(world: World, kind: str) -> tuple[LocalProcesses, LocalProcesses]
     policy = SandboxPolicy(
         roots=tuple(map(str, roots)),
         home=str(world.home),
-        own=(f"{world.home}/.config/acp-agent", f"{world.home}/.local/share/acp-agent"),
+        program_files=(f"{world.home}/.config/acp-agent", f"{world.home}/.local/share/acp-agent"),
         readable=(),
         temporary="/tmp/of-the-session",
         search_path=os.environ["PATH"],

@@ -72,7 +72,7 @@ def processes_in(project: Path, docker: Docker) -> LocalProcesses:
     policy = SandboxPolicy(
         roots=(str(project),),
         home=str(project.parent / "home"),
-        own=(),
+        program_files=(),
         readable=(),
         temporary=str(project.parent / "temporary"),
         search_path=os.environ["PATH"],

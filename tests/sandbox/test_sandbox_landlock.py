@@ -60,7 +60,7 @@ async def test_everyday_commands_work_in_landlock(
     policy = SandboxPolicy(
         roots=(str(project),),
         home=str(tmp_path),
-        own=(),
+        program_files=(),
         readable=(),
         temporary=str(tmp_path / "temporary"),
         search_path=os.environ["PATH"],
@@ -98,8 +98,8 @@ def test_a_folder_with_an_exception_gets_no_grant_and_what_is_in_it_does(tmp_pat
     assert {path for path in rules.write if path.startswith(root)} == {
         f"{root}/{name}" for name in ("src", "other", "README", ".git/HEAD", "secret/list")
     }
-    own = {path for path in rules.read if path.startswith(root)}
-    assert own == {
+    program_files = {path for path in rules.read if path.startswith(root)}
+    assert program_files == {
         f"{root}/{name}" for name in ("src", "other", "README", ".git", "secret/list", ".envrc")
     }
     assert {root, f"{root}/secret"} <= set(rules.divided)

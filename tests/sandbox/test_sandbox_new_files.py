@@ -55,7 +55,7 @@ def processes_in(
     policy = SandboxPolicy(
         roots=(str(project),),
         home=str(project.parent / "home"),
-        own=(),
+        program_files=(),
         readable=(),
         temporary=str(project.parent / "temporary"),
         search_path=os.environ["PATH"],

@@ -36,7 +36,7 @@ async def test_a_command_that_takes_too_much_is_ended_and_told_why(
     policy = SandboxPolicy(
         roots=(str(project),),
         home=str(project.parent),
-        own=(),
+        program_files=(),
         readable=(),
         temporary=f"{project.parent}/temporary",
         search_path=os.environ["PATH"],

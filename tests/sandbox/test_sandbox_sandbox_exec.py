@@ -83,7 +83,7 @@ def policy(tmp_path: Path) -> SandboxPolicy:
     return SandboxPolicy(
         roots=(f"{tmp_path}/project", f"{tmp_path}/project/{WEIRD}"),
         home=f"{tmp_path}/home",
-        own=(),
+        program_files=(),
         readable=(),
         temporary=f"{tmp_path}/temporary",
         search_path="",

@@ -14,7 +14,7 @@ from msgspec import structs
 from acp_agent.config.sandbox_types import SandboxConfig, SandboxFilesystemConfig
 from acp_agent.sandbox.bubblewrap import Bubblewrap
 from acp_agent.sandbox.launch import Launch
-from acp_agent.sandbox.policy import SandboxPolicy, kind_of, present
+from acp_agent.sandbox.policy import SandboxPolicy, mount_kind, present
 from acp_agent.sandbox.sandbox import Backend, Unavailable, find_backend
 from acp_agent.sandbox.unix_sockets import UnixSockets
 
@@ -47,7 +47,7 @@ def policy_of(folder: Path, **filesystem: list[str]) -> SandboxPolicy:
     return SandboxPolicy(
         roots=(str(folder / "project"),),
         home=str(folder / "home"),
-        own=(),
+        program_files=(),
         readable=(),
         temporary=str(folder / "temporary"),
         search_path=os.environ["PATH"],
@@ -134,7 +134,7 @@ def test_programs_of_the_project_may_be_changed_though_shells_find_them(tmp_path
     )
     kinds = dict(policy.mounts(only_reads=False))
     for folder in folders:
-        assert kind_of(str(folder), kinds) == "write"
+        assert mount_kind(str(folder), kinds) == "write"
 
 
 def test_shells_programs_in_a_home_folder_that_is_the_project_stay_as_they_are(
@@ -147,7 +147,7 @@ def test_shells_programs_in_a_home_folder_that_is_the_project_stay_as_they_are(
     policy = SandboxPolicy(
         roots=(str(home),),
         home=str(home),
-        own=(),
+        program_files=(),
         readable=(),
         temporary=str(tmp_path / "temporary"),
         search_path=f"{home}/tools/bin:{home}/venv/bin:{home}/node_modules/.bin:/usr/bin",
@@ -155,8 +155,8 @@ def test_shells_programs_in_a_home_folder_that_is_the_project_stay_as_they_are(
     )
     kinds = dict(policy.mounts(only_reads=False))
     assert kinds[f"{home}/tools/bin"] == "read"
-    assert kind_of(f"{home}/venv/bin", kinds) == "write"
-    assert kind_of(f"{home}/node_modules/.bin", kinds) == "write"
+    assert mount_kind(f"{home}/venv/bin", kinds) == "write"
+    assert mount_kind(f"{home}/node_modules/.bin", kinds) == "write"
 
 
 def test_package_managers_do_not_try_again_without_a_network(

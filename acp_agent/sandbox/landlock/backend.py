@@ -15,17 +15,17 @@ from acp_agent.sandbox.landlock.path_rules import path_rules
 from acp_agent.sandbox.landlock.ruleset import SCOPES_SINCE, make_ruleset
 from acp_agent.sandbox.launch import CommandNetwork, Launch, without_loader_variables
 from acp_agent.sandbox.policy import (
-    UNSEEN,
+    PRIVATE_FOLDERS,
     MountKind,
     SandboxPolicy,
-    has_others_files,
-    visible_in_run,
+    needs_file_capabilities,
+    visible_run_folders,
 )
 from acp_agent.sandbox.seccomp import system_call_filter
 
 OLDEST = 3  # the first version that controls truncation: Linux 6.2
 # For root with files of others: CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER (linux/capability.h).
-_OTHERS_FILES = 1 << 0 | 1 << 1 | 1 << 3
+_FILE_CAPABILITIES = 1 << 0 | 1 << 1 | 1 << 3
 _LAUNCHER = Path(__file__).with_name("launcher.py")
 
 
@@ -89,25 +89,25 @@ class Landlock:
         common = system_call_filter(sockets=False, shared_bytes=memory) or b""
         ruleset = make_ruleset(rules, self.version)
         environ = policy.environ(environ, policy.temporary or "/", offline=True)
-        environ, later = without_loader_variables(environ)
-        orders = {
+        environ, loader_variables = without_loader_variables(environ)
+        options = {
             "ruleset": ruleset,
             "filters": [common, calls.program],
-            "asked": calls.asked,
+            "supervised_calls": calls.supervised_calls,
             "limits": [
-                (resource.RLIMIT_NPROC, limits.processes + _running()),
+                (resource.RLIMIT_NPROC, limits.processes + _running_threads()),
                 (resource.RLIMIT_DATA, memory),
                 (resource.RLIMIT_FSIZE, limits.file_bytes),
                 (resource.RLIMIT_CORE, 0),
             ],
-            "capabilities": _OTHERS_FILES if has_others_files(mounts) else 0,
-            "variables": later,
+            "capabilities": _FILE_CAPABILITIES if needs_file_capabilities(mounts) else 0,
+            "variables": loader_variables,
             "kinds": {os.fsencode(path): kind for path, kind in kinds.items()},
             "granted": [os.fsencode(path) for path in rules.write],
             "divided": [os.fsencode(path) for path in rules.divided],
         }
         descriptor = os.memfd_create("landlock", os.MFD_CLOEXEC)
-        os.write(descriptor, marshal.dumps(orders))
+        os.write(descriptor, marshal.dumps(options))
         os.lseek(descriptor, 0, os.SEEK_SET)
         python = [sys.executable, "-I", "-S", str(_LAUNCHER), str(descriptor)]
         return Launch((*python, *argv), environ, (descriptor, ruleset))
@@ -115,9 +115,9 @@ class Landlock:
 
 def _kinds(mounts: Sequence[tuple[str, MountKind]], policy: SandboxPolicy) -> dict[str, MountKind]:
     """Return the kinds of paths, including names that must not be created."""
-    kinds: dict[str, MountKind] = dict.fromkeys(UNSEEN, "hide")
+    kinds: dict[str, MountKind] = dict.fromkeys(PRIVATE_FOLDERS, "hide")
     kinds["/proc"] = "read"  # Landlock itself protects processes outside
-    kinds |= dict.fromkeys(visible_in_run(), "read")
+    kinds |= dict.fromkeys(visible_run_folders(), "read")
     return kinds | policy.with_new_names(mounts)
 
 
@@ -136,7 +136,7 @@ def _parents(path: str) -> Iterator[str]:
         yield path
 
 
-def _running() -> int:
+def _running_threads() -> int:
     """Return the number of processes and threads; the limit counts all those of the user."""
     with open("/proc/loadavg", encoding="ascii") as file:
         return int(file.read().split()[3].partition("/")[2])  # proc_loadavg(5)

@@ -20,9 +20,9 @@ from acp_agent.sandbox.seccomp import argument, instruction
 
 # linux/bpf_common.h, linux/seccomp.h
 _LOAD, _EQUAL, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x45, 0x54, 0x06
-_ALLOW, _ERRNO, _ASK = 0x7FFF0000, 0x00050000, 0x7FC00000
-_KIND_OF_SOCKET = 0xF  # without SOCK_CLOEXEC and SOCK_NONBLOCK
-_KIND_OF_REQUEST = 0xFFFFFF00
+_ALLOW, _ERRNO, _NOTIFY = 0x7FFF0000, 0x00050000, 0x7FC00000
+_SOCKET_KIND_MASK = 0xF  # without SOCK_CLOEXEC and SOCK_NONBLOCK
+_REQUEST_KIND_MASK = 0xFFFFFF00
 
 
 class _Call(Struct, frozen=True, forbid_unknown_fields=True):
@@ -75,11 +75,11 @@ class CallFilter(Struct, frozen=True):
 
     Attributes:
         program: an array of `struct sock_filter`.
-        asked: the names of the calls that wait for the supervisor, by number.
+        supervised_calls: the names of the calls that wait for the supervisor, by number.
     """
 
     program: bytes
-    asked: dict[int, str]
+    supervised_calls: dict[int, str]
 
 
 def landlock_filter(
@@ -95,17 +95,17 @@ def landlock_filter(
     """
     machine = machine or platform.machine()
     table = _table()
-    parts = [instruction(_LOAD, 0)]
+    program = [instruction(_LOAD, 0)]
 
     def rule(call: _Call, *block: bytes) -> None:
         if call.number(machine):
-            parts.append(instruction(_EQUAL, call.number(machine), 0, len(block)))
-            parts.extend(block)
+            program.append(instruction(_EQUAL, call.number(machine), 0, len(block)))
+            program.extend(block)
 
     def refuse(error: int) -> bytes:
         return instruction(_RETURN, _ERRNO | error)
 
-    allow, ask = instruction(_RETURN, _ALLOW), instruction(_RETURN, _ASK)
+    allow, notify = instruction(_RETURN, _ALLOW), instruction(_RETURN, _NOTIFY)
     for call in table.unknown.values():
         rule(call, refuse(errno.ENOSYS))
     for call in table.unsupported.values():
@@ -113,11 +113,11 @@ def landlock_filter(
     for call in table.own_process.values():
         load = instruction(_LOAD, argument(call.argument))
         rule(call, load, instruction(_EQUAL, 0, 1, 0), refuse(errno.EPERM), allow)
-    kinds = [instruction(_LOAD, argument(1)), instruction(_AND, _KIND_OF_SOCKET)]
+    kinds = [instruction(_LOAD, argument(1)), instruction(_AND, _SOCKET_KIND_MASK)]
     for kind in table.pair.kinds:
         kinds += [instruction(_EQUAL, kind, 0, 1), allow]
     rule(table.pair.socketpair, *kinds, refuse(errno.EACCES))
-    requests = [instruction(_LOAD, argument(1)), instruction(_AND, _KIND_OF_REQUEST)]
+    requests = [instruction(_LOAD, argument(1)), instruction(_AND, _REQUEST_KIND_MASK)]
     requests += [instruction(_EQUAL, table.ioctl.terminals, 0, 1), allow]
     requests.append(instruction(_LOAD, argument(1)))
     for request in table.ioctl.requests:
@@ -128,22 +128,25 @@ def landlock_filter(
         for command in table.file_signals.commands:
             commands += [instruction(_EQUAL, command, 0, 1), refuse(errno.EPERM)]
         rule(table.file_signals.fcntl, *commands, allow)
-    asked = dict(table.attributes)
+    supervised_calls = dict(table.attributes)
     if not supervised:
         for call in [*table.attributes.values(), *(table.signals.values() if signals else ())]:
             rule(call, refuse(errno.EPERM))
-        return CallFilter(b"".join([*parts, allow]), {})
-    asked |= table.names | (table.signals if signals else {})
-    for call in asked.values():
-        rule(call, ask)
+        return CallFilter(b"".join([*program, allow]), {})
+    supervised_calls |= table.names | (table.signals if signals else {})
+    for call in supervised_calls.values():
+        rule(call, notify)
     opens = {"open": table.opens.open, "openat": table.opens.openat}
     for call in opens.values():
         flags = table.opens.flags.number(machine)
-        some = [instruction(_LOAD, argument(call.argument)), instruction(_ANY_BIT, flags, 0, 1)]
-        rule(call, *([] if reads else some), ask, allow)
-    numbers = {call.number(machine): name for name, call in (asked | opens).items()}
+        write_check = [
+            instruction(_LOAD, argument(call.argument)),
+            instruction(_ANY_BIT, flags, 0, 1),
+        ]
+        rule(call, *([] if reads else write_check), notify, allow)
+    numbers = {call.number(machine): name for name, call in (supervised_calls | opens).items()}
     numbers.pop(0, None)
-    return CallFilter(b"".join([*parts, allow]), numbers)
+    return CallFilter(b"".join([*program, allow]), numbers)
 
 
 @cache

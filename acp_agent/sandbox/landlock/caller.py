@@ -14,10 +14,10 @@ import struct
 # linux/seccomp.h
 _SEND, _ADD_DESCRIPTOR = 0xC0182101, 0x40182103
 _ANSWER = 2  # SECCOMP_ADDFD_FLAG_SEND: the descriptor is the answer
-_LONGEST = 4096  # bytes of a path, including the final zero byte
-_AT_CURRENT = -100
-_MOST_LINKS = 40
-_TRIES = 3  # attempts if files are renamed meanwhile
+_MAX_PATH = 4096  # bytes of a path, including the final zero byte
+_AT_FDCWD = -100
+_MAX_LINKS = 40
+_MAX_ATTEMPTS = 3  # attempts if files are renamed meanwhile
 
 
 class LandlockDecides(Exception):  # noqa: N818 - control flow, not an error
@@ -34,7 +34,7 @@ def signed(number: int, bits: int = 32) -> int:
     return number - (1 << bits) if number >> (bits - 1) else number
 
 
-class Place:
+class DirectoryEntry:
     """A name in a folder that is open, so that the folder cannot be replaced.
 
     Attributes:
@@ -90,7 +90,7 @@ class Caller:
 
     def path(self, address: int) -> bytes:
         """Return a path from the program's memory. Raises OSError if it is invalid."""
-        text, end, _ = self.read(address, _LONGEST).partition(b"\0")
+        text, end, _ = self.read(address, _MAX_PATH).partition(b"\0")
         if not end:
             raise OSError(errno.ENAMETOOLONG, "the path is too long")
         if not text:
@@ -105,7 +105,7 @@ class Caller:
                     return int(line.split()[1], 8)
         return 0o77
 
-    def full(self, folder: int, path: bytes) -> bytes:
+    def absolute_path(self, folder: int, path: bytes) -> bytes:
         """Return a path of the program as an absolute path for this process.
 
         Args:
@@ -113,18 +113,18 @@ class Caller:
             path: the path.
         """
         if not path.startswith(b"/"):
-            start = b"cwd" if folder == _AT_CURRENT else b"fd/%d" % folder
+            start = b"cwd" if folder == _AT_FDCWD else b"fd/%d" % folder
             path = os.readlink(b"/proc/%d/%s" % (self.process, start)) + b"/" + path
-        for own in (b"/proc/self/", b"/proc/thread-self/"):
-            if path.startswith(own):
-                return b"/proc/%d/%s" % (self.process, path[len(own) :])
+        for prefix in (b"/proc/self/", b"/proc/thread-self/"):
+            if path.startswith(prefix):
+                return b"/proc/%d/%s" % (self.process, path[len(prefix) :])
         return path
 
-    def place(self, folder: int, path: bytes, *, follow: bool) -> Place:
-        """Return the place of a path, which need not exist.
+    def resolve_entry(self, folder: int, path: bytes, *, follow: bool) -> DirectoryEntry:
+        """Return the entry at a path, which need not exist.
 
         Args:
-            folder: as in `full`.
+            folder: as in `absolute_path`.
             path: the path.
             follow: whether to follow a link at the end of the path.
 
@@ -132,27 +132,27 @@ class Caller:
             OSError: a parent folder does not exist.
             LandlockDecides: the path ends with `.` or `..`, or is the root.
         """
-        full = self.full(folder, path)
-        for _ in range(_MOST_LINKS):
-            parent, _, name = full.rstrip(b"/").rpartition(b"/")
+        target = self.absolute_path(folder, path)
+        for _ in range(_MAX_LINKS):
+            parent, _, name = target.rstrip(b"/").rpartition(b"/")
             if name in (b"", b".", b".."):
                 raise LandlockDecides
-            held = self.open(parent or b"/", os.O_PATH | os.O_DIRECTORY)
-            found = Place(held, self.path_of(held), name)
+            descriptor = self.open(parent or b"/", os.O_PATH | os.O_DIRECTORY)
+            entry = DirectoryEntry(descriptor, self.descriptor_path(descriptor), name)
             if not follow:
-                return found
+                return entry
             try:
-                link = os.readlink(name, dir_fd=held)
+                link = os.readlink(name, dir_fd=descriptor)
             except OSError:
-                return found
-            full = self.full(_AT_CURRENT, os.path.join(os.path.dirname(found.path), link))
+                return entry
+            target = self.absolute_path(_AT_FDCWD, os.path.join(os.path.dirname(entry.path), link))
         raise OSError(errno.ELOOP, "too many links")
 
     def file(self, folder: int, path: bytes | None, *, follow: bool) -> tuple[bytes, bytes]:
         """Open a file; return its path in /proc/self/fd, which cannot change, and its real path.
 
         Args:
-            folder: as in `full`, or the file's descriptor.
+            folder: as in `absolute_path`, or the file's descriptor.
             path: the path; None if `folder` is the file's descriptor.
             follow: whether to follow a link at the end of the path.
 
@@ -160,56 +160,60 @@ class Caller:
             OSError: there is no such file.
         """
         if path is None:
-            start = b"cwd" if folder == _AT_CURRENT else b"fd/%d" % folder
-            held = self.open(b"/proc/%d/%s" % (self.process, start), os.O_PATH)
+            start = b"cwd" if folder == _AT_FDCWD else b"fd/%d" % folder
+            descriptor = self.open(b"/proc/%d/%s" % (self.process, start), os.O_PATH)
         else:
-            held = self.open(self.full(folder, path), os.O_PATH | (0 if follow else os.O_NOFOLLOW))
-        own = self.path_of(held)
-        if os.fstat(held).st_nlink == 0:
-            own = own.removesuffix(b" (deleted)")
-        return b"/proc/self/fd/%d" % held, own
+            descriptor = self.open(
+                self.absolute_path(folder, path), os.O_PATH | (0 if follow else os.O_NOFOLLOW)
+            )
+        real_path = self.descriptor_path(descriptor)
+        if os.fstat(descriptor).st_nlink == 0:
+            real_path = real_path.removesuffix(b" (deleted)")
+        return b"/proc/self/fd/%d" % descriptor, real_path
 
-    def path_of(self, descriptor: int) -> bytes:
+    def descriptor_path(self, descriptor: int) -> bytes:
         """Return the path of an open descriptor of this process.
 
         Raises:
             OSError: the path does not lead to the file here. It was opened through a process with
                 other mounts, such as a container's.
         """
-        held = os.fstat(descriptor)
-        for _ in range(_TRIES):
+        status = os.fstat(descriptor)
+        for _ in range(_MAX_ATTEMPTS):
             path = os.readlink(b"/proc/self/fd/%d" % descriptor)
-            if held.st_nlink == 0:
+            if status.st_nlink == 0:
                 return path
             try:
-                found = os.stat(path, follow_symlinks=False)
+                path_status = os.stat(path, follow_symlinks=False)
             except FileNotFoundError:  # renamed just now
                 continue
-            if (found.st_dev, found.st_ino) == (held.st_dev, held.st_ino):
+            if (path_status.st_dev, path_status.st_ino) == (status.st_dev, status.st_ino):
                 return path
         raise PermissionError(errno.EACCES, "it is not among the files that are seen here")
 
-    def give(self, descriptor: int, flags: int) -> None:
+    def send_descriptor(self, descriptor: int, flags: int) -> None:
         """Answer with a descriptor. Raises `Answered`, or OSError if the program has exited."""
-        given = struct.pack("=QIIII", self._identity, _ANSWER, descriptor, 0, flags & os.O_CLOEXEC)
-        fcntl.ioctl(self._listener, _ADD_DESCRIPTOR, given)
+        request = struct.pack(
+            "=QIIII", self._identity, _ANSWER, descriptor, 0, flags & os.O_CLOEXEC
+        )
+        fcntl.ioctl(self._listener, _ADD_DESCRIPTOR, request)
         raise Answered
 
-    def give_later(self, path: bytes, flags: int, folder: int | None) -> None:
+    def send_descriptor_later(self, path: bytes, flags: int, folder: int | None) -> None:
         """Answer with a named pipe once its other end is opened. Raises `Answered`."""
-        kept, self._opened = self._opened, []  # the path may need them
+        descriptors, self._opened = self._opened, []  # the path may need them
 
         def wait() -> None:
             try:
                 opened = os.open(path, flags | os.O_CLOEXEC, dir_fd=folder)
-                kept.append(opened)
-                self.give(opened, flags)
+                descriptors.append(opened)
+                self.send_descriptor(opened, flags)
             except Answered:
                 pass
             except OSError as error:
                 refuse(self._listener, self._identity, error)
             finally:
-                for descriptor in kept:
+                for descriptor in descriptors:
                     os.close(descriptor)
 
         _thread.start_new_thread(wait, ())

@@ -26,18 +26,18 @@ if TYPE_CHECKING:  # importing `typing` would take longer than the whole launche
     from collections.abc import Sequence
     from typing import TypedDict
 
-    class Orders(TypedDict):
+    class LauncherOptions(TypedDict):
         """The instructions for the launcher.
 
-        `ruleset` is a descriptor. `filters` are arrays of `struct sock_filter`; the last one
-        passes the calls in `asked` (names by number) to the supervisor. `limits` are pairs of kind
-        and value. `capabilities` is a mask of those that root does not drop. `variables` are set
-        only for the command. `kinds`, `granted` and `divided` are for `file_calls.Files`.
+        `ruleset` is a descriptor. `filters` are arrays of `struct sock_filter`; the last one passes
+        the calls in `supervised_calls` (names by number) to the supervisor. `limits` are pairs of
+        kind and value. `capabilities` is a mask of those that root does not drop. `variables` are
+        set only for the command. `kinds`, `granted` and `divided` are for `file_calls.Files`.
         """
 
         ruleset: int
         filters: list[bytes]
-        asked: dict[int, str]
+        supervised_calls: dict[int, str]
         limits: list[tuple[int, int]]
         capabilities: int
         variables: dict[str, str]
@@ -60,18 +60,18 @@ def _control(option: int, value: int) -> None:
     call("prctl", option, value, 0, 0, 0)
 
 
-def drop_privileges(kept: int) -> None:
+def drop_privileges(mask: int) -> None:
     """Drop all capabilities except a mask of them, permanently."""
     for capability in range(_LAST_CAPABILITY):
-        if not kept >> capability & 1:
+        if not mask >> capability & 1:
             try:
                 _control(_DROP_BOUNDING, capability)
             except OSError:  # not root, or no such capability
                 break
-    low, high = (kept & 0xFFFFFFFF, kept >> 32) if os.geteuid() == 0 else (0, 0)
+    low, high = (mask & 0xFFFFFFFF, mask >> 32) if os.geteuid() == 0 else (0, 0)
     numbers = (low, low, 0, high, high, 0)
     header = _CAPABILITY_VERSION.to_bytes(4, sys.byteorder) + bytes(4)
-    call("capset", header, b"".join(one.to_bytes(4, sys.byteorder) for one in numbers))
+    call("capset", header, b"".join(number.to_bytes(4, sys.byteorder) for number in numbers))
     _control(_NO_NEW_PRIVILEGES, 1)
 
 
@@ -85,18 +85,20 @@ def install_filters(filters: list[bytes], *, listen: bool) -> int:
     return result
 
 
-def become(orders: Orders, command: list[str], supervisor: _socket.socket | None) -> int:
+def execute_confined(
+    options: LauncherOptions, command: list[str], supervisor: _socket.socket | None
+) -> int:
     """Confine this process and execute the command; return an exit status if that fails."""
-    call("landlock_restrict_self", orders["ruleset"], 0)
-    os.close(orders["ruleset"])
-    listener = install_filters(orders["filters"], listen=supervisor is not None)
+    call("landlock_restrict_self", options["ruleset"], 0)
+    os.close(options["ruleset"])
+    listener = install_filters(options["filters"], listen=supervisor is not None)
     if supervisor is not None:
-        given = listener.to_bytes(4, sys.byteorder)
-        supervisor.sendmsg([b"."], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, given)])
+        message = listener.to_bytes(4, sys.byteorder)
+        supervisor.sendmsg([b"."], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, message)])
         os.close(listener)
     for number in _IGNORED_BY_PYTHON:
         _signal.signal(number, _signal.SIG_DFL)
-    os.environ.update(orders["variables"])
+    os.environ.update(options["variables"])
     try:
         os.execvp(command[0], command)  # noqa: S606 - the command to run
     except FileNotFoundError as error:
@@ -111,61 +113,61 @@ def main(arguments: Sequence[str]) -> int:
     """Run a command confined and return its status.
 
     Args:
-        arguments: the number of a descriptor with the `Orders`, then the command.
+        arguments: the number of a descriptor with the `LauncherOptions`, then the command.
     """
     with os.fdopen(int(arguments[0]), "rb") as file:
-        orders: Orders = marshal.load(file)  # noqa: S302 - written by our parent
+        options: LauncherOptions = marshal.load(file)  # noqa: S302 - written by our parent
     _control(_DEATH_SIGNAL, _signal.SIGKILL)
-    for kind, limit in orders["limits"]:
-        now = Pair()
-        call("prlimit64", 0, kind, None, now)
-        value = limit if now[1] == _UNLIMITED else min(limit, now[1])
+    for kind, limit in options["limits"]:
+        current = Pair()
+        call("prlimit64", 0, kind, None, current)
+        value = limit if current[1] == _UNLIMITED else min(limit, current[1])
         call("prlimit64", 0, kind, Pair(value, value), None)
-    drop_privileges(orders["capabilities"])
+    drop_privileges(options["capabilities"])
     command = list(arguments[1:])
-    if not orders["asked"]:
-        return become(orders, command, None)
+    if not options["supervised_calls"]:
+        return execute_confined(options, command, None)
     ended, alive = os.pipe()
     supervisor = os.fork()
     if supervisor == 0:
         os.close(alive)
-        os._exit(_supervise(orders, command, ended))
+        os._exit(_supervise(options, command, ended))
     os.close(ended)
-    _let_go()
+    _detach_streams()
     status = os.waitpid(supervisor, 0)[1]
     return os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
 
 
-def _supervise(orders: Orders, command: list[str], ended: int) -> int:
+def _supervise(options: LauncherOptions, command: list[str], ended: int) -> int:
     _control(_SUBREAPER, 1)
-    here, there = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    parent_socket, child_socket = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
     child = os.fork()
     if child == 0:
         _control(_DEATH_SIGNAL, _signal.SIGKILL)
-        here.close()
+        parent_socket.close()
         status = _NOT_STARTED
         try:
-            status = become(orders, command, there)
+            status = execute_confined(options, command, child_socket)
         except OSError as error:
             os.write(2, f"the sandbox cannot be made: {error.strerror}\n".encode())
         finally:
             os._exit(status)
     os.setpgid(0, 0)
-    there.close()
-    os.close(orders["ruleset"])
-    _let_go()
+    child_socket.close()
+    os.close(options["ruleset"])
+    _detach_streams()
     _forget_environment()
-    given = here.recvmsg(1, 64)[1]
-    here.close()
-    if not given:
+    messages = parent_socket.recvmsg(1, 64)[1]
+    parent_socket.close()
+    if not messages:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    listener = int.from_bytes(given[0][2][:4], sys.byteorder)
+    listener = int.from_bytes(messages[0][2][:4], sys.byteorder)
     import supervisor  # type: ignore[import-not-found]  # noqa: PLC0415 - a file in this one's folder
 
-    return int(supervisor.supervise(orders, listener, child, ended))
+    return int(supervisor.supervise(options, listener, child, ended))
 
 
-def _let_go() -> None:
+def _detach_streams() -> None:
     """Close the standard streams in this process, so that readers see when the command ends."""
     nothing = os.open("/dev/null", os.O_RDWR)
     for descriptor in range(3):

@@ -57,8 +57,10 @@ def call(name: str, *arguments: int | bytes | Pair | None) -> int:
     Raises:
         OSError: the call fails.
     """
-    given = [_Long(one) if isinstance(one, int) else one for one in arguments]
-    result: int = _syscall(_Long(_NUMBERS[name][_IS_ARM]), *given)
+    converted = [
+        _Long(argument) if isinstance(argument, int) else argument for argument in arguments
+    ]
+    result: int = _syscall(_Long(_NUMBERS[name][_IS_ARM]), *converted)
     if result < 0:
         code = _ctypes.get_errno()
         raise OSError(code, os.strerror(code))

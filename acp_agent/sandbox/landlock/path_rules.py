@@ -50,21 +50,21 @@ class _Tree:
     Attributes:
         kinds: the kind of each path.
         names: for each folder, the names in it that lead to a path of the table.
-        found: for each folder, the kinds of the paths below it.
+        kinds_below: for each folder, the kinds of the paths below it.
     """
 
     def __init__(self, kinds: Mapping[str, MountKind]) -> None:
         self.kinds = kinds
         self.names: defaultdict[str, set[str]] = defaultdict(set)
-        self.found: defaultdict[str, set[MountKind]] = defaultdict(set)
+        self.kinds_below: defaultdict[str, set[MountKind]] = defaultdict(set)
         for path, kind in kinds.items():
             while path != "/":
                 folder, _, name = path.rpartition("/")
                 folder = folder or "/"
-                if name in self.names[folder] and kind in self.found[folder]:
+                if name in self.names[folder] and kind in self.kinds_below[folder]:
                     break
                 self.names[folder].add(name)
-                self.found[folder].add(kind)
+                self.kinds_below[folder].add(kind)
                 path = folder  # noqa: PLW2901 - goes up
 
 
@@ -76,18 +76,18 @@ def _grant(
     granted: frozenset[MountKind],
 ) -> None:
     kind = tree.kinds.get(path, inherited)
-    named = tree.names.get(path, set())
-    found = tree.found.get(path, set())
+    names = tree.names.get(path, set())
+    kinds_below = tree.kinds_below.get(path, set())
     divided: list[list[str]] = []
     if kind != "hide":
-        if "hide" not in found:
+        if "hide" not in kinds_below:
             rules.read += [] if "read" in granted else [path]
             granted |= {"read"}
         elif "read" not in granted:
             rules.divided.append(path)
             divided.append(rules.read)
     if kind == "write":
-        if found <= {"write"}:
+        if kinds_below <= {"write"}:
             rules.write += [] if "write" in granted else [path]
             granted |= {"write"}
         elif "write" not in granted:
@@ -95,8 +95,8 @@ def _grant(
     if divided:
         with suppress(OSError), os.scandir(path) as entries:
             for entry in entries:
-                if entry.name not in named and not entry.is_symlink():
+                if entry.name not in names and not entry.is_symlink():
                     for paths in divided:
                         paths.append(entry.path)
-    for name in sorted(named):
+    for name in sorted(names):
         _grant(f"{path.rstrip('/')}/{name}", kind, tree, rules, granted)

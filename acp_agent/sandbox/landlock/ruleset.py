@@ -76,15 +76,17 @@ def _grant(ruleset: int, paths: Iterable[str], rights: int) -> None:
                 mode = os.fstat(descriptor).st_mode
                 if stat.S_ISLNK(mode):
                     continue
-                given = rights if stat.S_ISDIR(mode) else rights & _FOR_FILES
-                rule = given.to_bytes(8, sys.byteorder) + descriptor.to_bytes(4, sys.byteorder)
+                granted = rights if stat.S_ISDIR(mode) else rights & _FOR_FILES
+                rule = granted.to_bytes(8, sys.byteorder) + descriptor.to_bytes(4, sys.byteorder)
                 _call(_ADD_RULE, ruleset, _PATH_BENEATH, rule, 0)
             finally:
                 os.close(descriptor)
 
 
 def _call(number: int, *arguments: object) -> int:
-    converted = [ctypes.c_long(one) if isinstance(one, int) else one for one in arguments]
+    converted = [
+        ctypes.c_long(argument) if isinstance(argument, int) else argument for argument in arguments
+    ]
     result: int = _libc.syscall(ctypes.c_long(number), *converted)
     if result < 0:
         code = ctypes.get_errno()

@@ -17,15 +17,15 @@ NAMES = ("kill", "pidfd_send_signal", "tgkill", "tkill", "rt_sigqueueinfo", "rt_
 
 def call(name: str, caller: Caller, arguments: list[int]) -> int:
     """Execute a call. Raises OSError if it fails, or if a target is outside the sandbox."""
-    first, second, third = (signed(one) for one in arguments[:3])
+    first, second, third = (signed(argument) for argument in arguments[:3])
     if name == "kill":
         _send(_targets(first, caller), second)
     elif name == "pidfd_send_signal":
-        _send([_process_of(caller, first)], second)
+        _send([_pidfd_process(caller, first)], second)
     elif name in ("tgkill", "tkill"):
         thread, number = (second, third) if name == "tgkill" else (first, second)
         group = _status(thread, b"Tgid:")
-        _must_be_below(group)
+        _require_descendant(group)
         kernel.call("tgkill", group, thread, number)
     else:
         raise PermissionError(errno.EPERM, name)
@@ -35,28 +35,36 @@ def call(name: str, caller: Caller, arguments: list[int]) -> int:
 def _targets(process: int, caller: Caller) -> list[int]:
     if process > 0:
         return [process]
-    own = _status(caller.process, b"Tgid:")
+    leader = _status(caller.process, b"Tgid:")
     if process == _ALL:
-        return [one for one in _processes() if one != own and is_below(one)]
-    group = os.getpgid(own) if process == 0 else -process
-    return [one for one in _processes() if _group(one) == group and is_below(one)]
+        return [
+            candidate
+            for candidate in _processes()
+            if candidate != leader and is_descendant(candidate)
+        ]
+    group = os.getpgid(leader) if process == 0 else -process
+    return [
+        candidate
+        for candidate in _processes()
+        if _group(candidate) == group and is_descendant(candidate)
+    ]
 
 
 def _send(processes: list[int], number: int) -> None:
     if not processes:
         raise ProcessLookupError(errno.ESRCH, "no such process")
     for process in processes:
-        _must_be_below(process)
+        _require_descendant(process)
         os.kill(process, number)
 
 
-def _must_be_below(process: int) -> None:
+def _require_descendant(process: int) -> None:
     os.kill(process, 0)
-    if not is_below(process):
+    if not is_descendant(process):
         raise PermissionError(errno.EPERM, "it is not one of the sandbox")
 
 
-def is_below(process: int) -> bool:
+def is_descendant(process: int) -> bool:
     """Return whether a process is a descendant of this one."""
     me = os.getpid()
     try:
@@ -81,7 +89,7 @@ def _group(process: int) -> int:
         return -1
 
 
-def _process_of(caller: Caller, descriptor: int) -> int:
+def _pidfd_process(caller: Caller, descriptor: int) -> int:
     with open(f"/proc/{caller.process}/fdinfo/{descriptor}", "rb") as file:
         for line in file:
             if line.startswith(b"Pid:"):

@@ -33,7 +33,7 @@ from caller import (  # type: ignore[import-not-found] # so
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from acp_agent.sandbox.landlock.confine import Orders
+    from acp_agent.sandbox.landlock.confine import LauncherOptions
 
 # linux/seccomp.h
 _RECEIVE, _IS_VALID = 0xC0502100, 0x40082102
@@ -46,18 +46,18 @@ class Supervisor:
     """Answers the calls of one command.
 
     Args:
-        orders: the instructions for the launcher.
+        options: the instructions for the launcher.
         listener: the descriptor that the calls are read from.
     """
 
-    def __init__(self, orders: Orders, listener: int) -> None:
+    def __init__(self, options: LauncherOptions, listener: int) -> None:
         self._listener = listener
-        self._names = orders["asked"]
-        self._calls = file_calls.FileCalls(orders)
+        self._names = options["supervised_calls"]
+        self._calls = file_calls.FileCalls(options)
         self._signals = signal_calls.NAMES
         self._buffer = bytearray(_NOTIFICATION.size)
 
-    def answer_one(self) -> None:
+    def answer_call(self) -> None:
         """Answer a waiting call; do nothing if the program has exited."""
         self._buffer[:] = bytes(len(self._buffer))
         try:
@@ -68,7 +68,7 @@ class Supervisor:
         try:
             with Caller(process, self._listener, identity) as caller:
                 fcntl.ioctl(self._listener, _IS_VALID, struct.pack("=Q", identity))
-                value = self._do(self._names[number], caller, arguments)
+                value = self._dispatch(self._names[number], caller, arguments)
             respond(self._listener, identity, value)
         except LandlockDecides:
             respond(self._listener, identity, flags=_CONTINUE)
@@ -79,17 +79,17 @@ class Supervisor:
         except Exception:  # noqa: BLE001 - only this call fails
             respond(self._listener, identity, error=-errno.EPERM)
 
-    def _do(self, name: str, caller: Caller, arguments: list[int]) -> int:
+    def _dispatch(self, name: str, caller: Caller, arguments: list[int]) -> int:
         if name in self._signals:
             return int(signal_calls.call(name, caller, arguments))
         return int(self._calls.call(name, caller, arguments))
 
 
-def supervise(orders: Orders, listener: int, child: int, ended: int) -> int:
+def supervise(options: LauncherOptions, listener: int, child: int, ended: int) -> int:
     """Answer calls until the command ends, then kill its remaining processes.
 
     Args:
-        orders: the instructions for the launcher.
+        options: the instructions for the launcher.
         listener: the descriptor that the calls are read from.
         child: the command's process.
         ended: a descriptor that hangs up when the launcher has exited.
@@ -103,19 +103,19 @@ def supervise(orders: Orders, listener: int, child: int, ended: int) -> int:
     poll.register(listener, select.POLLIN)
     poll.register(reaper.ended, 0)
     poll.register(ended, 0)
-    supervisor = Supervisor(orders, listener)
+    supervisor = Supervisor(options, listener)
     while True:
         ready = dict(poll.poll())
         if reaper.ended in ready or ended in ready:
             break
         if ready.get(listener, 0) & select.POLLIN:
-            supervisor.answer_one()
+            supervisor.answer_call()
         elif listener in ready:  # all confined processes have exited
             poll.unregister(listener)
     os.close(listener)
-    until = time.monotonic() + _END_LIMIT
-    while (left := children()) and time.monotonic() < until:
-        for process in left:
+    deadline = time.monotonic() + _END_LIMIT
+    while (remaining := children()) and time.monotonic() < deadline:
+        for process in remaining:
             try:
                 os.kill(process, _signal.SIGKILL)
             except ProcessLookupError:
@@ -152,8 +152,8 @@ class Reaper:
 
 def children() -> list[int]:
     """Return the children of this process."""
-    found: list[bytes] = []
+    pids: list[bytes] = []
     for thread in os.listdir("/proc/self/task"):
         with open(f"/proc/self/task/{thread}/children", "rb") as file:
-            found += file.read().split()
-    return list(map(int, found))
+            pids += file.read().split()
+    return list(map(int, pids))
