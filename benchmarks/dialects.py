@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 
-from acp_agent.models.dialects.driver import FORMS, forms_of
+from acp_agent.models.dialects.driver import FORMS, select_forms
 from acp_agent.models.dialects.form import Tools
 from acp_agent.models.dialects.scanner import Scanner
 from acp_agent.tools.spec import ToolSpec
@@ -44,7 +44,7 @@ def _answer(dialect: str) -> str:
 
 def _seconds(dialect: str, pieces: list[str]) -> float:
     start = time.perf_counter()
-    scanner = Scanner(forms_of(dialect), TOOLS)
+    scanner = Scanner(select_forms(dialect), TOOLS)
     for piece in pieces:
         scanner.feed(piece)
     scanner.end()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from acp_agent.models.base import CallDone, StreamEvent, TextDelta, ThoughtDelta
-from acp_agent.models.dialects.driver import forms_of
+from acp_agent.models.dialects.driver import select_forms
 from acp_agent.models.dialects.form import Tools
 from acp_agent.models.dialects.scanner import Scanner
 from acp_agent.tools.spec import ToolSpec
@@ -60,6 +60,6 @@ def seen(events: Iterable[StreamEvent]) -> Seen:
 
 def read(dialect: str, *pieces: str, cut: bool = False) -> Seen:
     """What comes of an answer in pieces."""
-    scanner = Scanner(forms_of(dialect), TOOLS)
+    scanner = Scanner(select_forms(dialect), TOOLS)
     events = [event for piece in pieces for event in scanner.feed(piece)]
     return seen([*events, *scanner.end(cut=cut)])

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from acp_agent.models.dialects.driver import FORMS, forms_of
+from acp_agent.models.dialects.driver import FORMS, select_forms
 from acp_agent.models.dialects.form import Tools, Verdict
 from acp_agent.models.dialects.scanner import Scanner
 from tests.models.dialect_reading import TOOLS, read, seen
@@ -248,7 +248,7 @@ def test_reasoning_and_answers_in_a_forms_own_tags_are_told_as_such(
     expected = [("thought", "Hm, <b>."), ("text", "I look."), CALL]
     assert read(dialect, text) == read(dialect, *text) == expected
     pieces = [text[: text.index("<b>")], text[text.index("<b>") :]]
-    scanner = Scanner(forms_of(dialect), TOOLS)
+    scanner = Scanner(select_forms(dialect), TOOLS)
     assert seen(scanner.feed(pieces[0])) == [("thought", "Hm, ")], "it is shown as it comes"
 
 
@@ -450,7 +450,7 @@ def test_white_space_without_end_is_looked_through_once(
         return type(form).read(form, text, tools, final=final)
 
     monkeypatch.setattr(form, "read", counted)
-    scanner = Scanner(forms_of(dialect), TOOLS)
+    scanner = Scanner(select_forms(dialect), TOOLS)
     for piece in (form.openers[0], *(" \n" for _ in range(5_000))):
         scanner.feed(piece)
     scanner.end()

@@ -175,7 +175,7 @@ def test_what_a_server_without_schemas_answers_is_text() -> None:
 
 
 def test_the_schema_has_only_what_grammars_understand() -> None:
-    simple = constrained.simplified(READ.parameters)
+    simple = constrained.simplify_schema(READ.parameters)
     assert simple["properties"]["tags"] == {"type": "array", "items": {"type": "string"}}
     assert "$defs" not in simple
     assert simple["properties"]["limit"]["anyOf"][0]["maximum"] == 1_000_000, "it ends somewhere"

@@ -6,11 +6,13 @@ import re
 from collections.abc import Callable
 from functools import cache
 
-from acp_agent.models.dialects.form import Tools, any_of, beginnings
+from acp_agent.models.dialects.form import Tools, marks_pattern, proper_prefixes
 
-LONGEST_LEAD = 400  # characters before a call; after more text, only a tag at a line start counts
-_LONGEST_PYTHON = 64 * 1024
-_LONGEST_END = 200  # characters of control tokens
+MAX_LEAD_LENGTH = (
+    400  # characters before a call; after more text, only a tag at a line start counts
+)
+_MAX_PYTHON_LENGTH = 64 * 1024
+_MAX_END_LENGTH = 200  # characters of control tokens
 
 MARK = re.compile(r"[<\[◁]|(?:^|\n)[ \t]*(?=[`{])")
 SPECIAL = re.compile(r"[<\[◁`{\n]")
@@ -33,7 +35,7 @@ _QUOTES = re.compile(
 )
 # Words that may mention a call, if the last sentence does not announce a step of the model.
 _HEDGES = re.compile(r"\b(?:could|would|might|means|if|not)\b|n't\b|可以|如果|不要", re.IGNORECASE)
-_OWN_STEP = re.compile(
+_ANNOUNCED_STEP = re.compile(
     r"\b(?:I(?:'ll|’ll| will| am going| need to| want to)|let(?: me|'s|’s))\b|我|现在",
     re.IGNORECASE,
 )
@@ -47,9 +49,9 @@ ANNOUNCES = re.compile(
 _PYTHON = re.compile(
     r"\s*(?:```(?:tool_code|tool_call)\s*\n)?\s*\[?\s*(?:print\()?(?:default_api\.)?(\w+)\("
 )
-_WHOLE = ("```tool_code", "print(default_api.", "functools[")  # the whole answer is a call
+_ANSWER_OPENERS = ("```tool_code", "print(default_api.", "functools[")  # the whole answer is a call
 # Text with which a model continues that invents the results of its call.
-_INVENTED = (
+_INVENTED_RESULTS = (
     "<tool_response",
     "<function_results",
     "<|im_start|>",
@@ -65,7 +67,7 @@ END_TOKENS = (
 
 
 @cache
-def marks_at(begins_line: bool, is_near: bool) -> tuple[re.Pattern[str], frozenset[str]]:
+def opener_patterns(begins_line: bool, is_near: bool) -> tuple[re.Pattern[str], frozenset[str]]:
     """Return a pattern for the opening tags that count at a place, and all prefixes of these."""
     from acp_agent.models.dialects.driver import FORMS  # noqa: PLC0415 - rarely needed
 
@@ -73,44 +75,44 @@ def marks_at(begins_line: bool, is_near: bool) -> tuple[re.Pattern[str], frozens
     marks = tuple(mark for form in forms for mark in form.openers)
     if begins_line:  # some chat templates open the reasoning, so the answer only closes it
         marks += (*THOUGHTS, *THOUGHTS.values())
-    return any_of(marks), beginnings(marks)
+    return marks_pattern(marks), proper_prefixes(marks)
 
 
-def speaks_of_calls(lead: str) -> bool:
+def only_mentions_calls(lead: str) -> bool:
     """Return whether the words before a call only mention it."""
-    near = lead[-LONGEST_LEAD:]
-    sentence = _SENTENCE.search(near)
-    last = sentence[0] if sentence else near
-    hedges = _HEDGES.search(last) is not None and not _OWN_STEP.search(last)
-    return hedges or _QUOTES.search(near) is not None
+    recent_words = lead[-MAX_LEAD_LENGTH:]
+    sentence = _SENTENCE.search(recent_words)
+    last = sentence[0] if sentence else recent_words
+    hedges = _HEDGES.search(last) is not None and not _ANNOUNCED_STEP.search(last)
+    return hedges or _QUOTES.search(recent_words) is not None
 
 
-def tokens_at_end(text: str) -> int:
+def find_end_tokens(text: str) -> int:
     """Return where the control tokens at the end of a text begin; the last may be incomplete."""
     at = text.rfind("<")
-    if text[at:] not in beginnings(END_TOKENS) and text[at:].rstrip() not in END_TOKENS:
+    if text[at:] not in proper_prefixes(END_TOKENS) and text[at:].rstrip() not in END_TOKENS:
         return len(text)
-    begin = max(0, len(text) - _LONGEST_END)
-    while (before := text[begin:at].rstrip()).endswith(END_TOKENS):
-        at = begin + before.rindex("<")
+    start = max(0, len(text) - _MAX_END_LENGTH)
+    while (preceding := text[start:at].rstrip()).endswith(END_TOKENS):
+        at = start + preceding.rindex("<")
     return at
 
 
 def may_follow_calls(text: str) -> bool:
     """Return whether a text after calls can be ignored: only tags, or invented results."""
-    invents = any(mark.startswith(text) or text.startswith(mark) for mark in _INVENTED)
+    invents = any(mark.startswith(text) or text.startswith(mark) for mark in _INVENTED_RESULTS)
     return invents or _LONE_TAGS.fullmatch(text) is not None
 
 
-def begins_python(answer: str, tools: Callable[[], Tools]) -> bool:
+def may_be_python_call(answer: str, tools: Callable[[], Tools]) -> bool:
     """Return whether a whole answer may be calls in Python."""
     text = answer.lstrip()
-    if len(text) > _LONGEST_PYTHON:
+    if len(text) > _MAX_PYTHON_LENGTH:
         return False
-    if any(text.startswith(whole) or whole.startswith(text) for whole in _WHOLE):
+    if any(text.startswith(opener) or opener.startswith(text) for opener in _ANSWER_OPENERS):
         return True
-    begun = text.removeprefix("[").lstrip()
-    if not begun or begun.isidentifier():
-        return any(tool.name.startswith(begun) for tool in tools())
-    found = _PYTHON.match(text[:200])
-    return found is not None and found[1] in tools()
+    beginning = text.removeprefix("[").lstrip()
+    if not beginning or beginning.isidentifier():
+        return any(tool.name.startswith(beginning) for tool in tools())
+    match = _PYTHON.match(text[:200])
+    return match is not None and match[1] in tools()

@@ -31,7 +31,7 @@ class CodeSpans:
         """Return whether only white space precedes the next character on its line."""
         return not self._head.strip()
 
-    def take(self, text: str) -> None:
+    def advance(self, text: str) -> None:
         """Advance over a piece of the text."""
         if "`" not in text and "~" not in text:
             if "\n" not in text:
@@ -62,9 +62,9 @@ class CodeSpans:
         self._ticks = 0
         if fence is None:
             return
-        marks, rest = fence[1], fence[2]
+        marks, info = fence[1], fence[2]
         if not self._fence:
-            if marks[0] == "~" or "`" not in rest:
+            if marks[0] == "~" or "`" not in info:
                 self._fence = marks
-        elif marks.startswith(self._fence) and not rest.strip():
+        elif marks.startswith(self._fence) and not info.strip():
             self._fence = ""

@@ -32,70 +32,74 @@ from acp_agent.models.base import (
     UserText,
 )
 from acp_agent.models.dialects import json_text
-from acp_agent.models.dialects.form import NO_END, UNREADABLE, Tools, Writing
+from acp_agent.models.dialects.form import NO_END, UNREADABLE, CallWriter, Tools
 from acp_agent.models.request_parts import as_object
 
 _NO_OUTPUT = "(no output)"
 
 
-def without_tools(request: ModelRequest, form: Writing) -> ModelRequest:
+def without_tools(request: ModelRequest, form: CallWriter) -> ModelRequest:
     """Return the request with tools, calls and results written as text in a form."""
     if not request.tools and not _has_calls(request.messages):
         return request
     system = request.system
     if request.tools:
-        told = form.instructions(Tools(request.tools))
-        system = f"{system}\n\n{told}" if system else told
+        instructions = form.instructions(Tools(request.tools))
+        system = f"{system}\n\n{instructions}" if system else instructions
     numbers: dict[CallId, tuple[int, str]] = {}
-    messages = [_rewritten(message, form, numbers) for message in request.messages]
+    messages = [_rewrite(message, form, numbers) for message in request.messages]
     return structs.replace(request, system=system, messages=messages, tools=())
 
 
 def _has_calls(messages: Sequence[Message]) -> bool:
-    return any(isinstance(part, (AnswerCall, ToolResult)) for one in messages for part in one.parts)
+    return any(
+        isinstance(part, (AnswerCall, ToolResult)) for message in messages for part in message.parts
+    )
 
 
-def _rewritten(message: Message, form: Writing, numbers: dict[CallId, tuple[int, str]]) -> Message:
+def _rewrite(message: Message, form: CallWriter, numbers: dict[CallId, tuple[int, str]]) -> Message:
     if isinstance(message, ModelSide):
         return _model(message, form, numbers)
     return _user(message, form, numbers)
 
 
-def _model(message: ModelSide, form: Writing, numbers: dict[CallId, tuple[int, str]]) -> ModelSide:
+def _model(
+    message: ModelSide, form: CallWriter, numbers: dict[CallId, tuple[int, str]]
+) -> ModelSide:
     """Return an answer as text. Adjacent calls are written together; reasoning is left out."""
-    written: list[AnswerText] = []
+    texts: list[AnswerText] = []
     for is_call, group in groupby(message.parts, lambda part: isinstance(part, AnswerCall)):
-        parts = list(group)
+        group_parts = list(group)
         if not is_call:
-            written.extend(part for part in parts if isinstance(part, AnswerText))
+            texts.extend(part for part in group_parts if isinstance(part, AnswerText))
             continue
         calls = []
-        for part in parts:
+        for part in group_parts:
             if isinstance(part, AnswerCall):
                 number = len(numbers)
                 numbers[part.call] = (number, part.name)
                 calls.append((number, part.name, as_object(part.arguments)))
-        before = written[-1] if written else None
-        between = "\n" if before is not None and not before.text.endswith("\n") else ""
-        written.append(AnswerText(between + form.calls(calls)))
-    return ModelSide(tuple(written))
+        previous = texts[-1] if texts else None
+        separator = "\n" if previous is not None and not previous.text.endswith("\n") else ""
+        texts.append(AnswerText(separator + form.calls(calls)))
+    return ModelSide(tuple(texts))
 
 
-def _user(message: UserSide, form: Writing, numbers: dict[CallId, tuple[int, str]]) -> UserSide:
+def _user(message: UserSide, form: CallWriter, numbers: dict[CallId, tuple[int, str]]) -> UserSide:
     results = [part for part in message.parts if isinstance(part, ToolResult)]
     if not results:
         return message
-    told = []
+    entries = []
     pictures: list[UserText | UserImage | ToolResult] = []
     for result in results:
         number, name = numbers.get(result.call, (len(numbers), "tool"))
         text = result.text or _NO_OUTPUT
-        told.append((number, name, f"Error: {text}" if result.failed else text))
+        entries.append((number, name, f"Error: {text}" if result.failed else text))
         if result.images:
             pictures.append(UserText(f"The pictures of the result of {name}:"))
             pictures.extend(map(UserImage, result.images))
-    rest = [part for part in message.parts if not isinstance(part, ToolResult)]
-    return UserSide((UserText(form.results(told)), *pictures, *rest))
+    remaining_parts = [part for part in message.parts if not isinstance(part, ToolResult)]
+    return UserSide((UserText(form.results(entries)), *pictures, *remaining_parts))
 
 
 # Small models that do not call tools on their own: the answer is restricted to a JSON Schema.
@@ -104,15 +108,27 @@ def _user(message: UserSide, form: Writing, numbers: dict[CallId, tuple[int, str
 # this (`response_format`). The text of an answer is streamed.
 
 _ANSWER = re.compile(r'\s*\{\s*"answer"\s*:\s*"')
-_OTHER = re.compile(r'\s*(?:\{\s*"(?!answer")[^"]*"|[^\s{]|\{\s*[^\s"]|\{\s*"answer"\s*:\s*[^\s"])')
+_NOT_ANSWER = re.compile(
+    r'\s*(?:\{\s*"(?!answer")[^"]*"|[^\s{]|\{\s*[^\s"]|\{\s*"answer"\s*:\s*[^\s"])'
+)
 _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _LOW = re.compile(r"\\u([dD][c-fC-F][0-9a-fA-F]{2})")
 _STEP = re.compile(r'[^"\\]+|"|\\(?:u([0-9a-fA-F]{4})|[^u])')
 _DEPTH = 8  # levels of a schema that are sent; deeper values are not restricted
 
 # The keywords that the grammars of servers support. The tool checks the others.
-_KEPT = {"type", "properties", "required", "items", "enum", "const", "anyOf", "minimum", "maximum"}
-_LARGEST = 1_000_000  # without a bound, a model may write digits forever
+_KEYWORDS = {
+    "type",
+    "properties",
+    "required",
+    "items",
+    "enum",
+    "const",
+    "anyOf",
+    "minimum",
+    "maximum",
+}
+_MAX_INTEGER = 1_000_000  # without a bound, a model may write digits forever
 
 # Prompts, and the answers to write. Without examples, the smallest models write about the last part
 # of the prompt until their answer is too long.
@@ -136,9 +152,9 @@ class _Json:
             for tool in tools
         )
         examples = "\n".join(
-            f"{said} → {json_text.encode(written)}"
-            for said, written in _EXAMPLES
-            if "answer" in written or written["tool"] in tools
+            f"{prompt} → {json_text.encode(answer)}"
+            for prompt, answer in _EXAMPLES
+            if "answer" in answer or answer["tool"] in tools
         )
         return (
             f"Tools:\n{listed}\n"
@@ -155,26 +171,26 @@ class _Json:
 
     def results(self, results: Sequence[tuple[int, str, str]]) -> str:
         """See `form.Writing`."""
-        told = "\n\n".join(f"Result of {name}:\n{text}" for _, name, text in results)
-        return f'{told}\n\nIf that is enough, answer now with {{"answer": TEXT}}.'
+        result_texts = "\n\n".join(f"Result of {name}:\n{text}" for _, name, text in results)
+        return f'{result_texts}\n\nIf that is enough, answer now with {{"answer": TEXT}}.'
 
 
 _JSON = _Json()
 
 
-def prepared(request: ModelRequest) -> ModelRequest:
+def add_answer_schema(request: ModelRequest) -> ModelRequest:
     """Return the request with a schema for the answer, which contains the tools."""
     variants = [
-        _object({"tool": {"enum": [tool.name]}, "args": simplified(tool.parameters)})
+        _object({"tool": {"enum": [tool.name]}, "args": simplify_schema(tool.parameters)})
         for tool in request.tools
     ]
     variants.append(_object({"answer": {"type": "string"}}))
     return structs.replace(without_tools(request, _JSON), answer_schema={"anyOf": variants})
 
 
-def simplified(schema: JsonObject) -> JsonObject:
+def simplify_schema(schema: JsonObject) -> JsonObject:
     """Return a tool's schema with the keywords that servers support and without references."""
-    return _simple(schema, schema, _DEPTH)
+    return _simplify(schema, schema, _DEPTH)
 
 
 def _object(properties: JsonObject) -> JsonObject:
@@ -186,29 +202,31 @@ def _object(properties: JsonObject) -> JsonObject:
     }
 
 
-def _simple(schema: object, root: JsonObject, depth: int) -> JsonObject:
+def _simplify(schema: object, root: JsonObject, depth: int) -> JsonObject:
     if not isinstance(schema, dict) or depth == 0:
         return {}
     reference = schema.get("$ref")
     if isinstance(reference, str):
-        found: object = root
+        target: object = root
         for step in reference.removeprefix("#/").split("/"):
-            found = found.get(step) if isinstance(found, dict) else None
-        return _simple(found, root, depth - 1)
-    kept: JsonObject = {key: value for key, value in schema.items() if key in _KEPT}
-    if "anyOf" in kept:
-        return {"anyOf": [_simple(one, root, depth - 1) for one in kept["anyOf"]]}
-    if kept.get("type") == "integer":
-        kept = {"minimum": -_LARGEST, "maximum": _LARGEST, **kept}
-    if "items" in kept:
-        kept["items"] = _simple(kept["items"], root, depth - 1)
-    properties = kept.get("properties")
-    if isinstance(properties, dict):
-        kept["properties"] = {
-            name: _simple(one, root, depth - 1) for name, one in properties.items()
+            target = target.get(step) if isinstance(target, dict) else None
+        return _simplify(target, root, depth - 1)
+    supported: JsonObject = {key: value for key, value in schema.items() if key in _KEYWORDS}
+    if "anyOf" in supported:
+        return {
+            "anyOf": [_simplify(subschema, root, depth - 1) for subschema in supported["anyOf"]]
         }
-        kept["additionalProperties"] = False
-    return kept
+    if supported.get("type") == "integer":
+        supported = {"minimum": -_MAX_INTEGER, "maximum": _MAX_INTEGER, **supported}
+    if "items" in supported:
+        supported["items"] = _simplify(supported["items"], root, depth - 1)
+    properties = supported.get("properties")
+    if isinstance(properties, dict):
+        supported["properties"] = {
+            name: _simplify(subschema, root, depth - 1) for name, subschema in properties.items()
+        }
+        supported["additionalProperties"] = False
+    return supported
 
 
 class Reader:
@@ -219,17 +237,17 @@ class Reader:
         self._tools = tools
         self._state: Literal["begin", "answer", "call", "text", "over"] = "begin"
         self._pieces: list[str] = []
-        self._held = ""  # an incomplete escape
+        self._escape = ""  # an incomplete escape
 
     def feed(self, text: str) -> list[StreamEvent]:
         """Add a piece of the text; return the events that are certain now."""
         if self._state == "begin":
             self._pieces.append(text)
             text = "".join(self._pieces)
-            if found := _ANSWER.match(text):
+            if match := _ANSWER.match(text):
                 self._state, self._pieces = "answer", []
-                text = text[found.end() :]
-            elif _OTHER.match(text):
+                text = text[match.end() :]
+            elif _NOT_ANSWER.match(text):
                 self._state = "call" if text.lstrip().startswith("{") else "text"
                 self._pieces = []
             else:
@@ -237,7 +255,7 @@ class Reader:
         if self._state == "over":
             return []
         if self._state == "answer":
-            text = self._spoken(text)
+            text = self._decode_string(text)
         elif self._state == "call":
             self._pieces.append(text)
             text = ""
@@ -245,16 +263,16 @@ class Reader:
 
     def end(self, *, cut: bool = False) -> list[StreamEvent]:
         """Return the last events; `cut` is true if the answer reached its token limit."""
-        whole = "".join(self._pieces)
+        text = "".join(self._pieces)
         if self._state == "begin":
-            return [TextDelta(whole)] if whole.strip() else []
+            return [TextDelta(text)] if text.strip() else []
         if self._state != "call":
             return []
-        name, arguments = self._called(whole)
+        name, arguments = self._parse_call(text)
         if arguments is None:
             if cut:
                 return []
-            arguments = f"{NO_END}\n{whole}"
+            arguments = f"{NO_END}\n{text}"
         self.calls = 1
         return [
             CallStarted(index=0, name=name),
@@ -262,18 +280,18 @@ class Reader:
             CallDone(index=0, name=name, arguments=arguments),
         ]
 
-    def _called(self, whole: str) -> tuple[str, str | None]:
-        value = json_text.decode(whole)
+    def _parse_call(self, text: str) -> tuple[str, str | None]:
+        value = json_text.decode(text)
         if not isinstance(value, dict):
             return UNREADABLE, None
-        name, given = value.get("tool"), value.get("args")
-        if not isinstance(name, str) or not isinstance(given, dict):
+        name, arguments = value.get("tool"), value.get("args")
+        if not isinstance(name, str) or not isinstance(arguments, dict):
             return UNREADABLE, None
-        return name, json_text.encode(given)
+        return name, json_text.encode(arguments)
 
-    def _spoken(self, text: str) -> str:
+    def _decode_string(self, text: str) -> str:
         """Return the decoded text of a piece of a JSON string; hold back an incomplete escape."""
-        text, said, at = self._held + text, [], 0
+        text, pieces, at = self._escape + text, [], 0
         while step := _STEP.match(text, at):
             piece, end = step[0], step.end()
             if piece == '"':
@@ -288,11 +306,11 @@ class Reader:
                     if low is not None:
                         code = 0x10000 + (code - 0xD800) * 0x400 + int(low[1], 16) - 0xDC00
                         end = low.end()
-                said.append("\N{REPLACEMENT CHARACTER}" if 0xD800 <= code < 0xE000 else chr(code))
+                pieces.append("\N{REPLACEMENT CHARACTER}" if 0xD800 <= code < 0xE000 else chr(code))
             elif piece.startswith("\\"):
-                said.append(_ESCAPES.get(piece[1], piece[1]))
+                pieces.append(_ESCAPES.get(piece[1], piece[1]))
             else:
-                said.append(piece)
+                pieces.append(piece)
             at = end
-        self._held = text[at:]
-        return "".join(said)
+        self._escape = text[at:]
+        return "".join(pieces)

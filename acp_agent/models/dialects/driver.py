@@ -41,7 +41,7 @@ FORMS: Mapping[str, Form] = {
 }
 
 
-def forms_of(dialect: str) -> tuple[Form, ...]:
+def select_forms(dialect: str) -> tuple[Form, ...]:
     """Return the forms to look for in an answer: the dialect's own, or all for `auto`."""
     return tuple(FORMS.values()) if dialect == "auto" else (FORMS[dialect],)
 
@@ -74,12 +74,12 @@ class DialectDriver:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Sequence[StreamEvent]]:
         """Ask the model. Closing the iterator closes the HTTP response at once."""
-        asked, reader = _prepared(request)
-        stream = self._driver.stream(asked)
+        prepared_request, reader = _prepare(request)
+        stream = self._driver.stream(prepared_request)
         try:
             async for batch in stream:
                 # An empty batch means that the model is working on a long call.
-                yield _read(batch, reader) if reader is not None else batch
+                yield _extract_calls(batch, reader) if reader is not None else batch
         finally:
             if isinstance(stream, AsyncGenerator):
                 await stream.aclose()
@@ -93,7 +93,7 @@ class DialectDriver:
         await self._driver.aclose()
 
 
-def _prepared(request: ModelRequest) -> tuple[ModelRequest, AnswerReader | None]:
+def _prepare(request: ModelRequest) -> tuple[ModelRequest, AnswerReader | None]:
     dialect = request.model.tool_dialect
     if dialect is None:
         return request, None
@@ -105,36 +105,36 @@ def _prepared(request: ModelRequest) -> tuple[ModelRequest, AnswerReader | None]
 
         if not request.tools:
             return request, None
-        return constrained.prepared(request), constrained.Reader(tools)
+        return constrained.add_answer_schema(request), constrained.Reader(tools)
     from acp_agent.models.dialects.constrained import without_tools  # noqa: PLC0415 - likewise
     from acp_agent.models.dialects.scanner import Scanner  # noqa: PLC0415 - likewise
 
-    forms = forms_of(dialect)
-    asked = request if request.model.tools else without_tools(request, forms[0])
-    return asked, Scanner(forms, tools)
+    forms = select_forms(dialect)
+    prepared_request = request if request.model.tools else without_tools(request, forms[0])
+    return prepared_request, Scanner(forms, tools)
 
 
-def _read(batch: Sequence[StreamEvent], reader: AnswerReader) -> list[StreamEvent]:
+def _extract_calls(batch: Sequence[StreamEvent], reader: AnswerReader) -> list[StreamEvent]:
     """Return the batch with the calls extracted from its text."""
-    read: list[StreamEvent] = []
-    said: list[str] = []
+    events: list[StreamEvent] = []
+    text_pieces: list[str] = []
     for event in batch:
         if isinstance(event, TextDelta):
-            said.append(event.text)
+            text_pieces.append(event.text)
             continue
-        if said:
-            read.extend(reader.feed("".join(said)))
-            said.clear()
+        if text_pieces:
+            events.extend(reader.feed("".join(text_pieces)))
+            text_pieces.clear()
         match event:
             case Finished():
-                read.extend(reader.end(cut=event.stop == "max_tokens"))
+                events.extend(reader.end(cut=event.stop == "max_tokens"))
                 called = reader.calls and event.stop == "end_turn"
-                read.append(structs.replace(event, stop="tool_calls") if called else event)
+                events.append(structs.replace(event, stop="tool_calls") if called else event)
             case Failed():
-                read.extend(reader.end(cut=True))
-                read.append(event)
+                events.extend(reader.end(cut=True))
+                events.append(event)
             case _:
-                read.append(event)
-    if said:
-        read.extend(reader.feed("".join(said)))
-    return read
+                events.append(event)
+    if text_pieces:
+        events.extend(reader.feed("".join(text_pieces)))
+    return events

@@ -36,7 +36,7 @@ class Tools:
     def __iter__(self) -> Iterator[ToolSpec]:
         return iter(self._specs.values())
 
-    def typed(self, tool: str, argument: str, text: str) -> object:
+    def convert_argument(self, tool: str, argument: str, text: str) -> object:
         """Return the value of an argument that was written as bare text.
 
         The text is converted to the type in the tool's schema. If that is impossible, the text
@@ -48,19 +48,19 @@ class Tools:
         properties = spec.parameters.get("properties")
         schema = properties.get(argument) if isinstance(properties, dict) else None
         allowed = _types(schema, spec.parameters, _DEPTH)
-        wanted = allowed - {"string"}
-        if not wanted:
+        types = allowed - {"string"}
+        if not types:
             return text
-        bare = text.strip()
-        value = _PYTHON[bare] if bare in _PYTHON else json_text.decode(bare)
+        stripped = text.strip()
+        value = _PYTHON[stripped] if stripped in _PYTHON else json_text.decode(stripped)
         if value is json_text.NOTHING:
             return text
-        for name in wanted:
+        for name in types:
             if isinstance(value, _TYPES[name]) and not (
                 isinstance(value, bool) and name != "boolean"
             ):
                 return value
-        if "integer" in wanted and isinstance(value, float) and value.is_integer():
+        if "integer" in types and isinstance(value, float) and value.is_integer():
             return int(value)
         return text
 
@@ -71,13 +71,17 @@ def _types(schema: object, root: JsonObject, depth: int) -> set[str]:
         return set()
     reference = schema.get("$ref")
     if isinstance(reference, str) and reference.startswith("#/"):
-        found: object = root
+        target: object = root
         for step in reference[2:].split("/"):
-            found = found.get(step) if isinstance(found, dict) else None
-        return _types(found, root, depth - 1)
-    given = schema.get("type")
+            target = target.get(step) if isinstance(target, dict) else None
+        return _types(target, root, depth - 1)
+    declared = schema.get("type")
     allowed = (
-        {given} if isinstance(given, str) else set(given) if isinstance(given, list) else set()
+        {declared}
+        if isinstance(declared, str)
+        else set(declared)
+        if isinstance(declared, list)
+        else set()
     )
     for key in ("anyOf", "oneOf", "allOf"):
         for part in schema.get(key) or ():
@@ -120,13 +124,13 @@ class Block(Struct, frozen=True):
     """
 
     end: int
-    parts: tuple[WrittenCall | str, ...]
+    content: tuple[WrittenCall | str, ...]
     thought: tuple[str, ...] = ()
 
 
 Verdict = More | Block | None  # None: it is text, regardless of what follows
 
-LONGEST_TAG = 300  # characters; longer text that begins like a tag is not a tag
+MAX_TAG_LENGTH = 300  # characters; longer text that begins like a tag is not a tag
 
 MORE = More()
 SURE = More(sure=True)
@@ -136,7 +140,7 @@ class CutError(Exception):
     """More text is needed to continue."""
 
 
-class Writing(Protocol):
+class CallWriter(Protocol):
     """Writes tools, calls and results as text for a model whose API does not support tools."""
 
     def instructions(self, tools: Tools) -> str:
@@ -152,7 +156,7 @@ class Writing(Protocol):
         ...
 
 
-class Form(Writing, Protocol):
+class Form(CallWriter, Protocol):
     """One way in which models write calls."""
 
     @property
@@ -193,79 +197,81 @@ class Form(Writing, Protocol):
         ...
 
 
-def after_space(text: str, at: int) -> int:
+def skip_space(text: str, at: int) -> int:
     """Return the position of the first character from `at` on that is not white space."""
-    found = _SPACE.match(text, at)
-    assert found is not None
-    return found.end()
+    match = _SPACE.match(text, at)
+    assert match is not None
+    return match.end()
 
 
-def begins(text: str, at: int, marks: Sequence[str], *, final: bool) -> str | More | None:
+def match_mark(text: str, at: int, marks: Sequence[str], *, final: bool) -> str | More | None:
     """Return the mark at a position, `More` if more text may complete one, or None."""
     for mark in marks:
         if text.startswith(mark, at):
             return mark
     if final:
         return None
-    left = len(text) - at
-    if any(left < len(mark) and mark.startswith(text[at:]) for mark in marks):
+    available = len(text) - at
+    if any(available < len(mark) and mark.startswith(text[at:]) for mark in marks):
         return MORE
     return None
 
 
-def stands(text: str, at: int, marks: Sequence[str], *, final: bool) -> str | None:
+def expect_mark(text: str, at: int, marks: Sequence[str], *, final: bool) -> str | None:
     """Return the mark at a position, or None.
 
     Raises:
         CutError: more text may complete one.
     """
-    mark = begins(text, at, marks, final=final)
+    mark = match_mark(text, at, marks, final=final)
     if isinstance(mark, More):
         raise CutError
     return mark
 
 
 @cache
-def any_of(marks: tuple[str, ...]) -> re.Pattern[str]:
+def marks_pattern(marks: tuple[str, ...]) -> re.Pattern[str]:
     """Return a pattern for `marks`; if several match, the first one wins."""
     return re.compile("|".join(map(re.escape, marks)))
 
 
 @cache
-def beginnings(marks: tuple[str, ...]) -> frozenset[str]:
+def proper_prefixes(marks: tuple[str, ...]) -> frozenset[str]:
     """Return all proper prefixes of the marks."""
     return frozenset(mark[:size] for mark in marks for size in range(1, len(mark)))
 
 
-def before_half_mark(text: str, marks: Sequence[str]) -> str:
+def strip_partial_mark(text: str, marks: Sequence[str]) -> str:
     """Return the text of an unfinished block without an incomplete mark at its end."""
     longest = max(map(len, marks)) - 1
     for size in range(min(len(text), longest), 0, -1):
         # A single character proves nothing, unless it is the whole text.
         if size == 1 and text[:-1].strip():
             break
-        if text[-size:] in beginnings(tuple(marks)):
+        if text[-size:] in proper_prefixes(tuple(marks)):
             return text[:-size]
     return text
 
 
-def broken(problem: str, written: str, tools: Tools) -> WrittenCall:
+def broken_call(problem: str, text: str, tools: Tools) -> WrittenCall:
     """Return a call with a problem, of the tool that the text seems to name."""
-    found = _NAMED.search(written)
-    name = next((group for group in found.groups() if group), "") if found else ""
+    match = _TOOL_NAME.search(text)
+    name = next((group for group in match.groups() if group), "") if match else ""
     return WrittenCall(
-        name=name if name in tools else UNREADABLE, arguments=written.strip(), problem=problem
+        name=name if name in tools else UNREADABLE, arguments=text.strip(), problem=problem
     )
 
 
 _SPACE = re.compile(r"\s*")
-_NAMED = re.compile(r'"(?:name|tool)"\s*:\s*"([^"]{1,128})"|(?:name="|function=)([\w.:-]{1,128})')
+_TOOL_NAME = re.compile(
+    r'"(?:name|tool)"\s*:\s*"([^"]{1,128})"|(?:name="|function=)([\w.:-]{1,128})'
+)
 
 
 # Descriptions of the tools for a model whose API does not support them.
 
 
-def described_json(tools: Tools) -> str:
+def describe_tools(tools: Tools) -> str:
     """Return the tools as JSON, one per line, in the form of most chat templates."""
     return "\n".join(
         json_text.encode(
@@ -282,7 +288,7 @@ def described_json(tools: Tools) -> str:
     )
 
 
-def described_functions(tools: Tools, before: str, after: str) -> str:
+def describe_functions(tools: Tools, before: str, after: str) -> str:
     """Return the tools as JSON without the `function` object, each between two tags."""
     return "\n".join(
         before

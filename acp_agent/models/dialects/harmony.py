@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from acp_agent.models.dialects import json_text
 from acp_agent.models.dialects.form import (
-    LONGEST_TAG,
+    MAX_TAG_LENGTH,
     MORE,
     NO_END,
     SURE,
@@ -21,10 +21,10 @@ from acp_agent.models.dialects.form import (
     Tools,
     Verdict,
     WrittenCall,
-    after_space,
-    broken,
-    described_json,
-    stands,
+    broken_call,
+    describe_tools,
+    expect_mark,
+    skip_space,
 )
 from acp_agent.models.dialects.json_calls import read_arguments
 
@@ -57,10 +57,10 @@ class Harmony:
             return MORE
         if not is_whole:
             return Block(at, () if _is_header(header, ended=at == len(text)) else (header,))
-        to = _TO.search(header)
-        if to is not None:
+        recipient = _TO.search(header)
+        if recipient is not None:
             try:
-                call, end = _call(to[1], text, at, tools, final=final)
+                call, end = _call(recipient[1], text, at, tools, final=final)
             except CutError:
                 return SURE
             return Block(end, (call,))
@@ -69,7 +69,7 @@ class Harmony:
     def instructions(self, tools: Tools) -> str:
         """See `form.Form`."""
         return (
-            f"# Tools\n\n{described_json(tools)}\n\n"
+            f"# Tools\n\n{describe_tools(tools)}\n\n"
             "To call one of them, write a message to it on the commentary channel:\n"
             f"{_CHANNEL}commentary to=functions.NAME {_CONSTRAIN}json{_MESSAGE}{{…}}{_CALL}"
         )
@@ -88,8 +88,8 @@ class Harmony:
 
 def _is_header(words: str, *, ended: bool) -> bool:
     """Return whether words form a header; if the text `ended`, the last one may be cut off."""
-    *whole, last = words.split() or [""]
-    if any(word not in _WORDS and not word.startswith(_RECIPIENT) for word in whole):
+    *complete_words, last = words.split() or [""]
+    if any(word not in _WORDS and not word.startswith(_RECIPIENT) for word in complete_words):
         return False
     if last in {"", *_WORDS} or last.startswith(_RECIPIENT):
         return True
@@ -105,13 +105,13 @@ def _header(text: str, *, final: bool) -> tuple[str, int, bool]:
     opener = _START if text.startswith(_START) else _CHANNEL
     at, words = len(opener), ""
     while True:
-        token = text.find("<", at, LONGEST_TAG)
+        token = text.find("<", at, MAX_TAG_LENGTH)
         if token < 0:
-            if len(text) < LONGEST_TAG and not final:
+            if len(text) < MAX_TAG_LENGTH and not final:
                 raise CutError
-            return words + text[at:LONGEST_TAG], min(len(text), LONGEST_TAG), False
+            return words + text[at:MAX_TAG_LENGTH], min(len(text), MAX_TAG_LENGTH), False
         words += text[at:token]
-        mark = stands(text, token, (_MESSAGE, _CHANNEL, _CONSTRAIN), final=final)
+        mark = expect_mark(text, token, (_MESSAGE, _CHANNEL, _CONSTRAIN), final=final)
         if mark is None:
             return words, token, False
         at = token + len(mark)
@@ -128,23 +128,23 @@ def _call(
     Raises:
         CutError: the end of the call is missing.
     """
-    begin = after_space(text, start)
-    end = begin
-    if text[begin : begin + 1] == "{":
-        found = json_text.value_end(text, begin)
-        if found is None and not final:
+    value_start = skip_space(text, start)
+    end = value_start
+    if text[value_start : value_start + 1] == "{":
+        json_end = json_text.value_end(text, value_start)
+        if json_end is None and not final:
             raise CutError
-        end = begin if found is None else found
-    follows = after_space(text, end)
-    mark = stands(text, follows, (*_ENDS, *_NEXT), final=final)
-    if mark is not None and (end > begin or follows == begin):
-        return read_arguments(name, text[begin:end]), follows + len(mark) * (mark in _ENDS)
-    if final and follows == len(text) and end > begin:
-        return read_arguments(name, text[begin:end]), follows
+        end = value_start if json_end is None else json_end
+    follows = skip_space(text, end)
+    mark = expect_mark(text, follows, (*_ENDS, *_NEXT), final=final)
+    if mark is not None and (end > value_start or follows == value_start):
+        return read_arguments(name, text[value_start:end]), follows + len(mark) * (mark in _ENDS)
+    if final and follows == len(text) and end > value_start:
+        return read_arguments(name, text[value_start:end]), follows
     stop = _ANY_END.search(text, follows)
     if stop is None and not final:
         raise CutError
     close = len(text) if stop is None else stop.start()
-    call = broken(NO_END if stop is None else _BAD, text[begin:close], tools)
+    call = broken_call(NO_END if stop is None else _BAD, text[value_start:close], tools)
     call = WrittenCall(name=name, arguments=call.arguments, problem=call.problem)
     return call, stop.end() if stop is not None and stop[0] in _ENDS else close

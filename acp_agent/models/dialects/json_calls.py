@@ -12,142 +12,142 @@ from acp_agent.models.dialects.form import (
     Tools,
     Verdict,
     WrittenCall,
-    after_space,
-    before_half_mark,
-    begins,
-    broken,
+    broken_call,
+    match_mark,
+    skip_space,
+    strip_partial_mark,
 )
 
 NAMES = ("name", "tool", "tool_name")
 ARGUMENTS = ("arguments", "parameters", "args", "input")
-_BESIDE = {"type", "id"}  # additional keys that a call may have
+_EXTRA_KEYS = {"type", "id"}  # additional keys that a call may have
 # Tokens that may precede the name, as in the descriptions of tools.
-_FURTHER = (('"type"', ":", '"function"', ","), ('"function"', ":", "{"))
+_OPTIONAL_PREFIXES = (('"type"', ":", '"function"', ","), ('"function"', ":", "{"))
 _NO_JSON = "The call is not valid JSON. Write it again, with the quotation marks in texts escaped."
 _NO_NAME = 'The call names no tool. Write {"name": …, "arguments": {…}}.'
 _NO_OBJECT = "The arguments of the call are not a JSON object."
 
 
-def read_call(written: str, tools: Tools, *, strict: bool = False) -> WrittenCall | None:
+def read_call(text: str, tools: Tools, *, strict: bool = False) -> WrittenCall | None:
     """Return a JSON object as a call; None if `strict` and it may be something else."""
-    value = json_text.decode(written)
-    if value is json_text.NOTHING and written.startswith("{{"):
+    value = json_text.decode(text)
+    if value is json_text.NOTHING and text.startswith("{{"):
         # Qwen2.5's template doubles the braces, and the model copies that.
-        value = json_text.decode(written[1:-1])
+        value = json_text.decode(text[1:-1])
     if value is json_text.NOTHING and not strict:
-        value = json_text.decode_python(written)
+        value = json_text.decode_python(text)
     if not isinstance(value, dict):
-        return None if strict else broken(_NO_JSON, written, tools)
+        return None if strict else broken_call(_NO_JSON, text, tools)
     inner = value.get("function")
     if isinstance(inner, dict):
         value = inner
     name = next((value[key] for key in NAMES if isinstance(value.get(key), str)), "")
-    given: object = next((value[key] for key in ARGUMENTS if key in value), None)
-    if strict and (name not in tools or set(value) - {*NAMES, *ARGUMENTS, *_BESIDE}):
+    arguments: object = next((value[key] for key in ARGUMENTS if key in value), None)
+    if strict and (name not in tools or set(value) - {*NAMES, *ARGUMENTS, *_EXTRA_KEYS}):
         return None
     if not name:
-        return broken(_NO_NAME, written, tools)
-    if isinstance(given, str):
-        given = json_text.decode(given) if given.strip() else None
-    if given is None:
-        given = {}
-    if not isinstance(given, dict):
-        return None if strict else WrittenCall(name=name, arguments=written, problem=_NO_OBJECT)
-    return WrittenCall(name=name, arguments=json_text.encode(given))
+        return broken_call(_NO_NAME, text, tools)
+    if isinstance(arguments, str):
+        arguments = json_text.decode(arguments) if arguments.strip() else None
+    if arguments is None:
+        arguments = {}
+    if not isinstance(arguments, dict):
+        return None if strict else WrittenCall(name=name, arguments=text, problem=_NO_OBJECT)
+    return WrittenCall(name=name, arguments=json_text.encode(arguments))
 
 
-def read_arguments(name: str, written: str) -> WrittenCall:
+def read_arguments(name: str, text: str) -> WrittenCall:
     """Return a call of a tool with arguments in JSON text."""
-    value = json_text.decode(written) if written.strip() else {}
+    value = json_text.decode(text) if text.strip() else {}
     if not isinstance(value, dict):
-        return WrittenCall(name=name, arguments=written, problem=_NO_OBJECT)
+        return WrittenCall(name=name, arguments=text, problem=_NO_OBJECT)
     return WrittenCall(name=name, arguments=json_text.encode(value))
 
 
 def read_region(text: str, opener: str, closer: str, tools: Tools, *, final: bool) -> Verdict:
     """Read calls as JSON objects, or an array of them, between two tags."""
-    at = after_space(text, len(opener))
+    at = skip_space(text, len(opener))
     if at == len(text):
         return None if final else MORE
     if text[at] not in "{[":
         return None
-    parts: list[WrittenCall | str] = []
+    content: list[WrittenCall | str] = []
     while text[at : at + 1] in {"{", "["} and not closer.startswith(text[at : at + len(closer)]):
         end = json_text.value_end(text, at)
         if end is None:
-            return _unending(text, at, parts, closer, tools) if final else SURE
-        found = read_calls(text[at:end], tools)
-        inside = text.find(closer, at, end) if any(call.problem for call in found) else -1
+            return _unfinished_call(text, at, content, closer, tools) if final else SURE
+        calls = read_calls(text[at:end], tools)
+        inside = text.find(closer, at, end) if any(call.problem for call in calls) else -1
         if inside >= 0:  # unbalanced quotation marks hid the end
-            parts.append(broken(_NO_JSON, text[at:inside], tools))
-            return Block(inside + len(closer), tuple(parts))
-        parts.extend(found)
-        at = after_space(text, end)
+            content.append(broken_call(_NO_JSON, text[at:inside], tools))
+            return Block(inside + len(closer), tuple(content))
+        content.extend(calls)
+        at = skip_space(text, end)
         while text[at : at + 1] in {
             "}",
             ",",
             ";",
         }:  # an extra brace, or a list without brackets
-            at = after_space(text, at + 1)
-    ended = begins(text, at, (closer, opener), final=final)
+            at = skip_space(text, at + 1)
+    ended = match_mark(text, at, (closer, opener), final=final)
     if isinstance(ended, str):  # the next region may begin without the end of this one
-        return Block(at + len(closer) * (ended == closer), tuple(parts))
+        return Block(at + len(closer) * (ended == closer), tuple(content))
     if isinstance(ended, More):
         return SURE
     close = text.find(closer, at)
     if close < 0:
         if not final:
             return SURE
-        rest = before_half_mark(text[at:], (closer, opener))
-        return Block(len(text), (*parts, rest) if rest else tuple(parts))
-    return Block(close + len(closer), (*parts, text[at:close]))
+        remainder = strip_partial_mark(text[at:], (closer, opener))
+        return Block(len(text), (*content, remainder) if remainder else tuple(content))
+    return Block(close + len(closer), (*content, text[at:close]))
 
 
-def read_calls(written: str, tools: Tools, *, strict: bool = False) -> list[WrittenCall]:
+def read_calls(text: str, tools: Tools, *, strict: bool = False) -> list[WrittenCall]:
     """Return the calls in a JSON object or array; empty if `strict` and one is not a call."""
-    if not written.startswith("["):
-        call = read_call(written, tools, strict=strict)
+    if not text.startswith("["):
+        call = read_call(text, tools, strict=strict)
         return [] if call is None else [call]
-    values = json_text.decode(written)
+    values = json_text.decode(text)
     if not isinstance(values, list):
-        return [] if strict else [broken(_NO_JSON, written, tools)]
-    found = [read_call(json_text.encode(value), tools, strict=strict) for value in values]
-    if not found or None in found:
-        return [] if strict else [broken(_NO_NAME, written, tools)]
-    return [call for call in found if call is not None]
+        return [] if strict else [broken_call(_NO_JSON, text, tools)]
+    calls = [read_call(json_text.encode(value), tools, strict=strict) for value in values]
+    if not calls or None in calls:
+        return [] if strict else [broken_call(_NO_NAME, text, tools)]
+    return [call for call in calls if call is not None]
 
 
 def names_tool(text: str, at: int, tools: Tools, *, final: bool) -> bool | More:
     """Return whether the JSON at a position begins like a call of a known tool."""
-    expected = json_text.first_tokens(text, at, 16)
-    if expected[:1] == ["["]:
-        del expected[0]
-    for further in _FURTHER:
-        begun = len(expected) - 1
-        if 0 < begun < len(further) and tuple(expected[1:]) == further[:begun]:
+    tokens = json_text.first_tokens(text, at, 16)
+    if tokens[:1] == ["["]:
+        del tokens[0]
+    for prefix in _OPTIONAL_PREFIXES:
+        prefix_length = len(tokens) - 1
+        if 0 < prefix_length < len(prefix) and tuple(tokens[1:]) == prefix[:prefix_length]:
             return False if final else MORE
-        if tuple(expected[1 : len(further) + 1]) == further:
-            del expected[1 : len(further) + 1]
-    wanted = ("{", NAMES, ":", None, ",", ARGUMENTS, ":")
-    for token, want in zip(expected, wanted, strict=False):
-        if want is None:
+        if tuple(tokens[1 : len(prefix) + 1]) == prefix:
+            del tokens[1 : len(prefix) + 1]
+    template = ("{", NAMES, ":", None, ",", ARGUMENTS, ":")
+    for token, expected in zip(tokens, template, strict=False):
+        if expected is None:
             name = json_text.decode(token)
             if name not in tools:
                 return False
-        elif isinstance(want, str):
-            if token != want:
+        elif isinstance(expected, str):
+            if token != expected:
                 return False
-        elif token.strip('"') not in want or not token.startswith('"'):
+        elif token.strip('"') not in expected or not token.startswith('"'):
             return False
-    if len(expected) >= len(wanted):
+    if len(tokens) >= len(template):
         return True
     return False if final else MORE
 
 
-def _unending(
-    text: str, at: int, parts: list[WrittenCall | str], closer: str, tools: Tools
+def _unfinished_call(
+    text: str, at: int, content: list[WrittenCall | str], closer: str, tools: Tools
 ) -> Block:
     close = text.find(closer, at)
     if close < 0:
-        return Block(len(text), (*parts, broken(NO_END, text[at:], tools)))
-    return Block(close + len(closer), (*parts, broken(_NO_JSON, text[at:close], tools)))
+        return Block(len(text), (*content, broken_call(NO_END, text[at:], tools)))
+    return Block(close + len(closer), (*content, broken_call(_NO_JSON, text[at:close], tools)))

@@ -15,10 +15,10 @@ from acp_agent.models.dialects.form import (
     Tools,
     Verdict,
     WrittenCall,
-    after_space,
-    broken,
-    described_functions,
-    described_json,
+    broken_call,
+    describe_functions,
+    describe_tools,
+    skip_space,
 )
 from acp_agent.models.dialects.json_calls import names_tool, read_arguments, read_calls
 from acp_agent.models.dialects.python_calls import read_python_calls
@@ -49,7 +49,7 @@ class Hermes:
         return (
             "# Tools\n\nYou may call one or more functions to assist with the user query.\n\n"
             "You are provided with function signatures within <tools></tools> XML tags:\n"
-            f"<tools>\n{described_json(tools)}\n</tools>\n\n"
+            f"<tools>\n{describe_tools(tools)}\n</tools>\n\n"
             "For each function call, return a JSON object with its name and arguments within "
             "<tool_call></tool_call> XML tags:\n"
             '<tool_call>\n{"name": <function-name>, "arguments": <args-json-object>}\n</tool_call>'
@@ -100,11 +100,11 @@ class Tagged(Hermes):
         """See `form.Form`."""
         opener = next(opener for opener in _TAGS if text.startswith(opener))
         closer = _TAGS[opener]
-        at = after_space(text, len(opener))
+        at = skip_space(text, len(opener))
         if _PLUGIN.startswith(text[at:]) and not final:
             return MORE
         if text.startswith(_PLUGIN, at):
-            at = after_space(text, at + len(_PLUGIN))
+            at = skip_space(text, at + len(_PLUGIN))
         if not _PYTHON.fullmatch(text, at):
             return json_calls.read_region(text, text[:at], closer, tools, final=final)
         end = text.find(closer, at)
@@ -115,8 +115,8 @@ class Tagged(Hermes):
 
     def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
         """See `form.Form`."""
-        written = super().calls(calls).replace(OPEN, "").replace(CLOSE, ",")
-        return f"<|tool_call|>[{written.rstrip(',')}]<|/tool_call|>"
+        text = super().calls(calls).replace(OPEN, "").replace(CLOSE, ",")
+        return f"<|tool_call|>[{text.rstrip(',')}]<|/tool_call|>"
 
 
 # JSON in a code block: models do this if tools are only described in the prompt.
@@ -124,8 +124,8 @@ class Tagged(Hermes):
 # A block is a call if it contains only a call of a known tool. Every other block is text.
 
 _FENCE = "```"
-_OPENED = re.compile(r"```(?:json|tool|tool_call|tool_code)?[ \t]*\n\s*(?=[{\[])")
-_MAY_OPEN = re.compile(r"```[a-z_]{0,9}[ \t]{0,9}(?:\n\s*)?")
+_OPENING = re.compile(r"```(?:json|tool|tool_call|tool_code)?[ \t]*\n\s*(?=[{\[])")
+_PARTIAL_OPENING = re.compile(r"```[a-z_]{0,9}[ \t]{0,9}(?:\n\s*)?")
 
 
 class Fenced:
@@ -140,31 +140,31 @@ class Fenced:
 
     def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
         """See `form.Form`."""
-        opened = _OPENED.match(text)
+        opened = _OPENING.match(text)
         if opened is None:
-            return MORE if not final and _MAY_OPEN.fullmatch(text) else None
+            return MORE if not final and _PARTIAL_OPENING.fullmatch(text) else None
         at = opened.end()
-        named = names_tool(text, at, tools, final=final)
-        if named is not True:
-            return named if isinstance(named, More) else None
+        is_call = names_tool(text, at, tools, final=final)
+        if is_call is not True:
+            return is_call if isinstance(is_call, More) else None
         end = json_text.value_end(text, at)
         if end is None:
-            return Block(len(text), (broken(NO_END, text[at:], tools),)) if final else SURE
+            return Block(len(text), (broken_call(NO_END, text[at:], tools),)) if final else SURE
         calls = read_calls(text[at:end], tools, strict=True)
         if not calls:
             return None
-        close = after_space(text, end)
-        rest = text[close : close + len(_FENCE)]
-        if rest == _FENCE:
+        close = skip_space(text, end)
+        fence = text[close : close + len(_FENCE)]
+        if fence == _FENCE:
             return Block(close + len(_FENCE), tuple(calls))
-        if _FENCE.startswith(rest):
+        if _FENCE.startswith(fence):
             return Block(len(text), tuple(calls)) if final else SURE
         return None
 
     def instructions(self, tools: Tools) -> str:
         """See `form.Form`."""
         return (
-            f"# Tools\nYou can call these tools:\n{described_functions(tools, '', '')}\n\n"
+            f"# Tools\nYou can call these tools:\n{describe_functions(tools, '', '')}\n\n"
             "To call one, end your answer with a code block like this one, and nothing after it:\n"
             '```json\n{"name": "TOOL", "arguments": {…}}\n```'
         )
@@ -204,13 +204,13 @@ class Llama:
         """See `form.Form`."""
         if not text.startswith(_TAG):
             return _call(text, 0, tools, tagged=False, final=final)
-        at = after_space(text, len(_TAG))
+        at = skip_space(text, len(_TAG))
         if at == len(text):
             return Block(at, ()) if final else MORE
         if text[at] in "{[":
             return _call(text, at, tools, tagged=True, final=final)
         # A call of the code interpreter, or Python code for it: there is no interpreter.
-        return Block(len(text), (broken(_LLAMA_BAD, text[at:], tools),)) if final else SURE
+        return Block(len(text), (broken_call(_LLAMA_BAD, text[at:], tools),)) if final else SURE
 
     def instructions(self, tools: Tools) -> str:
         """See `form.Form`."""
@@ -218,7 +218,7 @@ class Llama:
             "You have access to the following functions. To call a function, respond with JSON "
             'for a function call and nothing else, in the format {"name": function name, '
             '"parameters": dictionary of argument name and its value}. Do not use variables. '
-            f"Put a semicolon between several calls.\n\n{described_json(tools)}"
+            f"Put a semicolon between several calls.\n\n{describe_tools(tools)}"
         )
 
     def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
@@ -239,21 +239,21 @@ def _call(text: str, at: int, tools: Tools, *, tagged: bool, final: bool) -> Ver
     Without a tag before it, the JSON may be something else. A semicolon after the call is included,
     so that the rest of the text begins with the next call.
     """
-    named = True if tagged else names_tool(text, at, tools, final=final)
-    if isinstance(named, More):
+    is_call = True if tagged else names_tool(text, at, tools, final=final)
+    if isinstance(is_call, More):
         return MORE
-    if not named:
+    if not is_call:
         return None
     end = json_text.value_end(text, at)
     if end is None:
-        return Block(len(text), (broken(NO_END, text[at:], tools),)) if final else SURE
-    found = read_calls(text[at:end], tools, strict=not tagged)
-    if not found:
+        return Block(len(text), (broken_call(NO_END, text[at:], tools),)) if final else SURE
+    calls = read_calls(text[at:end], tools, strict=not tagged)
+    if not calls:
         return None
-    after = after_space(text, end)
+    after = skip_space(text, end)
     if after == len(text) and not final:
         return SURE
-    return Block(after + 1 if text[after : after + 1] == ";" else end, tuple(found))
+    return Block(after + 1 if text[after : after + 1] == ";" else end, tuple(calls))
 
 
 # Mistral: a control token, then a list of calls, or a name and its arguments.
@@ -264,8 +264,12 @@ def _call(text: str, at: int, tools: Tools, *, tagged: bool, final: bool) -> Ver
 
 _OPEN = "[TOOL_CALLS]"
 _THINK, _THOUGHT = "[THINK]", "[/THINK]"
-_NAMED = re.compile(r"\s*([\w.:/-]{1,128})\s*(?:\[CALL_ID\]\s*\w{1,64}\s*)?(?:\[ARGS\]\s*)?(?=\{)")
-_MAY_BE_NAMED = re.compile(r"\s*[\w.:/-]{0,128}\s*(?:\[[A-Z_]{0,7}(?:\][\s\w]{0,66})?){0,2}\s*")
+_NAMED_CALL = re.compile(
+    r"\s*([\w.:/-]{1,128})\s*(?:\[CALL_ID\]\s*\w{1,64}\s*)?(?:\[ARGS\]\s*)?(?=\{)"
+)
+_PARTIAL_NAMED_CALL = re.compile(
+    r"\s*[\w.:/-]{0,128}\s*(?:\[[A-Z_]{0,7}(?:\][\s\w]{0,66})?){0,2}\s*"
+)
 _MISTRAL_BAD = 'Calls are written [TOOL_CALLS][{"name": …, "arguments": {…}}]. It was not run.'
 
 
@@ -283,33 +287,35 @@ class Mistral:
         """See `form.Form`."""
         if text.startswith(_THINK):
             return Block(len(_THINK), (), (_THOUGHT,))
-        at = after_space(text, len(_OPEN))
-        named = None if text[at : at + 1] in {"[", "{"} else _NAMED.match(text, at)
-        if named is None and text[at : at + 1] not in {"[", "{"}:
-            if not final and _MAY_BE_NAMED.fullmatch(text, at):
+        at = skip_space(text, len(_OPEN))
+        name_match = None if text[at : at + 1] in {"[", "{"} else _NAMED_CALL.match(text, at)
+        if name_match is None and text[at : at + 1] not in {"[", "{"}:
+            if not final and _PARTIAL_NAMED_CALL.fullmatch(text, at):
                 return SURE
             end = len(text) if (line := text.find("\n", at)) < 0 else line
             if end == len(text) and not final:
                 return SURE
             problem = NO_END if end == len(text) else _MISTRAL_BAD
-            return Block(end, (broken(problem, text[at:end], tools),))
-        start = at if named is None else named.end()
-        end_found = json_text.value_end(text, start)
-        if end_found is None:
+            return Block(end, (broken_call(problem, text[at:end], tools),))
+        start = at if name_match is None else name_match.end()
+        json_end = json_text.value_end(text, start)
+        if json_end is None:
             if not final:
                 return SURE
-            lost = broken(NO_END, text[at:], tools)
-            if named is not None and named[1] in tools:
-                lost = WrittenCall(name=named[1], arguments=lost.arguments, problem=lost.problem)
-            return Block(len(text), (lost,))
-        written = text[start:end_found]
-        if named is not None:
-            return Block(end_found, (read_arguments(named[1], written),))
-        return Block(end_found, tuple(read_calls(written, tools)))
+            unfinished = broken_call(NO_END, text[at:], tools)
+            if name_match is not None and name_match[1] in tools:
+                unfinished = WrittenCall(
+                    name=name_match[1], arguments=unfinished.arguments, problem=unfinished.problem
+                )
+            return Block(len(text), (unfinished,))
+        json_source = text[start:json_end]
+        if name_match is not None:
+            return Block(json_end, (read_arguments(name_match[1], json_source),))
+        return Block(json_end, tuple(read_calls(json_source, tools)))
 
     def instructions(self, tools: Tools) -> str:
         """See `form.Form`."""
-        listed = described_json(tools).replace("\n", ", ")
+        listed = describe_tools(tools).replace("\n", ", ")
         return (
             f"[AVAILABLE_TOOLS][{listed}][/AVAILABLE_TOOLS]\n"
             'To call tools, answer with [TOOL_CALLS][{"name": NAME, "arguments": {…}}, …] and '

@@ -13,7 +13,7 @@ from typing import Final
 _STEP = re.compile(r'"(?:[^"\\]++|\\.)*+"|["{}\[\]]', re.DOTALL)
 _TOKEN = re.compile(r'\s*+("(?:[^"\\]++|\\.)*+"|[^\s"]|")', re.DOTALL)
 
-_LONGEST_NAME = 200  # characters
+_MAX_NAME_LENGTH = 200  # characters
 
 
 class Nothing(Enum):
@@ -64,12 +64,12 @@ def decode_python(text: str) -> object:
 
 def encode(value: object) -> str:
     """Return a value as JSON text that can be encoded as UTF-8."""
-    written = json.dumps(value, ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=False)
     try:
-        written.encode()
+        text.encode()
     except UnicodeEncodeError:  # the model wrote half a surrogate pair as an escape
         return json.dumps(value)
-    return written
+    return text
 
 
 def first_tokens(text: str, at: int, count: int) -> list[str]:
@@ -80,13 +80,13 @@ def first_tokens(text: str, at: int, count: int) -> list[str]:
     """
     tokens: list[str] = []
     while len(tokens) < count:
-        found = _TOKEN.match(text, at)
-        if found is None:
+        match = _TOKEN.match(text, at)
+        if match is None:
             break
-        if found[1] == '"':  # an unfinished string: too long for a name, or incomplete
-            if len(text) - found.end() > _LONGEST_NAME:
+        if match[1] == '"':  # an unfinished string: too long for a name, or incomplete
+            if len(text) - match.end() > _MAX_NAME_LENGTH:
                 tokens.append("")
             break
-        tokens.append(found[1])
-        at = found.end()
+        tokens.append(match[1])
+        at = match.end()
     return tokens

@@ -12,12 +12,12 @@ from acp_agent.models.dialects.form import Tools, WrittenCall
 _FENCE = re.compile(r"```\w+\s*\n(.*?)\n?```", re.DOTALL)
 
 
-def read_python_calls(written: str, tools: Tools) -> list[WrittenCall]:
+def read_python_calls(source: str, tools: Tools) -> list[WrittenCall]:
     """Return the calls in a text that consists of calls of known tools with named literals.
 
     `print` and a code block around the calls are ignored. Any other content gives an empty list.
     """
-    text = written.strip()
+    text = source.strip()
     fenced = _FENCE.fullmatch(text)
     try:
         body = ast.parse((fenced[1] if fenced else text).strip(), mode="eval").body
@@ -38,10 +38,10 @@ def _call(node: ast.expr, tools: Tools) -> WrittenCall:
         node = node.args[0]
     if not isinstance(node, ast.Call) or node.args or _name(node) not in tools:
         raise ValueError("no call of a known tool")
-    given = {word.arg: ast.literal_eval(word.value) for word in node.keywords}
-    if None in given:
+    arguments = {keyword.arg: ast.literal_eval(keyword.value) for keyword in node.keywords}
+    if None in arguments:
         raise ValueError("arguments without a name")
-    return WrittenCall(name=_name(node), arguments=msgspec.json.encode(given).decode())
+    return WrittenCall(name=_name(node), arguments=msgspec.json.encode(arguments).decode())
 
 
 def _name(call: ast.Call) -> str:

@@ -26,9 +26,9 @@ from acp_agent.models.dialects.form import (
     Tools,
     Verdict,
     WrittenCall,
-    any_of,
-    beginnings,
-    begins,
+    marks_pattern,
+    match_mark,
+    proper_prefixes,
 )
 
 _TAIL = 40  # characters; no end of a call is longer
@@ -51,8 +51,8 @@ class HeldBlock:
         self._size = 0
         self._tail = ""
         self._sure = self._due = False
-        self._ends = any_of(())  # set once the text is certainly a call
-        self._again = 0  # the size at which the block is read again
+        self._ends = marks_pattern(())  # set once the text is certainly a call
+        self._next_size = 0  # the size at which the block is read again
 
     @property
     def text(self) -> str:
@@ -74,14 +74,14 @@ class HeldBlock:
             window = self._tail + text
             self._tail = window[-_TAIL:]
             self._due = self._due or self._ends.search(window) is not None
-            if not self._due or self._size < self._again:
+            if not self._due or self._size < self._next_size:
                 return SURE
         elif self._size > _BLANK and text.isspace():
             return MORE
         self._due = False
         verdict = self._judge(final=False)
         if isinstance(verdict, More):
-            self._again = int(self._size * _GROWTH) + _TAIL if sure else 0
+            self._next_size = int(self._size * _GROWTH) + _TAIL if sure else 0
             self._tail = self.text[-_TAIL:]
         return verdict
 
@@ -89,15 +89,15 @@ class HeldBlock:
         """Add the last text; return the verdict, and whether the end of the call is missing."""
         self._pieces.append(text)
         verdict = self._judge(final=False)
-        endless = isinstance(verdict, More)
-        return (self._judge(final=True) if endless else verdict), endless
+        is_unended = isinstance(verdict, More)
+        return (self._judge(final=True) if is_unended else verdict), is_unended
 
     def _judge(self, *, final: bool) -> Verdict:
         for form in self._readers:
             verdict = form.read(self.text, self._tools, final=final)
             if isinstance(verdict, More) and verdict.sure and not self._sure:
                 self._readers, self._sure = (form,), True
-                self._ends = any_of(form.ends)
+                self._ends = marks_pattern(form.ends)
             if verdict is not None:
                 return verdict
         return None
@@ -110,7 +110,7 @@ class HeldBlock:
 # pieces affects only the division of the text that is passed on.
 
 _THINK, _THOUGHT = "<think>", "</think>"
-_PATIENCE = 16  # unfinished blocks, after which the rest of the answer is treated as text
+_MAX_UNENDED_BLOCKS = 16  # unfinished blocks, after which the rest of the answer is treated as text
 
 
 class Scanner:
@@ -126,67 +126,71 @@ class Scanner:
         }
         self._bare = tuple(form for form in forms if form.bare)
         self._strays = {stray: form.control for form in forms for stray in form.strays}
-        every = {*self._by_opener, *self._strays, _THINK, _THOUGHT}
-        marks = sorted(every, key=lambda mark: (-len(mark), mark))
+        all_marks = {*self._by_opener, *self._strays, _THINK, _THOUGHT}
+        marks = sorted(all_marks, key=lambda mark: (-len(mark), mark))
         self._marks = tuple(marks)
-        self._begun = beginnings(self._marks)
-        self._mark = any_of(self._marks)
-        self._firsts = re.compile("[" + re.escape("".join({mark[0] for mark in marks})) + "]")
+        self._prefixes = proper_prefixes(self._marks)
+        self._mark = marks_pattern(self._marks)
+        self._first_characters = re.compile(
+            "[" + re.escape("".join({mark[0] for mark in marks})) + "]"
+        )
         self._longest = len(marks[0])
         self._code = CodeSpans()
-        self._held = ""  # text that may be the beginning of a mark
+        self._pending = ""  # text that may be the beginning of a mark
         self._blank: list[str] = []  # white space at the beginning of the text
         self._fresh = True  # there is no text yet, or none since the last block
         self._trim = False  # remove white space before the next text, as after reasoning
         self._index = 0
         self._thinking = False
-        self._thought = any_of((_THOUGHT,))  # the marks that end the reasoning
-        self._reasoned = False
-        self._told: list[StreamEvent] = []
-        self._said: list[str] = []
+        self._thought_end = marks_pattern((_THOUGHT,))  # the marks that end the reasoning
+        self._has_reasoned = False
+        self._events: list[StreamEvent] = []
+        self._text_pieces: list[str] = []
         self._block: HeldBlock | None = None  # text that may be a call
-        self._endless = 0  # the number of blocks without an end
+        self._unended_blocks = 0  # the number of blocks without an end
 
     def feed(self, text: str) -> list[StreamEvent]:
         """Add a piece of the text; return the events that are certain now."""
-        plain = not (self._held or self._fresh or self._block or self._thinking)
-        if plain and self._firsts.search(text) is None:  # a fast path for most text
-            self._code.take(text)
+        plain = not (self._pending or self._fresh or self._block or self._thinking)
+        if plain and self._first_characters.search(text) is None:  # a fast path for most text
+            self._code.advance(text)
             return [TextDelta(text)] if text else []
         while text:
-            text = self._grow(self._block, text) if self._block else self._scan(self._held + text)
-        return self._give()
+            text = (
+                self._grow(self._block, text) if self._block else self._scan(self._pending + text)
+            )
+        return self._take_events()
 
     def end(self, *, cut: bool = False) -> list[StreamEvent]:
         """Return the last events; `cut` is true if the answer reached its token limit."""
-        rest, self._held = self._held, ""
-        while rest or self._block:
+        remaining, self._pending = self._pending, ""
+        while remaining or self._block:
             if self._block:
-                verdict, endless = self._block.end(rest)
+                verdict, is_unended = self._block.end(remaining)
                 assert not isinstance(verdict, More)
-                self._endless += endless
-                if cut and endless and verdict is None and self._mark.match(self._block.text):
+                self._unended_blocks += is_unended
+                if cut and is_unended and verdict is None and self._mark.match(self._block.text):
                     break  # drop a possible call that was cut off, like a certain one
-                rest = self._leave(self._block.text, verdict, cut=cut)
+                remaining = self._close_block(self._block.text, verdict, cut=cut)
             else:
-                rest = self._scan(rest, final=True, cut=cut)
+                remaining = self._scan(remaining, final=True, cut=cut)
         self._blank, self._block = [], None
-        return self._give()
+        return self._take_events()
 
-    def _give(self) -> list[StreamEvent]:
+    def _take_events(self) -> list[StreamEvent]:
         self._flush()
-        told, self._told = self._told, []
-        return told
+        events, self._events = self._events, []
+        return events
 
     def _flush(self) -> None:
-        if self._said:
-            text = "".join(self._said)
-            self._said.clear()
-            self._told.append(ThoughtDelta(text) if self._thinking else TextDelta(text))
+        if self._text_pieces:
+            text = "".join(self._text_pieces)
+            self._text_pieces.clear()
+            self._events.append(ThoughtDelta(text) if self._thinking else TextDelta(text))
 
     def _scan(self, text: str, *, final: bool = False, cut: bool = False) -> str:
         """Read text outside blocks; return the rest from where a block may begin."""
-        self._held = ""
+        self._pending = ""
         at = 0
         while at < len(text):
             if self._thinking:
@@ -196,45 +200,49 @@ class Scanner:
                 at = self._skip_blank(text, at)
                 if at == len(text):
                     return ""
-                marked = begins(text, at, self._marks, final=final)
+                marked = match_mark(text, at, self._marks, final=final)
                 if isinstance(marked, More):
-                    self._held = text[at:]
+                    self._pending = text[at:]
                     return ""
-                if marked is None and not self._code.inside and self._endless <= _PATIENCE:
+                if (
+                    marked is None
+                    and not self._code.inside
+                    and self._unended_blocks <= _MAX_UNENDED_BLOCKS
+                ):
                     readers = tuple(form for form in self._bare if text[at] in form.bare)
                     if readers:
                         self._block = HeldBlock(readers, self._tools)
                         return text[at:]
-            found = self._mark.search(text, at)
-            if found is None:
-                hold = self._partial(text, at)
+            match = self._mark.search(text, at)
+            if match is None:
+                hold = self._find_partial_mark(text, at)
                 if final and (not cut or len(text) - hold < 2):
                     hold = len(text)
-                self._say(text[at:hold])
-                self._held = "" if final else text[hold:]
+                self._add_text(text[at:hold])
+                self._pending = "" if final else text[hold:]
                 return ""
-            self._say(text[at : found.start()])
-            at = found.end()
-            mark = found[0]
+            self._add_text(text[at : match.start()])
+            at = match.end()
+            mark = match[0]
             if mark == _THINK and self._code.line_start and not self._code.inside:
                 self._begin_thought((_THOUGHT,))
-            elif mark == _THOUGHT and not self._reasoned and not self._code.inside:
+            elif mark == _THOUGHT and not self._has_reasoned and not self._code.inside:
                 # Some chat templates open the reasoning, so the answer only closes it.
-                self._reasoned = self._fresh = self._trim = True
+                self._has_reasoned = self._fresh = self._trim = True
                 self._blank = []
             else:
                 readers = self._may_open(mark)
                 if readers:
                     self._block = HeldBlock(readers, self._tools)
-                    return text[found.start() :]
+                    return text[match.start() :]
                 # The rest of an unreadable call is not shown.
                 after_call = self._fresh and self._index > 0
                 if not self._strays.get(mark, False) and not (mark in self._strays and after_call):
-                    self._say(mark)
+                    self._add_text(mark)
         return ""
 
     def _may_open(self, mark: str) -> tuple[Form, ...]:
-        if self._endless > _PATIENCE:
+        if self._unended_blocks > _MAX_UNENDED_BLOCKS:
             return ()
         return tuple(
             form
@@ -245,85 +253,87 @@ class Scanner:
 
     def _begin_thought(self, ends: tuple[str, ...]) -> None:
         self._flush()
-        self._thinking = self._reasoned = True
-        self._thought = any_of(ends)
+        self._thinking = self._has_reasoned = True
+        self._thought_end = marks_pattern(ends)
 
     def _think(self, text: str, at: int, *, final: bool) -> int:
-        found = self._thought.search(text, at)
-        if found is None:
-            hold = len(text) if final else self._partial(text, at)
+        match = self._thought_end.search(text, at)
+        if match is None:
+            hold = len(text) if final else self._find_partial_mark(text, at)
             if hold > at:
-                self._said.append(text[at:hold])
-            self._held = text[hold:]
+                self._text_pieces.append(text[at:hold])
+            self._pending = text[hold:]
             return len(text)
-        if found.start() > at:
-            self._said.append(text[at : found.start()])
+        if match.start() > at:
+            self._text_pieces.append(text[at : match.start()])
         self._flush()
         self._thinking = False
         self._fresh = self._trim = True
         # The opener of another block ends the reasoning too.
-        return found.start() if found[0] in self._by_opener else found.end()
+        return match.start() if match[0] in self._by_opener else match.end()
 
-    def _partial(self, text: str, start: int) -> int:
+    def _find_partial_mark(self, text: str, start: int) -> int:
         """Return where a possible incomplete mark at the end of a text begins."""
         at = max(start, len(text) - self._longest + 1)
-        while found := self._firsts.search(text, at):
-            at = found.start()
-            if text[at:] in self._begun:
+        while match := self._first_characters.search(text, at):
+            at = match.start()
+            if text[at:] in self._prefixes:
                 return at
             at += 1
         return len(text)
 
     def _skip_blank(self, text: str, at: int) -> int:
-        rest = text[at:]
-        blank = rest[: len(rest) - len(rest.lstrip())]
+        remaining = text[at:]
+        blank = remaining[: len(remaining) - len(remaining.lstrip())]
         if blank:
             self._blank.append(blank)
         return at + len(blank)
 
-    def _say(self, text: str) -> None:
+    def _add_text(self, text: str) -> None:
         """Add text of the answer. Leading white space is held back until other text follows."""
         if not text:
             return
-        self._code.take(text)
+        self._code.advance(text)
         if self._fresh or self._blank:
             if not text.strip():
                 self._blank.append(text)
                 return
             text = text.lstrip() if self._trim else "".join((*self._blank, text))
             self._blank, self._fresh, self._trim = [], False, False
-        self._said.append(text)
+        self._text_pieces.append(text)
 
     def _grow(self, block: HeldBlock, text: str) -> str:
         """Add text to a block; return the text after its end."""
         verdict = block.grow(text)
-        return "" if isinstance(verdict, More) else self._leave(block.text, verdict, cut=False)
+        return (
+            "" if isinstance(verdict, More) else self._close_block(block.text, verdict, cut=False)
+        )
 
-    def _leave(self, whole: str, verdict: Block | None, *, cut: bool) -> str:
+    def _close_block(self, text: str, verdict: Block | None, *, cut: bool) -> str:
         self._block = None
         if verdict is None:
             # The opener is text; the text after it is read separately.
-            mark = self._mark.match(whole)
+            mark = self._mark.match(text)
             end = mark.end() if mark else 1
-            self._say(whole[:end])
-            return whole[end:]
+            self._add_text(text[:end])
+            return text[end:]
         self._blank = []
-        for part in verdict.parts:
+        for part in verdict.content:
             if isinstance(part, WrittenCall):
                 self._call(part, cut=cut)
             else:
-                self._say(part)
+                self._add_text(part)
         self._code = CodeSpans()
         self._fresh, self._trim = True, False
         if verdict.thought:
             self._begin_thought(verdict.thought)
-        return whole[verdict.end :]
+        return text[verdict.end :]
 
     def _call(self, call: WrittenCall, *, cut: bool) -> None:
         self._flush()
         if call.problem == NO_END and cut:
             name = "" if call.name == UNREADABLE else call.name
-            self._told.append(CallCut(index=self._index, name=name, size=len(call.arguments)))
+            self._events.append(CallCut(index=self._index, name=name, size=len(call.arguments)))
             return
         self._blank = []
         index, self._index = self._index, self._index + 1
@@ -331,6 +341,6 @@ class Scanner:
         # With a problem in front, the arguments are not valid JSON. The call cannot run, and its
         # error shows the model the reason.
         arguments = f"{call.problem}\n{call.arguments}" if call.problem else call.arguments
-        self._told.append(CallStarted(index=index, name=call.name))
-        self._told.append(CallDelta(index=index, text=arguments))
-        self._told.append(CallDone(index=index, name=call.name, arguments=arguments))
+        self._events.append(CallStarted(index=index, name=call.name))
+        self._events.append(CallDelta(index=index, text=arguments))
+        self._events.append(CallDone(index=index, name=call.name, arguments=arguments))

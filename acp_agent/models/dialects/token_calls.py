@@ -16,12 +16,12 @@ from acp_agent.models.dialects.form import (
     Tools,
     Verdict,
     WrittenCall,
-    after_space,
-    any_of,
-    before_half_mark,
-    broken,
-    described_json,
-    stands,
+    broken_call,
+    describe_tools,
+    expect_mark,
+    marks_pattern,
+    skip_space,
+    strip_partial_mark,
 )
 from acp_agent.models.dialects.json_calls import read_arguments
 
@@ -51,74 +51,86 @@ class TokenReader:
         self._tokens = tokens
         marks = (*tokens.open, *tokens.close, tokens.call, tokens.call_end, tokens.arguments)
         marks += (tokens.stop,)
-        self._every = marks
-        self._marks = any_of(marks)
+        self._all_marks = marks
+        self._marks = marks_pattern(marks)
 
     def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
         """See `form.Form.read`."""
         tokens = self._tokens
         opener = next((mark for mark in tokens.open if text.startswith(mark)), "")
-        at = after_space(text, len(opener))
-        parts: list[WrittenCall | str] = []
+        at = skip_space(text, len(opener))
+        content: list[WrittenCall | str] = []
         try:
             while True:
-                mark = stands(text, at, (tokens.call, *tokens.close), final=final)
+                mark = expect_mark(text, at, (tokens.call, *tokens.close), final=final)
                 if mark == tokens.call:
-                    call, at = self._one(text, at, tools, final=final)
-                    parts.append(call)
-                    at = after_space(text, at)
+                    call, at = self._read_call(text, at, tools, final=final)
+                    content.append(call)
+                    at = skip_space(text, at)
                 elif mark is not None:
-                    return Block(at + len(mark), tuple(parts))
+                    return Block(at + len(mark), tuple(content))
                 elif at == len(text) or not opener:
-                    return Block(at, tuple(parts))
+                    return Block(at, tuple(content))
                 else:
                     # Text between calls, or after the last call of an unclosed section.
                     marks = (tokens.call, *tokens.close)
-                    found = [place for one in marks if (place := text.find(one, at)) >= 0]
-                    if not found and not final:
+                    positions = [
+                        position
+                        for candidate in marks
+                        if (position := text.find(candidate, at)) >= 0
+                    ]
+                    if not positions and not final:
                         return SURE
-                    end = min(found, default=len(text))
-                    between = text[at:end] if found else before_half_mark(text[at:], self._every)
+                    end = min(positions, default=len(text))
+                    between = (
+                        text[at:end]
+                        if positions
+                        else strip_partial_mark(text[at:], self._all_marks)
+                    )
                     if between.strip():
-                        parts.append(self._marks.sub("", between))
+                        content.append(self._marks.sub("", between))
                     at = end
         except CutError:
             return SURE
 
-    def _one(self, text: str, at: int, tools: Tools, *, final: bool) -> tuple[WrittenCall, int]:
+    def _read_call(
+        self, text: str, at: int, tools: Tools, *, final: bool
+    ) -> tuple[WrittenCall, int]:
         """Return one call and its end."""
         tokens = self._tokens
         start = at + len(tokens.call)
         separator = text.find(tokens.arguments, start)
         stop = text.find(tokens.call_end, start)
         if separator < 0 or 0 <= stop < separator:
-            return self._broken(text, start, stop, tools, final=final)
+            return self._broken_call(text, start, stop, tools, final=final)
         name, at = self._name(text, start, separator, final=final)
-        fence = stands(text, at, _FENCES, final=final)
+        fence = expect_mark(text, at, _FENCES, final=final)
         if fence == "```" and not final and "```json".startswith(text[at:]):
             raise CutError
         if fence is not None:
-            at = after_space(text, at + len(fence))
-        if stands(text, at, (tokens.call_end,), final=final) is not None:
+            at = skip_space(text, at + len(fence))
+        if expect_mark(text, at, (tokens.call_end,), final=final) is not None:
             return read_arguments(name, ""), at + len(tokens.call_end)
         end = json_text.value_end(text, at) if text[at : at + 1] == "{" else None
         if end is None:
             if text[at : at + 1] in {"", "{"}:
-                return self._broken(text, start, -1, tools, final=final)
-            return self._broken(text, start, text.find(tokens.call_end, at), tools, final=final)
-        close = after_space(text, end)
-        if fence is not None and stands(text, close, ("```",), final=final) is not None:
-            close = after_space(text, close + len("```"))
-        if stands(text, close, (tokens.call_end,), final=final) is not None:
+                return self._broken_call(text, start, -1, tools, final=final)
+            return self._broken_call(
+                text, start, text.find(tokens.call_end, at), tools, final=final
+            )
+        close = skip_space(text, end)
+        if fence is not None and expect_mark(text, close, ("```",), final=final) is not None:
+            close = skip_space(text, close + len("```"))
+        if expect_mark(text, close, (tokens.call_end,), final=final) is not None:
             return read_arguments(name, text[at:end]), close + len(tokens.call_end)
         if final and close == len(text):
             return read_arguments(name, text[at:end]), close
-        return self._broken(text, start, text.find(tokens.call_end, at), tools, final=final)
+        return self._broken_call(text, start, text.find(tokens.call_end, at), tools, final=final)
 
     def _name(self, text: str, start: int, separator: int, *, final: bool) -> tuple[str, int]:
         """Return the tool's name and the start of the arguments."""
         head = text[start:separator].strip()
-        at = after_space(text, separator + len(self._tokens.arguments))
+        at = skip_space(text, separator + len(self._tokens.arguments))
         if head != "function" or self._tokens.name(head) != head:
             return self._tokens.name(head), at
         # DeepSeek V3 and R1: the kind of tool, then a line with its name, then fenced arguments.
@@ -129,9 +141,9 @@ class TokenReader:
             line = len(text)
         if text[at : at + 1] == "{":
             return head, at
-        return text[at:line].strip(), after_space(text, line)
+        return text[at:line].strip(), skip_space(text, line)
 
-    def _broken(
+    def _broken_call(
         self, text: str, start: int, stop: int, tools: Tools, *, final: bool
     ) -> tuple[WrittenCall, int]:
         """Return an unreadable call, up to its end token or the end of the text."""
@@ -140,7 +152,7 @@ class TokenReader:
         end = len(text) if stop < 0 else stop
         head = text[start:end].partition(self._tokens.arguments)[0].strip()
         name = self._tokens.name(head)
-        call = broken(NO_END if stop < 0 else _BAD, text[start:end], tools)
+        call = broken_call(NO_END if stop < 0 else _BAD, text[start:end], tools)
         if name in tools:
             call = WrittenCall(name=name, arguments=call.arguments, problem=call.problem)
         return call, end if stop < 0 else stop + len(self._tokens.call_end)
@@ -188,7 +200,7 @@ class DeepSeek:
     def instructions(self, tools: Tools) -> str:
         """See `form.Form`."""
         return (
-            f"## Tools\nYou have access to the following tools:\n\n{described_json(tools)}\n\n"
+            f"## Tools\nYou have access to the following tools:\n\n{describe_tools(tools)}\n\n"
             "IMPORTANT: ALWAYS adhere to this exact format for tool use:\n"
             f"{_DEEPSEEK_BEGIN}{_DEEPSEEK_CALL}tool_call_name{_SEP}tool_call_arguments{_DEEPSEEK_CALL_END}"
             "{additional_tool_calls}"
@@ -221,10 +233,10 @@ _STOP = "<|im_end|>"
 _ID = re.compile(r"(?:functions\.)?(.*?)(?::\d+)?", re.DOTALL)
 
 
-def _name(written: str) -> str:
+def _name(call_id: str) -> str:
     """Return the tool's name; `functions.read:0` is the conversation's first call, of `read`."""
-    found = _ID.fullmatch(written)
-    return found[1] if found else written
+    match = _ID.fullmatch(call_id)
+    return match[1] if match else call_id
 
 
 _KIMI_READER = TokenReader(
@@ -258,7 +270,7 @@ class Kimi:
     def instructions(self, tools: Tools) -> str:
         """See `form.Form`."""
         return (
-            f"# Tools\n{described_json(tools)}\n\n"
+            f"# Tools\n{describe_tools(tools)}\n\n"
             "Call them in this form, numbered through the conversation, and end with it:\n"
             f"{_KIMI_BEGIN}{_KIMI_CALL}functions.NAME:0{_ARGUMENTS}{{…}}{_KIMI_CALL_END}{_KIMI_END}"
         )

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from acp_agent.models.dialects import json_text
 from acp_agent.models.dialects.form import (
-    LONGEST_TAG,
+    MAX_TAG_LENGTH,
     MORE,
     NO_END,
     SURE,
@@ -22,10 +22,10 @@ from acp_agent.models.dialects.form import (
     Tools,
     Verdict,
     WrittenCall,
-    after_space,
-    before_half_mark,
-    broken,
-    stands,
+    broken_call,
+    expect_mark,
+    skip_space,
+    strip_partial_mark,
 )
 from acp_agent.models.dialects.json_calls import read_arguments
 
@@ -44,7 +44,7 @@ class Tags(Struct, frozen=True, kw_only=True):
         quoted: whether names are in quotation marks.
         framed: whether values are on separate lines.
         tag_end: the end of a tag with a name.
-        whole: the tags around arguments that are one JSON object; None if the form has none.
+        json_tags: the tags around arguments that are one JSON object; None if the form has none.
         control: whether the tags are control tokens, so that their content is always a call.
         marks: texts that are removed between calls.
     """
@@ -57,7 +57,7 @@ class Tags(Struct, frozen=True, kw_only=True):
     quoted: bool = True
     framed: bool = False
     tag_end: str = ">"
-    whole: tuple[str, str] | None = None
+    json_tags: tuple[str, str] | None = None
     control: bool = False
     marks: tuple[str, ...] = ()
 
@@ -69,129 +69,131 @@ class TagReader:
         self._tags = tags
         self._marks = re.compile("|".join(map(re.escape, (tags.call_end, *tags.marks))))
         name = r'([^"<>\s]{1,128})"' if tags.quoted else r'"?([^"<>\s]{1,128})"?'
-        rest = r'([^<>"]*(?:"[^"<>]*"[^<>"]*)*)' if tags.quoted else r"(\s*)"
-        rest += re.escape(tags.tag_end)
-        self._call = re.compile(re.escape(tags.call) + name + rest)
-        self._argument = re.compile(re.escape(tags.argument) + name + rest)
+        attributes = r'([^<>"]*(?:"[^"<>]*"[^<>"]*)*)' if tags.quoted else r"(\s*)"
+        attributes += re.escape(tags.tag_end)
+        self._call = re.compile(re.escape(tags.call) + name + attributes)
+        self._argument = re.compile(re.escape(tags.argument) + name + attributes)
 
     def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
         """See `form.Form.read`."""
         at, closer = 0, ""
         for opener, end in self._tags.wrappers:
             if text.startswith(opener):
-                at, closer = after_space(text, len(opener)), end
-        parts: list[WrittenCall | str] = []
+                at, closer = skip_space(text, len(opener)), end
+        content: list[WrittenCall | str] = []
         sure = False
         try:
             while True:
-                if closer and parts and stands(text, at, (closer,), final=final):
-                    return Block(at + len(closer), tuple(parts))
-                if not stands(text, at, (self._tags.call,), final=final):
-                    if not parts:
+                if closer and content and expect_mark(text, at, (closer,), final=final):
+                    return Block(at + len(closer), tuple(content))
+                if not expect_mark(text, at, (self._tags.call,), final=final):
+                    if not content:
                         return Block(at, ()) if self._tags.control and closer else None
                     # Other content between calls is text. Without a wrapper, the calls end here.
-                    later = self._later(text, at, closer, final=final)
+                    later = self._next_position(text, at, closer, final=final)
                     between = text[at:later]
                     if closer and later == len(text):
-                        between = before_half_mark(between, (closer, self._tags.call))
+                        between = strip_partial_mark(between, (closer, self._tags.call))
                     if between.strip():
-                        parts.append(self._marks.sub("", between))
+                        content.append(self._marks.sub("", between))
                     if later == len(text) or not closer:
-                        return Block(later, tuple(parts))
+                        return Block(later, tuple(content))
                     at = later
                     continue
-                opened = self._tag(self._call, text, at, final=final)
-                if opened is None:
-                    return self._no_call(text, at, parts, closer, final=final)
-                known = self._tags.control or opened[1] in tools
-                if not closer and not parts and not known:
+                opening = self._match_tag(self._call, text, at, final=final)
+                if opening is None:
+                    return self._no_call(text, at, content, closer, final=final)
+                is_known = self._tags.control or opening[1] in tools
+                if not closer and not content and not is_known:
                     return None
                 sure = True
-                call, at = self._one(text, opened, tools, final=final)
-                parts.append(call)
+                call, at = self._read_call(text, opening, tools, final=final)
+                content.append(call)
                 if not closer:
-                    return Block(at, tuple(parts))
-                at = after_space(text, at)
+                    return Block(at, tuple(content))
+                at = skip_space(text, at)
                 if final and at == len(text):
-                    return Block(at, tuple(parts))
+                    return Block(at, tuple(content))
         except CutError:
             return SURE if sure else MORE
 
     def _no_call(
-        self, text: str, at: int, parts: Sequence[WrittenCall | str], closer: str, *, final: bool
+        self, text: str, at: int, content: Sequence[WrittenCall | str], closer: str, *, final: bool
     ) -> Verdict:
         """Return the verdict for text before a tag that should open a call but does not."""
         control = self._tags.control
-        short = len(text) - at < LONGEST_TAG
+        short = len(text) - at < MAX_TAG_LENGTH
         if control and final and short and self._tags.tag_end not in text[at:]:
-            return Block(len(text), tuple(parts))  # the answer ends with an incomplete tag
-        if control and not parts:
+            return Block(len(text), tuple(content))  # the answer ends with an incomplete tag
+        if control and not content:
             return Block(at + (0 if closer else len(self._tags.call)), ())
-        return Block(at, tuple(parts)) if parts else None
+        return Block(at, tuple(content)) if content else None
 
-    def _one(
-        self, text: str, opened: re.Match[str], tools: Tools, *, final: bool
+    def _read_call(
+        self, text: str, opening: re.Match[str], tools: Tools, *, final: bool
     ) -> tuple[WrittenCall, int]:
         """Return one call and its end."""
-        tags, name = self._tags, opened[1]
-        given: dict[str, object] = {}
-        at = after_space(text, opened.end())
-        if tags.whole is not None and stands(text, at, (tags.whole[0] + "{",), final=final):
-            return self._whole(text, opened, at, tools, tags.whole, final=final)
+        tags, name = self._tags, opening[1]
+        arguments: dict[str, object] = {}
+        at = skip_space(text, opening.end())
+        if tags.json_tags is not None and expect_mark(
+            text, at, (tags.json_tags[0] + "{",), final=final
+        ):
+            return self._read_json_call(text, opening, at, tools, tags.json_tags, final=final)
         while True:
-            if stands(text, at, (tags.call_end,), final=final):
+            if expect_mark(text, at, (tags.call_end,), final=final):
                 return (
-                    WrittenCall(name=name, arguments=json_text.encode(given)),
+                    WrittenCall(name=name, arguments=json_text.encode(arguments)),
                     at + len(tags.call_end),
                 )
             argument = None
-            if stands(text, at, (tags.argument,), final=final):
-                argument = self._tag(self._argument, text, at, final=final)
+            if expect_mark(text, at, (tags.argument,), final=final):
+                argument = self._match_tag(self._argument, text, at, final=final)
             if argument is None:
                 end = text.find(tags.call_end, at)
                 if end < 0 and not final:
                     raise CutError
                 problem = _STRAY if end >= 0 else NO_END
                 end = len(text) if end < 0 else end + len(tags.call_end)
-                return broken(problem, text[opened.start() : end], tools), end
+                return broken_call(problem, text[opening.start() : end], tools), end
             value_end, at = self._value(text, argument.end(), final=final)
             if value_end < 0:
-                return broken(NO_END, text[opened.start() :], tools), len(text)
+                return broken_call(NO_END, text[opening.start() :], tools), len(text)
             value = text[argument.end() : value_end]
             if tags.framed:
                 value = value.removeprefix("\n").removesuffix("\n")
-            given[argument[1]] = _value(tools, name, argument, value)
+            arguments[argument[1]] = _value(tools, name, argument, value)
 
-    def _whole(
+    def _read_json_call(
         self,
         text: str,
-        opened: re.Match[str],
+        opening: re.Match[str],
         at: int,
         tools: Tools,
-        around: tuple[str, str],
+        json_tags: tuple[str, str],
         *,
         final: bool,
     ) -> tuple[WrittenCall, int]:
         """Return a call whose arguments are one JSON object, and its end."""
-        begin = at + len(around[0])
-        end = json_text.value_end(text, begin)
+        json_start = at + len(json_tags[0])
+        end = json_text.value_end(text, json_start)
         if end is None:
             if not final:
                 raise CutError
-            return broken(NO_END, text[opened.start() :], tools), len(text)
-        follows = after_space(text, end)
-        for mark in filter(None, (around[1], self._tags.call_end)):
+            return broken_call(NO_END, text[opening.start() :], tools), len(text)
+        follows = skip_space(text, end)
+        for mark in filter(None, (json_tags[1], self._tags.call_end)):
             if final and follows == len(text):
                 break
-            if not stands(text, follows, (mark,), final=final):
+            if not expect_mark(text, follows, (mark,), final=final):
                 close = text.find(self._tags.call_end, follows)
                 if close < 0 and not final:
                     raise CutError
                 problem = _STRAY if close >= 0 else NO_END
                 close = len(text) if close < 0 else close + len(self._tags.call_end)
-                return broken(problem, text[opened.start() : close], tools), close
-            follows = after_space(text, follows + len(mark))
-        call = read_arguments(opened[1], text[begin:end])
+                return broken_call(problem, text[opening.start() : close], tools), close
+            follows = skip_space(text, follows + len(mark))
+        call = read_arguments(opening[1], text[json_start:end])
         return call, follows
 
     def _value(self, text: str, start: int, *, final: bool) -> tuple[int, int]:
@@ -204,30 +206,32 @@ class TagReader:
                 if not final:
                     raise CutError
                 return -1, len(text)
-            follows = after_space(text, end + len(tags.argument_end))
+            follows = skip_space(text, end + len(tags.argument_end))
             if final and follows == len(text):
                 return end, follows
-            if stands(text, follows, (tags.argument, tags.call_end), final=final):
+            if expect_mark(text, follows, (tags.argument, tags.call_end), final=final):
                 return end, follows
             at = end + 1
 
-    def _later(self, text: str, at: int, closer: str, *, final: bool) -> int:
+    def _next_position(self, text: str, at: int, closer: str, *, final: bool) -> int:
         """Return where the next call or the end of the wrapper begins."""
         if not closer:
             return at
-        found = [place for mark in (self._tags.call, closer) if (place := text.find(mark, at)) >= 0]
-        if not found and not final:
+        positions = [
+            position for mark in (self._tags.call, closer) if (position := text.find(mark, at)) >= 0
+        ]
+        if not positions and not final:
             raise CutError
-        return min(found, default=len(text))
+        return min(positions, default=len(text))
 
-    def _tag(
+    def _match_tag(
         self, tag: re.Pattern[str], text: str, at: int, *, final: bool
     ) -> re.Match[str] | None:
-        found = tag.match(text, at, at + LONGEST_TAG)
-        short = len(text) - at < LONGEST_TAG and self._tags.tag_end not in text[at:]
-        if found is None and short and not final:
+        match = tag.match(text, at, at + MAX_TAG_LENGTH)
+        short = len(text) - at < MAX_TAG_LENGTH and self._tags.tag_end not in text[at:]
+        if match is None and short and not final:
             raise CutError
-        return found
+        return match
 
 
 def _value(tools: Tools, name: str, argument: re.Match[str], text: str) -> object:
@@ -236,23 +240,27 @@ def _value(tools: Tools, name: str, argument: re.Match[str], text: str) -> objec
     if 'string="false"' in argument[2] or 'type="' in argument[2]:
         value = json_text.decode(text)
         return text if value is json_text.NOTHING else value
-    return tools.typed(name, argument[1], text)
+    return tools.convert_argument(name, argument[1], text)
 
 
-def written_calls(
+def format_calls(
     calls: Sequence[tuple[int, str, str]], argument: Callable[[str, str, bool], str]
 ) -> list[tuple[str, str]]:
     """Return the name of each call, and its arguments as tags written by `argument`.
 
     `argument` receives a name, a value, and whether the value is a text; otherwise it is JSON.
     """
-    return [(name, _written_values(arguments, argument)) for _, name, arguments in calls]
+    return [(name, _format_arguments(arguments, argument)) for _, name, arguments in calls]
 
 
-def _written_values(arguments: str, write: Callable[[str, str, bool], str]) -> str:
-    value = json_text.decode(arguments)
-    given = value if isinstance(value, dict) else {}
+def _format_arguments(arguments: str, write: Callable[[str, str, bool], str]) -> str:
+    decoded = json_text.decode(arguments)
+    values = decoded if isinstance(decoded, dict) else {}
     return "".join(
-        write(name, one if isinstance(one, str) else json_text.encode(one), isinstance(one, str))
-        for name, one in given.items()
+        write(
+            name,
+            value if isinstance(value, str) else json_text.encode(value),
+            isinstance(value, str),
+        )
+        for name, value in values.items()
     )

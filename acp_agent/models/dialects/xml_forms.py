@@ -15,14 +15,14 @@ from acp_agent.models.dialects.form import (
     Tools,
     Verdict,
     WrittenCall,
-    after_space,
-    begins,
-    broken,
-    described_functions,
-    described_json,
+    broken_call,
+    describe_functions,
+    describe_tools,
+    match_mark,
+    skip_space,
 )
 from acp_agent.models.dialects.json_forms import CLOSE, OPEN, tool_responses
-from acp_agent.models.dialects.xml_calls import TagReader, Tags, written_calls
+from acp_agent.models.dialects.xml_calls import TagReader, Tags, format_calls
 
 # The tags of Claude's form, which other models have adopted.
 
@@ -53,7 +53,7 @@ class Invoke:
 
     def instructions(self, tools: Tools) -> str:
         """See `form.Form`."""
-        functions = described_functions(tools, "<function>", "</function>")
+        functions = describe_functions(tools, "<function>", "</function>")
         return (
             "You can call these functions:\n"
             f"<functions>\n{functions}\n</functions>\n\n"
@@ -78,10 +78,10 @@ class Invoke:
 
 def invocations(calls: Sequence[tuple[int, str, str]]) -> str:
     """Return calls as `invoke` tags, with a line for each tag and each argument."""
-    written = written_calls(
+    formatted = format_calls(
         calls, lambda key, value, _: f'<parameter name="{key}">{value}</parameter>\n'
     )
-    return "".join(f'<invoke name="{name}">\n{values}</invoke>\n' for name, values in written)
+    return "".join(f'<invoke name="{name}">\n{values}</invoke>\n' for name, values in formatted)
 
 
 # MiniMax M2: `invoke` tags in another wrapper (the template of MiniMaxAI/MiniMax-M2).
@@ -117,7 +117,7 @@ class MiniMax:
         return (
             "# Tools\nYou may call one or more tools to assist with the user query.\n"
             "Here are the tools available in JSONSchema format:\n\n"
-            f"<tools>\n{described_functions(tools, '<tool>', '</tool>')}\n</tools>\n\n"
+            f"<tools>\n{describe_functions(tools, '<tool>', '</tool>')}\n</tools>\n\n"
             "When making tool calls, use XML format to invoke tools and pass parameters:\n\n"
             f'{_MINIMAX_OPEN}\n<invoke name="tool-name">\n<parameter name="param-key">param-value'
             f"</parameter>\n</invoke>\n{_MINIMAX_CLOSE}"
@@ -146,7 +146,7 @@ _QWEN_CODER_READER = TagReader(
         argument_end="</parameter>",
         quoted=False,
         framed=True,
-        whole=("", ""),  # Llama models write JSON there
+        json_tags=("", ""),  # Llama models write JSON there
     )
 )
 
@@ -169,7 +169,7 @@ class QwenCoder:
         """See `form.Form`."""
         return (
             "# Tools\n\nYou have access to the following functions:\n\n"
-            f"<tools>\n{described_json(tools)}\n</tools>\n\n"
+            f"<tools>\n{describe_tools(tools)}\n</tools>\n\n"
             "If you choose to call a function ONLY reply in the following format with NO "
             "suffix:\n\n"
             f"{OPEN}\n<function=example_function_name>\n<parameter=example_parameter>\nvalue\n"
@@ -178,11 +178,11 @@ class QwenCoder:
 
     def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
         """See `form.Form`."""
-        written = written_calls(
+        formatted = format_calls(
             calls, lambda key, value, _: f"<parameter={key}>\n{value}\n</parameter>\n"
         )
         return "\n".join(
-            f"{OPEN}\n<function={name}>\n{values}</function>\n{CLOSE}" for name, values in written
+            f"{OPEN}\n<function={name}>\n{values}</function>\n{CLOSE}" for name, values in formatted
         )
 
     def results(self, results: Sequence[tuple[int, str, str]]) -> str:
@@ -210,46 +210,48 @@ class Glm:
 
     def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
         """See `form.Form`."""
-        named = _NAME.match(text, len(OPEN))
-        if named is None:
-            begun = _PART_OF_NAME.fullmatch(text, len(OPEN))
-            return MORE if begun and not final else None
-        stands = begins(text, named.end(), (_KEY, CLOSE), final=final)
-        if not isinstance(stands, str):
-            return stands
-        given: dict[str, object] = {}
-        at = named.end()
-        while stands == _KEY:
+        name_match = _NAME.match(text, len(OPEN))
+        if name_match is None:
+            is_partial_name = _PART_OF_NAME.fullmatch(text, len(OPEN))
+            return MORE if is_partial_name and not final else None
+        mark = match_mark(text, name_match.end(), (_KEY, CLOSE), final=final)
+        if not isinstance(mark, str):
+            return mark
+        arguments: dict[str, object] = {}
+        at = name_match.end()
+        while mark == _KEY:
             pair = _pair(text, at, final=final)
             if pair is None:
                 break
             if isinstance(pair, More):
                 return SURE
             key, value, at = pair
-            given[key] = tools.typed(named[1], key, value)
-            at = after_space(text, at)
-            follows = begins(text, at, (_KEY, CLOSE), final=final)
+            arguments[key] = tools.convert_argument(name_match[1], key, value)
+            at = skip_space(text, at)
+            follows = match_mark(text, at, (_KEY, CLOSE), final=final)
             if isinstance(follows, More):
                 return SURE
-            stands = follows or ""
-        if stands == CLOSE:
-            call = WrittenCall(name=named[1], arguments=json_text.encode(given))
+            mark = follows or ""
+        if mark == CLOSE:
+            call = WrittenCall(name=name_match[1], arguments=json_text.encode(arguments))
             return Block(at + len(CLOSE), (call,))
         close = text.find(CLOSE, at)
         if close < 0 and not final:
             return SURE
         end = len(text) if close < 0 else close
         problem = NO_END if close < 0 else _STRAY
-        name = named[1] if named[1] in tools else broken("", "", tools).name
-        written = WrittenCall(name=name, arguments=text[len(OPEN) : end].strip(), problem=problem)
-        return Block(end if close < 0 else close + len(CLOSE), (written,))
+        name = name_match[1] if name_match[1] in tools else broken_call("", "", tools).name
+        invalid_call = WrittenCall(
+            name=name, arguments=text[len(OPEN) : end].strip(), problem=problem
+        )
+        return Block(end if close < 0 else close + len(CLOSE), (invalid_call,))
 
     def instructions(self, tools: Tools) -> str:
         """See `form.Form`."""
         return (
             "# Tools\n\nYou may call one or more functions to assist with the user query.\n\n"
             "You are provided with function signatures within <tools></tools> XML tags:\n"
-            f"<tools>\n{described_json(tools)}\n</tools>\n\n"
+            f"<tools>\n{describe_tools(tools)}\n</tools>\n\n"
             "For each function call, output the function name and arguments within the following "
             f"XML format:\n{OPEN}{{function-name}}\n{_KEY}{{arg-key-1}}{_KEY_END}\n"
             f"{_VALUE}{{arg-value-1}}{_VALUE_END}\n...\n{CLOSE}"
@@ -257,10 +259,10 @@ class Glm:
 
     def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
         """See `form.Form`."""
-        written = written_calls(
+        formatted = format_calls(
             calls, lambda key, value, _: f"{_KEY}{key}{_KEY_END}\n{_VALUE}{value}{_VALUE_END}\n"
         )
-        return "\n".join(f"{OPEN}{name}\n{values}{CLOSE}" for name, values in written)
+        return "\n".join(f"{OPEN}{name}\n{values}{CLOSE}" for name, values in formatted)
 
     def results(self, results: Sequence[tuple[int, str, str]]) -> str:
         """See `form.Form`."""
@@ -272,10 +274,10 @@ def _pair(text: str, at: int, *, final: bool) -> tuple[str, str, int] | More | N
     key_end = text.find(_KEY_END, at)
     if key_end < 0:
         return None if final else MORE
-    start = after_space(text, key_end + len(_KEY_END))
-    stands = begins(text, start, (_VALUE,), final=final)
-    if not isinstance(stands, str):
-        return stands
+    start = skip_space(text, key_end + len(_KEY_END))
+    mark = match_mark(text, start, (_VALUE,), final=final)
+    if not isinstance(mark, str):
+        return mark
     start += len(_VALUE)
     seek = start
     while True:
@@ -283,7 +285,7 @@ def _pair(text: str, at: int, *, final: bool) -> tuple[str, str, int] | More | N
         if end < 0:
             return None if final else MORE
         after = end + len(_VALUE_END)
-        follows = begins(text, after_space(text, after), (_KEY, CLOSE), final=final)
+        follows = match_mark(text, skip_space(text, after), (_KEY, CLOSE), final=final)
         if isinstance(follows, More):
             return MORE
         if follows is not None or (final and not text[after:].strip()):

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from acp_agent.models.dialects.form import LONGEST_TAG, MORE, Block, Tools, Verdict, described_json
+from acp_agent.models.dialects.form import (
+    MAX_TAG_LENGTH,
+    MORE,
+    Block,
+    Tools,
+    Verdict,
+    describe_tools,
+)
 from acp_agent.models.dialects.token_calls import STOP
-from acp_agent.models.dialects.xml_calls import TagReader, Tags, written_calls
+from acp_agent.models.dialects.xml_calls import TagReader, Tags, format_calls
 
 # DeepSeek V3.2 to V4.1: Claude's tags with a mark of DeepSeek in each.
 #
@@ -15,11 +22,11 @@ from acp_agent.models.dialects.xml_calls import TagReader, Tags, written_calls
 # `calls`. Some services double the bars of the mark.
 
 _MARK = "｜DSML｜"
-_WRITTEN = "tool_calls"  # as in V4
+_WRAPPER = "tool_calls"  # as in V4
 _MARKS = tuple(
     (mark, names)
     for bars in (_MARK, "｜｜DSML｜｜")
-    for mark, names in ((bars, ("function_calls", _WRITTEN)), (f"{bars} ", ("calls",)))
+    for mark, names in ((bars, ("function_calls", _WRAPPER)), (f"{bars} ", ("calls",)))
 )
 _CLOSERS = tuple(
     f"</{mark}{name}>" for mark, names in _MARKS for name in (*names, "invoke", "parameter")
@@ -38,7 +45,7 @@ def _tags(mark: str, names: Sequence[str]) -> Tags:
         call_end=f"</{mark}invoke>",
         argument=f'<{mark}parameter name="',
         argument_end=f"</{mark}parameter>",
-        whole=("", ""),
+        json_tags=("", ""),
         control=True,
         marks=(*_OPENERS, *_CLOSERS, STOP),
     )
@@ -60,24 +67,24 @@ class Dsml:
     def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
         """See `form.Form`."""
         # The longest mark counts: one with a space begins like the one without.
-        _, reader = max((one for one in _READERS if text.startswith(one[0])), key=_length)
+        _, reader = max((entry for entry in _READERS if text.startswith(entry[0])), key=_length)
         return reader.read(text, tools, final=final)
 
     def instructions(self, tools: Tools) -> str:
         """See `form.Form`."""
         return (
             "## Tools\n\nYou have access to these tools:\n\n"
-            f"{described_json(tools)}\n\n"
+            f"{describe_tools(tools)}\n\n"
             "To call some of them, end your answer with a block like this one. Write a text as it "
             'is, with string="true"; anything else as JSON, with string="false".\n'
-            f'<{_MARK}{_WRITTEN}>\n<{_MARK}invoke name="TOOL">\n'
+            f'<{_MARK}{_WRAPPER}>\n<{_MARK}invoke name="TOOL">\n'
             f'<{_MARK}parameter name="PARAMETER" string="true">VALUE</{_MARK}parameter>\n'
-            f"</{_MARK}invoke>\n</{_MARK}{_WRITTEN}>"
+            f"</{_MARK}invoke>\n</{_MARK}{_WRAPPER}>"
         )
 
     def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
         """See `form.Form`."""
-        written = written_calls(
+        formatted = format_calls(
             calls,
             lambda key, value, is_text: (
                 f'<{_MARK}parameter name="{key}" string="{"true" if is_text else "false"}">'
@@ -85,9 +92,10 @@ class Dsml:
             ),
         )
         inner = "".join(
-            f'<{_MARK}invoke name="{name}">\n{values}</{_MARK}invoke>\n' for name, values in written
+            f'<{_MARK}invoke name="{name}">\n{values}</{_MARK}invoke>\n'
+            for name, values in formatted
         )
-        return f"<{_MARK}{_WRITTEN}>\n{inner}</{_MARK}{_WRITTEN}>"
+        return f"<{_MARK}{_WRAPPER}>\n{inner}</{_MARK}{_WRAPPER}>"
 
     def results(self, results: Sequence[tuple[int, str, str]]) -> str:
         """See `form.Form`."""
@@ -125,7 +133,7 @@ _READER = TagReader(
         argument=f'{_OPEN}argument key="',
         argument_end=_close("argument"),
         tag_end=_SEP,
-        whole=(f'{_OPEN}json type="object"{_SEP}', _close("json")),
+        json_tags=(f'{_OPEN}json type="object"{_SEP}', _close("json")),
         control=True,
         marks=(*_STRAYS, _TOOLS, _OPEN),
     )
@@ -144,9 +152,9 @@ class KimiK3:
 
     def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
         """See `form.Form`."""
-        end = text.find(_SEP, 0, LONGEST_TAG)
+        end = text.find(_SEP, 0, MAX_TAG_LENGTH)
         if end < 0:
-            if len(text) < LONGEST_TAG and not final:
+            if len(text) < MAX_TAG_LENGTH and not final:
                 return MORE
             return Block(len(text) if _may_be_tag(text[len(_OPEN) :]) else len(_OPEN), ())
         name = text[len(_OPEN) : end].partition(" ")[0].strip()
@@ -158,7 +166,7 @@ class KimiK3:
     def instructions(self, tools: Tools) -> str:
         """See `form.Form`."""
         return (
-            f"# Tools\n{described_json(tools)}\n\n"
+            f"# Tools\n{describe_tools(tools)}\n\n"
             "To call some of them, end your answer with a block like this one, numbered from 1. "
             "The type is one of string, number, boolean, null, object, array; a string is written "
             "as it is, anything else as JSON.\n"
@@ -169,7 +177,7 @@ class KimiK3:
 
     def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
         """See `form.Form`."""
-        written = written_calls(
+        formatted = format_calls(
             calls,
             lambda key, value, is_text: (
                 f'{_OPEN}argument key="{key}" type="{_type(value, is_text)}"{_SEP}'
@@ -178,7 +186,7 @@ class KimiK3:
         )
         inner = "".join(
             f'{_OPEN}call tool="{name}" index="{number}"{_SEP}{values}{_close("call")}'
-            for number, (name, values) in enumerate(written, 1)
+            for number, (name, values) in enumerate(formatted, 1)
         )
         return f"{_TOOLS}{inner}{_close('tools')}"
 
@@ -187,13 +195,15 @@ class KimiK3:
         return "\n".join(f"## Result of {name}\n{text}" for _, name, text in results)
 
 
-def _may_be_tag(rest: str) -> bool:
+def _may_be_tag(text: str) -> bool:
     """Return whether the rest of an answer may be the beginning of a tag."""
-    words, mark, after = rest.partition("<")
+    words, mark, after = text.partition("<")
     if not _SEP.startswith(mark + after):
         return False
     name, space, _ = words.partition(" ")
-    return name in _NAMES if space or mark else any(known.startswith(name) for known in _NAMES)
+    return (
+        name in _NAMES if space or mark else any(candidate.startswith(name) for candidate in _NAMES)
+    )
 
 
 def _type(value: str, is_text: bool) -> str:
