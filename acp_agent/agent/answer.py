@@ -382,7 +382,7 @@ async def _ask(turn: TurnResources, after: FollowUp, note: str) -> tuple[ModelIn
         await turn.journal.emit(writer.start(note))
         others = turn.models.fallbacks(model)
         answers = stream_with_fallback(
-            driver, request, policy, others=others, load=turn.models.driver
+            driver, request, policy, fallbacks=others, load=turn.models.driver
         )
         async with aclosing(answers) as stream:
             async for batch in stream:

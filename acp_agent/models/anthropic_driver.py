@@ -21,7 +21,7 @@ from acp_agent.models.exchange import Exchanges
 from acp_agent.models.http.client import Body
 from acp_agent.models.http.factory import make_client
 from acp_agent.models.providers import ANTHROPIC_VERSION, Provider
-from acp_agent.models.request_parts import WrittenMessages
+from acp_agent.models.request_parts import MessageCache
 
 
 class AnthropicDriver:
@@ -31,7 +31,7 @@ class AnthropicDriver:
         self._provider = provider
         self._exchanges = Exchanges(provider)
         self._limits: dict[str, int] = {}  # of answers; see `within_limit`
-        self._written = WrittenMessages()
+        self._message_cache = MessageCache()
         self._client = make_client(provider.base_url.removesuffix("/v1"), _headers(provider))
 
     def stream(self, request: ModelRequest) -> AsyncIterator[Sequence[StreamEvent]]:
@@ -42,7 +42,7 @@ class AnthropicDriver:
         model = request.model.id
 
         def send() -> Awaitable[Body]:
-            body = anthropic_request.body(self._provider, request, self._written)
+            body = anthropic_request.body(self._provider, request, self._message_cache)
             return self._client.post("/v1/messages", body)
 
         return self._exchanges.stream(send, AnthropicDecoder(self._provider, model), model=model)
@@ -99,7 +99,7 @@ class AnthropicCloudDriver:
         self._cloud = cloud
         self._exchanges = Exchanges(provider)
         self._limits: dict[str, int] = {}  # of answers; see `within_limit`
-        self._written = WrittenMessages()
+        self._message_cache = MessageCache()
         self._response = httpx2.Response
         self._client = cloud.client(provider, timeouts())
 
@@ -111,10 +111,10 @@ class AnthropicCloudDriver:
         model = request.model.id
 
         async def send() -> Body:
-            written = anthropic_request.written(self._provider, request, self._written)
+            payload = anthropic_request.build_body(self._provider, request, self._message_cache)
             response = await self._client.post(
                 self._cloud.path(self._provider, model),
-                content=self._cloud.body(written),
+                content=self._cloud.body(payload),
                 cast_to=self._response,
                 options={
                     "headers": {**_RAW_RESPONSE, "Content-Type": "application/json"},
@@ -142,7 +142,7 @@ class AnthropicCloudDriver:
 
 _ABOUT_LIMIT = re.compile(r"max_(?:\w+_)?tokens|completion tokens|output tokens", re.IGNORECASE)
 _NUMBER = re.compile(r"(?<![\w.-])\d[\d,]{2,}(?![\w-])")
-_LEAST = 256  # tokens; a smaller number cannot be the limit of a model
+_MIN_LIMIT = 256  # tokens; a smaller number cannot be the limit of a model
 
 Ask = Callable[[ModelRequest], AsyncGenerator[Sequence[StreamEvent]]]
 
@@ -159,23 +159,27 @@ def within_limit(
     """
     if request.model.limit_known:
         return ask(request)
-    known = limits.get(request.model.id)
-    return _lowered(limits, request, ask) if known is None else ask(_limited(request, known))
+    limit = limits.get(request.model.id)
+    return (
+        _retry_with_lower_limit(limits, request, ask)
+        if limit is None
+        else ask(_with_limit(request, limit))
+    )
 
 
-async def _lowered(
+async def _retry_with_lower_limit(
     limits: dict[str, int], request: ModelRequest, ask: Ask
 ) -> AsyncGenerator[Sequence[StreamEvent]]:
     async with aclosing(ask(request)) as batches:
         async for batch in batches:
-            found = lower_limit(batch, request)
-            if found is not None:
-                limits[request.model.id] = found
+            limit = lower_limit(batch, request)
+            if limit is not None:
+                limits[request.model.id] = limit
                 break
             yield batch
         else:
             return
-    async with aclosing(ask(_limited(request, limits[request.model.id]))) as batches:
+    async with aclosing(ask(_with_limit(request, limits[request.model.id]))) as batches:
         async for batch in batches:
             yield batch
 
@@ -187,12 +191,12 @@ def lower_limit(batch: Sequence[StreamEvent], request: ModelRequest) -> int | No
         return None
     if not _ABOUT_LIMIT.search(failed.message):
         return None
-    asked = request.model.output_limit or RESERVED_OUTPUT
-    named = [int(number.replace(",", "")) for number in _NUMBER.findall(failed.message)]
-    return max((number for number in named if _LEAST <= number < asked), default=None)
+    requested = request.model.output_limit or RESERVED_OUTPUT
+    numbers = [int(number.replace(",", "")) for number in _NUMBER.findall(failed.message)]
+    return max((number for number in numbers if _MIN_LIMIT <= number < requested), default=None)
 
 
-def _limited(request: ModelRequest, limit: int) -> ModelRequest:
+def _with_limit(request: ModelRequest, limit: int) -> ModelRequest:
     limit = min(limit, request.model.max_output)
     model = structs.replace(request.model, max_output=limit, limit_known=True)
     return structs.replace(request, model=model)

@@ -27,7 +27,7 @@ from acp_agent.models.base import (
     ThoughtDone,
 )
 from acp_agent.models.providers import Provider
-from acp_agent.models.stream_events import counted, ended_call, event_decoder
+from acp_agent.models.stream_events import ended_call, event_decoder, normalize_usage
 
 
 class _OutputDetails(Struct):
@@ -114,7 +114,7 @@ def _json(value: str | JsonObject) -> str:
 
 _decode_event = event_decoder(_Event)
 
-_FOUND = "web_search_tool_result"
+_SEARCH_RESULT = "web_search_tool_result"
 
 _STOPS: dict[str, Literal["end_turn", "tool_calls", "max_tokens", "paused", "refusal"]] = {
     "tool_use": "tool_calls",
@@ -135,16 +135,16 @@ class AnthropicDecoder:
         self._blocks: dict[int, _Block] = {}
         self._calls: list[_Block] = []
         self._searches: dict[str, JsonObject] = {}  # the blocks that started running searches
-        self._cited: dict[str, Source] = {}
-        self._stop: str | None = None
-        self._why = _StopDetails()
+        self._citations: dict[str, Source] = {}
+        self._stop_reason: str | None = None
+        self._stop_details = _StopDetails()
         self._usage = _Usage()
         self._failed: StreamEvent | None = None
 
     @property
     def answered(self) -> bool:
         """Return whether the API has reported how the answer ended."""
-        return self._stop is not None
+        return self._stop_reason is not None
 
     @property
     def usage(self) -> Usage:
@@ -173,15 +173,15 @@ class AnthropicDecoder:
             case "message_delta":
                 self._count(event.usage)
                 if event.delta is not None and event.delta.stop_reason:
-                    self._stop = event.delta.stop_reason
-                    self._why = event.delta.stop_details or _StopDetails()
+                    self._stop_reason = event.delta.stop_reason
+                    self._stop_details = event.delta.stop_details or _StopDetails()
             case "message_stop":
                 self.ended = True
             case "message":  # from services that do not stream
                 for index, content in enumerate(event.content or ()):
                     self._start(index, content, events)
                 self._count(event.usage)
-                self._stop = event.stop_reason
+                self._stop_reason = event.stop_reason
                 self.ended = True
             case "error" | "" if event.error is not None:
                 problem = event.error or {}
@@ -194,22 +194,22 @@ class AnthropicDecoder:
         """Return the last events of the answer."""
         if self._failed is not None:
             return [self._failed]
-        if self._stop is None and not self.ended:
+        if self._stop_reason is None and not self.ended:
             return [failures.cut(self._provider.name)]
         self.ended = True
         events: list[StreamEvent] = []
         for index in list(self._blocks):
             self._end_block(index, events)
-        stop = _STOPS.get(self._stop or "", "tool_calls" if self._calls else "end_turn")
+        stop = _STOPS.get(self._stop_reason or "", "tool_calls" if self._calls else "end_turn")
         # A paused answer continues with the results of its open searches.
         for search in list(self._searches):
             self._end_search(search, None, "" if stop == "paused" else "cut off", events)
-        if self._cited:
-            events.append(Cited(tuple(self._cited.values())))
+        if self._citations:
+            events.append(Cited(tuple(self._citations.values())))
         for call in self._calls:
             cut = stop == "max_tokens" and call is self._calls[-1]
             events.append(ended_call(call.call, call.name, call.arguments, cut=cut))
-        why = f"{self._why.category or 'refusal'}. {self._why.explanation or ''}"
+        why = f"{self._stop_details.category or 'refusal'}. {self._stop_details.explanation or ''}"
         finished = Finished(
             stop=stop, why=why.strip() if stop == "refusal" else "", usage=self._total()
         )
@@ -229,11 +229,15 @@ class AnthropicDecoder:
             block.call = len(self._calls)
             self._calls.append(block)
             events.append(CallStarted(index=block.call, name=block.name))
-        elif content.type == _FOUND:
-            found = {"type": _FOUND, "tool_use_id": content.tool_use_id, "content": content.content}
+        elif content.type == _SEARCH_RESULT:
+            result = {
+                "type": _SEARCH_RESULT,
+                "tool_use_id": content.tool_use_id,
+                "content": content.content,
+            }
             error = content.content if isinstance(content.content, dict) else {}
             why = str(error.get("error_code", "failed")) if error else ""
-            self._end_search(content.tool_use_id or "", found, why, events)
+            self._end_search(content.tool_use_id or "", result, why, events)
         first = _Delta(text=content.text, thinking=content.thinking)
         self._delta(index, first, events)
 
@@ -250,7 +254,7 @@ class AnthropicDecoder:
         if delta.citation is not None:
             source = _source(delta.citation)
             if source is not None:
-                self._cited.setdefault(source.url, source)
+                self._citations.setdefault(source.url, source)
         if delta.partial_json:
             piece = _json(delta.partial_json)
             block.pieces.append(piece)
@@ -270,17 +274,17 @@ class AnthropicDecoder:
                 ThoughtDone({"type": block.kind, "data": block.data, "model": self._model})
             )
         elif block.kind == "server_tool_use" and block.name == "web_search":
-            given = _object("".join(block.pieces)) or block.input or {}
-            use = {"type": block.kind, "id": block.id, "name": block.name, "input": given}
+            query_input = _object("".join(block.pieces)) or block.input or {}
+            use = {"type": block.kind, "id": block.id, "name": block.name, "input": query_input}
             self._searches[block.id] = use
             events.append(SearchStarted(search=block.id, query=_query(use)))
 
     def _end_search(
-        self, search: str, found: JsonObject | None, error: str, events: list[StreamEvent]
+        self, search: str, result: JsonObject | None, error: str, events: list[StreamEvent]
     ) -> None:
         use = self._searches.pop(search, None)  # None: started in the answer that this continues
-        blocks = [block for block in (use, found) if block is not None]
-        pages = found["content"] if found is not None and not error else ()
+        blocks = [block for block in (use, result) if block is not None]
+        pages = result["content"] if result is not None and not error else ()
         events.append(
             SearchEnded(
                 search=search,
@@ -302,16 +306,16 @@ class AnthropicDecoder:
 
     def _total(self) -> Usage:
         """Return the usage. Anthropic's input excludes cached tokens; ours includes them."""
-        given = self._usage
-        read = given.cache_read_input_tokens or 0
-        written = given.cache_creation_input_tokens or 0
-        details = given.output_tokens_details or _OutputDetails()
-        tools = given.server_tool_use
-        return counted(
-            (given.input_tokens or 0) + read + written,
-            given.output_tokens,
-            cache_read=read,
-            cache_write=written,
+        counts = self._usage
+        cache_read = counts.cache_read_input_tokens or 0
+        cache_written = counts.cache_creation_input_tokens or 0
+        details = counts.output_tokens_details or _OutputDetails()
+        tools = counts.server_tool_use
+        return normalize_usage(
+            (counts.input_tokens or 0) + cache_read + cache_written,
+            counts.output_tokens,
+            cache_read=cache_read,
+            cache_write=cache_written,
             reasoning=details.thinking_tokens,
             searches=None if tools is None else tools.web_search_requests,
         )

@@ -40,53 +40,51 @@ from acp_agent.models.base import (
 )
 from acp_agent.models.openai_request import chosen_level
 from acp_agent.models.providers import Provider
-from acp_agent.models.request_parts import WrittenMessages, as_name, as_object, image_parts
+from acp_agent.models.request_parts import MessageCache, as_name, as_object, image_parts
 
-_Show = Callable[[Sequence[ImageBlock]], list[JsonObject]]  # writes pictures as blocks
+_EncodeImages = Callable[[Sequence[ImageBlock]], list[JsonObject]]  # writes pictures as blocks
 
 _CACHE: JsonObject = {"type": "ephemeral"}
-_REACH = 20  # blocks before a mark in which the API searches for cached content
-_MARKS = 2  # in the messages; a request may have four in total
+_CACHE_LOOKBACK = 20  # blocks before a mark in which the API searches for cached content
+_MAX_MARKS = 2  # in the messages; a request may have four in total
 _OFF: JsonObject = {"type": "disabled"}
 # https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool
 _WEB_SEARCH: JsonObject = {"type": "web_search_20250305", "name": "web_search", "max_uses": 8}
-_HIGHEST_TEMPERATURE = 1.0
+_MAX_TEMPERATURE = 1.0
 # Characters of base64. https://platform.claude.com/docs/en/build-with-claude/vision
-_LARGEST_PICTURE = 10 * 1024 * 1024
-_LARGEST_IN_CLOUDS = 5 * 1024 * 1024
+_MAX_PICTURE = 10 * 1024 * 1024
+_MAX_CLOUD_PICTURE = 5 * 1024 * 1024
 # These refuse reasoning without a signature. Compatible services do not sign reasoning.
 _SIGNING = frozenset({"anthropic", "bedrock", "vertex"})
-_LEAST_BUDGET = 1_024  # tokens; the minimum of the API
+_MIN_BUDGET = 1_024  # tokens; the minimum of the API
 _BUDGETS: dict[ThoughtLevel, int] = {
     "minimal": 1_024, "low": 4_096, "medium": 10_000, "high": 24_000,
     "xhigh": 32_000, "max": 48_000,
 }  # fmt: skip
 
 
-def body(
-    provider: Provider, request: ModelRequest, written_before: WrittenMessages | None = None
-) -> bytes:
+def body(provider: Provider, request: ModelRequest, cache: MessageCache | None = None) -> bytes:
     """Return the body of a request as JSON."""
-    return msgspec.json.encode(written(provider, request, written_before))
+    return msgspec.json.encode(build_body(provider, request, cache))
 
 
-def written(
-    provider: Provider, request: ModelRequest, written_before: WrittenMessages | None = None
+def build_body(
+    provider: Provider, request: ModelRequest, cache: MessageCache | None = None
 ) -> JsonObject:
     """Return the body of a request; values of the type `msgspec.Raw` are JSON already."""
     # The API requires a limit. If it is too high for the model, the driver lowers it.
     limit = request.model.output_limit or RESERVED_OUTPUT
     body: JsonObject = {"model": request.model.id, "max_tokens": limit, "stream": True}
-    largest = _LARGEST_PICTURE if provider.platform is None else _LARGEST_IN_CLOUDS
+    largest = _MAX_PICTURE if provider.platform is None else _MAX_CLOUD_PICTURE
 
-    def show(images: Sequence[ImageBlock]) -> list[JsonObject]:
+    def encode_images(images: Sequence[ImageBlock]) -> list[JsonObject]:
         return _images(images, vision=request.model.vision, largest=largest)
 
-    messages = _messages(request, show, written_before or WrittenMessages())
+    messages = _messages(request, encode_images, cache or MessageCache())
     body.update(_reasoning(request, limit, messages))
     if request.model.temperature is not None and body.get("thinking", _OFF) == _OFF:
         # The API allows at most 1.0, and with reasoning only that value.
-        body["temperature"] = min(request.model.temperature, _HIGHEST_TEMPERATURE)
+        body["temperature"] = min(request.model.temperature, _MAX_TEMPERATURE)
     if provider.id == "anthropic":
         body["cache_control"] = _CACHE
     if request.system:
@@ -99,23 +97,27 @@ def written(
         tools.append(_WEB_SEARCH)
     if tools:
         body["tools"] = tools
-    for end in _marked(messages, own=provider.id == "anthropic"):
+    for end in _messages_to_mark(messages, request_marked=provider.id == "anthropic"):
         content = messages[end]["content"]
         content[-1] = {**content[-1], "cache_control": _CACHE}
     body["messages"] = messages
     return body
 
 
-def _marked(messages: Sequence[JsonObject], *, own: bool) -> Sequence[int]:
-    """Return the indexes of the messages to mark; `own` if the request itself has a mark."""
+def _messages_to_mark(messages: Sequence[JsonObject], *, request_marked: bool) -> Sequence[int]:
+    """Return the messages to mark; `request_marked` if the request has a mark itself."""
     ends = [at for at, message in enumerate(messages) if message["role"] == "user"]
-    if own:
-        ends = [end for end, after in pairwise(ends) if _blocks_in(messages, end, after) >= _REACH]
-    return ends[-_MARKS:]
+    if request_marked:
+        ends = [
+            end
+            for end, after in pairwise(ends)
+            if _blocks_in(messages, end, after) >= _CACHE_LOOKBACK
+        ]
+    return ends[-_MAX_MARKS:]
 
 
-def _blocks_in(messages: Sequence[JsonObject], behind: int, last: int) -> int:
-    return sum(len(message["content"]) for message in messages[behind + 1 : last + 1])
+def _blocks_in(messages: Sequence[JsonObject], start: int, end: int) -> int:
+    return sum(len(message["content"]) for message in messages[start + 1 : end + 1])
 
 
 def _reasoning(request: ModelRequest, limit: int, messages: Sequence[JsonObject]) -> JsonObject:
@@ -128,7 +130,7 @@ def _reasoning(request: ModelRequest, limit: int, messages: Sequence[JsonObject]
         return {"thinking": {"type": "between_tools"} if control == "between_tools" else _OFF}
     if control == "budget":
         budget = min(_BUDGETS[level], limit // 2)
-        if budget < _LEAST_BUDGET or _began_without_thinking(messages):
+        if budget < _MIN_BUDGET or _began_without_thinking(messages):
             return {"thinking": _OFF}
         return {"thinking": {"type": "enabled", "budget_tokens": budget}}
     effort = "low" if level == "minimal" else level
@@ -151,27 +153,29 @@ def _began_without_thinking(messages: Sequence[JsonObject]) -> bool:
     return messages[-2]["content"][0]["type"] not in {"thinking", "redacted_thinking"}
 
 
-def _messages(request: ModelRequest, show: _Show, kept: WrittenMessages) -> list[JsonObject]:
+def _messages(
+    request: ModelRequest, encode_images: _EncodeImages, cache: MessageCache
+) -> list[JsonObject]:
     """Return the messages; adjacent ones of one side are joined, as the API requires."""
     model = request.model
 
     def write(message: Message) -> list[JsonObject]:
         if isinstance(message, UserSide):
-            return _user(message, show)
+            return _user(message, encode_images)
         return _model(message, model.provider, model.id)
 
-    written: list[JsonObject] = []
-    every = kept.each(model, request.messages, write)
-    for message, blocks in zip(request.messages, every, strict=True):
+    merged: list[JsonObject] = []
+    encoded = cache.encode_all(model, request.messages, write)
+    for message, blocks in zip(request.messages, encoded, strict=True):
         if not blocks:
             continue
         role = "user" if isinstance(message, UserSide) else "assistant"
-        if written and written[-1]["role"] == role:
-            written[-1]["content"].extend(blocks)
+        if merged and merged[-1]["role"] == role:
+            merged[-1]["content"].extend(blocks)
         else:
-            written.append({"role": role, "content": list(blocks)})
-    _drop_half_searches(written)
-    return written
+            merged.append({"role": role, "content": list(blocks)})
+    _drop_half_searches(merged)
+    return merged
 
 
 def _drop_half_searches(messages: Sequence[JsonObject]) -> None:
@@ -181,50 +185,50 @@ def _drop_half_searches(messages: Sequence[JsonObject]) -> None:
     """
     for message in messages:
         content: list[JsonObject] = message["content"]
-        begun = {block["id"] for block in content if block["type"] == "server_tool_use"}
+        started = {block["id"] for block in content if block["type"] == "server_tool_use"}
         ended = {
             block["tool_use_id"] for block in content if block["type"] == "web_search_tool_result"
         }
-        if message is messages[-1] and content[-1].get("id") in begun:
+        if message is messages[-1] and content[-1].get("id") in started:
             ended.add(content[-1]["id"])
-        both = begun & ended
-        if both != begun | ended:
+        complete = started & ended
+        if complete != started | ended:
             content[:] = [
                 block
                 for block in content
                 if block["type"] not in {"server_tool_use", "web_search_tool_result"}
-                or block.get("id", block.get("tool_use_id")) in both
+                or block.get("id", block.get("tool_use_id")) in complete
             ] or [{"type": "text", "text": "(a search of the web that was cut off)"}]
 
 
-def _user(message: UserSide, show: _Show) -> list[JsonObject]:
-    written: list[JsonObject] = []
-    rest: list[JsonObject] = []
+def _user(message: UserSide, encode_images: _EncodeImages) -> list[JsonObject]:
+    results: list[JsonObject] = []
+    content: list[JsonObject] = []
     for part in message.parts:
         match part:
             case ToolResult():
-                written.append(_result(part, show))
+                results.append(_result(part, encode_images))
                 if part.failed and part.images:
                     # The API refuses a failed result that has anything but text.
-                    rest.append({"type": "text", "text": f"The pictures of {part.call}:"})
-                    rest.extend(show(part.images))
+                    content.append({"type": "text", "text": f"The pictures of {part.call}:"})
+                    content.extend(encode_images(part.images))
             case UserText(text):
                 if text.strip():  # the API refuses a block of white space
-                    rest.append({"type": "text", "text": text})
+                    content.append({"type": "text", "text": text})
             case UserImage(image):
-                rest.extend(show([image]))
-    return written + rest
+                content.extend(encode_images([image]))
+    return results + content
 
 
-def _result(result: ToolResult, show: _Show) -> JsonObject:
+def _result(result: ToolResult, encode_images: _EncodeImages) -> JsonObject:
     text = result.text if result.text.strip() else "(no output)"
     content: list[JsonObject] = [{"type": "text", "text": text}]
-    written: JsonObject = {"type": "tool_result", "tool_use_id": result.call, "content": content}
+    block: JsonObject = {"type": "tool_result", "tool_use_id": result.call, "content": content}
     if result.failed:
-        written["is_error"] = True
+        block["is_error"] = True
     else:
-        content.extend(show(result.images))
-    return written
+        content.extend(encode_images(result.images))
+    return block
 
 
 def _images(images: Sequence[ImageBlock], *, vision: bool, largest: int) -> list[JsonObject]:
@@ -241,18 +245,18 @@ def _images(images: Sequence[ImageBlock], *, vision: bool, largest: int) -> list
 
 
 def _model(message: ModelSide, provider: str, model: str) -> list[JsonObject]:
-    written: list[JsonObject] = []
+    blocks: list[JsonObject] = []
     for part in message.parts:
         match part:
             case AnswerText(text):
                 if text.strip():
-                    written.append({"type": "text", "text": text})
+                    blocks.append({"type": "text", "text": text})
             case AnswerThought():
-                written.extend(_thought(part, provider, model))
+                blocks.extend(_thought(part, provider, model))
             case AnswerSearch():
-                written.extend(_search(part, provider))
+                blocks.extend(_search(part, provider))
             case AnswerCall():
-                written.append(
+                blocks.append(
                     {
                         "type": "tool_use",
                         "id": part.call,
@@ -261,9 +265,9 @@ def _model(message: ModelSide, provider: str, model: str) -> list[JsonObject]:
                         "input": msgspec.Raw(as_object(part.arguments).encode()),
                     }
                 )
-    while written and written[-1]["type"] in {"thinking", "redacted_thinking"}:
-        written.pop()  # the API refuses an answer that ends with its reasoning
-    return written
+    while blocks and blocks[-1]["type"] in {"thinking", "redacted_thinking"}:
+        blocks.pop()  # the API refuses an answer that ends with its reasoning
+    return blocks
 
 
 def _search(search: AnswerSearch, provider: str) -> list[JsonObject]:

@@ -65,8 +65,8 @@ def today() -> str:
 
 def price_on(day: str, later: Sequence[tuple[str, Price]]) -> Price | None:
     """Return the latest announced price that is valid on a day, or None."""
-    begun = [(begin, index) for index, (begin, _) in enumerate(later) if begin <= day]
-    return later[max(begun)[1]][1] if begun else None
+    started = [(start_day, index) for index, (start_day, _) in enumerate(later) if start_day <= day]
+    return later[max(started)[1]][1] if started else None
 
 
 class WebSearch(Struct, frozen=True, kw_only=True):
@@ -124,13 +124,13 @@ class ModelInfo(Struct, frozen=True, kw_only=True):
             return None
         read = price.input if price.cache_read is None else price.cache_read
         write = price.input if price.cache_write is None else price.cache_write
-        plain = max(0, usage.input - usage.cache_read - usage.cache_write)
-        sent = plain * price.input + usage.cache_read * read + usage.cache_write * write
-        answered = usage.output * price.output
+        uncached = max(0, usage.input - usage.cache_read - usage.cache_write)
+        input_cost = uncached * price.input + usage.cache_read * read + usage.cache_write * write
+        output_cost = usage.output * price.output
         if price.long_above is not None and usage.input > price.long_above:
-            sent, answered = sent * price.long_input, answered * price.long_output
-        searched = usage.searches * self.search.price if self.search else 0.0
-        return (sent + answered) / 1_000_000 + searched / 1_000
+            input_cost, output_cost = input_cost * price.long_input, output_cost * price.long_output
+        search_cost = usage.searches * self.search.price if self.search else 0.0
+        return (input_cost + output_cost) / 1_000_000 + search_cost / 1_000
 
 
 class UserText(Struct, frozen=True, tag_field="kind", tag="text", gc=False):

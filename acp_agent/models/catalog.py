@@ -57,32 +57,32 @@ class Catalog:
     """The known models by `provider/id`, in the order in which they are offered."""
 
     def __init__(self, changes: Mapping[str, ModelConfig]) -> None:
-        known = {info.ref: info for info in _shipped()}
+        models = {info.ref: info for info in _listed_models()}
         for ref, change in changes.items():
             provider, _, model = ref.partition("/")
             if not provider or not model:
                 raise ConfigError(f'models."{ref}" must be named as "provider/model".')
-            full = f"{canonical(provider)}/{model}"
-            found = known.get(full) or _bundled(full) or unknown(canonical(provider), model)
-            known[full] = _changed(found, change)
-        self._known = known
+            full_ref = f"{canonical(provider)}/{model}"
+            base = models.get(full_ref) or _bundled(full_ref) or unknown(canonical(provider), model)
+            models[full_ref] = _apply_change(base, change)
+        self._models = models
 
     def get(self, provider: str, model: str) -> ModelInfo:
         """Return the properties of a model; for an unknown model, safe assumptions."""
         ref = f"{provider}/{model}"
-        known = self._known.get(ref) or _bundled(ref)
-        return known or self._like(provider, model) or unknown(provider, model)
+        info = self._models.get(ref) or _bundled(ref)
+        return info or self._like(provider, model) or unknown(provider, model)
 
     def _like(self, provider: str, model: str) -> ModelInfo | None:
         """Return a vendor's model under the name that a cloud gives it, without the price."""
         vendor = _file().like.get(provider)
-        named = [info for info in self.of(vendor) if info.id in model] if vendor else []
-        if not named:
+        candidates = [info for info in self.of(vendor) if info.id in model] if vendor else []
+        if not candidates:
             return None
-        found = max(named, key=lambda info: len(info.id))
-        search = _search(provider, found.id)
+        vendor_model = max(candidates, key=lambda info: len(info.id))
+        search = _search(provider, vendor_model.id)
         return structs.replace(
-            found, provider=provider, id=model, price=None, later=(), search=search
+            vendor_model, provider=provider, id=model, price=None, later=(), search=search
         )
 
     def cost_now(self, ref: str, usage: Usage) -> float | None:
@@ -97,7 +97,7 @@ class Catalog:
         """Return the names of the models whose price depends on the length of a request."""
         return [
             ref
-            for ref, info in self._known.items()
+            for ref, info in self._models.items()
             if info.price is not None and info.price.long_above is not None
         ]
 
@@ -108,7 +108,7 @@ class Catalog:
 
     def of(self, provider: str) -> list[ModelInfo]:
         """Return the known models of a provider."""
-        return [info for info in self._known.values() if info.provider == provider]
+        return [info for info in self._models.values() if info.provider == provider]
 
 
 def unknown(provider: str, model: str) -> ModelInfo:
@@ -117,13 +117,13 @@ def unknown(provider: str, model: str) -> ModelInfo:
     If nearly all models of the provider have vision, the model is assumed to have it too: an error
     from the provider is better than a wrong refusal by this program.
     """
-    sees = provider in _file().unlisted_see
+    has_vision = provider in _file().unlisted_see
     price = Price(input=0, output=0) if provider in _file().free else None
     return ModelInfo(
         provider=provider,
         id=model,
         name=model,
-        vision=sees,
+        vision=has_vision,
         price=price,
         max_output=RESERVED_OUTPUT,
         limit_known=False,
@@ -133,8 +133,8 @@ def unknown(provider: str, model: str) -> ModelInfo:
 
 def _search(provider: str, model: str) -> WebSearch | None:
     """Return the provider's web search for a model; the first matching prefix of its id counts."""
-    known = _file().search.get(provider, {})
-    return next((found for begin, found in known.items() if model.startswith(begin)), None)
+    searches = _file().search.get(provider, {})
+    return next((search for prefix, search in searches.items() if model.startswith(prefix)), None)
 
 
 @cache
@@ -145,7 +145,7 @@ def _file() -> _CatalogFile:
 
 
 @cache
-def _shipped() -> tuple[ModelInfo, ...]:
+def _listed_models() -> tuple[ModelInfo, ...]:
     day = today()
     return tuple(_info(entry, day) for entry in _file().models)
 
@@ -175,7 +175,7 @@ def _info(entry: _Entry, day: str) -> ModelInfo:
     )
 
 
-def _changed(info: ModelInfo, change: ModelConfig) -> ModelInfo:
+def _apply_change(info: ModelInfo, change: ModelConfig) -> ModelInfo:
     levels = info.thought_levels
     if change.thought_levels is not None:
         levels = tuple(change.thought_levels)
@@ -209,10 +209,10 @@ def _dialect(info: ModelInfo, change: ModelConfig) -> ToolDialect | None:
     return dialect
 
 
-def _price(given: PriceConfig) -> Price:
+def _price(config: PriceConfig) -> Price:
     return Price(
-        input=given.input,
-        output=given.output,
-        cache_read=given.cache_read,
-        cache_write=given.cache_write,
+        input=config.input,
+        output=config.output,
+        cache_read=config.cache_read,
+        cache_write=config.cache_write,
     )

@@ -127,9 +127,9 @@ def _data(message: bytes, headers_size: int) -> bytes | None:
     checked = message[:-_CHECKSUM]
     if zlib.crc32(checked) != int.from_bytes(message[-_CHECKSUM:], "big"):
         raise BadStreamError("the checksum of an event is wrong")
-    begin = _PRELUDE.size + headers_size
-    headers = _headers(message[_PRELUDE.size : begin])
-    payload = checked[begin:]
+    payload_start = _PRELUDE.size + headers_size
+    headers = _headers(message[_PRELUDE.size : payload_start])
+    payload = checked[payload_start:]
     kind = headers.get(":message-type", "event")
     if kind == "event":
         if headers.get(":event-type") != "chunk":
@@ -150,25 +150,25 @@ def _data(message: bytes, headers_size: int) -> bytes | None:
 
 
 def _headers(data: bytes) -> dict[str, str]:
-    found: dict[str, str] = {}
-    at = 0
+    headers: dict[str, str] = {}
+    offset = 0
     try:
-        while at < len(data):
-            name_size = data[at]
-            name = data[at + 1 : at + 1 + name_size].decode()
-            at += 1 + name_size
-            kind = data[at]
-            at += 1
+        while offset < len(data):
+            name_size = data[offset]
+            name = data[offset + 1 : offset + 1 + name_size].decode()
+            offset += 1 + name_size
+            kind = data[offset]
+            offset += 1
             if kind in _SIZES:
-                at += _SIZES[kind]
+                offset += _SIZES[kind]
                 continue
-            size = int.from_bytes(data[at : at + 2], "big")
+            size = int.from_bytes(data[offset : offset + 2], "big")
             if kind == _STRING:
-                found[name] = data[at + 2 : at + 2 + size].decode()
-            at += 2 + size
+                headers[name] = data[offset + 2 : offset + 2 + size].decode()
+            offset += 2 + size
     except (IndexError, UnicodeDecodeError):
         raise BadStreamError("the headers of an event cannot be read") from None
-    return found
+    return headers
 
 
 class Bedrock:
@@ -182,7 +182,9 @@ class Bedrock:
         Raises:
             ConfigError: a required package is not installed.
         """
-        _need(("anthropic",) if provider.key else ("anthropic", "boto3"), provider, "bedrock")
+        _require_packages(
+            ("anthropic",) if provider.key else ("anthropic", "boto3"), provider, "bedrock"
+        )
         from anthropic.lib.bedrock import AsyncAnthropicBedrock  # noqa: PLC0415 - heavy
 
         return AsyncAnthropicBedrock(
@@ -200,9 +202,9 @@ class Bedrock:
         del provider
         return f"/model/{quote(model, safe=':')}/invoke-with-response-stream"
 
-    def body(self, written: JsonObject) -> bytes:
+    def body(self, payload: JsonObject) -> bytes:
         """Return a Messages request in the form of this cloud."""
-        return _carried(written, _BEDROCK_VERSION, without={"model", "stream"})
+        return _encode_body(payload, _BEDROCK_VERSION, without={"model", "stream"})
 
 
 class Vertex:
@@ -216,7 +218,9 @@ class Vertex:
         Raises:
             ConfigError: a required package is not installed.
         """
-        _need(("anthropic",) if provider.key else ("anthropic", "google.auth"), provider, "vertex")
+        _require_packages(
+            ("anthropic",) if provider.key else ("anthropic", "google.auth"), provider, "vertex"
+        )
         from anthropic.lib.vertex import AsyncAnthropicVertex  # noqa: PLC0415 - heavy
 
         return AsyncAnthropicVertex(
@@ -232,12 +236,14 @@ class Vertex:
 
     def path(self, provider: Provider, model: str) -> str:
         """Return the path of requests to a model."""
-        place = f"/projects/{quote(provider.project or '', safe=':')}/locations/{provider.region}"
-        return f"{place}/publishers/anthropic/models/{quote(model, safe='@')}:streamRawPredict"
+        location = (
+            f"/projects/{quote(provider.project or '', safe=':')}/locations/{provider.region}"
+        )
+        return f"{location}/publishers/anthropic/models/{quote(model, safe='@')}:streamRawPredict"
 
-    def body(self, written: JsonObject) -> bytes:
+    def body(self, payload: JsonObject) -> bytes:
         """Return a Messages request in the form of this cloud."""
-        return _carried(written, _VERTEX_VERSION, without={"model"})
+        return _encode_body(payload, _VERTEX_VERSION, without={"model"})
 
 
 def _http_client(base_url: str, timeout: Timeout) -> AsyncClient | None:
@@ -257,12 +263,12 @@ def _http_client(base_url: str, timeout: Timeout) -> AsyncClient | None:
     return DefaultAsyncHttpxClient(mounts=direct, timeout=timeout, verify=trust)
 
 
-def _carried(written: JsonObject, version: str, *, without: set[str]) -> bytes:
-    kept = {name: value for name, value in written.items() if name not in without}
-    return msgspec.json.encode({"anthropic_version": version, **kept})
+def _encode_body(payload: JsonObject, version: str, *, without: set[str]) -> bytes:
+    fields = {name: value for name, value in payload.items() if name not in without}
+    return msgspec.json.encode({"anthropic_version": version, **fields})
 
 
-def _need(packages: Sequence[str], provider: Provider, extra: str) -> None:
+def _require_packages(packages: Sequence[str], provider: Provider, extra: str) -> None:
     """Check that packages are installed, without importing them.
 
     The first package is always needed, the others only without a key.

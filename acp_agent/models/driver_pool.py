@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # only needed if a command prints the key
     from acp_agent.models.key_command import CommandKey
 
 # The APIs that each cloud offers.
-_CARRIED: dict[Platform, tuple[Api, ...]] = {
+_CLOUD_APIS: dict[Platform, tuple[Api, ...]] = {
     "azure": ("openai", "openai_responses"),
     "bedrock": ("anthropic",),
     "vertex": ("anthropic",),
@@ -26,14 +26,14 @@ class DriverPool:
     """Creates drivers and caches them until the settings of their provider change.
 
     Args:
-        of_plugin: creates the driver of a provider that a plugin implements.
+        plugin_driver: creates the driver of a provider that a plugin implements.
         keys: returns the key of a provider whose key is printed by a command.
     """
 
     def __init__(
-        self, of_plugin: Callable[[Provider], Driver], keys: Callable[[Provider], CommandKey]
+        self, plugin_driver: Callable[[Provider], Driver], keys: Callable[[Provider], CommandKey]
     ) -> None:
-        self._of_plugin = of_plugin
+        self._plugin_driver = plugin_driver
         self._keys = keys
         self._drivers: dict[str, Driver] = {}
 
@@ -49,21 +49,21 @@ class DriverPool:
         Raises:
             ConfigError: the provider lacks a setting, or a package that an extra installs.
         """
-        driver = self.made(provider, bundled=bundled)
+        driver = self.get_cached(provider, bundled=bundled)
         if driver is None:
             driver = _bundled(provider) if bundled else self._make(provider)
             self._drivers[_name(provider, bundled=bundled)] = driver
         return driver
 
     def _make(self, provider: Provider) -> Driver:
-        make = partial(_make, of_plugin=self._of_plugin)
+        make = partial(_make, plugin_driver=self._plugin_driver)
         if not provider.key_command:
             return make(provider)
         from acp_agent.models.key_command import CommandKeyDriver  # noqa: PLC0415 - where there is one
 
         return CommandKeyDriver(self._keys(provider), make)
 
-    def made(self, provider: Provider, *, bundled: bool) -> Driver | None:
+    def get_cached(self, provider: Provider, *, bundled: bool) -> Driver | None:
         """Return the cached driver of a provider, or None. Thread-safe."""
         return self._drivers.get(_name(provider, bundled=bundled))
 
@@ -98,13 +98,13 @@ def _bundled(provider: Provider) -> Driver:
     return LocalDriver(provider)
 
 
-def _make(provider: Provider, of_plugin: Callable[[Provider], Driver]) -> Driver:
-    if provider.platform is not None and provider.api not in _CARRIED[provider.platform]:
-        carried = " or ".join(_CARRIED[provider.platform])
-        raise ConfigError(f"providers.{provider.id}.api: {provider.name} has only {carried}.")
+def _make(provider: Provider, plugin_driver: Callable[[Provider], Driver]) -> Driver:
+    if provider.platform is not None and provider.api not in _CLOUD_APIS[provider.platform]:
+        apis = " or ".join(_CLOUD_APIS[provider.platform])
+        raise ConfigError(f"providers.{provider.id}.api: {provider.name} has only {apis}.")
     match provider.api:
         case "plugin":
-            return of_plugin(provider)
+            return plugin_driver(provider)
         case "anthropic" if provider.platform in {"bedrock", "vertex"}:
             from acp_agent.models.anthropic_driver import (  # noqa: PLC0415 - heavy
                 AnthropicCloudDriver,

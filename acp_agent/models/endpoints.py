@@ -21,11 +21,11 @@ from acp_agent.models.providers import Dialect, Provider
 
 API_TYPES: Final[tuple[Literal["anthropic", "openai"], ...]] = ("anthropic", "openai")
 
-_LONGEST_URL = 2_048
-_LONGEST_HEADERS = 32_768  # characters, all together
+_MAX_URL_LENGTH = 2_048
+_MAX_HEADERS_LENGTH = 32_768  # characters, all together
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.6.2
 # Headers of the connection, which only the HTTP client can set (RFC 9110, section 7.6.1).
-_CARRIAGE = frozenset(
+_CONNECTION_HEADERS = frozenset(
     {
         "connection", "content-length", "expect", "host", "keep-alive", "proxy-connection", "te",
         "trailer", "transfer-encoding", "upgrade",
@@ -53,27 +53,31 @@ def endpoint(api_type: str, base_url: str, headers: Mapping[str, str]) -> Endpoi
     """
     for api in API_TYPES:
         if api == api_type:
-            return Endpoint(api=api, base_url=_checked_url(base_url), headers=_checked(headers))
+            return Endpoint(
+                api=api, base_url=_validate_url(base_url), headers=_validate_headers(headers)
+            )
     raise InvalidInputError(
         f"apiType: {api_type!r} is not supported; the types are {', '.join(API_TYPES)}",
         field="apiType",
     )
 
 
-def at_endpoint(provider: Provider, given: Endpoint | None) -> Provider:
+def at_endpoint(provider: Provider, client_endpoint: Endpoint | None) -> Provider:
     """Return a provider with a client's endpoint; None disables the provider."""
-    if given is None:
+    if client_endpoint is None:
         return replace(provider, disabled=True)
-    at_home = origin(given.base_url) == origin(provider.base_url)
+    same_origin = origin(client_endpoint.base_url) == origin(provider.base_url)
     return replace(
         provider,
-        api=provider.api if at_home and provider.api_type == given.api else given.api,
-        base_url=given.base_url,
-        headers=dict(given.headers),
-        key=provider.key if at_home else None,
-        key_command=provider.key_command if at_home else (),
+        api=provider.api
+        if same_origin and provider.api_type == client_endpoint.api
+        else client_endpoint.api,
+        base_url=client_endpoint.base_url,
+        headers=dict(client_endpoint.headers),
+        key=provider.key if same_origin else None,
+        key_command=provider.key_command if same_origin else (),
         key_required=False,
-        dialect=provider.dialect if at_home else Dialect(),
+        dialect=provider.dialect if same_origin else Dialect(),
         platform=None,
         lacks=None,
         set_by_client=True,
@@ -82,47 +86,51 @@ def at_endpoint(provider: Provider, given: Endpoint | None) -> Provider:
 
 def origin(url: str) -> tuple[str, str, int | None]:
     """Return the scheme, the host and the port of an address (RFC 6454, section 4)."""
-    parts = urlsplit(url)
-    return parts.scheme, parts.hostname or "", parts.port or _default_port(parts)
+    components = urlsplit(url)
+    return (
+        components.scheme,
+        components.hostname or "",
+        components.port or _default_port(components),
+    )
 
 
-def _default_port(parts: SplitResult) -> int | None:
-    return {"http": 80, "https": 443}.get(parts.scheme)
+def _default_port(components: SplitResult) -> int | None:
+    return {"http": 80, "https": 443}.get(components.scheme)
 
 
-def _checked_url(url: str) -> str:
-    def wrong(why: str) -> InvalidInputError:
+def _validate_url(url: str) -> str:
+    def invalid(why: str) -> InvalidInputError:
         return InvalidInputError(f"baseUrl: {why}", field="baseUrl")
 
     url = url.strip()
-    if len(url) > _LONGEST_URL or not url.isascii() or not url.isprintable() or " " in url:
-        raise wrong("it is too long, or has characters that an address cannot have")
+    if len(url) > _MAX_URL_LENGTH or not url.isascii() or not url.isprintable() or " " in url:
+        raise invalid("it is too long, or has characters that an address cannot have")
     try:
-        parts = urlsplit(url)
-        port = parts.port
+        components = urlsplit(url)
+        port = components.port
     except ValueError:
-        raise wrong("it is no address; give one such as https://host/v1") from None
-    if parts.scheme not in {"http", "https"}:
-        raise wrong("only http and https are supported; give an address such as https://host/v1")
-    if not parts.hostname or port == 0:
-        raise wrong("it names no host; give an address such as https://host/v1")
-    if parts.username is not None or parts.password is not None:
-        raise wrong("it holds credentials; send them as a header instead")
-    if parts.query or parts.fragment:
-        raise wrong("it has a query or a fragment, behind which no path can be added")
+        raise invalid("it is no address; give one such as https://host/v1") from None
+    if components.scheme not in {"http", "https"}:
+        raise invalid("only http and https are supported; give an address such as https://host/v1")
+    if not components.hostname or port == 0:
+        raise invalid("it names no host; give an address such as https://host/v1")
+    if components.username is not None or components.password is not None:
+        raise invalid("it holds credentials; send them as a header instead")
+    if components.query or components.fragment:
+        raise invalid("it has a query or a fragment, behind which no path can be added")
     return url.rstrip("/")
 
 
-def _checked(headers: Mapping[str, str]) -> dict[str, str]:
+def _validate_headers(headers: Mapping[str, str]) -> dict[str, str]:
     names: Sequence[str] = [name.lower() for name in headers]
-    if sum(map(len, (*headers, *headers.values()))) > _LONGEST_HEADERS:
+    if sum(map(len, (*headers, *headers.values()))) > _MAX_HEADERS_LENGTH:
         raise InvalidInputError("headers: they are too long", field="headers")
     for name, value in headers.items():
         if not _TOKEN.fullmatch(name):
             raise InvalidInputError(
                 f"headers: {name[:80]!r} is no name of a header", field="headers"
             )
-        if name.lower() in _CARRIAGE:
+        if name.lower() in _CONNECTION_HEADERS:
             raise InvalidInputError(
                 f"headers: {name} cannot be set; it belongs to the connection", field="headers"
             )

@@ -22,9 +22,9 @@ from acp_agent.models.provider_errors import read_problem
 from acp_agent.models.providers import Provider
 from acp_agent.models.stream_events import EVENT_LIMIT, SseDecoder
 
-_LAST_EVENTS = 5.0  # seconds of silence after which a complete answer ends without an end mark
-_STILL_THERE = 600.0  # seconds for which keep-alives alone count as progress, as in the SDKs
-_LAST_BYTES = 1.0  # seconds to read the end of the HTTP body of a complete answer
+_END_MARK_TIMEOUT = 5.0  # seconds of silence after which a complete answer ends without an end mark
+_KEEP_ALIVE_LIMIT = 600.0  # seconds for which keep-alives alone count as progress, as in the SDKs
+_BODY_END_TIMEOUT = 1.0  # seconds to read the end of the HTTP body of a complete answer
 
 
 class Decoder(Protocol):
@@ -83,54 +83,56 @@ class Exchanges:
         framing: Callable[[], Framing] = SseDecoder,
     ) -> AsyncGenerator[Sequence[StreamEvent]]:
         """Send the request and yield its decoded answer; see the module docstring."""
-        begun = said = False  # bytes have arrived; non-empty events have arrived
+        has_bytes = has_events = False  # bytes have arrived; non-empty events have arrived
         body: Body | None = None
         events: list[StreamEvent] = []  # decoded but not yielded yet
         clock = asyncio.get_running_loop().time
-        told = clock()
+        last_progress = clock()
         counts = _Counts(decoder)
         try:
             body = await send()
             frames = framing()
             received = await _next(body, decoder)
             if received is not None and _is_page(body, received):
-                page = await _whole(body, received)
+                page = await _read_page(body, received)
                 if not _feed_page(decoder, page, events):
                     yield _as_answer([failures.from_page(self._provider, page, model=model)])
                     return
-                received, said = None, True
+                received, has_events = None, True
             while received is not None:
-                begun = True
+                has_bytes = True
                 for data in frames.feed(received):
-                    said = True
+                    has_events = True
                     _feed(decoder, data, events)
                     if decoder.ended:
                         break
                 if decoder.ended:
                     break
                 if events:
-                    told = clock()
-                events += counts.news()
-                if events or clock() - told < _STILL_THERE:
+                    last_progress = clock()
+                events += counts.take_changes()
+                if events or clock() - last_progress < _KEEP_ALIVE_LIMIT:
                     batch, events = events, []
                     yield batch
                 received = await _next(body, decoder)
             else:
                 for data in frames.end():
-                    said = True
+                    has_events = True
                     with suppress(ValueError):  # an incomplete event: `end` reports the cut answer
                         _feed(decoder, data, events)
-            last = _as_answer(decoder.end() if said else [failures.empty(self._provider)])
-            events += [*(counts.news() if isinstance(last[-1], Failed) else ()), *last]
+            last = _as_answer(decoder.end() if has_events else [failures.empty(self._provider)])
+            events += [*(counts.take_changes() if isinstance(last[-1], Failed) else ()), *last]
             if decoder.ended:
-                self._let_end(body)
+                self._finish_in_background(body)
                 body = None
             batch, events = events, []
             yield batch
         except Exception as error:  # noqa: BLE001 - a stream never raises into the turn
-            failed = failures.from_exception(self._provider, error, model=model, begun=begun)
+            failed = failures.from_exception(
+                self._provider, error, model=model, answer_started=has_bytes
+            )
             last = _as_answer([failed])
-            yield [*events, *counts.news(), *last]  # the events before the error are valid
+            yield [*events, *counts.take_changes(), *last]  # the events before the error are valid
         finally:
             if body is not None:
                 await body.close()
@@ -144,7 +146,7 @@ class Exchanges:
         # A task that is cancelled before its first step does not close its body.
         await asyncio.gather(*(body.close() for body in ending.values()), return_exceptions=True)
 
-    def _let_end(self, body: Body) -> None:
+    def _finish_in_background(self, body: Body) -> None:
         task = asyncio.get_running_loop().create_task(_finish(body))
         self._ending[task] = body
         task.add_done_callback(self._ending.pop)
@@ -155,14 +157,14 @@ class _Counts:
 
     def __init__(self, decoder: Decoder) -> None:
         self._decoder = decoder
-        self._told = Usage()
+        self._reported = Usage()
 
-    def news(self) -> list[Usage]:
+    def take_changes(self) -> list[Usage]:
         """Return the usage if it has changed since the last call."""
-        if self._decoder.usage == self._told:
+        if self._decoder.usage == self._reported:
             return []
-        self._told = self._decoder.usage
-        return [self._told]
+        self._reported = self._decoder.usage
+        return [self._reported]
 
 
 async def _next(body: Body, decoder: Decoder) -> bytes | None:
@@ -175,7 +177,7 @@ async def _next(body: Body, decoder: Decoder) -> bytes | None:
     if not decoder.answered:
         return await body.read()
     with suppress(Exception):
-        async with asyncio.timeout(_LAST_EVENTS):
+        async with asyncio.timeout(_END_MARK_TIMEOUT):
             return await body.read()
     return None
 
@@ -215,11 +217,11 @@ def _feed(decoder: Decoder, data: bytes, events: list[StreamEvent]) -> None:
 def _is_page(body: Body, received: bytes) -> bool:
     """Return whether the body is JSON or HTML instead of a stream, regardless of its type."""
     kind = body.headers.get("content-type", "").partition(";")[0].strip().lower()
-    begin = received.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
-    return kind == "text/html" or begin in {b"{", b"[", b"<"}
+    first_character = received.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+    return kind == "text/html" or first_character in {b"{", b"[", b"<"}
 
 
-async def _whole(body: Body, received: bytes) -> bytes:
+async def _read_page(body: Body, received: bytes) -> bytes:
     """Return a whole page; the limit is that of one event."""
     page = received
     while len(page) < EVENT_LIMIT and (more := await body.read()) is not None:
@@ -234,11 +236,11 @@ def _feed_page(decoder: Decoder, page: bytes, events: list[StreamEvent]) -> bool
     """
     page = page.removeprefix(b"\xef\xbb\xbf")
     try:
-        found: object = msgspec.json.decode(page)
+        decoded: object = msgspec.json.decode(page)
         if read_problem(page).message:
             return False
-        listed = found if isinstance(found, list) else [found]
-        values = [msgspec.json.encode(value) for value in listed]
+        entries = decoded if isinstance(decoded, list) else [decoded]
+        values = [msgspec.json.encode(value) for value in entries]
     except ValueError:
         values = [line for line in page.splitlines() if line.strip()]
     try:
@@ -252,7 +254,7 @@ def _feed_page(decoder: Decoder, page: bytes, events: list[StreamEvent]) -> bool
 async def _finish(body: Body) -> None:
     """Read the last bytes after the answer, so that the connection can be reused."""
     with suppress(Exception):
-        async with asyncio.timeout(_LAST_BYTES):
+        async with asyncio.timeout(_BODY_END_TIMEOUT):
             while await body.read() is not None:
                 pass
     await body.close()

@@ -23,11 +23,11 @@ from acp_agent.models.http.client import (
 from acp_agent.models.provider_errors import (
     OVERFLOW,
     Problem,
-    at_its_source,
     delay_from_headers,
-    delay_of,
-    kind_of,
+    failure_kind,
     read_problem,
+    retry_delay,
+    upstream_problem,
 )
 from acp_agent.models.providers import Provider, credentials_in
 from acp_agent.models.stream_events import BadStreamError
@@ -53,23 +53,23 @@ def from_status(
     provider: Provider, status: int, headers: Mapping[str, str], body: bytes, *, model: str
 ) -> Failed:
     """Return the failure for an HTTP answer with an error status."""
-    problem = at_its_source(read_problem(body))
-    said = problem.message or ""
+    problem = upstream_problem(read_problem(body))
+    detail = problem.message or ""
     if 300 <= status < 400:  # not followed: key and conversation must not go to another host
         target = headers.get("location", "another address")
-        said = f"it leads to {target}; set that as the provider's base_url if it is right"
+        detail = f"it leads to {target}; set that as the provider's base_url if it is right"
     if status < 300:
         return empty(provider)
     kind = _BY_STATUS.get(status) or ("server" if status >= 500 else "bad_request")
     if status in {400, 403, 404, 413, 422, 429}:
-        kind = kind_of(problem, kind)
-    elif status == 500 and OVERFLOW.search(said):  # llama.cpp's
+        kind = failure_kind(problem, kind)
+    elif status == 500 and OVERFLOW.search(detail):  # llama.cpp's
         kind = "overflow"
     return Failed(
         kind=kind,
         status=status,
-        message=_line(provider, kind, status, said, model=model),
-        retry_after=delay_of(problem, kind, delay_from_headers(headers)),
+        message=_line(provider, kind, status, detail, model=model),
+        retry_after=retry_delay(problem, kind, delay_from_headers(headers)),
     )
 
 
@@ -77,38 +77,40 @@ def from_page(provider: Provider, body: bytes, *, model: str) -> Failed:
     """Return the failure for a page with the status 200 in place of a stream."""
     problem = read_problem(body)
     if not problem.message:
-        what = (
+        description = (
             "it sent a page where a stream of events was to come; check its address "
             f"{provider.address}, which often ends in /v1"
         )
-        return malformed(provider, what)
+        return malformed(provider, description)
     return from_event(provider, msgspec.to_builtins(problem), model=model)
 
 
 def from_event(provider: Provider, problem: object, *, model: str) -> Failed:
     """Return the failure for an error inside a stream; `problem` is the JSON of `error`."""
     try:
-        told = msgspec.convert(problem, Problem)
+        parsed = msgspec.convert(problem, Problem)
     except msgspec.ValidationError:
-        told = Problem(message=str(problem))
-    status = int(told.code) if isinstance(told.code, (int, float)) else None
-    if isinstance(told.code, str) and told.code.isdecimal() and len(told.code) == 3:
-        status = int(told.code)
-    told = at_its_source(told)
+        parsed = Problem(message=str(problem))
+    status = int(parsed.code) if isinstance(parsed.code, (int, float)) else None
+    if isinstance(parsed.code, str) and parsed.code.isdecimal() and len(parsed.code) == 3:
+        status = int(parsed.code)
+    parsed = upstream_problem(parsed)
     default = _BY_STATUS.get(status or 0) or "server"
-    kind = kind_of(told, default)
+    kind = failure_kind(parsed, default)
     return Failed(
         kind=kind,
         status=status,
-        message=_line(provider, kind, status, told.message or "", model=model),
-        retry_after=delay_of(told, kind),
+        message=_line(provider, kind, status, parsed.message or "", model=model),
+        retry_after=retry_delay(parsed, kind),
     )
 
 
-def from_exception(provider: Provider, error: Exception, *, model: str, begun: bool) -> Failed:
+def from_exception(
+    provider: Provider, error: Exception, *, model: str, answer_started: bool
+) -> Failed:
     """Return the failure for an exception of the HTTP client, a cloud's package or a decoder.
 
-    `begun` is true if a part of the answer had arrived.
+    `answer_started` is true if a part of the answer had arrived.
     """
     limited = explain_descriptor_limit(error)
     if limited is not None:  # a retry or a fallback would need descriptors too
@@ -118,14 +120,14 @@ def from_exception(provider: Provider, error: Exception, *, model: str, begun: b
         return from_status(provider, error.status, error.headers, error.body, model=model)
     cause: BaseException | None = error
     while cause is not None:
-        kind = _kind_of_error(cause)
+        kind = _error_kind(cause)
         match kind:
             case "timeout":
                 return Failed(kind=kind, message=_line(provider, kind, None, "", model=model))
             case "unsendable":
                 return unsendable(provider)
             case "connection" | "unreachable":
-                if begun:
+                if answer_started:
                     return cut(provider.name)
                 message = _line(provider, "connection", None, str(cause), model=model)
                 return Failed(kind="connection", message=message, unreachable=kind == "unreachable")
@@ -138,9 +140,9 @@ def from_exception(provider: Provider, error: Exception, *, model: str, begun: b
     if refused is not None:
         status, headers, body = refused
         return from_status(provider, status, headers, body, model=model)
-    said = f"{type(error).__name__}: {error}"
+    detail = f"{type(error).__name__}: {error}"
     return Failed(
-        kind="bad_request", message=_line(provider, "bad_request", None, said, model=model)
+        kind="bad_request", message=_line(provider, "bad_request", None, detail, model=model)
     )
 
 
@@ -149,7 +151,7 @@ _ErrorKind = Literal[
 ]
 
 
-_OURS: tuple[tuple[type[BaseException], _ErrorKind], ...] = (
+_KINDS_BY_EXCEPTION: tuple[tuple[type[BaseException], _ErrorKind], ...] = (
     (TimeoutError, "timeout"),
     (UnsendableError, "unsendable"),
     (ConnectError, "unreachable"),
@@ -168,11 +170,14 @@ _HTTPX2: tuple[tuple[str, _ErrorKind], ...] = (
 )
 
 
-def _kind_of_error(error: BaseException) -> _ErrorKind | None:
+def _error_kind(error: BaseException) -> _ErrorKind | None:
     """Return the kind of an exception of our HTTP client or of httpx2, or None for any other."""
-    found = next((kind for known, kind in _OURS if isinstance(error, known)), None)
-    if found is not None:
-        return found
+    our_kind = next(
+        (kind for exception_type, kind in _KINDS_BY_EXCEPTION if isinstance(error, exception_type)),
+        None,
+    )
+    if our_kind is not None:
+        return our_kind
     if isinstance(error, UnicodeEncodeError) and error.encoding == "ascii":
         return "unsendable"  # raised by httpx2 for a header
     module = sys.modules.get("httpx2")
@@ -194,17 +199,17 @@ def _refusal(error: Exception) -> tuple[int, Mapping[str, str], bytes] | None:
 
 def unsendable(provider: Provider) -> Failed:
     """Return the failure for a header that cannot be sent. It may be the key: it is not quoted."""
-    again = f"Set {provider.key_env[0]} again, or run" if provider.key_env else "Run"
+    advice = f"Set {provider.key_env[0]} again, or run" if provider.key_env else "Run"
     return Failed(
         kind="bad_request",
         message=f"{provider.name} cannot be asked: its key or one of its headers has line breaks "
-        f"or unusual characters. {again} `acp-agent login {provider.id}`.",
+        f"or unusual characters. {advice} `acp-agent login {provider.id}`.",
     )
 
 
-def malformed(provider: Provider, what: str) -> Failed:
+def malformed(provider: Provider, description: str) -> Failed:
     """Return the failure for an answer that violates the API."""
-    return Failed(kind="malformed", message=f"{provider.name} answered badly: {what}.")
+    return Failed(kind="malformed", message=f"{provider.name} answered badly: {description}.")
 
 
 def empty(provider: Provider) -> Failed:
@@ -220,65 +225,67 @@ def cut(provider: str) -> Failed:
     )
 
 
-def timed_out(provider: str, seconds: float, *, begun: bool) -> Failed:
+def timed_out(provider: str, seconds: float, *, answer_started: bool) -> Failed:
     """Return the failure for an answer that started too late or paused too long."""
     allowed = "1 second" if seconds == 1 else f"{seconds:g} seconds"
-    what = (
+    description = (
         f"{provider} paused its answer for more than {allowed} (set by limits.stall_timeout)"
-        if begun
+        if answer_started
         else f"{provider} did not begin to answer within {allowed} "
         "(set by limits.first_byte_timeout)"
     )
-    return Failed(kind="timeout", message=f"{what}. Try again.")
+    return Failed(kind="timeout", message=f"{description}. Try again.")
 
 
 def _line(
-    provider: Provider, kind: FailureKind, status: int | None, said: str, *, model: str
+    provider: Provider, kind: FailureKind, status: int | None, detail: str, *, model: str
 ) -> str:
     code = f" (HTTP {status})" if status is not None else ""
-    where = provider.name
-    words = _clean(provider, said)
+    name = provider.name
+    words = _clean(provider, detail)
     quoted = f": {words}" if words else ""
     match kind:
         case "auth":
             key = f" or set {provider.key_env[0]}" if provider.key_env else ""
             # The provider's message is left out: it often repeats a part of the key.
             return (
-                f"{where} refused the API key{code}. Run its key_command in a terminal: it may "
+                f"{name} refused the API key{code}. Run its key_command in a terminal: it may "
                 "need a login."
                 if provider.key_command
-                else f"{where} refused the API key{code}. Run `acp-agent login {provider.id}`{key}."
+                else f"{name} refused the API key{code}. Run `acp-agent login {provider.id}`{key}."
             )
         case "quota":
             return (
-                f"{where} says that the account has no credit left{code}{quoted}. Top it up there."
+                f"{name} says that the account has no credit left{code}{quoted}. Top it up there."
             )
         case "not_found":
             return (
-                f"{where} knows no model {model} at {provider.address}{code}{quoted}. "
+                f"{name} knows no model {model} at {provider.address}{code}{quoted}. "
                 "Choose another model, or correct the base URL."
             )
         case "overflow":
             return (
-                f"The conversation is too long for {model} at {where}{code}{quoted}. Shorten it "
+                f"The conversation is too long for {model} at {name}{code}{quoted}. Shorten it "
                 "with /compact, or choose a model with a larger window."
             )
         case "rate_limit":
-            return f"{where} allows no more requests at the moment{code}{quoted}. Try again later."
+            return f"{name} allows no more requests at the moment{code}{quoted}. Try again later."
         case "overloaded":
-            return f"{where} is overloaded at the moment{code}{quoted}. Try again later."
+            return f"{name} is overloaded at the moment{code}{quoted}. Try again later."
         case "timeout":
-            return f"{where} did not answer in time{code}{quoted}. Try again."
+            return f"{name} did not answer in time{code}{quoted}. Try again."
         case "connection":
-            return f"No connection to {where} at {provider.address}{quoted}. Check the network."
+            return f"No connection to {name} at {provider.address}{quoted}. Check the network."
         case "server":
-            return f"{where} failed{code}{quoted}. Try again later."
+            return f"{name} failed{code}{quoted}. Try again later."
         case _:
-            return f"{where} refused the request{code}{quoted}."
+            return f"{name} refused the request{code}{quoted}."
 
 
-def _clean(provider: Provider, said: str) -> str:
-    line = " ".join("".join(one if one.isprintable() else " " for one in said).split())
+def _clean(provider: Provider, detail: str) -> str:
+    line = " ".join(
+        "".join(character if character.isprintable() else " " for character in detail).split()
+    )
     line = scrub(line, (provider.key or "", *credentials_in(provider.headers)))
     line = _LIKE_A_KEY.sub("***", line).rstrip(".")
     return line if len(line) <= _DETAIL_LIMIT else f"{line[:_DETAIL_LIMIT]}…"

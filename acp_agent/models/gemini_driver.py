@@ -34,7 +34,7 @@ from acp_agent.models.http.client import Body
 from acp_agent.models.http.factory import make_client
 from acp_agent.models.openai_request import chosen_level
 from acp_agent.models.providers import Provider
-from acp_agent.models.request_parts import WrittenMessages, as_name, as_object, image_parts
+from acp_agent.models.request_parts import MessageCache, as_name, as_object, image_parts
 
 
 class GeminiDriver:
@@ -43,7 +43,7 @@ class GeminiDriver:
     def __init__(self, provider: Provider) -> None:
         self._provider = provider
         self._exchanges = Exchanges(provider)
-        self._written = WrittenMessages()
+        self._message_cache = MessageCache()
         headers = {name.lower(): value for name, value in provider.headers.items()}
         if provider.key is not None:
             # Not in the address, which proxies write to their logs.
@@ -57,7 +57,7 @@ class GeminiDriver:
         def send() -> Awaitable[Body]:
             name = quote(model.removeprefix("models/"), safe="")
             path = f"/models/{name}:streamGenerateContent?alt=sse"
-            return self._client.post(path, body(request, self._written))
+            return self._client.post(path, body(request, self._message_cache))
 
         return self._exchanges.stream(send, GeminiDecoder(self._provider, model), model=model)
 
@@ -93,18 +93,18 @@ _LEVELS: dict[ThoughtLevel, str] = {
 }  # fmt: skip
 
 
-class _Called(Struct, frozen=True):
+class _CallIdentity(Struct, frozen=True):
     """The fields of a call that its result must repeat."""
 
     name: str
     id: str | None
 
 
-def body(request: ModelRequest, written_before: WrittenMessages | None = None) -> bytes:
+def body(request: ModelRequest, cache: MessageCache | None = None) -> bytes:
     """Return the body of a request as JSON."""
-    written: JsonObject = {}
+    payload: JsonObject = {}
     if request.system:
-        written["systemInstruction"] = {"parts": [{"text": request.system}]}
+        payload["systemInstruction"] = {"parts": [{"text": request.system}]}
     if request.tools:
         declared = [
             {
@@ -114,18 +114,18 @@ def body(request: ModelRequest, written_before: WrittenMessages | None = None) -
             }
             for tool in request.tools
         ]
-        written["tools"] = [{"functionDeclarations": declared}]
+        payload["tools"] = [{"functionDeclarations": declared}]
     if request.web_search:
-        written.setdefault("tools", []).append({"googleSearch": {}})
+        payload.setdefault("tools", []).append({"googleSearch": {}})
         if request.tools:  # https://ai.google.dev/gemini-api/docs/tool-combination
-            written["toolConfig"] = {"includeServerSideToolInvocations": True}
+            payload["toolConfig"] = {"includeServerSideToolInvocations": True}
     limit = request.model.output_limit
     settings: JsonObject = {} if limit is None else {"maxOutputTokens": limit}
     if request.model.temperature is not None:
         settings["temperature"] = request.model.temperature
-    written["generationConfig"] = settings | _thinking(request)
-    written["contents"] = _contents(request, written_before or WrittenMessages())
-    return msgspec.json.encode(written)
+    payload["generationConfig"] = settings | _thinking(request)
+    payload["contents"] = _contents(request, cache or MessageCache())
+    return msgspec.json.encode(payload)
 
 
 def _thinking(request: ModelRequest) -> JsonObject:
@@ -142,10 +142,10 @@ def _thinking(request: ModelRequest) -> JsonObject:
     return {"thinkingConfig": config}
 
 
-def _contents(request: ModelRequest, kept: WrittenMessages) -> list[JsonObject]:
+def _contents(request: ModelRequest, cache: MessageCache) -> list[JsonObject]:
     """Return the messages; adjacent ones of one side are joined, as the API requires."""
-    called = {
-        part.call: _called(part, request)
+    identities = {
+        part.call: _call_identity(part, request)
         for message in request.messages
         if isinstance(message, ModelSide)
         for part in message.parts
@@ -154,43 +154,45 @@ def _contents(request: ModelRequest, kept: WrittenMessages) -> list[JsonObject]:
 
     def write(message: Message) -> list[JsonObject]:
         if isinstance(message, UserSide):
-            return _user(message, called, vision=request.model.vision)
+            return _user(message, identities, vision=request.model.vision)
         return _model(message, request)
 
-    written: list[JsonObject] = []
-    every = kept.each(request.model, request.messages, write)
-    for message, parts in zip(request.messages, every, strict=True):
-        if not parts:
+    contents: list[JsonObject] = []
+    encoded = cache.encode_all(request.model, request.messages, write)
+    for message, message_parts in zip(request.messages, encoded, strict=True):
+        if not message_parts:
             continue
         role = "user" if isinstance(message, UserSide) else "model"
-        if written and written[-1]["role"] == role:
-            written[-1]["parts"].extend(parts)
+        if contents and contents[-1]["role"] == role:
+            contents[-1]["parts"].extend(message_parts)
         else:
-            written.append({"role": role, "parts": list(parts)})
-    return written
+            contents.append({"role": role, "parts": list(message_parts)})
+    return contents
 
 
-def _user(message: UserSide, called: dict[CallId, _Called], *, vision: bool) -> list[JsonObject]:
+def _user(
+    message: UserSide, identities: dict[CallId, _CallIdentity], *, vision: bool
+) -> list[JsonObject]:
     """Return the results, then the rest, with pictures: not every model accepts them in results."""
-    written: list[JsonObject] = []
-    rest: list[JsonObject] = []
+    results: list[JsonObject] = []
+    content: list[JsonObject] = []
     for part in message.parts:
         match part:
             case ToolResult():
-                written.append(_result(part, called))
+                results.append(_result(part, identities))
                 if part.images:
-                    rest.append({"text": f"The pictures of the result of {part.call}:"})
-                    rest.extend(_images(part.images, vision=vision))
+                    content.append({"text": f"The pictures of the result of {part.call}:"})
+                    content.extend(_images(part.images, vision=vision))
             case UserText(text):
                 if text:
-                    rest.append({"text": text})
+                    content.append({"text": text})
             case UserImage(image):
-                rest.extend(_images([image], vision=vision))
-    return written + rest
+                content.extend(_images([image], vision=vision))
+    return results + content
 
 
-def _result(result: ToolResult, called: dict[CallId, _Called]) -> JsonObject:
-    call = called.get(result.call, _Called("unknown", None))
+def _result(result: ToolResult, identities: dict[CallId, _CallIdentity]) -> JsonObject:
+    call = identities.get(result.call, _CallIdentity("unknown", None))
     key = "error" if result.failed else "output"
     response: JsonObject = {"name": call.name, "response": {key: result.text or "(no output)"}}
     if call.id is not None:
@@ -202,28 +204,28 @@ def _images(images: Sequence[ImageBlock], *, vision: bool) -> list[JsonObject]:
     return image_parts(
         images,
         vision=vision,
-        as_picture=lambda one: {"inlineData": {"mimeType": one.mime_type, "data": one.data}},
+        as_picture=lambda image: {"inlineData": {"mimeType": image.mime_type, "data": image.data}},
         as_text=lambda text: {"text": text},
-        further=_FURTHER_PICTURES,
+        extra_types=_FURTHER_PICTURES,
     )
 
 
 def _model(message: ModelSide, request: ModelRequest) -> list[JsonObject]:
-    written: list[JsonObject] = []
+    content: list[JsonObject] = []
     calls = 0
     for part in message.parts:
         match part:
             case AnswerText(text):
                 if text:
-                    written.append({"text": text})
+                    content.append({"text": text})
             case AnswerThought():
-                _take_thought(part, written, request)
+                _add_thought(part, content, request)
             case AnswerSearch():
-                written.extend(_search(part, request))
+                content.extend(_search(part, request))
             case AnswerCall():
-                written.append(_call(part, request, first=calls == 0))
+                content.append(_call(part, request, first=calls == 0))
                 calls += 1
-    return written if any(not one.get("thought") for one in written) else []
+    return content if any(not entry.get("thought") for entry in content) else []
 
 
 def _search(search: AnswerSearch, request: ModelRequest) -> list[JsonObject]:
@@ -234,32 +236,32 @@ def _search(search: AnswerSearch, request: ModelRequest) -> list[JsonObject]:
     return [{"text": search.text}] if search.text else []
 
 
-def _called(call: AnswerCall, request: ModelRequest) -> _Called:
+def _call_identity(call: AnswerCall, request: ModelRequest) -> _CallIdentity:
     provider_data = call.provider_data or {}
-    own = provider_data.get("gemini") == request.model.id
-    return _Called(as_name(call.name), provider_data.get("id") if own else None)
+    same_model = provider_data.get("gemini") == request.model.id
+    return _CallIdentity(as_name(call.name), provider_data.get("id") if same_model else None)
 
 
 def _call(call: AnswerCall, request: ModelRequest, *, first: bool) -> JsonObject:
     provider_data = call.provider_data or {}
-    own = provider_data.get("gemini") == request.model.id
-    name, given = structs.astuple(_called(call, request))
+    same_model = provider_data.get("gemini") == request.model.id
+    name, call_id = structs.astuple(_call_identity(call, request))
     # The arguments are unchanged: decoding and encoding could change the bytes.
     arguments = msgspec.Raw(as_object(call.arguments).encode())
     function: JsonObject = {"name": name, "args": arguments}
-    if given is not None:
-        function = {"id": given, **function}
-    signature = provider_data.get("thoughtSignature") if own else None
-    if signature is None and not own and first:
+    if call_id is not None:
+        function = {"id": call_id, **function}
+    signature = provider_data.get("thoughtSignature") if same_model else None
+    if signature is None and not same_model and first:
         # Only the first call of an answer has a signature, so only this one needs the substitute.
         signature = FOREIGN_CALL
-    written: JsonObject = {"functionCall": function}
+    part: JsonObject = {"functionCall": function}
     if signature is not None:
-        written["thoughtSignature"] = signature
-    return written
+        part["thoughtSignature"] = signature
+    return part
 
 
-def _take_thought(thought: AnswerThought, written: list[JsonObject], request: ModelRequest) -> None:
+def _add_thought(thought: AnswerThought, content: list[JsonObject], request: ModelRequest) -> None:
     """Add a signature of the same model to the part in which it arrived."""
     provider_data = thought.provider_data
     if (
@@ -270,16 +272,16 @@ def _take_thought(thought: AnswerThought, written: list[JsonObject], request: Mo
         return
     signature = provider_data.get("thoughtSignature")
     if provider_data.get("part") == "thought":
-        written.append({"text": thought.text, "thought": True, "thoughtSignature": signature})
+        content.append({"text": thought.text, "thought": True, "thoughtSignature": signature})
         return
     # The signature arrived with the last piece of the text; earlier pieces form a separate part.
     length = provider_data.get("length", 0)
-    last = written[-1] if written and "text" in written[-1] else {}
+    last = content[-1] if content and "text" in content[-1] else {}
     text = last.get("text", "")
     if not length or last.get("thought") or "thoughtSignature" in last or length > len(text):
-        written.append({"text": "", "thoughtSignature": signature})
+        content.append({"text": "", "thoughtSignature": signature})
         return
     last["text"] = text[: len(text) - length]
     if not last["text"]:
-        written.pop()
-    written.append({"text": text[len(text) - length :], "thoughtSignature": signature})
+        content.pop()
+    content.append({"text": text[len(text) - length :], "thoughtSignature": signature})

@@ -28,7 +28,7 @@ from acp_agent.models.base import (
     ThoughtDone,
 )
 from acp_agent.models.providers import Provider
-from acp_agent.models.stream_events import counted, event_decoder
+from acp_agent.models.stream_events import event_decoder, normalize_usage
 
 
 class _FunctionCall(Struct):
@@ -114,9 +114,9 @@ class GeminiDecoder:
         self._searches: dict[str, JsonObject] = {}  # the parts that started running searches
         self._searched = False
         self._queries: dict[str, None] = {}
-        self._cited: dict[str, Source] = {}
+        self._citations: dict[str, Source] = {}
         self._answered = False
-        self._told = False  # text or a call has arrived
+        self._has_output = False  # text or a call has arrived
         self._finish: str | None = None
         self._detail = ""
         self._blocked: str | None = None
@@ -167,8 +167,8 @@ class GeminiDecoder:
         if self._finish is None and self._blocked is None:
             return [failures.cut(self._provider.name)]
         if self._finish in _BROKEN:
-            what = f"the answer ended with {self._finish}"
-            return [failures.malformed(self._provider, what)]
+            description = f"the answer ended with {self._finish}"
+            return [failures.malformed(self._provider, description)]
         stop = self._stop()
         why = f"{self._finish or self._blocked or 'refusal'}. {self._detail}"
         finished = Finished(
@@ -181,14 +181,14 @@ class GeminiDecoder:
         self._queries.update(dict.fromkeys(grounding.web_search_queries or ()))
         for chunk in grounding.grounding_chunks or ():
             if chunk.web is not None and chunk.web.uri:
-                self._cited[chunk.web.uri] = Source(chunk.web.uri, chunk.web.title or "")
+                self._citations[chunk.web.uri] = Source(chunk.web.uri, chunk.web.title or "")
 
     def _searches_at_end(self) -> list[StreamEvent]:
         """End running searches. Older models report their searches only at the end."""
         events: list[StreamEvent] = []
         for search in list(self._searches):
             self._end_search({"id": search}, None, events, error="cut off")
-        sources = tuple(self._cited.values())
+        sources = tuple(self._citations.values())
         if self._queries and not self._searched:
             query = ", ".join(self._queries)
             events.append(
@@ -203,7 +203,7 @@ class GeminiDecoder:
             events.append(Cited(sources))
         return events
 
-    def _begin_search(
+    def _start_search(
         self, call: JsonObject, signature: str | None, events: list[StreamEvent]
     ) -> None:
         search = str(call.get("id", ""))
@@ -222,12 +222,12 @@ class GeminiDecoder:
         error: str = "",
     ) -> None:
         search = str(response.get("id", ""))
-        began = self._searches.pop(search, None)
-        if began is None:
+        started_part = self._searches.pop(search, None)
+        if started_part is None:
             return
-        parts = [began, _signed({"toolResponse": response}, signature)]
+        search_parts = [started_part, _signed({"toolResponse": response}, signature)]
         # A search that was cut off is not sent back: the API refuses a call without a response.
-        data: JsonObject = {"gemini": self._model, "parts": [] if error else parts}
+        data: JsonObject = {"gemini": self._model, "parts": [] if error else search_parts}
         events.append(SearchEnded(search=search, error=error, provider_data=data))
 
     def _stop(self) -> Literal["end_turn", "tool_calls", "max_tokens", "refusal"]:
@@ -235,7 +235,7 @@ class GeminiDecoder:
             return "max_tokens"
         if self._finish is None or self._finish in _REFUSALS:
             return "refusal"
-        if self._finish not in _USUAL and not self._told:
+        if self._finish not in _USUAL and not self._has_output:
             return "refusal"  # for an unknown reason
         return "tool_calls" if self._calls else "end_turn"
 
@@ -245,7 +245,7 @@ class GeminiDecoder:
             self._call(part.function_call, signature, events)
             return
         if part.tool_call is not None:
-            self._begin_search(part.tool_call, signature, events)
+            self._start_search(part.tool_call, signature, events)
             return
         if part.tool_response is not None:
             self._end_search(part.tool_response, signature, events)
@@ -254,7 +254,7 @@ class GeminiDecoder:
         if text and part.thought:
             events.append(ThoughtDelta(text))
         elif text:
-            self._told = True
+            self._has_output = True
             events.append(TextDelta(text))
         if signature:  # even without text
             # The model is stored too, because only the same model accepts its signature.
@@ -269,7 +269,7 @@ class GeminiDecoder:
 
     def _call(self, call: _FunctionCall, signature: str | None, events: list[StreamEvent]) -> None:
         """Start a call. It arrives as a whole, but `CallDone` follows at the end of the answer."""
-        self._told = True
+        self._has_output = True
         index = len(self._calls)
         arguments = bytes(call.args).decode()
         if arguments == "null":
@@ -291,13 +291,13 @@ def _signed(part: JsonObject, signature: str | None) -> JsonObject:
     return part if signature is None else {**part, "thoughtSignature": signature}
 
 
-def _usage(given: _Usage, searches: int = 0) -> Usage:
+def _usage(counts: _Usage, searches: int = 0) -> Usage:
     """Convert the usage: Gemini's output excludes thoughts, its prompt includes cached tokens."""
-    thoughts = given.thoughts_token_count or 0
-    return counted(
-        (given.prompt_token_count or 0) + (given.tool_use_prompt_token_count or 0),
-        (given.candidates_token_count or 0) + thoughts,
-        cache_read=given.cached_content_token_count,
+    thoughts = counts.thoughts_token_count or 0
+    return normalize_usage(
+        (counts.prompt_token_count or 0) + (counts.tool_use_prompt_token_count or 0),
+        (counts.candidates_token_count or 0) + thoughts,
+        cache_read=counts.cached_content_token_count,
         reasoning=thoughts,
         searches=searches,
     )

@@ -23,9 +23,9 @@ from acp_agent.platform.programs import find_program
 from acp_agent.workspace.child_process import end_process, start_process
 from acp_agent.workspace.scrub import scrub
 
-_SECONDS = 30.0  # the time limit of a command
-_MOST_BYTES = 64 * 1024  # of its output that are read
-_QUOTED = 200  # characters of its error that are shown
+_TIMEOUT = 30.0  # the time limit of a command
+_MAX_OUTPUT = 64 * 1024  # of its output that are read
+_MAX_QUOTED_ERROR = 200  # characters of its error that are shown
 
 
 class CommandKey:
@@ -81,17 +81,19 @@ class CommandKey:
         assert process.stdout is not None
         assert process.stderr is not None
         try:
-            async with asyncio.timeout(_SECONDS):
-                printed, said = await asyncio.gather(_all(process.stdout), _all(process.stderr))
+            async with asyncio.timeout(_TIMEOUT):
+                printed, error_output = await asyncio.gather(
+                    _read_all(process.stdout), _read_all(process.stderr)
+                )
                 status = await process.wait()
         except TimeoutError:
-            raise self._failed(f"it took longer than {_SECONDS:g} seconds") from None
+            raise self._failed(f"it took longer than {_TIMEOUT:g} seconds") from None
         finally:
             await end_process(process)
         key = printed.decode("utf-8", "replace").strip()
         if status:
-            words = scrub(said.decode("utf-8", "replace"), (key, self._key))
-            quoted = printable_line(words, _QUOTED)
+            words = scrub(error_output.decode("utf-8", "replace"), (key, self._key))
+            quoted = printable_line(words, _MAX_QUOTED_ERROR)
             raise self._failed(f"it ended with status {status}{quoted and f': {quoted}'}")
         try:
             return check_key(key)
@@ -125,11 +127,11 @@ def key_from_command(provider: Provider) -> Provider:
     return asyncio.run(CommandKey(provider, lambda _: None).provider())
 
 
-async def _all(stream: asyncio.StreamReader) -> bytes:
+async def _read_all(stream: asyncio.StreamReader) -> bytes:
     """Return the beginning of the output. Reads all of it, so that the command is not blocked."""
     read = bytearray()
-    while piece := await stream.read(_MOST_BYTES):
-        read += piece[: _MOST_BYTES - len(read)]
+    while piece := await stream.read(_MAX_OUTPUT):
+        read += piece[: _MAX_OUTPUT - len(read)]
     return bytes(read)
 
 
@@ -146,8 +148,8 @@ class CommandKeyDriver:
         self._make = make
         self._provider: Provider | None = None
         self._driver: Driver | None = None
-        self._using: dict[Driver, int] = {}  # the number of streams of each driver
-        self._making = asyncio.Lock()
+        self._stream_counts: dict[Driver, int] = {}  # the number of streams of each driver
+        self._driver_lock = asyncio.Lock()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Sequence[StreamEvent]]:
         """Ask the model; if the key is refused, ask once more with a new key."""
@@ -162,7 +164,7 @@ class CommandKeyDriver:
             if failed is not None and key == refused:  # the command printed the same key
                 yield [failed]
                 return
-            async with aclosing(self._streamed(driver, request)) as batches:
+            async with aclosing(self._stream_with(driver, request)) as batches:
                 async for batch in batches:
                     last = batch[-1] if batch else None
                     if isinstance(last, Failed) and last.kind == "auth" and failed is None:
@@ -182,15 +184,15 @@ class CommandKeyDriver:
 
     async def aclose(self) -> None:
         """Close every connection."""
-        drivers = {*self._using, *([self._driver] if self._driver is not None else [])}
+        drivers = {*self._stream_counts, *([self._driver] if self._driver is not None else [])}
         self._driver = self._provider = None
         await asyncio.gather(*(driver.aclose() for driver in drivers), return_exceptions=True)
 
-    async def _streamed(
+    async def _stream_with(
         self, driver: Driver, request: ModelRequest
     ) -> AsyncGenerator[Sequence[StreamEvent]]:
         """Stream from a driver. A replaced driver is closed when its last stream ends."""
-        self._using[driver] = self._using.get(driver, 0) + 1
+        self._stream_counts[driver] = self._stream_counts.get(driver, 0) + 1
         stream = driver.stream(request)
         try:
             async for batch in stream:
@@ -198,20 +200,20 @@ class CommandKeyDriver:
         finally:
             if isinstance(stream, AsyncGenerator):
                 await stream.aclose()
-            self._using[driver] -= 1
-            if not self._using[driver]:
-                del self._using[driver]
+            self._stream_counts[driver] -= 1
+            if not self._stream_counts[driver]:
+                del self._stream_counts[driver]
                 if driver is not self._driver:
                     await driver.aclose()
 
     async def _current(self, refused: str | None) -> tuple[Driver, str | None]:
         """Return the driver of the current key, and the key."""
-        async with self._making:
+        async with self._driver_lock:
             provider = await self._key.provider(refused=refused)
             if self._driver is None or provider != self._provider:
-                before = self._driver
+                previous = self._driver
                 self._driver = await asyncio.to_thread(self._make, provider)
                 self._provider = provider
-                if before is not None and before not in self._using:
-                    await before.aclose()
+                if previous is not None and previous not in self._stream_counts:
+                    await previous.aclose()
             return self._driver, provider.key

@@ -39,7 +39,7 @@ class LocalServer:
         self._forgotten = 0
 
     @property
-    def known(self) -> list[str]:
+    def cached_models(self) -> list[str]:
         """Return the models that the server had when it was last asked."""
         return self._served or []
 
@@ -96,11 +96,11 @@ async def _get(
     reader, writer = await asyncio.open_connection(host, port, ssl=context, limit=_LIMIT)
     try:
         name = f"[{host}]" if ":" in host else host
-        further = "".join(
+        extra_headers = "".join(
             f"{field}: {value}\r\n" for field, value in headers.items() if field.lower() != "accept"
         )
         request = (
-            f"GET {path} HTTP/1.0\r\nHost: {name}:{port}\r\n{further}"
+            f"GET {path} HTTP/1.0\r\nHost: {name}:{port}\r\n{extra_headers}"
             "Accept: application/json\r\nConnection: close\r\n\r\n"
         )
         writer.write(request.encode("ascii"))

@@ -80,13 +80,13 @@ class LocalDriver:
                 return self._driver
             await self._stop()
             self._process = await LocalProcess.start(self._path)
-            at = structs.replace(
+            local_provider = structs.replace(
                 self._provider,
                 name="The local model",
                 base_url=f"{self._process.address}/v1",
                 dialect=Dialect(),  # sets a limit, because a small model may never stop
             )
-            self._driver = OpenAIDriver(at)
+            self._driver = OpenAIDriver(local_provider)
             return self._driver
 
     async def _stop(self) -> None:
@@ -104,10 +104,10 @@ _POLL = 0.02  # seconds between two checks of its process group
 _HEALTH_LIMIT = 5.0  # seconds to answer after it has reported its address
 
 # The environment variables that are passed to the server. None of them is a key.
-_PASSED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
+_PASSED_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
 
 
-class _Told(Struct):
+class _ServerReport(Struct):
     address: str = ""
     error: str = ""
 
@@ -135,7 +135,7 @@ class LocalProcess:
         """
         words = command or (sys.executable, "-P", "-m", "acp_agent.models.local_server")
         # Relative paths are removed: a folder could contain a module with the same name.
-        environ = {name: os.environ[name] for name in _PASSED if name in os.environ}
+        environ = {name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ}
         environ["PYTHONPATH"] = os.pathsep.join(filter(os.path.isabs, sys.path))
         try:
             process = await asyncio.create_subprocess_exec(
@@ -153,7 +153,7 @@ class LocalProcess:
         started = cls(process, "")
         try:
             async with asyncio.timeout(limit):
-                started.address = await started._told()
+                started.address = await started._read_address()
         except TimeoutError:
             await started.end()
             raise _failed(f"did not start within {limit:g} seconds") from None
@@ -186,22 +186,22 @@ class LocalProcess:
                     while await asyncio.to_thread(posix.group_runs, process.pid):  # noqa: ASYNC110
                         await asyncio.sleep(_POLL)
 
-    async def _told(self) -> str:
+    async def _read_address(self) -> str:
         assert self._process.stdout is not None
         line = await self._process.stdout.readline()
         if not line:
             code = await self._process.wait()
             raise _failed(f"ended at once, with status {code}")
         try:
-            told = msgspec.json.decode(line, type=_Told)
+            report = msgspec.json.decode(line, type=_ServerReport)
         except ValueError:
             raise _failed("said something that is no address") from None
-        if told.error or not told.address.startswith("http://127.0.0.1:"):
-            raise _failed(f"cannot load its model: {told.error or told.address}")
-        if await served_models(f"{told.address}/v1", timeout=_HEALTH_LIMIT) is None:
-            raise _failed(f"does not answer at {told.address}")
-        return told.address
+        if report.error or not report.address.startswith("http://127.0.0.1:"):
+            raise _failed(f"cannot load its model: {report.error or report.address}")
+        if await served_models(f"{report.address}/v1", timeout=_HEALTH_LIMIT) is None:
+            raise _failed(f"does not answer at {report.address}")
+        return report.address
 
 
-def _failed(what: str) -> ModelError:
-    return ModelError(f"The local model's server {what}.", provider="local")
+def _failed(problem: str) -> ModelError:
+    return ModelError(f"The local model's server {problem}.", provider="local")

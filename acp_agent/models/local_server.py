@@ -16,7 +16,7 @@ WINDOW = 8192  # tokens, SmolLM2's
 
 def main(path: str) -> None:
     """Serve the model in a GGUF file until standard input ends."""
-    told = os.fdopen(os.dup(1), "w")
+    output = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # the library prints to standard output too
     try:
         xllamacpp = importlib.import_module("xllamacpp")  # here, so that its failure is reported
@@ -33,11 +33,11 @@ def main(path: str) -> None:
         server = xllamacpp.Server(params)
         address = str(server.listening_address)
     except Exception as error:  # noqa: BLE001 - every error is reported to the agent
-        told.write(json.dumps({"error": " ".join(f"{error}".split())[:500]}) + "\n")
-        told.flush()
+        output.write(json.dumps({"error": " ".join(f"{error}".split())[:500]}) + "\n")
+        output.flush()
         os._exit(1)
-    told.write(json.dumps({"address": address}) + "\n")
-    told.flush()
+    output.write(json.dumps({"address": address}) + "\n")
+    output.flush()
     while os.read(0, 1024):
         pass
     os._exit(0)  # a normal exit would wait for running requests

@@ -27,7 +27,7 @@ from acp_agent.models.base import (
 )
 from acp_agent.models.providers import Provider
 from acp_agent.models.request_parts import is_object
-from acp_agent.models.stream_events import counted, ended_call, event_decoder
+from acp_agent.models.stream_events import ended_call, event_decoder, normalize_usage
 
 Number = int | float | None
 
@@ -146,10 +146,10 @@ class OpenAIDecoder:
         self._choice: int | None = None
         self._usage = Usage()
         self._refused = False
-        self._begun = False
+        self._started = False
         self._thinking = False
         self._details: list[JsonObject] = []
-        self._cited: dict[str, Source] = {}
+        self._citations: dict[str, Source] = {}
         self._failed: StreamEvent | None = None
 
     @property
@@ -191,10 +191,10 @@ class OpenAIDecoder:
             if choice.usage is not None:
                 self._usage = _usage(choice.usage)
             delta = choice.delta
-            if delta is None and not self._begun:
+            if delta is None and not self._started:
                 delta = choice.message
             if delta is not None:
-                self._begun = True
+                self._started = True
                 self._delta(delta, events)
             if choice.finish_reason:
                 self._finish = choice.finish_reason
@@ -211,8 +211,8 @@ class OpenAIDecoder:
         self.ended = True
         events: list[StreamEvent] = []
         self._end_thought(events)
-        if self._cited:
-            events.append(Cited(tuple(self._cited.values())))
+        if self._citations:
+            events.append(Cited(tuple(self._citations.values())))
         stop = self._stop()
         events += [
             ended_call(
@@ -242,7 +242,7 @@ class OpenAIDecoder:
         for annotation in delta.annotations or ():
             cited = annotation.url_citation
             if cited is not None and cited.url:
-                self._cited.setdefault(cited.url, Source(cited.url, cited.title or ""))
+                self._citations.setdefault(cited.url, Source(cited.url, cited.title or ""))
         content = delta.content
         thought = delta.reasoning_content or delta.reasoning or delta.thinking
         if isinstance(content, list):
@@ -272,23 +272,23 @@ class OpenAIDecoder:
         if not self._thinking:
             return
         self._thinking = False
-        back = self._provider.dialect.thoughts_back
-        if back == "reasoning_details" and self._details:
+        thoughts_field = self._provider.dialect.thoughts_back
+        if thoughts_field == "reasoning_details" and self._details:
             events.append(ThoughtDone({"reasoning_details": self._details}))
-        elif back == "reasoning_content":
+        elif thoughts_field == "reasoning_content":
             events.append(ThoughtDone({"field": "reasoning_content"}))
         self._details = []
 
     def _piece(self, piece: _CallPiece, events: list[StreamEvent]) -> None:
         function = piece.function or _Function(name=piece.name, arguments=piece.arguments)
-        call = self._call_of(piece, function)
+        call = self._find_call(piece, function)
         if piece.extra_content:
             call.provider_data = {
                 "extra_content": piece.extra_content,
                 "provider": self._provider.id,
             }
-        given = function.arguments
-        text = msgspec.json.encode(given).decode() if isinstance(given, dict) else given
+        arguments = function.arguments
+        text = msgspec.json.encode(arguments).decode() if isinstance(arguments, dict) else arguments
         begins = text.lstrip().startswith("{") if text else function.name != call.name
         if function.name and call.name and begins and is_object("".join(call.pieces)):
             # Another call with the same index, unless the event only repeats the call.
@@ -308,7 +308,7 @@ class OpenAIDecoder:
             if call.name:
                 events.append(CallDelta(index=call.index, text=text))
 
-    def _call_of(self, piece: _CallPiece, function: _Function) -> _Call:
+    def _find_call(self, piece: _CallPiece, function: _Function) -> _Call:
         """Return the call that a piece belongs to, by its index or id, or a new call."""
         if piece.index is not None:
             call = self._by_index.get(piece.index)
@@ -322,8 +322,8 @@ class OpenAIDecoder:
             return call
         last = self._calls[-1] if self._calls else None
         if piece.id:
-            known = next((call for call in self._calls if call.id == piece.id), None)
-            return known or self._new_call(piece)
+            existing = next((call for call in self._calls if call.id == piece.id), None)
+            return existing or self._new_call(piece)
         if last is None or (function.name and last.name):
             return self._new_call(piece)
         return last
@@ -334,32 +334,36 @@ class OpenAIDecoder:
         return call
 
 
-def _usage(given: _Usage) -> Usage:
-    details = given.prompt_tokens_details or _InputDetails()
-    output = given.completion_tokens_details or _OutputDetails()
-    return counted(
-        given.prompt_tokens,
-        given.completion_tokens,
-        cache_read=details.cached_tokens or given.prompt_cache_hit_tokens or given.cached_tokens,
-        cache_write=details.cache_write_tokens,
-        reasoning=output.reasoning_tokens,
-        total=given.total_tokens,
+def _usage(counts: _Usage) -> Usage:
+    input_details = counts.prompt_tokens_details or _InputDetails()
+    output_details = counts.completion_tokens_details or _OutputDetails()
+    return normalize_usage(
+        counts.prompt_tokens,
+        counts.completion_tokens,
+        cache_read=input_details.cached_tokens
+        or counts.prompt_cache_hit_tokens
+        or counts.cached_tokens,
+        cache_write=input_details.cache_write_tokens,
+        reasoning=output_details.reasoning_tokens,
+        total=counts.total_tokens,
     )
 
 
-def _text(parts: list[_Part] | str | None) -> str:
-    return parts if isinstance(parts, str) else "".join(part.text or "" for part in parts or ())
+def _text(content: list[_Part] | str | None) -> str:
+    return (
+        content if isinstance(content, str) else "".join(part.text or "" for part in content or ())
+    )
 
 
-def _join_details(whole: list[JsonObject], pieces: list[JsonObject]) -> None:
+def _join_details(details: list[JsonObject], pieces: list[JsonObject]) -> None:
     """Add pieces of OpenRouter's `reasoning_details`, joining the texts of the same part."""
     for piece in pieces:
-        last = whole[-1] if whole else None
-        same = last is not None and all(
+        last = details[-1] if details else None
+        is_same_part = last is not None and all(
             last.get(key) == piece.get(key) for key in ("type", "index", "format")
         )
-        if last is None or not same or piece.get("type") == "reasoning.encrypted":
-            whole.append(dict(piece))
+        if last is None or not is_same_part or piece.get("type") == "reasoning.encrypted":
+            details.append(dict(piece))
             continue
         for key, value in piece.items():
             if key in {"text", "summary"} and isinstance(value, str):

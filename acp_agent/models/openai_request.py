@@ -28,30 +28,28 @@ from acp_agent.models.base import (
     UserText,
 )
 from acp_agent.models.providers import Dialect, Provider
-from acp_agent.models.request_parts import WrittenMessages, as_name, as_object, image_parts
+from acp_agent.models.request_parts import MessageCache, as_name, as_object, image_parts
 
 
-def body(
-    provider: Provider, request: ModelRequest, written_before: WrittenMessages | None = None
-) -> bytes:
+def body(provider: Provider, request: ModelRequest, cache: MessageCache | None = None) -> bytes:
     """Return the body of a request as JSON."""
     dialect = provider.dialect
-    written: JsonObject = {"model": request.model.id, "stream": True}
-    written["stream_options"] = {"include_usage": True}
+    payload: JsonObject = {"model": request.model.id, "stream": True}
+    payload["stream_options"] = {"include_usage": True}
     limit = request.model.output_limit
     if dialect.max_tokens is not None and limit is not None:
-        written[dialect.max_tokens] = limit
+        payload[dialect.max_tokens] = limit
     if request.model.temperature is not None:
-        written["temperature"] = request.model.temperature
-    written.update(_reasoning(request))
+        payload["temperature"] = request.model.temperature
+    payload.update(_reasoning(request))
     if dialect.cache_key and request.session:
-        written["prompt_cache_key"] = request.session
+        payload["prompt_cache_key"] = request.session
     if dialect.cache_control and request.model.id.startswith("anthropic/"):
         # Without this, the requests to these models are not cached.
         # https://openrouter.ai/docs/guides/best-practices/prompt-caching
-        written["cache_control"] = {"type": "ephemeral"}
+        payload["cache_control"] = {"type": "ephemeral"}
     if request.tools:
-        written["tools"] = [
+        payload["tools"] = [
             {
                 "type": "function",
                 "function": {
@@ -63,8 +61,8 @@ def body(
             for tool in request.tools
         ]
     if request.answer_schema is not None:
-        named = {"name": "answer", "strict": True, "schema": request.answer_schema}
-        written["response_format"] = {"type": "json_schema", "json_schema": named}
+        schema = {"name": "answer", "strict": True, "schema": request.answer_schema}
+        payload["response_format"] = {"type": "json_schema", "json_schema": schema}
     messages: list[JsonObject] = []
     if request.system:
         messages.append({"role": "system", "content": request.system})
@@ -74,10 +72,12 @@ def body(
             return _user(message, vision=request.model.vision)
         return _model(message, request.model.provider, dialect)
 
-    kept = written_before or WrittenMessages()
-    messages.extend(chain.from_iterable(kept.each(request.model, request.messages, write)))
-    written["messages"] = messages
-    return msgspec.json.encode(written)
+    message_cache = cache or MessageCache()
+    messages.extend(
+        chain.from_iterable(message_cache.encode_all(request.model, request.messages, write))
+    )
+    payload["messages"] = messages
+    return msgspec.json.encode(payload)
 
 
 def chosen_level(request: ModelRequest) -> ThoughtLevel | None:
@@ -109,27 +109,29 @@ def _reasoning(request: ModelRequest) -> JsonObject:
 
 def _user(message: UserSide, *, vision: bool) -> list[JsonObject]:
     """Return a message for each result, then one for the rest, with the pictures of results."""
-    written: list[JsonObject] = []
-    rest: list[JsonObject] = []
+    messages: list[JsonObject] = []
+    content: list[JsonObject] = []
     for part in message.parts:
         match part:
             case ToolResult():
                 text = part.text or "(no output)"
                 if part.failed:
                     text = f"Error: {text}"
-                written.append({"role": "tool", "tool_call_id": part.call, "content": text})
+                messages.append({"role": "tool", "tool_call_id": part.call, "content": text})
                 if part.images:
-                    rest.append(_text(f"The pictures of the result of {part.call}:"))
-                    rest.extend(_images(part.images, vision=vision))
+                    content.append(_text(f"The pictures of the result of {part.call}:"))
+                    content.extend(_images(part.images, vision=vision))
             case UserText(text):
                 if text:
-                    rest.append(_text(text))
+                    content.append(_text(text))
             case UserImage(image):
-                rest.extend(_images([image], vision=vision))
-    if rest:
-        only = rest[0]["text"] if len(rest) == 1 and rest[0]["type"] == "text" else rest
-        written.append({"role": "user", "content": only})
-    return written
+                content.extend(_images([image], vision=vision))
+    if content:
+        user_content = (
+            content[0]["text"] if len(content) == 1 and content[0]["type"] == "text" else content
+        )
+        messages.append({"role": "user", "content": user_content})
+    return messages
 
 
 def _text(text: str) -> JsonObject:
@@ -145,14 +147,14 @@ def _images(images: Sequence[ImageBlock], *, vision: bool) -> list[JsonObject]:
 
 
 def _model(message: ModelSide, provider: str, dialect: Dialect) -> list[JsonObject]:
-    said = [part for part in message.parts if isinstance(part, AnswerText | AnswerSearch)]
+    text_parts = [part for part in message.parts if isinstance(part, AnswerText | AnswerSearch)]
     text = "".join(
-        part.text if isinstance(part, AnswerText) else f"{part.text}\n\n" for part in said
+        part.text if isinstance(part, AnswerText) else f"{part.text}\n\n" for part in text_parts
     )
     calls = [part for part in message.parts if isinstance(part, AnswerCall)]
     if not text and not calls:
         return []  # only reasoning; a message without content is refused
-    written: JsonObject = {"role": "assistant", "content": text or None}
+    answer: JsonObject = {"role": "assistant", "content": text or None}
     thoughts = [
         part
         for part in message.parts
@@ -160,11 +162,11 @@ def _model(message: ModelSide, provider: str, dialect: Dialect) -> list[JsonObje
     ]
     if dialect.thoughts_back == "reasoning_content":
         if thoughts:
-            written["reasoning_content"] = "".join(thought.text for thought in thoughts)
+            answer["reasoning_content"] = "".join(thought.text for thought in thoughts)
         elif calls:
             # Another model made these calls. With reasoning enabled, DeepSeek and Kimi refuse calls
             # in which this field is missing or empty.
-            written["reasoning_content"] = " "
+            answer["reasoning_content"] = " "
     elif dialect.thoughts_back == "reasoning_details":
         details = [
             detail
@@ -172,22 +174,22 @@ def _model(message: ModelSide, provider: str, dialect: Dialect) -> list[JsonObje
             for detail in (thought.provider_data or {}).get("reasoning_details", ())
         ]
         if details:
-            written["reasoning_details"] = details
+            answer["reasoning_details"] = details
     if calls:
-        written["tool_calls"] = [
+        answer["tool_calls"] = [
             {
                 "id": call.call,
                 "type": "function",
                 "function": {"name": as_name(call.name), "arguments": as_object(call.arguments)},
-                **_sealed(call, provider),
+                **_extra_content(call, provider),
             }
             for call in calls
         ]
-    return [written]
+    return [answer]
 
 
-def _sealed(call: AnswerCall, provider: str) -> JsonObject:
+def _extra_content(call: AnswerCall, provider: str) -> JsonObject:
     provider_data = call.provider_data or {}
-    own = provider_data.get("provider", provider) == provider
-    extra = provider_data.get("extra_content") if own else None
+    same_provider = provider_data.get("provider", provider) == provider
+    extra = provider_data.get("extra_content") if same_provider else None
     return {} if extra is None else {"extra_content": extra}

@@ -29,7 +29,7 @@ from acp_agent.models.base import (
 )
 from acp_agent.models.providers import Provider
 from acp_agent.models.request_parts import is_object
-from acp_agent.models.stream_events import counted, ended_call, event_decoder
+from acp_agent.models.stream_events import ended_call, event_decoder, normalize_usage
 
 
 class _Content(Struct):
@@ -99,13 +99,13 @@ class _Event(Struct):
     message: str | None = None
 
 
-class _Open(Struct):
+class _OpenItem(Struct):
     """An item of which pieces have arrived."""
 
     kind: str
     call: int = 0
     name: str = ""
-    told: list[str] = field(default_factory=list)  # its text or reasoning so far
+    texts: list[str] = field(default_factory=list)  # its text or reasoning so far
     summaries: int = 0  # the number of parts of the summary so far
     pieces: list[str] = field(default_factory=list)
 
@@ -123,14 +123,14 @@ class OpenAIResponsesDecoder:
         self.ended = False
         self._provider = provider
         self._model = model
-        self._items: dict[int, _Open] = {}
-        self._early: dict[int, str] = {}  # arguments that arrived before the start of their call
-        self._calls: list[_Open] = []
-        self._cited: dict[str, Source] = {}
+        self._items: dict[int, _OpenItem] = {}
+        self._early_arguments: dict[int, str] = {}  # they arrived before the start of their call
+        self._calls: list[_OpenItem] = []
+        self._citations: dict[str, Source] = {}
         self._usage = Usage()
         self._searches = 0  # the number of completed searches
         self._refused = False
-        self._end: str | None = None  # the API's name for the kind of end
+        self._status: str | None = None  # the API's name for the kind of end
         self._reason: str | None = None
         self._failed: StreamEvent | None = None
 
@@ -161,7 +161,7 @@ class OpenAIResponsesDecoder:
                 if event.item is not None:
                     self._finish_item(event.output_index, event.item, events)
             case "output_text.annotation.added":
-                self._cite([] if event.annotation is None else [event.annotation])
+                self._add_citations([] if event.annotation is None else [event.annotation])
             case "completed" | "incomplete" | "failed" | "cancelled" | "done" as end:
                 self._finish(end, event.response or _Response(), events)
             case "" if event.object == "response":  # from services that do not stream
@@ -176,24 +176,24 @@ class OpenAIResponsesDecoder:
         index, piece = event.output_index, event.delta if isinstance(event.delta, str) else ""
         match kind:
             case "output_text.delta":
-                self._say(index, piece, events)
+                self._add_text(index, piece, events)
             case "refusal.delta":
                 self._refused = True
-                self._say(index, piece, events)
+                self._add_text(index, piece, events)
             case "reasoning_summary_text.delta":
-                self._think(index, event.summary_index, piece, events)
+                self._add_thought(index, event.summary_index, piece, events)
             case "reasoning_text.delta":
-                self._think(index, 0, piece, events)
+                self._add_thought(index, 0, piece, events)
             case "function_call_arguments.delta":
-                self._argue(index, piece, events)
+                self._add_arguments(index, piece, events)
             case "content_part.done" if event.part is not None:
                 self._finish_content(index, [event.part], events)
             case "output_text.done" | "refusal.done":
-                whole = _Content(text=event.text, refusal=event.refusal)
-                self._finish_content(index, [whole], events)
+                content = _Content(text=event.text, refusal=event.refusal)
+                self._finish_content(index, [content], events)
             case "reasoning_summary_text.done" | "reasoning_text.done":
-                if not self._opened(index, "reasoning").told:
-                    self._think(index, event.summary_index, event.text or "", events)
+                if not self._open_item(index, "reasoning").texts:
+                    self._add_thought(index, event.summary_index, event.text or "", events)
             case "function_call_arguments.done":
                 self._finish_arguments(index, event.arguments or "", events)
             case _:
@@ -203,7 +203,7 @@ class OpenAIResponsesDecoder:
         """Return the last events of the answer."""
         if self._failed is not None:
             return [self._failed]
-        if self._end is None:
+        if self._status is None:
             return [failures.cut(self._provider.name)]
         stop = self._stop()
         events: list[StreamEvent] = [
@@ -216,39 +216,39 @@ class OpenAIResponsesDecoder:
             for call in self._calls
             if call.name or "".join(call.pieces).strip() not in {"", "{}"}
         ]
-        if self._cited:
-            events.insert(0, Cited(tuple(self._cited.values())))
+        if self._citations:
+            events.insert(0, Cited(tuple(self._citations.values())))
         by_provider = stop == "refusal" and not self._refused
         why = self._reason or "refusal" if by_provider else ""
         return [*events, Finished(stop=stop, why=why, usage=self._usage)]
 
     def _stop(self) -> Literal["end_turn", "tool_calls", "max_tokens", "refusal"]:
-        if self._refused or (self._end == "incomplete" and self._reason == "content_filter"):
+        if self._refused or (self._status == "incomplete" and self._reason == "content_filter"):
             return "refusal"
-        if self._end == "incomplete":
+        if self._status == "incomplete":
             return "max_tokens"
         return "tool_calls" if self._calls else "end_turn"
 
     def _start(self, index: int, item: _Item, events: list[StreamEvent]) -> None:
-        opened = self._items[index] = _Open(kind=item.type, name=item.name or "")
+        open_item = self._items[index] = _OpenItem(kind=item.type, name=item.name or "")
         if item.type == "function_call":
-            opened.call = len(self._calls)
-            self._calls.append(opened)
-            events.append(CallStarted(index=opened.call, name=opened.name))
-            self._argue(index, self._early.pop(index, ""), events)
+            open_item.call = len(self._calls)
+            self._calls.append(open_item)
+            events.append(CallStarted(index=open_item.call, name=open_item.name))
+            self._add_arguments(index, self._early_arguments.pop(index, ""), events)
         elif item.type == "web_search_call":
             events.append(SearchStarted(search=str(index), query=_query(item.action)))
 
-    def _cite(self, annotations: list[JsonObject]) -> None:
+    def _add_citations(self, annotations: list[JsonObject]) -> None:
         for source in _sources(annotations):
-            self._cited.setdefault(source.url, source)
+            self._citations.setdefault(source.url, source)
 
-    def _opened(self, index: int, kind: str) -> _Open:
-        return self._items.setdefault(index, _Open(kind=kind))
+    def _open_item(self, index: int, kind: str) -> _OpenItem:
+        return self._items.setdefault(index, _OpenItem(kind=kind))
 
-    def _say(self, index: int, text: str, events: list[StreamEvent]) -> None:
+    def _add_text(self, index: int, text: str, events: list[StreamEvent]) -> None:
         if text:
-            self._opened(index, "message").told.append(text)
+            self._open_item(index, "message").texts.append(text)
             events.append(TextDelta(text))
 
     def _finish_content(
@@ -256,44 +256,44 @@ class OpenAIResponsesDecoder:
     ) -> None:
         """Append the text of a whole message that did not arrive in pieces."""
         self._refused = self._refused or any(part.refusal for part in content)
-        whole = "".join(part.text or part.refusal or "" for part in content)
-        told = "".join(self._opened(index, "message").told)
-        if whole.startswith(told):
-            self._say(index, whole[len(told) :], events)
+        full_text = "".join(part.text or part.refusal or "" for part in content)
+        previous_text = "".join(self._open_item(index, "message").texts)
+        if full_text.startswith(previous_text):
+            self._add_text(index, full_text[len(previous_text) :], events)
 
-    def _think(self, index: int, part: int, text: str, events: list[StreamEvent]) -> None:
-        opened = self._opened(index, "reasoning")
-        if part >= opened.summaries:
-            if opened.told:
+    def _add_thought(self, index: int, part: int, text: str, events: list[StreamEvent]) -> None:
+        open_item = self._open_item(index, "reasoning")
+        if part >= open_item.summaries:
+            if open_item.texts:
                 events.append(ThoughtDelta("\n\n"))  # each part of a summary is a paragraph
-            opened.summaries = part + 1
+            open_item.summaries = part + 1
         if text:
-            opened.told.append(text)
+            open_item.texts.append(text)
             events.append(ThoughtDelta(text))
 
-    def _argue(self, index: int, text: str, events: list[StreamEvent]) -> None:
-        opened = self._items.get(index)
-        if opened is None:
-            self._early[index] = self._early.get(index, "") + text
-        elif opened.kind == "function_call" and text:
-            opened.pieces.append(text)
-            events.append(CallDelta(index=opened.call, text=text))
+    def _add_arguments(self, index: int, text: str, events: list[StreamEvent]) -> None:
+        open_item = self._items.get(index)
+        if open_item is None:
+            self._early_arguments[index] = self._early_arguments.get(index, "") + text
+        elif open_item.kind == "function_call" and text:
+            open_item.pieces.append(text)
+            events.append(CallDelta(index=open_item.call, text=text))
 
-    def _finish_arguments(self, index: int, whole: str, events: list[StreamEvent]) -> None:
+    def _finish_arguments(self, index: int, arguments: str, events: list[StreamEvent]) -> None:
         """Use the whole arguments of a call if pieces of them were lost."""
-        opened = self._items.get(index)
-        if opened is None:
-            self._early[index] = whole
-        elif is_object(whole) and not is_object("".join(opened.pieces)):
-            opened.pieces.clear()
-            self._argue(index, whole, events)
-        elif not opened.pieces:
-            self._argue(index, whole, events)
+        open_item = self._items.get(index)
+        if open_item is None:
+            self._early_arguments[index] = arguments
+        elif is_object(arguments) and not is_object("".join(open_item.pieces)):
+            open_item.pieces.clear()
+            self._add_arguments(index, arguments, events)
+        elif not open_item.pieces:
+            self._add_arguments(index, arguments, events)
 
     def _finish_item(self, index: int, item: _Item, events: list[StreamEvent]) -> None:
         if index not in self._items:
             self._start(index, item, events)  # some services send only whole items
-        opened = self._items[index]
+        open_item = self._items[index]
         # Only the same model accepts its encrypted reasoning, so its name is stored too.
         match item.type:
             case "reasoning":
@@ -304,33 +304,33 @@ class OpenAIResponsesDecoder:
                     "encrypted_content": item.encrypted_content,
                     "model": self._model,
                 }
-                if not opened.told:
-                    self._think(index, 0, _summary(item), events)
+                if not open_item.texts:
+                    self._add_thought(index, 0, _summary(item), events)
                 if item.encrypted_content:
                     events.append(ThoughtDone(provider_data))
             case "message":
                 self._finish_content(index, item.content or [], events)
                 for content in item.content or ():
-                    self._cite(content.annotations or [])
+                    self._add_citations(content.annotations or [])
                 if item.phase:
                     provider_data = {"type": "phase", "phase": item.phase, "model": self._model}
                     events.append(ThoughtDone(provider_data))
             case "function_call":
-                opened.name = opened.name or item.name or ""
-                given = item.arguments or ""
-                whole = given if isinstance(given, str) else msgspec.json.encode(given).decode()
-                self._finish_arguments(index, whole, events)
+                open_item.name = open_item.name or item.name or ""
+                raw = item.arguments or ""
+                text = raw if isinstance(raw, str) else msgspec.json.encode(raw).decode()
+                self._finish_arguments(index, text, events)
             case "web_search_call":
                 action = item.action or {}
                 self._searches += action.get("type", "search") == "search"
-                found = {"type": item.type, "id": item.id, "status": item.status, "action": action}
+                data = {"type": item.type, "id": item.id, "status": item.status, "action": action}
                 events.append(
                     SearchEnded(
                         search=str(index),
                         query=_query(action),
                         sources=_sources(action.get("sources")),
                         error="failed" if item.status == "failed" else "",
-                        provider_data=found,
+                        provider_data=data,
                     )
                 )
             case _:
@@ -345,7 +345,7 @@ class OpenAIResponsesDecoder:
         if response.status in _ENDS:
             end = response.status
         if end in {"completed", "done", "incomplete"}:
-            self._end = end
+            self._status = end
             details = response.incomplete_details
             self._reason = details.reason if details is not None else None
             return
@@ -363,16 +363,16 @@ def _summary(item: _Item) -> str:
 
 def _query(action: JsonObject | None) -> str:
     """Return the query of a search, or the address of the page that is read."""
-    given = action or {}
-    queries = given.get("queries")
-    listed = queries if isinstance(queries, list) else ()
-    candidates = (given.get("query"), ", ".join(map(str, listed)), given.get("url"))
+    fields = action or {}
+    queries = fields.get("queries")
+    query_list = queries if isinstance(queries, list) else ()
+    candidates = (fields.get("query"), ", ".join(map(str, query_list)), fields.get("url"))
     return next((text for text in candidates if isinstance(text, str) and text), "")
 
 
-def _sources(given: object) -> tuple[Source, ...]:
+def _sources(value: object) -> tuple[Source, ...]:
     """Return the pages in the sources of a search or in the annotations of a text."""
-    pages = [page for page in given if isinstance(page, dict)] if isinstance(given, list) else []
+    pages = [page for page in value if isinstance(page, dict)] if isinstance(value, list) else []
     return tuple(
         Source(page["url"], title if isinstance(title := page.get("title"), str) else "")
         for page in pages
@@ -380,16 +380,16 @@ def _sources(given: object) -> tuple[Source, ...]:
     )
 
 
-def _usage(given: _Usage, searches: int = 0) -> Usage:
+def _usage(counts: _Usage, searches: int = 0) -> Usage:
     """Convert the usage; as in ours, input includes cached tokens and output includes reasoning."""
-    sent = given.input_tokens_details or _InputDetails()
-    answered = given.output_tokens_details or _OutputDetails()
-    return counted(
-        given.input_tokens,
-        given.output_tokens,
-        cache_read=sent.cached_tokens,
-        cache_write=sent.cache_write_tokens,
-        reasoning=answered.reasoning_tokens,
-        total=given.total_tokens,
+    input_details = counts.input_tokens_details or _InputDetails()
+    output_details = counts.output_tokens_details or _OutputDetails()
+    return normalize_usage(
+        counts.input_tokens,
+        counts.output_tokens,
+        cache_read=input_details.cached_tokens,
+        cache_write=input_details.cache_write_tokens,
+        reasoning=output_details.reasoning_tokens,
+        total=counts.total_tokens,
         searches=searches,
     )

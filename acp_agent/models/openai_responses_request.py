@@ -28,35 +28,33 @@ from acp_agent.models.base import (
 )
 from acp_agent.models.openai_request import chosen_level
 from acp_agent.models.providers import Provider
-from acp_agent.models.request_parts import WrittenMessages, as_name, as_object, image_parts
+from acp_agent.models.request_parts import MessageCache, as_name, as_object, image_parts
 
-_LEAST_ANSWER = 16  # tokens, the API's own minimum
+_MIN_OUTPUT_TOKENS = 16  # tokens, the API's own minimum
 
 
-def body(
-    provider: Provider, request: ModelRequest, written_before: WrittenMessages | None = None
-) -> bytes:
+def body(provider: Provider, request: ModelRequest, cache: MessageCache | None = None) -> bytes:
     """Return the body of a request as JSON."""
     model = request.model
-    written: JsonObject = {
+    payload: JsonObject = {
         "model": model.id,
         "stream": True,
         "stream_options": {"include_obfuscation": False},  # padding, a third of the bytes
         "store": False,
     }
     if model.output_limit is not None:
-        written["max_output_tokens"] = max(_LEAST_ANSWER, model.output_limit)
+        payload["max_output_tokens"] = max(_MIN_OUTPUT_TOKENS, model.output_limit)
     if model.temperature is not None:
-        written["temperature"] = model.temperature
-    written.update(_reasoning(request))
+        payload["temperature"] = model.temperature
+    payload.update(_reasoning(request))
     if provider.dialect.cache_key and request.session:
-        written["prompt_cache_key"] = request.session
+        payload["prompt_cache_key"] = request.session
     if request.system:
-        written["instructions"] = request.system
+        payload["instructions"] = request.system
     tools: list[JsonObject] = [{"type": "web_search"}] if request.web_search else []
     if tools:
-        include = written.get("include", [])
-        written["include"] = [*include, "web_search_call.action.sources"]
+        include = payload.get("include", [])
+        payload["include"] = [*include, "web_search_call.action.sources"]
     if request.tools:
         tools[:0] = [
             {
@@ -69,16 +67,18 @@ def body(
             for tool in request.tools
         ]
     if tools:
-        written["tools"] = tools
+        payload["tools"] = tools
 
     def write(message: Message) -> list[JsonObject]:
         if isinstance(message, UserSide):
             return _user(message, vision=model.vision)
         return _model(message, model.provider, model.id)
 
-    kept = written_before or WrittenMessages()
-    written["input"] = list(chain.from_iterable(kept.each(model, request.messages, write)))
-    return msgspec.json.encode(written)
+    message_cache = cache or MessageCache()
+    payload["input"] = list(
+        chain.from_iterable(message_cache.encode_all(model, request.messages, write))
+    )
+    return msgspec.json.encode(payload)
 
 
 def _reasoning(request: ModelRequest) -> JsonObject:
@@ -96,20 +96,20 @@ def _reasoning(request: ModelRequest) -> JsonObject:
 
 def _user(message: UserSide, *, vision: bool) -> list[JsonObject]:
     """Return the items of a message: one for each result with its pictures, one for the rest."""
-    written: list[JsonObject] = []
-    said: list[JsonObject] = []
+    items: list[JsonObject] = []
+    content: list[JsonObject] = []
     for part in message.parts:
         match part:
             case ToolResult():
-                written.append(_result(part, vision=vision))
+                items.append(_result(part, vision=vision))
             case UserText(text):
                 if text:
-                    said.append(_text(text))
+                    content.append(_text(text))
             case UserImage(image):
-                said.extend(_images([image], vision=vision))
-    if said:
-        written.append({"type": "message", "role": "user", "content": said})
-    return written
+                content.extend(_images([image], vision=vision))
+    if content:
+        items.append({"type": "message", "role": "user", "content": content})
+    return items
 
 
 def _result(result: ToolResult, *, vision: bool) -> JsonObject:
@@ -135,18 +135,18 @@ def _images(images: Sequence[ImageBlock], *, vision: bool) -> list[JsonObject]:
 
 
 def _model(message: ModelSide, provider: str, model: str) -> list[JsonObject]:
-    written: list[JsonObject] = []
+    items: list[JsonObject] = []
     for part in message.parts:
         match part:
             case AnswerText(text):
                 if text:
-                    written.append(_said(text))
+                    items.append(_text_message(text))
             case AnswerThought():
-                _take_thought(part, written, provider, model)
+                _add_thought(part, items, provider, model)
             case AnswerSearch():
-                written.extend(_search(part, provider))
+                items.extend(_search(part, provider))
             case AnswerCall():
-                written.append(
+                items.append(
                     {
                         "type": "function_call",
                         "call_id": part.call,
@@ -154,9 +154,9 @@ def _model(message: ModelSide, provider: str, model: str) -> list[JsonObject]:
                         "arguments": as_object(part.arguments),
                     }
                 )
-    while written and written[-1]["type"] == "reasoning":
-        written.pop()  # the API refuses reasoning that no other item of its answer follows
-    return written
+    while items and items[-1]["type"] == "reasoning":
+        items.pop()  # the API refuses reasoning that no other item of its answer follows
+    return items
 
 
 def _search(search: AnswerSearch, provider: str) -> list[JsonObject]:
@@ -164,23 +164,23 @@ def _search(search: AnswerSearch, provider: str) -> list[JsonObject]:
     item = search.provider_data or {}
     if search.provider == provider and item.get("type") == "web_search_call":
         return [item] if item.get("status") == "completed" else []
-    return [_said(search.text)] if search.text else []
+    return [_text_message(search.text)] if search.text else []
 
 
-def _said(text: str) -> JsonObject:
+def _text_message(text: str) -> JsonObject:
     content = [{"type": "output_text", "text": text}]
     return {"type": "message", "role": "assistant", "content": content}
 
 
-def _take_thought(
-    thought: AnswerThought, written: list[JsonObject], provider: str, model: str
+def _add_thought(
+    thought: AnswerThought, items: list[JsonObject], provider: str, model: str
 ) -> None:
     """Add reasoning of the same model: a reasoning item, or the phase of the message before it."""
     provider_data = thought.provider_data
     if provider_data is None or thought.provider != provider or provider_data.get("model") != model:
         return
     if provider_data.get("type") == "reasoning" and provider_data.get("encrypted_content"):
-        written.append(
+        items.append(
             {
                 "type": "reasoning",
                 "id": provider_data.get("id", ""),
@@ -188,5 +188,5 @@ def _take_thought(
                 "encrypted_content": provider_data["encrypted_content"],
             }
         )
-    elif provider_data.get("type") == "phase" and written and written[-1]["type"] == "message":
-        written[-1]["phase"] = provider_data.get("phase")
+    elif provider_data.get("type") == "phase" and items and items[-1]["type"] == "message":
+        items[-1]["phase"] = provider_data.get("phase")

@@ -39,12 +39,12 @@ class _Models(Struct):
     data: list[_Entry]
 
 
-class _Named(Struct):
+class _NamedModel(Struct):
     name: str
 
 
 class _GeminiModels(Struct):
-    models: list[_Named]
+    models: list[_NamedModel]
 
 
 def check_provider(provider: Provider, key: str | None, *, timeout: float) -> Answer:
@@ -135,5 +135,5 @@ def _names(body: bytes) -> tuple[str, ...]:
     try:
         return tuple(entry.id for entry in json.decode(body, type=_Models).data)
     except ValidationError:
-        listed = json.decode(body, type=_GeminiModels).models
-        return tuple(entry.name.removeprefix("models/") for entry in listed)
+        entries = json.decode(body, type=_GeminiModels).models
+        return tuple(entry.name.removeprefix("models/") for entry in entries)

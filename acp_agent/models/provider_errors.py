@@ -93,7 +93,7 @@ def read_problem(body: bytes) -> Problem:
     )
 
 
-def at_its_source(problem: Problem) -> Problem:
+def upstream_problem(problem: Problem) -> Problem:
     """Return the error of the upstream service if a router passed it on, else the error itself.
 
     In that case the router's own message only says that there was an error.
@@ -112,40 +112,42 @@ def at_its_source(problem: Problem) -> Problem:
     )
 
 
-def kind_of(problem: Problem, default: FailureKind) -> FailureKind:
+def failure_kind(problem: Problem, default: FailureKind) -> FailureKind:
     """Return the kind of failure of an error; `default` is the kind for its HTTP status."""
-    said = (problem.type, problem.code, problem.status, problem.message)
-    words = " ".join(str(part) for part in said if part)
+    fields = (problem.type, problem.code, problem.status, problem.message)
+    words = " ".join(str(part) for part in fields if part)
     if problem.status == _UNAVAILABLE:
         return "overloaded"
     if any(_REFUSED.fullmatch(str(part)) for part in (problem.code, problem.type, problem.message)):
         return "refused"
     lowered = words.lower()
-    found: list[FailureKind] = [kind for word, kind in _BY_WORD.items() if word in lowered]
+    kinds: list[FailureKind] = [kind for word, kind in _BY_WORD.items() if word in lowered]
     # A limit of tokens per minute is not an overflow of the context window.
-    if "rate_limit" not in {default, *found} and OVERFLOW.search(words):
+    if "rate_limit" not in {default, *kinds} and OVERFLOW.search(words):
         return "overflow"
-    if "quota" in found:
-        return "rate_limit" if default == "rate_limit" and _passes(problem) else "quota"
+    if "quota" in kinds:
+        return "rate_limit" if default == "rate_limit" and _is_temporary_quota(problem) else "quota"
     # A specific status takes precedence over the words; a general status does not.
-    general = default in {"bad_request", "server"}
-    if general and _UNCHANGING.fullmatch(str(problem.code)):
+    is_general = default in {"bad_request", "server"}
+    if is_general and _UNCHANGING.fullmatch(str(problem.code)):
         return "bad_request"
-    return next(iter(found), default) if general else default
+    return next(iter(kinds), default) if is_general else default
 
 
-def _passes(problem: Problem) -> bool:
+def _is_temporary_quota(problem: Problem) -> bool:
     """Return whether a quota is per minute: Gemini mentions plan and billing for these too."""
-    asked = delay_of(problem, "rate_limit")
-    return asked is not None and "PerDay" not in str(problem.details)
+    delay = retry_delay(problem, "rate_limit")
+    return delay is not None and "PerDay" not in str(problem.details)
 
 
-def delay_of(problem: Problem, kind: FailureKind, asked: float | None = None) -> float | None:
-    """Return the seconds to wait, as `asked` by a header or given in the error, or None."""
-    if asked is not None or kind not in {"rate_limit", "overloaded"}:
-        return asked
-    told = delay_from_details(problem.details)
-    return delay_from_words(problem.message or "") if told is None else told
+def retry_delay(
+    problem: Problem, kind: FailureKind, header_delay: float | None = None
+) -> float | None:
+    """Return the seconds to wait, as requested by a header or given in the error, or None."""
+    if header_delay is not None or kind not in {"rate_limit", "overloaded"}:
+        return header_delay
+    detail_delay = delay_from_details(problem.details)
+    return delay_from_words(problem.message or "") if detail_delay is None else detail_delay
 
 
 # Parsing of the delay that a provider requests, in seconds.
@@ -159,7 +161,7 @@ _IN_WORDS = re.compile(
     r"|\d+(?:\.\d+)?(?:ms|s|m|h)(?=\d))+)",
     re.IGNORECASE,
 )
-_LONGEST = 400  # characters of a message that are searched
+_MAX_SEARCHED = 400  # characters of a message that are searched
 _RETRY_INFO = "google.rpc.RetryInfo"
 
 
@@ -168,17 +170,17 @@ def delay_from_headers(headers: Mapping[str, str]) -> float | None:
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
-    given = headers.get("retry-after")
-    if given is None:
+    header = headers.get("retry-after")
+    if header is None:
         return None
-    seconds = _number(given)
+    seconds = _number(header)
     if seconds is not None:
         return seconds
-    lasting = _duration(given.strip().lower())
-    if lasting is not None:
-        return lasting
+    duration = _duration(header.strip().lower())
+    if duration is not None:
+        return duration
     try:
-        return max(0.0, parsedate_to_datetime(given).timestamp() - time.time())
+        return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
     except (ValueError, OverflowError):
         return None
 
@@ -196,8 +198,8 @@ def delay_from_details(details: object) -> float | None:
 
 def delay_from_words(message: str) -> float | None:
     """Return the delay in an error message, or None. An example: "try again in 11.054s"."""
-    found = _IN_WORDS.search(message[:_LONGEST])
-    return None if found is None else _duration(found[1].strip().lower())
+    match = _IN_WORDS.search(message[:_MAX_SEARCHED])
+    return None if match is None else _duration(match[1].strip().lower())
 
 
 def _number(text: str | None) -> float | None:

@@ -120,9 +120,9 @@ class Provider(Struct, frozen=True, kw_only=True):
     @property
     def address(self) -> str:
         """Return the address of the API for display, without parts that may hold credentials."""
-        parts = urlsplit(self.base_url)
-        host = parts.netloc.rpartition("@")[2]
-        return parts._replace(netloc=host, query="", fragment="").geturl()
+        components = urlsplit(self.base_url)
+        host = components.netloc.rpartition("@")[2]
+        return components._replace(netloc=host, query="", fragment="").geturl()
 
     def __repr__(self) -> str:
         """Return the id and the address, without the key."""
@@ -181,26 +181,26 @@ def load_providers(
     """
     changes: dict[str, ProviderConfig] = {}
     names: dict[str, str] = {}
-    for name, given in config.providers.items():
-        known = names.setdefault(canonical(name), name)
-        if known != name:
+    for name, settings in config.providers.items():
+        first_name = names.setdefault(canonical(name), name)
+        if first_name != name:
             raise ConfigError(
-                f"providers.{name}: it is the same provider as providers.{known}; "
+                f"providers.{name}: it is the same provider as providers.{first_name}; "
                 "merge the two tables",
                 key=("providers", name),
             )
-        changes[canonical(name)] = given
+        changes[canonical(name)] = settings
     loaded = {
         preset.id: _provider(preset, changes.pop(preset.id, None), secrets, environ)
         for preset in presets()
     }
-    for name, given in changes.items():
-        loaded[name] = _provider(_own(name, given), given, secrets, environ)
+    for name, settings in changes.items():
+        loaded[name] = _provider(_custom_preset(name, settings), settings, secrets, environ)
     return loaded
 
 
-def _own(name: str, given: ProviderConfig) -> Preset:
-    if given.api is None or (given.base_url is None and given.api != "plugin"):
+def _custom_preset(name: str, settings: ProviderConfig) -> Preset:
+    if settings.api is None or (settings.base_url is None and settings.api != "plugin"):
         raise ConfigError(
             f"providers.{name}: no preset is named so; give it an api (openai, openai_responses, "
             "anthropic or gemini) and a base_url",
@@ -209,61 +209,61 @@ def _own(name: str, given: ProviderConfig) -> Preset:
     return Preset(
         id=name,
         name=name,
-        api=given.api,
-        base_url=given.base_url or "",
-        key_env=() if given.api_key_env else (f"{_variable(name)}_API_KEY",),
-        key_required=given.api_key_env is not None,
+        api=settings.api,
+        base_url=settings.base_url or "",
+        key_env=() if settings.api_key_env else (f"{_variable(name)}_API_KEY",),
+        key_required=settings.api_key_env is not None,
     )
 
 
 def _provider(
     preset: Preset,
-    given: ProviderConfig | None,
+    settings: ProviderConfig | None,
     secrets: Secrets,
     environ: Mapping[str, str],
 ) -> Provider:
-    given = given or ProviderConfig()
-    key_env = ((given.api_key_env,) if given.api_key_env else ()) + preset.key_env
-    key_command = tuple(given.key_command or ())
+    settings = settings or ProviderConfig()
+    key_env = ((settings.api_key_env,) if settings.api_key_env else ()) + preset.key_env
+    key_command = tuple(settings.key_command or ())
     names = (*(f"{_variable(name)}_BASE_URL" for name in (preset.id, *preset.aliases)),)
-    region = given.region or _first(environ, preset.region_env)
-    project = given.project or _first(environ, preset.project_env)
-    home = preset.base_urls.get(region or "", preset.base_url).rstrip("/")
-    home = home.replace("{region}", region) if region else home
+    region = settings.region or _first(environ, preset.region_env)
+    project = settings.project or _first(environ, preset.project_env)
+    default_url = preset.base_urls.get(region or "", preset.base_url).rstrip("/")
+    default_url = default_url.replace("{region}", region) if region else default_url
     variable = next((name for name in names + preset.base_url_env if environ.get(name)), None)
-    base_url = environ[variable] if variable is not None else given.base_url or home
+    base_url = environ[variable] if variable is not None else settings.base_url or default_url
     base_url = base_url.rstrip("/")
     # OpenAI's dialect may be wrong for another service that the user configured as OpenAI.
-    moved = base_url != home
+    moved = base_url != default_url
     host = _host(base_url) if base_url else ""
-    wrong = None
+    problem = None
     if host is None:
-        place = variable or f"base_url in [providers.{preset.id}]"
-        wrong = f"{place} is no address; write one like https://host/v1"
+        setting_name = variable or f"base_url in [providers.{preset.id}]"
+        problem = f"{setting_name} is no address; write one like https://host/v1"
         base_url = ""
     key = None if key_command else secrets.get(preset.id, key_env) or None
-    ambient = preset.ambient_key and given != ProviderConfig()
+    ambient = preset.ambient_key and settings != ProviderConfig()
     return Provider(
         id=preset.id,
         name=preset.name,
-        api=given.api or _api_at(preset, base_url, moved=moved),
+        api=settings.api or _api_at(preset, base_url, moved=moved),
         base_url="" if "{" in base_url else base_url,
         key=key,
         key_env=key_env,
         key_command=key_command,
-        key_refresh=given.key_refresh,
+        key_refresh=settings.key_refresh,
         key_required=preset.key_required
         and not ambient
         and not (moved and is_loopback(host or "")),
         default_model=preset.default_model,
-        headers=dict(given.headers),
+        headers=dict(settings.headers),
         dialect=Dialect() if moved and preset.id == "openai" else preset.dialect,
         platform=preset.platform,
         region=region,
         project=project,
-        api_version=given.api_version or _first(environ, preset.api_version_env),
+        api_version=settings.api_version or _first(environ, preset.api_version_env),
         moved=moved and preset.platform is None,
-        lacks=wrong
+        lacks=problem
         or _wrong_key(preset.id, key, key_env, environ)
         or _lacking(preset, base_url, region, project),
     )
@@ -272,11 +272,13 @@ def _provider(
 def _host(base_url: str) -> str | None:
     """Return the host of an HTTP address, or None if the address is invalid."""
     try:
-        parts = urlsplit(base_url)
-        valid = parts.scheme in {"http", "https"} and (parts.port is None or parts.port > 0)
+        components = urlsplit(base_url)
+        valid = components.scheme in {"http", "https"} and (
+            components.port is None or components.port > 0
+        )
     except ValueError:  # an unbalanced bracket or an invalid port
         return None
-    return parts.hostname if valid and base_url.isprintable() else None
+    return components.hostname if valid and base_url.isprintable() else None
 
 
 def _wrong_key(
@@ -285,11 +287,11 @@ def _wrong_key(
     """Return advice for a key that no header can carry (RFC 9110, section 5.5), without the key."""
     if key is None or (key.isascii() and key.isprintable()):
         return None
-    unlike = "has line breaks or unusual characters, which no key has"
+    reason = "has line breaks or unusual characters, which no key has"
     variable = next((name for name in key_env if environ.get(name, "").strip()), None)
     if variable is not None:
-        return f"{variable} {unlike}; set it again"
-    return f"the key that is kept for it {unlike}; run `acp-agent login {provider}`"
+        return f"{variable} {reason}; set it again"
+    return f"the key that is kept for it {reason}; run `acp-agent login {provider}`"
 
 
 def _first(environ: Mapping[str, str], names: Sequence[str]) -> str | None:
@@ -337,12 +339,12 @@ def check_fallbacks(config: Config, providers: Mapping[str, Provider]) -> None:
             )
 
 
-def not_yet(provider: Provider) -> str:
+def missing_setting_message(provider: Provider) -> str:
     """Return the message for a provider that lacks a required setting."""
     return f"{provider.name} cannot be used yet: {provider.lacks}."
 
 
-def no_key(provider: Provider) -> str:
+def missing_key_message(provider: Provider) -> str:
     """Return the message for a provider that has no key."""
     if provider.disabled:
         return f"{provider.name} was disabled by the editor: enable it there, or use another model."
@@ -376,8 +378,8 @@ _PUBLIC: Final = frozenset(
 
 def credentials_in(headers: Mapping[str, str]) -> list[str]:
     """Return the secrets in headers: the values, and the parts after a scheme ("Bearer …")."""
-    found = [value for name, value in headers.items() if name.lower() not in _PUBLIC and value]
-    return found + [value.partition(" ")[2].strip() for value in found if " " in value]
+    values = [value for name, value in headers.items() if name.lower() not in _PUBLIC and value]
+    return values + [value.partition(" ")[2].strip() for value in values if " " in value]
 
 
 def spelled(headers: Mapping[str, str]) -> dict[str, str]:

@@ -20,8 +20,8 @@ from acp_agent.models.providers import (
     canonical,
     check_fallbacks,
     load_providers,
-    no_key,
-    not_yet,
+    missing_key_message,
+    missing_setting_message,
     presets,
     serves_bundled,
 )
@@ -86,12 +86,12 @@ class Models:
             ConfigError: the configuration of a provider or a model is invalid; nothing was changed.
         """
         config = self._config if config is None else config
-        known = catalog.Catalog(config.models)
+        new_catalog = catalog.Catalog(config.models)
         configured = load_providers(config, self._secrets, self._environ)
         check_fallbacks(config, configured)
         with self._changing:
             self._configured = configured
-            self._config, self._catalog = config, known
+            self._config, self._catalog = config, new_catalog
             self._use_endpoints()
 
     def set_endpoint(self, provider: str, endpoint: Endpoint | None) -> None:
@@ -102,10 +102,10 @@ class Models:
         Raises:
             InvalidInputError: there is no such provider, or it cannot be configured.
         """
-        if all(provider != known.id for known in self.configurable()):
+        if all(provider != candidate.id for candidate in self.configurable()):
             raise InvalidInputError(
                 f"providerId: there is no provider {provider!r}; the providers are "
-                + ", ".join(known.id for known in self.configurable()),
+                + ", ".join(candidate.id for candidate in self.configurable()),
                 field="providerId",
             )
         with self._changing:
@@ -150,9 +150,9 @@ class Models:
                 field="model",
             )
         if provider.lacks is not None and not provider.disabled:
-            raise ConfigError(not_yet(provider))
+            raise ConfigError(missing_setting_message(provider))
         if not provider.usable:
-            raise AuthRequiredError(no_key(provider))
+            raise AuthRequiredError(missing_key_message(provider))
         return provider
 
     def providers(self) -> list[Provider]:
@@ -179,24 +179,28 @@ class Models:
         for provider in self._providers.values():
             if not provider.usable or provider.api == "demo":
                 continue
-            known = self._catalog.of(provider.id)
+            models = self._catalog.of(provider.id)
             if provider.id == LOCAL:
-                known += [self._catalog.get(LOCAL, name) for name in self._local.known]
+                models += [self._catalog.get(LOCAL, name) for name in self._local.cached_models]
                 if serves_bundled(provider, BUNDLED_MODEL) and local.installed():
-                    known.append(self._catalog.get(LOCAL, BUNDLED_MODEL))
-            elif not known and provider.default_model:
-                known = [self._catalog.get(provider.id, provider.default_model)]
-            offered.update((info.ref, info) for info in known)
+                    models.append(self._catalog.get(LOCAL, BUNDLED_MODEL))
+            elif not models and provider.default_model:
+                models = [self._catalog.get(provider.id, provider.default_model)]
+            offered.update((info.ref, info) for info in models)
         return list(offered.values())
 
-    def small_of(self, provider: str) -> ModelInfo | None:
+    def catalog_small_model(self, provider: str) -> ModelInfo | None:
         """Return the catalog's small model of a provider, or None.
 
         The provider must have its default address; a service at another address may lack the model.
         """
-        found = self._providers.get(provider)
-        home = next((preset for preset in presets() if preset.id == provider), None)
-        if found is None or home is None or found.base_url != home.base_url.rstrip("/"):
+        loaded = self._providers.get(provider)
+        default_preset = next((preset for preset in presets() if preset.id == provider), None)
+        if (
+            loaded is None
+            or default_preset is None
+            or loaded.base_url != default_preset.base_url.rstrip("/")
+        ):
             return None
         return self._catalog.small(provider)
 
@@ -206,10 +210,10 @@ class Models:
         Raises:
             InvalidInputError: there is no such model or provider.
         """
-        prefix, _, rest = ref.strip().partition("/")
+        prefix, _, model_name = ref.strip().partition("/")
         provider = self._providers.get(canonical(prefix))
         if provider is not None:
-            model = rest or provider.default_model
+            model = model_name or provider.default_model
             if provider.api == "demo" and model != provider.default_model:
                 raise InvalidInputError(
                     f"unknown model {ref!r}; the demo is demo/{provider.default_model}",
@@ -221,12 +225,12 @@ class Models:
                 f"{ref!r} is only a provider; add a model, as in {prefix}/model",
                 field="model",
             )
-        found = [
+        matches = [
             info for name in self._providers for info in self._catalog.of(name) if info.id == ref
         ]
-        if found:
-            usable = [info for info in found if self._providers[info.provider].usable]
-            return (usable or found)[0]
+        if matches:
+            usable = [info for info in matches if self._providers[info.provider].usable]
+            return (usable or matches)[0]
         raise InvalidInputError(
             f"unknown model {ref!r}; name it as provider/model, with one of the providers "
             f"{', '.join(self._providers)}",
@@ -235,11 +239,11 @@ class Models:
 
     def fallbacks(self, info: ModelInfo) -> list[ModelInfo]:
         """Return the usable fallback models of the configuration, without `info` itself."""
-        named = [self.resolve(ref) for ref in self._config.fallback_models]
+        fallback_models = [self.resolve(ref) for ref in self._config.fallback_models]
         return [
-            other
-            for other in named
-            if other.ref != info.ref and self._providers[other.provider].usable
+            model
+            for model in fallback_models
+            if model.ref != info.ref and self._providers[model.provider].usable
         ]
 
     async def choose(self, flag: str | None, stored: str | None) -> ModelInfo:
@@ -258,27 +262,29 @@ class Models:
                 usable.
             ConfigError: its provider lacks another setting, or the only one with a key does.
         """
-        asked = flag or self._environ.get(MODEL_VARIABLE) or stored or self._config.model
-        if asked and canonical(asked.strip().rstrip("/")) == LOCAL:
+        requested = flag or self._environ.get(MODEL_VARIABLE) or stored or self._config.model
+        if requested and canonical(requested.strip().rstrip("/")) == LOCAL:
             return await self._first_local()
-        if asked:
-            info = self.resolve(asked)
+        if requested:
+            info = self.resolve(requested)
             self.require(info)
             if info.provider == LOCAL:
                 await self._served()  # to offer the other models of the server
             return info
         # Providers that a client configured come before the user's own.
-        for provider in sorted(self._providers.values(), key=lambda one: not one.set_by_client):
-            described = self._described(provider)
+        for provider in sorted(
+            self._providers.values(), key=lambda candidate: not candidate.set_by_client
+        ):
+            described = self._first_configured_model(provider)
             if described is not None:
                 return described
             if provider.chosen and provider.default_model:
                 return self._catalog.get(provider.id, provider.default_model)
             if provider.chosen and provider.id == LOCAL and await self._served():
                 return await self._first_local()
-            own = self._catalog.of(provider.id)
-            if own and provider.usable and provider.id in self._config.providers:
-                return own[0]
+            provider_models = self._catalog.of(provider.id)
+            if provider_models and provider.usable and provider.id in self._config.providers:
+                return provider_models[0]
         served = await self._served()
         if served:
             return self._catalog.get(LOCAL, served[0])
@@ -288,16 +294,16 @@ class Models:
                     f"{provider.name} has a key, but it is not known which models it has: name one "
                     f'in the configuration, model = "{provider.id}/NAME".'
                 )
-            if self._set_up(provider) and provider.usable:
+            if self._is_set_up(provider) and provider.usable:
                 raise AuthRequiredError(
                     f"{provider.name} needs no key, but it is not known which models it has: name "
                     f'one in the configuration, model = "{provider.id}/NAME".'
                 )
             if provider.has_key and provider.lacks is not None and not provider.disabled:
-                raise ConfigError(not_yet(provider))
+                raise ConfigError(missing_setting_message(provider))
         raise AuthRequiredError(_NO_MODEL)
 
-    def _described(self, provider: Provider) -> ModelInfo | None:
+    def _first_configured_model(self, provider: Provider) -> ModelInfo | None:
         """Return the first configured model of a provider with another address, or None.
 
         A service at another address may lack the models of the catalog. Local servers are excluded,
@@ -313,7 +319,7 @@ class Models:
                 return self._catalog.get(provider.id, model)
         return None
 
-    def _set_up(self, provider: Provider) -> bool:
+    def _is_set_up(self, provider: Provider) -> bool:
         """Return whether the user or a client configured a provider, other than local or demo."""
         if provider.id == LOCAL or provider.api == "demo":
             return False
@@ -354,7 +360,7 @@ class Models:
             self._command_keys[name] = CommandKey(provider, self._secrets.learn)
         return self._command_keys[name]
 
-    def made_driver(self, info: ModelInfo) -> Driver | None:
+    def cached_driver(self, info: ModelInfo) -> Driver | None:
         """Return the driver for a model if it exists already; if None, call `driver`.
 
         Raises:
@@ -363,7 +369,7 @@ class Models:
         provider = self.require(info)
         if self._pool is None or info.tool_dialect is not None:
             return None
-        return self._pool.made(provider, bundled=serves_bundled(provider, info.id))
+        return self._pool.get_cached(provider, bundled=serves_bundled(provider, info.id))
 
     def cost_now(self, ref: str, usage: Usage) -> float | None:
         """Return the cost of a request at today's price in US dollars; see `Catalog.cost_now`."""

@@ -17,8 +17,10 @@ from acp_agent.content import ImageBlock, JsonObject, image_type
 from acp_agent.models.base import AnswerCall, Message, ModelInfo, ToolResult, UserImage
 from acp_agent.tools.calls.argument_json import read_arguments
 
-_KEPT_SIZE = 8_000_000  # characters in the cache; more than the window of any model
-_LARGEST_KEPT = 100_000  # characters; converting a longer message takes no longer than sending it
+_CACHE_SIZE = 8_000_000  # characters in the cache; more than the window of any model
+_MAX_CACHED_MESSAGE = (
+    100_000  # characters; converting a longer message takes no longer than sending it
+)
 NO_PICTURE = "[A picture stood here; this model cannot see pictures.]"
 LARGEST = 20 * 1024 * 1024  # characters of base64
 _TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
@@ -26,7 +28,7 @@ _ENDS = 64  # characters at each end that are decoded
 _BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 
-class WrittenMessages:
+class MessageCache:
     """A cache of messages in the form of an API, which speeds up requests of long sessions.
 
     The requests of a session share their message objects, except for a few new ones at the end.
@@ -34,29 +36,29 @@ class WrittenMessages:
 
     def __init__(self) -> None:
         # By model, then by the id of the message object, which stays unique while it is stored.
-        self._kept: dict[ModelInfo, dict[int, tuple[Message, Sequence[JsonObject]]]] = {}
+        self._entries: dict[ModelInfo, dict[int, tuple[Message, Sequence[JsonObject]]]] = {}
         self._size = 0  # characters, roughly
 
-    def each(
+    def encode_all(
         self,
         model: ModelInfo,
         messages: Sequence[Message],
         write: Callable[[Message], Sequence[JsonObject]],
     ) -> Iterator[Sequence[JsonObject]]:
         """Yield the result of `write` for each message; the caller must not change it."""
-        if self._size > _KEPT_SIZE:
-            self._kept.clear()
+        if self._size > _CACHE_SIZE:
+            self._entries.clear()
             self._size = 0
-        kept = self._kept.setdefault(model, {})
+        entries = self._entries.setdefault(model, {})
         for message in messages:
-            found = kept.get(id(message))
-            if found is None:
-                found = message, write(message)
+            entry = entries.get(id(message))
+            if entry is None:
+                entry = message, write(message)
                 size = _size(message)
-                if size <= _LARGEST_KEPT:
-                    kept[id(message)] = found
+                if size <= _MAX_CACHED_MESSAGE:
+                    entries[id(message)] = entry
                     self._size += size
-            yield found[1]
+            yield entry[1]
 
 
 def _size(message: Message) -> int:
@@ -65,7 +67,7 @@ def _size(message: Message) -> int:
     for part in message.parts:
         match part:
             case UserImage() | ToolResult(images=(_, *_)):
-                return _LARGEST_KEPT + 1
+                return _MAX_CACHED_MESSAGE + 1
             case AnswerCall():
                 size += 100 + len(part.arguments)
             case _:
@@ -80,7 +82,7 @@ def image_parts(
     as_picture: Callable[[ImageBlock], JsonObject],
     as_text: Callable[[str], JsonObject],
     largest: int = LARGEST,
-    further: frozenset[str] = frozenset(),
+    extra_types: frozenset[str] = frozenset(),
 ) -> list[JsonObject]:
     """Return pictures as parts of a message; a picture that cannot be sent becomes a text.
 
@@ -90,27 +92,27 @@ def image_parts(
         as_picture: converts a picture to the form of the API.
         as_text: converts a text to the form of the API.
         largest: the longest picture that the API accepts, in characters of base64.
-        further: media types that the API accepts besides the common ones.
+        extra_types: media types that the API accepts besides the common ones.
     """
     if not vision:
         return [as_text(NO_PICTURE) for _ in images]
-    parts: list[JsonObject] = []
+    content: list[JsonObject] = []
     for image in images:
-        fit = _fit(image, largest, _TYPES | further)
-        parts.append(as_text(fit) if isinstance(fit, str) else as_picture(fit))
-    return parts
+        fit = _fit(image, largest, _TYPES | extra_types)
+        content.append(as_text(fit) if isinstance(fit, str) else as_picture(fit))
+    return content
 
 
 def _fit(image: ImageBlock, largest: int, types: frozenset[str]) -> ImageBlock | str:
     """Return the picture in a form that can be sent, or the text that replaces it."""
-    data, foreign = image.data, _foreign(image.data)
-    if foreign:  # some encoders insert line breaks, which no API accepts
+    data, invalid_characters = image.data, _invalid_characters(image.data)
+    if invalid_characters:  # some encoders insert line breaks, which no API accepts
         data = "".join(data.split())
-        foreign = _foreign(data)
-    begin = _decoded(data[:_ENDS])
-    if not begin or len(data) % 4 or _decoded(data[-_ENDS:]) is None or foreign:
+        invalid_characters = _invalid_characters(data)
+    beginning = _decoded(data[:_ENDS])
+    if not beginning or len(data) % 4 or _decoded(data[-_ENDS:]) is None or invalid_characters:
         return "[A picture stood here; its data is damaged.]"
-    kind = image_type(begin) or image.mime_type
+    kind = image_type(beginning) or image.mime_type
     if kind not in types:
         return f"[A picture stood here; it is of the type {kind}, which cannot be sent.]"
     if len(data) > largest:
@@ -121,7 +123,7 @@ def _fit(image: ImageBlock, largest: int, types: frozenset[str]) -> ImageBlock |
     return structs.replace(image, data=data, mime_type=kind)
 
 
-def _foreign(data: str) -> bytes:
+def _invalid_characters(data: str) -> bytes:
     """Return the bytes that are not base64. This is four times as fast as decoding."""
     return data.rstrip("=").encode("utf-8", "replace").translate(None, _BASE64)
 
@@ -136,7 +138,7 @@ def _decoded(data: str) -> bytes | None:
 # Names and arguments of tool calls that are sent back to a provider.
 
 _UNREADABLE = "unreadable_arguments"
-_LONGEST_NAME = 64
+_MAX_NAME_LENGTH = 64
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
 _NO_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 # JSON that is nested too deeply is treated like invalid JSON.
@@ -165,8 +167,8 @@ def as_name(name: str) -> str:
     """
     if _NAME.fullmatch(name):
         return name
-    plain = _NO_NAME.sub("_", name)[:_LONGEST_NAME]
-    return plain if _NAME.fullmatch(plain) else f"_{plain}"[:_LONGEST_NAME]
+    plain = _NO_NAME.sub("_", name)[:_MAX_NAME_LENGTH]
+    return plain if _NAME.fullmatch(plain) else f"_{plain}"[:_MAX_NAME_LENGTH]
 
 
 def is_object(text: str) -> bool:

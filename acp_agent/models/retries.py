@@ -78,7 +78,7 @@ async def stream_with_retries(
                 if isinstance(last, Failed):
                     failed, batch = last, batch[:-1]  # noqa: PLW2901 - the rest is yielded first
                 if batch:
-                    streamed = streamed or _tells(batch)
+                    streamed = streamed or _has_content(batch)
                     yield batch
                 if failed is not None or isinstance(last, Finished):
                     break
@@ -108,10 +108,10 @@ async def _in_time(
 
     An empty batch means that the provider is still working.
     """
-    begun = False
+    answer_started = False
     try:
         while True:
-            limit = policy.stall if begun else policy.first_byte
+            limit = policy.stall if answer_started else policy.first_byte
             try:
                 async with asyncio.timeout(limit):
                     batch = await anext(stream)
@@ -120,25 +120,27 @@ async def _in_time(
                 yield [failures.cut(request.model.provider)]
                 return
             except TimeoutError:
-                yield [failures.timed_out(request.model.provider, limit, begun=begun)]
+                yield [
+                    failures.timed_out(request.model.provider, limit, answer_started=answer_started)
+                ]
                 return
-            begun = begun or _tells(batch)
+            answer_started = answer_started or _has_content(batch)
             yield batch
     finally:
         if isinstance(stream, AsyncGenerator):
             await stream.aclose()
 
 
-def _tells(batch: Sequence[StreamEvent]) -> bool:
+def _has_content(batch: Sequence[StreamEvent]) -> bool:
     """Return whether a batch has events other than counts."""
     return any(not isinstance(event, Usage) for event in batch)
 
 
-def _delay(policy: RetryPolicy, attempt: int, asked: float | None, chance: float) -> float:
+def _delay(policy: RetryPolicy, attempt: int, requested: float | None, chance: float) -> float:
     """Return the seconds until the next attempt, at least those that the provider requested."""
-    doubled = min(policy.first_delay * 2.0 ** (attempt - 1), policy.highest_delay)
-    own = doubled * (0.5 + chance / 2)
-    return own if asked is None else asked + own / 10
+    base = min(policy.first_delay * 2.0 ** (attempt - 1), policy.highest_delay)
+    backoff = base * (0.5 + chance / 2)
+    return backoff if requested is None else requested + backoff / 10
 
 
 def _reason(failed: Failed) -> str:
@@ -163,7 +165,7 @@ async def stream_with_fallback(
     request: ModelRequest,
     policy: RetryPolicy,
     *,
-    others: Sequence[ModelInfo],
+    fallbacks: Sequence[ModelInfo],
     load: Callable[[ModelInfo], Awaitable[Driver]],
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     chance: Callable[[], float] = random.random,
@@ -174,7 +176,7 @@ async def stream_with_fallback(
         driver: the driver of the first model.
         request: the request to the first model.
         policy: the retries and timeouts for each model.
-        others: the models to ask if one is unavailable, in this order.
+        fallbacks: the models to ask if one is unavailable, in this order.
         load: returns the driver of a model.
         sleep: waits for a number of seconds.
         chance: returns a random number from 0 to 1 for the jitter.
@@ -182,42 +184,44 @@ async def stream_with_fallback(
     Yields:
         Batches of events of `stream_with_retries`, with a `FellBack` between two models.
     """
-    left = list(others)
-    shown = False
+    remaining = list(fallbacks)
+    has_shown_text = False
     while True:
         failed: Failed | None = None
-        replaceable = bool(left)
+        replaceable = bool(remaining)
         tries = stream_with_retries(
             driver, request, policy, replaceable=replaceable, sleep=sleep, chance=chance
         )
         async with aclosing(tries) as batches:
             async for batch in batches:
                 last = batch[-1] if batch else None
-                if isinstance(last, Failed) and last.kind in UNAVAILABLE and not shown:
+                if isinstance(last, Failed) and last.kind in UNAVAILABLE and not has_shown_text:
                     failed = last
                     break
-                shown = shown or any(isinstance(e, (TextDelta, ThoughtDelta)) for e in batch)
+                has_shown_text = has_shown_text or any(
+                    isinstance(e, (TextDelta, ThoughtDelta)) for e in batch
+                )
                 yield batch
         if failed is None:
             return
-        found = await _next(left, load)
-        if found is None and failed.unreachable and replaceable:
+        fallback = await _next(remaining, load)
+        if fallback is None and failed.unreachable and replaceable:
             continue  # no other model can be asked, so the selected one is retried
-        if found is None:
+        if fallback is None:
             yield [failed]
             return
-        model, driver = found
+        model, driver = fallback
         yield [FellBack(model=model, reason=failed.message)]
         searches = model.search is not None and model.search.beside_tools
         request = structs.replace(request, model=model, web_search=request.web_search and searches)
 
 
 async def _next(
-    left: list[ModelInfo], load: Callable[[ModelInfo], Awaitable[Driver]]
+    remaining: list[ModelInfo], load: Callable[[ModelInfo], Awaitable[Driver]]
 ) -> tuple[ModelInfo, Driver] | None:
-    """Remove models from `left` up to the first with a driver; return both, or None."""
-    while left:
-        model = left.pop(0)
+    """Remove models from `remaining` up to the first with a driver; return both, or None."""
+    while remaining:
+        model = remaining.pop(0)
         try:
             return model, await load(model)
         except AcpAgentError:  # a key or a package is missing: try the next model

@@ -16,8 +16,8 @@ def small_model(models: Models, config: Config, main: ModelInfo) -> ModelInfo:
     This is the configured one, else the catalog's small model of the same provider, else `main`. A
     configured model that cannot be used is ignored: side requests must not fail due to a setting.
     """
-    own = _usable(models, config.small_model) or models.small_of(main.provider)
-    return main if own is None else own
+    configured = _usable(models, config.small_model) or models.catalog_small_model(main.provider)
+    return main if configured is None else configured
 
 
 def vision_model(models: Models, config: Config) -> ModelInfo | None:
@@ -62,10 +62,10 @@ def provider_search(models: Models, config: Config, info: ModelInfo) -> Provider
     chosen = settings.service == "provider"
     if not chosen and (settings.service != "auto" or settings.base_url or info.search is None):
         return None
-    beside = info.search is None or info.search.beside_tools
+    beside_tools = info.search is None or info.search.beside_tools
     return ProviderSearch(
         address=provider.base_url,
-        beside_tools=beside and (chosen or not provider.moved),
+        beside_tools=beside_tools and (chosen or not provider.moved),
         chosen=chosen,
     )
 

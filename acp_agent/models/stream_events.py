@@ -43,7 +43,7 @@ class SseDecoder:
         self._data_size = 0  # including the line ends
         self._size = 0
         self._after_cr = False
-        self._begun = False
+        self._started = False
 
     def feed(self, received: bytes) -> list[bytes]:
         """Add bytes and return the data of every event that is complete now.
@@ -63,10 +63,10 @@ class SseDecoder:
         lines = b"".join((*self._line, received)).splitlines(keepends=True)
         self._line = [] if lines[-1].endswith((b"\n", b"\r")) else [lines.pop()]
         complete: list[bytes] = []
-        for ended in lines:
-            line = ended.rstrip(b"\r\n")
-            if not self._begun:
-                self._begun = True
+        for raw_line in lines:
+            line = raw_line.rstrip(b"\r\n")
+            if not self._started:
+                self._started = True
                 line = line.removeprefix(b"\xef\xbb\xbf")
             if line:
                 self._take(line)
@@ -84,9 +84,9 @@ class SseDecoder:
         """
         if self._line:
             self._take(b"".join(self._line))
-        left = [b"\n".join(self._data)] if self._data else []
+        events = [b"\n".join(self._data)] if self._data else []
         self._line, self._data, self._data_size, self._size = [], [], 0, 0
-        return left
+        return events
 
     def _take(self, line: bytes) -> None:
         if line.startswith(b"data:"):
@@ -145,60 +145,62 @@ def read_odd_event(
     try:
         value: object = json.loads(data.decode("utf-8", "replace"))
         if isinstance(value, list):
-            value = next((one for one in value if isinstance(one, dict)), {})
+            value = next((entry for entry in value if isinstance(entry, dict)), {})
         elif not isinstance(value, dict):
             value = {}
-        found = _fitting(value, expected)
+        converted = _convert(value, expected)
     except (ValueError, RecursionError):
         raise error from None
-    if not isinstance(found, expected):
+    if not isinstance(converted, expected):
         raise error
-    return found
+    return converted
 
 
-def _fitting(value: object, expected: Any) -> Any:
+def _convert(value: object, expected: Any) -> Any:
     """Return the part of a value that has the expected type, or `_UNFIT`."""
     if expected is msgspec.Raw:
         return msgspec.Raw(json.dumps(value).encode())
     options = get_args(expected) if get_origin(expected) in {Union, UnionType} else (expected,)
     for option in options:
         if isinstance(option, type) and issubclass(option, msgspec.Struct):
-            found = _struct(value, option)
+            converted = _struct(value, option)
         elif get_origin(option) is list and isinstance(value, list | dict):
             (kind,) = get_args(option)
             values = value if isinstance(value, list) else [value]
-            found = [one for each in values if (one := _fitting(each, kind)) is not _UNFIT]
+            converted = [
+                element for raw in values if (element := _convert(raw, kind)) is not _UNFIT
+            ]
         else:
-            found = _plain(value, option)
-        if found is not _UNFIT:
-            return found
+            converted = _convert_plain(value, option)
+        if converted is not _UNFIT:
+            return converted
     return _UNFIT
 
 
 def _struct(value: object, expected: type[msgspec.Struct]) -> object:
     if not isinstance(value, dict):
         return _UNFIT
-    given: dict[str, object] = {}
+    fields: dict[str, object] = {}
     for field in structs.fields(expected):
         if field.encode_name in value:
-            found = _fitting(value[field.encode_name], field.type)
-            if found is not _UNFIT:
-                given[field.name] = found
+            converted = _convert(value[field.encode_name], field.type)
+            if converted is not _UNFIT:
+                fields[field.name] = converted
                 continue
         if field.required:
             return _UNFIT
-    return expected(**given)
+    return expected(**fields)
 
 
-def _plain(value: object, expected: Any) -> object:
+def _convert_plain(value: object, expected: Any) -> object:
     as_number = isinstance(value, str) and expected in {int, float}
     if value is None and expected not in {None, NoneType}:
         return _UNFIT
     try:
-        found: object = msgspec.convert(value, expected, strict=not as_number)
+        converted: object = msgspec.convert(value, expected, strict=not as_number)
     except msgspec.ValidationError:
         return _UNFIT
-    return found
+    return converted
 
 
 def joined_arguments(pieces: Sequence[str]) -> str:
@@ -208,17 +210,17 @@ def joined_arguments(pieces: Sequence[str]) -> str:
     the pieces, or `{}` comes first. If the joined pieces are not an object, the pieces from the
     point of repetition on are used.
     """
-    whole = "".join(pieces)
-    if is_object(whole):
-        return whole
+    joined = "".join(pieces)
+    if is_object(joined):
+        return joined
     for at in range(1, len(pieces)):
         if not pieces[at].startswith("{"):
             continue
-        before, rest = pieces[:at], "".join(pieces[at:])
-        repeats = "".join(before) in {"{}", rest} or all(map(rest.startswith, before))
-        if repeats and is_object(rest):
-            return rest
-    return whole
+        earlier, remainder = pieces[:at], "".join(pieces[at:])
+        repeats = "".join(earlier) in {"{}", remainder} or all(map(remainder.startswith, earlier))
+        if repeats and is_object(remainder):
+            return remainder
+    return joined
 
 
 def ended_call(
@@ -241,13 +243,13 @@ def ended_call(
     )
 
 
-_MOST = 100_000_000  # tokens; no request has as many
+_MAX_TOKENS = 100_000_000  # tokens; no request has as many
 Count = int | float | None
 
 
-def counted(
-    sent: Count,
-    answered: Count,
+def normalize_usage(
+    input_tokens: Count,
+    output_tokens: Count,
     *,
     cache_read: Count = None,
     cache_write: Count = None,
@@ -263,21 +265,27 @@ def counted(
     added. xAI does so, and Gemini with its compatible endpoint (docs.x.ai, "Consumption and rate
     limits": reasoning counts to total_tokens, not to completion_tokens).
     """
-    given, answer = _number(sent), _number(answered)
-    read, written, thought = _number(cache_read), _number(cache_write), _number(reasoning)
-    if thought > answer or (thought and _number(total) >= given + answer + thought):
-        answer += thought
-    if read + written > given:
-        given += read + written
+    input_count, output_count = _number(input_tokens), _number(output_tokens)
+    cache_reads, cache_writes, reasoning_count = (
+        _number(cache_read),
+        _number(cache_write),
+        _number(reasoning),
+    )
+    if reasoning_count > output_count or (
+        reasoning_count and _number(total) >= input_count + output_count + reasoning_count
+    ):
+        output_count += reasoning_count
+    if cache_reads + cache_writes > input_count:
+        input_count += cache_reads + cache_writes
     return Usage(
-        input=given,
-        output=answer,
-        cache_read=read,
-        cache_write=written,
-        reasoning=thought,
+        input=input_count,
+        output=output_count,
+        cache_read=cache_reads,
+        cache_write=cache_writes,
+        reasoning=reasoning_count,
         searches=_number(searches),
     )
 
 
 def _number(count: Count) -> int:
-    return 0 if count is None or not 0 <= count <= _MOST else int(count)
+    return 0 if count is None or not 0 <= count <= _MAX_TOKENS else int(count)

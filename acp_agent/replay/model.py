@@ -271,7 +271,7 @@ class ReplayModels(Models):
         """Return the provider; see `require`."""
         return self.require(info)
 
-    def small_of(self, provider: str) -> ModelInfo | None:
+    def catalog_small_model(self, provider: str) -> ModelInfo | None:
         """Return None: the session's own model does side tasks."""
         del provider
         return None
@@ -285,7 +285,7 @@ class ReplayModels(Models):
         del info
         return self._driver
 
-    def made_driver(self, info: ModelInfo) -> Driver | None:
+    def cached_driver(self, info: ModelInfo) -> Driver | None:
         """Return the driver of the replay."""
         return self.driver(info)
 

@@ -222,7 +222,7 @@ def test_each_kind_of_token_costs_what_its_price_says(rule: str) -> None:
 @pytest.fixture
 def today(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     yield monkeypatch
-    catalog._shipped.cache_clear()
+    catalog._listed_models.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_an_announced_price_holds_from_its_day_on(
     today: pytest.MonkeyPatch, day: str, dollars: float
 ) -> None:
     today.setattr("acp_agent.models.base.time.strftime", lambda *_: day)
-    catalog._shipped.cache_clear()
+    catalog._listed_models.cache_clear()
     price = Catalog({}).get("gemini", "gemini-4-argon").price
     assert price is not None
     assert price.input == dollars
@@ -243,7 +243,7 @@ def test_a_price_begins_with_its_day_also_for_an_agent_that_runs_since_before(
 ) -> None:
     days = ["2026-11-30"]
     today.setattr("acp_agent.models.base.time.strftime", lambda *_: days[-1])
-    catalog._shipped.cache_clear()
+    catalog._listed_models.cache_clear()
     info = Catalog({}).get("gemini", "gemini-4-argon")
     usage = Usage(input=MILLION)
     assert info.cost(usage) == 2

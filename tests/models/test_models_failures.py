@@ -314,7 +314,7 @@ async def test_a_key_that_no_header_can_carry_is_not_quoted_nor_tried_again(key:
         with pytest.raises((httpx2.HTTPError, ValueError)) as raised:
             await client.get(server.url, headers={"Authorization": f"Bearer {key}"})
     broken = structs.replace(PROVIDER, key=key)
-    failed = failures.from_exception(broken, raised.value, model="m", begun=False)
+    failed = failures.from_exception(broken, raised.value, model="m", answer_started=False)
     assert failed.kind not in failures.RETRYABLE
     assert "secret" not in failed.message
     assert failed.message == (
@@ -325,12 +325,14 @@ async def test_a_key_that_no_header_can_carry_is_not_quoted_nor_tried_again(key:
 
 def test_an_answer_that_cannot_be_decompressed_is_asked_for_again() -> None:
     broken = httpx2.DecodingError("invalid bit length")
-    failed = failures.from_exception(PROVIDER, broken, model="m", begun=True)
+    failed = failures.from_exception(PROVIDER, broken, model="m", answer_started=True)
     assert failed.kind in failures.RETRYABLE
 
 
 def test_an_error_that_nobody_foresaw_is_told_and_not_raised() -> None:
-    failed = failures.from_exception(PROVIDER, KeyError("plain words"), model="m", begun=False)
+    failed = failures.from_exception(
+        PROVIDER, KeyError("plain words"), model="m", answer_started=False
+    )
     assert failed.kind == "bad_request"
     assert "KeyError" in failed.message
     assert "plain words" not in failed.message

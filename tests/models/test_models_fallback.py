@@ -33,7 +33,7 @@ OTHERS = [ModelInfo(provider="anthropic", id="second"), ModelInfo(provider="gemi
 
 
 async def asked(
-    server: ModelServer, *, others: Sequence[ModelInfo] = OTHERS, retries: int = 0
+    server: ModelServer, *, fallbacks: Sequence[ModelInfo] = OTHERS, retries: int = 0
 ) -> Gathered:
     made: list[Driver] = [driver_for("openai", server)]
 
@@ -47,7 +47,9 @@ async def asked(
         pass
 
     policy = RetryPolicy(retries=retries, first_byte=5, stall=5)
-    stream = stream_with_fallback(made[0], ask(), policy, others=others, load=load, sleep=sleep)
+    stream = stream_with_fallback(
+        made[0], ask(), policy, fallbacks=fallbacks, load=load, sleep=sleep
+    )
     try:
         return await gather(stream)
     finally:
@@ -117,7 +119,7 @@ async def test_the_models_are_asked_in_their_order_and_the_last_failure_is_told(
 async def test_a_model_that_lost_its_key_is_passed_over(server: ModelServer) -> None:
     server.add(Status(code=503), answer("From the third."))
     locked = ModelInfo(provider="anthropic", id="locked")
-    got = await asked(server, others=[locked, OTHERS[1]])
+    got = await asked(server, fallbacks=[locked, OTHERS[1]])
     assert fallen(got) == ["gemini/third"]
 
 
@@ -138,7 +140,7 @@ def test_a_fallback_of_a_provider_that_is_none_is_named() -> None:
         Models(Config(fallback_models=["nobody/model"]), Keys(), {})
 
 
-async def closed_and(server: ModelServer, others: Sequence[ModelInfo]) -> tuple[Gathered, int]:
+async def closed_and(server: ModelServer, fallbacks: Sequence[ModelInfo]) -> tuple[Gathered, int]:
     """What came of asking a provider that refuses connections; how often it was waited for."""
     async with ModelServer() as gone:
         driver = driver_for("openai", gone)
@@ -153,7 +155,9 @@ async def closed_and(server: ModelServer, others: Sequence[ModelInfo]) -> tuple[
         waits.append(seconds)
 
     policy = RetryPolicy(retries=4, first_byte=5, stall=5)
-    stream = stream_with_fallback(driver, ask(), policy, others=others, load=load, sleep=sleep)
+    stream = stream_with_fallback(
+        driver, ask(), policy, fallbacks=fallbacks, load=load, sleep=sleep
+    )
     try:
         return await gather(stream), len(waits)
     finally:
@@ -171,8 +175,8 @@ async def test_a_provider_that_refuses_connections_is_replaced_at_once(server: M
 
 @pytest.mark.parametrize("others", [[], [ModelInfo(provider="openai", id="locked")]])
 async def test_a_provider_that_nobody_can_replace_is_tried_again(
-    server: ModelServer, others: Sequence[ModelInfo]
+    server: ModelServer, fallbacks: Sequence[ModelInfo]
 ) -> None:
-    got, waits = await closed_and(server, others)
+    got, waits = await closed_and(server, fallbacks)
     assert isinstance(got.last, Failed)
     assert waits == 4

@@ -157,11 +157,11 @@ async def test_the_demo_is_there_when_asked_for_and_never_offered() -> None:
 def test_a_driver_that_was_made_is_there_at_once() -> None:
     found = models(OPENAI_API_KEY="k")
     info = found.resolve("openai/gpt-5")
-    assert found.made_driver(info) is None
-    assert found.made_driver(structs.replace(info, tool_dialect="hermes")) is None
+    assert found.cached_driver(info) is None
+    assert found.cached_driver(structs.replace(info, tool_dialect="hermes")) is None
     driver = found.driver(info)
-    assert found.made_driver(info) is driver
-    assert found.made_driver(structs.replace(info, tool_dialect="hermes")) is None  # wraps it
+    assert found.cached_driver(info) is driver
+    assert found.cached_driver(structs.replace(info, tool_dialect="hermes")) is None  # wraps it
 
 
 def test_a_driver_of_before_is_not_there_for_a_provider_that_was_changed() -> None:
@@ -169,12 +169,12 @@ def test_a_driver_of_before_is_not_there_for_a_provider_that_was_changed() -> No
     info = found.resolve("openai/gpt-5")
     found.set_endpoint("openai", endpoint("openai", "http://127.0.0.1:9/v1", {}))
     driver = found.driver(info)
-    assert found.made_driver(info) is driver
+    assert found.cached_driver(info) is driver
     found.set_endpoint("openai", endpoint("openai", "http://127.0.0.1:10/v1", {}))
-    assert found.made_driver(info) is None
+    assert found.cached_driver(info) is None
     found.set_endpoint("openai", None)
     with pytest.raises(AuthRequiredError):
-        found.made_driver(info)
+        found.cached_driver(info)
 
 
 def test_the_configuration_changes_what_is_known_of_a_model() -> None:

@@ -188,7 +188,7 @@ async def test_an_answer_that_does_not_begin_in_time_is_given_up(
 def test_a_wait_that_was_too_long_is_told_with_the_setting_that_says_so(
     begun: bool, seconds: float, english: str, chinese: str
 ) -> None:
-    message = timed_out("openai", seconds, begun=begun).message
+    message = timed_out("openai", seconds, answer_started=begun).message
     assert f"{english}. Try again." in message
     assert chinese in translator_for("zh").rendered(message)
 

@@ -49,7 +49,7 @@ def test_without_one_the_catalogs_of_the_same_provider_does() -> None:
 def test_every_small_model_of_the_catalog_is_known_there() -> None:
     found = models(Config())
     for provider in found.providers():
-        info = found.small_of(provider.id)
+        info = found.catalog_small_model(provider.id)
         assert info is None or info in found.available() or not provider.usable
 
 

@@ -80,11 +80,14 @@ def _worded(text: str, kind: type[TextDelta | ThoughtDelta]) -> Iterator[Sequenc
 
 
 def _usage(request: ModelRequest, step: Step) -> Usage:
-    sent = len(request.system) + sum(
+    input_characters = len(request.system) + sum(
         len(msgspec.json.encode(part)) for part in (*request.messages, *request.tools)
     )
-    said = len(step.text) + len(step.thought) + len(msgspec.json.encode(step.calls))
-    return Usage(input=sent // _CHARACTERS_PER_TOKEN, output=said // _CHARACTERS_PER_TOKEN)
+    output_characters = len(step.text) + len(step.thought) + len(msgspec.json.encode(step.calls))
+    return Usage(
+        input=input_characters // _CHARACTERS_PER_TOKEN,
+        output=output_characters // _CHARACTERS_PER_TOKEN,
+    )
 
 
 # A prompt is converted to a script: a list of steps, each with text and tool calls. The next step
@@ -101,7 +104,7 @@ class _Texts(Struct, frozen=True, forbid_unknown_fields=True):
     tour_of_any_folder: tuple[Step, ...]
 
 
-class _Done(Struct, frozen=True):
+class _CompletedCall(Struct, frozen=True):
     """A call that was made for the current prompt, and its result."""
 
     call: AnswerCall
@@ -112,7 +115,7 @@ class _Progress(Struct, frozen=True, kw_only=True):
     """The state of the conversation: the last prompt, and the calls of each answer to it so far."""
 
     words: str = ""
-    answers: tuple[tuple[_Done, ...], ...] = field(default_factory=tuple)
+    answers: tuple[tuple[_CompletedCall, ...], ...] = field(default_factory=tuple)
 
 
 def next_step(request: ModelRequest) -> Step:
@@ -134,22 +137,22 @@ def _texts() -> _Texts:
 
 def _progress(messages: Sequence[Message]) -> _Progress:
     words = ""
-    answers: list[tuple[_Done, ...]] = []
+    answers: list[tuple[_CompletedCall, ...]] = []
     calls: dict[str, AnswerCall] = {}
     for message in messages:
         if isinstance(message, ModelSide):
             calls = {part.call: part for part in message.parts if isinstance(part, AnswerCall)}
             continue
         done = tuple(
-            _Done(calls[part.call], part)
+            _CompletedCall(calls[part.call], part)
             for part in message.parts
             if isinstance(part, ToolResult) and part.call in calls
         )
         if done:
             answers.append(done)
-        said = [part.text.strip() for part in message.parts if isinstance(part, UserText)]
-        if said:
-            words = next((text for text in said if not _is_note(text)), said[0])
+        texts = [part.text.strip() for part in message.parts if isinstance(part, UserText)]
+        if texts:
+            words = next((text for text in texts if not _is_note(text)), texts[0])
             answers = []
     return _Progress(words=words, answers=tuple(answers))
 
@@ -173,25 +176,27 @@ def _next(progress: _Progress) -> Step:
     return steps[at] if at < len(steps) else Step(text=_summary(_last(progress)))
 
 
-def _last(progress: _Progress) -> tuple[_Done, ...]:
+def _last(progress: _Progress) -> tuple[_CompletedCall, ...]:
     return progress.answers[-1] if progress.answers else ()
 
 
 def _plain(words: str) -> str:
     """Return the prompt without "please" at its beginning."""
-    head, _, rest = words.partition(" ")
-    return rest.strip() if head.lower().rstrip(",") == "please" and rest.strip() else words
+    head, _, remainder = words.partition(" ")
+    return (
+        remainder.strip() if head.lower().rstrip(",") == "please" and remainder.strip() else words
+    )
 
 
-def _tour(answers: Sequence[Sequence[_Done]]) -> Step:
+def _tour(answers: Sequence[Sequence[_CompletedCall]]) -> Step:
     texts = _texts()
     if not answers:
         return _with_plan(texts.tour_start)
     failed = [done for done in answers[-1] if done.result.failed]
     if failed:
         return Step(text=f"{_failure(failed)} So the tour ends here.")
-    seen = "\n".join(done.result.text for done in answers[0] if done.call.name == "list")
-    sample = "test_greeting.py" in seen
+    listing = "\n".join(done.result.text for done in answers[0] if done.call.name == "list")
+    sample = "test_greeting.py" in listing
     steps = texts.tour_of_the_sample if sample else texts.tour_of_any_folder
     at = len(answers) - 1
     return _with_plan(steps[min(at, len(steps) - 1)])
@@ -207,7 +212,7 @@ def _with_plan(step: Step) -> Step:
     )
 
 
-def _failure(failed: Sequence[_Done]) -> str:
+def _failure(failed: Sequence[_CompletedCall]) -> str:
     return " ".join(
         f"`{done.call.name}` did not work: {_first_line(done.result.text)}" for done in failed
     )
@@ -218,14 +223,14 @@ def _first_line(text: str) -> str:
     return line if line.endswith((".", "!", "?")) else f"{line}."
 
 
-def _summary(done: Sequence[_Done]) -> str:
+def _summary(done: Sequence[_CompletedCall]) -> str:
     if not done:
         return "Done."
-    parts = ["Done. This is what came back:"]
-    for one in done:
-        lines = one.result.text.splitlines()
-        shown = "\n".join(lines[:_EXCERPT_LINES])
+    paragraphs = ["Done. This is what came back:"]
+    for completed in done:
+        lines = completed.result.text.splitlines()
+        excerpt = "\n".join(lines[:_EXCERPT_LINES])
         more = len(lines) - _EXCERPT_LINES
-        rest = f"\n… and {more} more lines" if more > 0 else ""
-        parts.append(f"`{one.call.name}`:\n\n~~~~\n{shown}{rest}\n~~~~")
-    return "\n\n".join(parts)
+        note = f"\n… and {more} more lines" if more > 0 else ""
+        paragraphs.append(f"`{completed.call.name}`:\n\n~~~~\n{excerpt}{note}\n~~~~")
+    return "\n\n".join(paragraphs)

@@ -59,49 +59,49 @@ def script(words: str) -> tuple[Step, ...] | None:
     """Return the steps for a prompt, or None if it is not understood."""
     if words.startswith("$"):
         return _run(words[1:].strip())
-    verb, _, rest = words.partition(" ")
+    verb, _, arguments = words.partition(" ")
     understand = _VERBS.get(verb.lower().rstrip(":"))
-    return understand(rest.strip()) if understand is not None else None
+    return understand(arguments.strip()) if understand is not None else None
 
 
-def _read(rest: str) -> tuple[Step, ...] | None:
-    paths = [path for path in (_name(part) for part in _listed(rest)) if path]
+def _read(arguments: str) -> tuple[Step, ...] | None:
+    paths = [path for path in (_name(part) for part in _split_list(arguments)) if path]
     if not paths:
         return None
     names = ", ".join(f"`{path}`" for path in paths)
     return (Step(text=f"I read {names}.", calls=tuple(call("read", path=p) for p in paths)),)
 
 
-def _list(rest: str) -> tuple[Step, ...] | None:
-    folder = _name(rest.partition("files in ")[2] or rest)
+def _list(arguments: str) -> tuple[Step, ...] | None:
+    folder = _name(arguments.partition("files in ")[2] or arguments)
     folder = "" if folder.lower() in _FILLERS else folder
-    made = call("list", path=folder) if folder else call("list")
-    return (Step(text=f"I list {f'`{folder}`' if folder else 'the folder'}.", calls=(made,)),)
+    list_call = call("list", path=folder) if folder else call("list")
+    return (Step(text=f"I list {f'`{folder}`' if folder else 'the folder'}.", calls=(list_call,)),)
 
 
-def _search(rest: str) -> tuple[Step, ...] | None:
-    wanted = rest.removeprefix("for ").strip()
-    pattern, _, folder = wanted.rpartition(" in ")
+def _search(arguments: str) -> tuple[Step, ...] | None:
+    query = arguments.removeprefix("for ").strip()
+    pattern, _, folder = query.rpartition(" in ")
     if not pattern:
-        pattern, folder = wanted, ""
+        pattern, folder = query, ""
     pattern, folder = _unquoted(pattern), _unquoted(folder)
     if not pattern:
         return None
-    place = {"path": folder} if folder else {}
-    made = call("grep", pattern=pattern, **place)
-    return (Step(text=f"I search for `{pattern}`.", calls=(made,)),)
+    options = {"path": folder} if folder else {}
+    search_call = call("grep", pattern=pattern, **options)
+    return (Step(text=f"I search for `{pattern}`.", calls=(search_call,)),)
 
 
-def _find(rest: str) -> tuple[Step, ...] | None:
-    pattern = _unquoted(rest.removeprefix("files named ").removeprefix("files "))
+def _find(arguments: str) -> tuple[Step, ...] | None:
+    pattern = _unquoted(arguments.removeprefix("files named ").removeprefix("files "))
     if not pattern:
         return None
     wide = pattern if "/" in pattern else f"**/{pattern}"
     return (Step(text=f"I look for `{pattern}`.", calls=(call("glob", pattern=wide),)),)
 
 
-def _run(rest: str) -> tuple[Step, ...] | None:
-    command = rest.strip()
+def _run(arguments: str) -> tuple[Step, ...] | None:
+    command = arguments.strip()
     if len(command) > 2 and command[0] == command[-1] == "`":
         command = command[1:-1].strip()
     if not command:
@@ -109,11 +109,11 @@ def _run(rest: str) -> tuple[Step, ...] | None:
     return (Step(text=f"I run `{command}`.", calls=(call("shell", command=command),)),)
 
 
-def _replace(rest: str) -> tuple[Step, ...] | None:
+def _replace(arguments: str) -> tuple[Step, ...] | None:
     try:
-        words = shlex.split(rest)
+        words = shlex.split(arguments)
     except ValueError:
-        words = rest.split()
+        words = arguments.split()
     lowered = [word.lower() for word in words]
     if "with" not in lowered or "in" not in lowered:
         return None
@@ -129,8 +129,8 @@ def _replace(rest: str) -> tuple[Step, ...] | None:
     )
 
 
-def _create(rest: str) -> tuple[Step, ...] | None:
-    path, joint, text = rest.partition(" with ")
+def _create(arguments: str) -> tuple[Step, ...] | None:
+    path, joint, text = arguments.partition(" with ")
     path = _name(path)
     if not path or not joint:
         return None
@@ -139,15 +139,15 @@ def _create(rest: str) -> tuple[Step, ...] | None:
     return (Step(text=f"I create `{path}`.", calls=(call("write", path=path, content=body),)),)
 
 
-def _fetch(rest: str) -> tuple[Step, ...] | None:
-    url = _unquoted(rest)
+def _fetch(arguments: str) -> tuple[Step, ...] | None:
+    url = _unquoted(arguments)
     if not url:
         return None
     return (Step(text=f"I fetch {url}.", calls=(call("web_fetch", url=url),)),)
 
 
-def _plan(rest: str) -> tuple[Step, ...] | None:
-    steps = [step.strip() for step in rest.replace("\n", ";").split(";") if step.strip()]
+def _plan(arguments: str) -> tuple[Step, ...] | None:
+    steps = [step.strip() for step in arguments.replace("\n", ";").split(";") if step.strip()]
     if not steps:
         return None
     return (
@@ -156,23 +156,23 @@ def _plan(rest: str) -> tuple[Step, ...] | None:
     )
 
 
-def _ask(rest: str) -> tuple[Step, ...] | None:
-    question, mark, answers = rest.removeprefix("me ").strip().partition("?")
+def _ask(arguments: str) -> tuple[Step, ...] | None:
+    question, mark, answers = arguments.removeprefix("me ").strip().partition("?")
     if not question:
         return None
-    options = [{"label": _unquoted(part)} for part in _listed(answers.replace(" or ", ","))]
+    options = [{"label": _unquoted(part)} for part in _split_list(answers.replace(" or ", ","))]
     more = {"options": options} if options else {}
     return (Step(text="I ask you.", calls=(call("ask_user", question=question + mark, **more),)),)
 
 
-def _think(rest: str) -> tuple[Step, ...] | None:
-    subject = rest.removeprefix("about ").strip() or "nothing in particular"
+def _think(arguments: str) -> tuple[Step, ...] | None:
+    subject = arguments.removeprefix("about ").strip() or "nothing in particular"
     thought = f"The user wants me to think about {subject}. I am a script, so that was all of it."
     return (Step(thought=thought, text=f"I thought about {subject}."),)
 
 
-def _count(rest: str) -> tuple[Step, ...] | None:
-    number = rest.removeprefix("to ").strip().rstrip(".")
+def _count(arguments: str) -> tuple[Step, ...] | None:
+    number = arguments.removeprefix("to ").strip().rstrip(".")
     if not number.isdecimal() or int(number) > _COUNT_LIMIT:
         return None
     return (Step(text=" ".join(str(n) for n in range(1, int(number) + 1))),)
@@ -185,15 +185,15 @@ _VERBS: dict[str, Callable[[str], tuple[Step, ...] | None]] = {
 }  # fmt: skip
 
 
-def _listed(text: str) -> list[str]:
+def _split_list(text: str) -> list[str]:
     return [part for piece in text.split(",") for part in piece.split(" and ") if part.strip()]
 
 
 def _name(text: str) -> str:
     """Return the name in texts such as "the file NAME" or "a new file called NAME"."""
     bare = text.strip()
-    while (parts := bare.split(maxsplit=1))[1:] and parts[0].lower() in _FILLERS:
-        bare = parts[1]
+    while (words := bare.split(maxsplit=1))[1:] and words[0].lower() in _FILLERS:
+        bare = words[1]
     return _unquoted(bare)
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # only needed if a command prints the key
 
 Count = Callable[[Usage], Awaitable[None]]
 
-_MOST_BYTES = 32_000_000  # the longest answer
+_MAX_ANSWER_BYTES = 32_000_000  # the longest answer
 
 
 class _Entry(Struct):
@@ -79,18 +79,20 @@ class Embedder:
         except ModelError:
             raise
         except Exception as error:
-            failed = failures.from_exception(self._provider, error, model=self._model, begun=False)
+            failed = failures.from_exception(
+                self._provider, error, model=self._model, answer_started=False
+            )
             raise ModelError(
                 failed.message, provider=self._provider.id, status=failed.status
             ) from error
         entries = answer.data
         if answer.usage.prompt_tokens > 0:
             await self._count(Usage(input=answer.usage.prompt_tokens))
-        if all(one.index is not None for one in entries):
-            entries.sort(key=lambda one: one.index or 0)
+        if all(entry.index is not None for entry in entries):
+            entries.sort(key=lambda entry: entry.index or 0)
         if len(entries) != len(texts):
-            raise self._wrong(f"it gave {len(entries)} embeddings for {len(texts)} texts")
-        return [one.embedding for one in entries]
+            raise self._malformed(f"it gave {len(entries)} embeddings for {len(texts)} texts")
+        return [entry.embedding for entry in entries]
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -104,19 +106,19 @@ class Embedder:
         try:
             while (piece := await answer.read()) is not None:
                 received += piece
-                if len(received) > _MOST_BYTES:
-                    raise self._wrong("its answer is too long")
+                if len(received) > _MAX_ANSWER_BYTES:
+                    raise self._malformed("its answer is too long")
         finally:
             await answer.close()
         return bytes(received)
 
     async def _use(self, provider: Provider) -> None:
         if provider != self._provider:
-            before, self._provider = self._client, provider
+            previous, self._provider = self._client, provider
             self._client = await asyncio.to_thread(make_client, *address_and_headers(provider))
-            await before.aclose()
+            await previous.aclose()
 
-    def _wrong(self, why: str) -> ModelError:
+    def _malformed(self, why: str) -> ModelError:
         failed = failures.malformed(self._provider, why)
         return ModelError(failed.message, provider=self._provider.id)
 

@@ -42,13 +42,13 @@ class DirectClient:
     """A `Client` without a proxy; see `make_client`."""
 
     def __init__(self, base_url: str, headers: Mapping[str, str]) -> None:
-        parts = urlsplit(base_url)
-        secure = parts.scheme == "https"
-        assert parts.hostname is not None
-        port = parts.port or (443 if secure else 80)
-        self._address = _Address(parts.hostname, port, tls_context() if secure else None)
-        self._path, self._query = parts.path.rstrip("/"), parts.query
-        self._headers = {"host": parts.netloc, "accept-encoding": "identity", **headers}
+        components = urlsplit(base_url)
+        secure = components.scheme == "https"
+        assert components.hostname is not None
+        port = components.port or (443 if secure else 80)
+        self._address = _Address(components.hostname, port, tls_context() if secure else None)
+        self._path, self._query = components.path.rstrip("/"), components.query
+        self._headers = {"host": components.netloc, "accept-encoding": "identity", **headers}
         self._idle: list[_Connection] = []
         self._busy: set[_Connection] = set()
         self._closed = False
@@ -106,7 +106,7 @@ class DirectClient:
         """Store a connection for the next request, or close it."""
         self._busy.discard(connection)
         if reusable and not self._closed:
-            connection.rest()
+            connection.mark_idle()
             self._idle.append(connection)
         else:
             connection.close()
@@ -148,8 +148,8 @@ class _Connection:
         except TimeoutError:
             raise
         except (OSError, UnicodeError) as error:  # UnicodeError: an invalid host name
-            said = describe_os_error(error) if isinstance(error, OSError) else "no such host"
-            raise ConnectError(said) from error
+            message = describe_os_error(error) if isinstance(error, OSError) else "no such host"
+            raise ConnectError(message) from error
         with suppress(OSError):  # a model may send nothing for minutes while it reasons
             sock: socket.socket = writer.get_extra_info("socket")
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -165,7 +165,7 @@ class _Connection:
         """Return the seconds since the last use."""
         return self._clock() - self._since
 
-    def rest(self) -> None:
+    def mark_idle(self) -> None:
         """Start the idle time."""
         self._since = self._clock()
 

@@ -22,7 +22,7 @@ def make_client(base_url: str, headers: Mapping[str, str]) -> Client:
     Raises:
         ConfigError: an environment variable names certificates that cannot be used.
     """
-    sent = {
+    all_headers = {
         "accept": "application/json",
         "content-type": "application/json",
         "user-agent": f"acp-agent/{__version__}",
@@ -31,20 +31,20 @@ def make_client(base_url: str, headers: Mapping[str, str]) -> Client:
     if _is_direct(base_url):
         from acp_agent.models.http.direct import DirectClient  # noqa: PLC0415 - one of two
 
-        return DirectClient(base_url, sent)
+        return DirectClient(base_url, all_headers)
     from acp_agent.models.http.proxied import ProxiedClient  # noqa: PLC0415 - imports httpx2
 
-    return ProxiedClient(base_url, sent)
+    return ProxiedClient(base_url, all_headers)
 
 
 def _is_direct(base_url: str) -> bool:
     """Return whether `DirectClient` can be used: no proxy, no user in the address."""
     try:
-        parts = urlsplit(base_url)
-        host, _ = parts.hostname or "", parts.port
+        components = urlsplit(base_url)
+        host, _ = components.hostname or "", components.port
     except ValueError:
         return False  # the request will report the error
-    if parts.scheme not in {"http", "https"} or not host or parts.username is not None:
+    if components.scheme not in {"http", "https"} or not host or components.username is not None:
         return False
     if not base_url.isascii() or " " in base_url:
         return False  # httpx2 encodes it

@@ -69,7 +69,7 @@ class HttpxBody:
         self._ready: list[bytes] = []
         self._size = 0
         self._arrived = asyncio.Event()
-        self._wanted = asyncio.Event()
+        self._resume = asyncio.Event()
         self._task = asyncio.get_running_loop().create_task(self._read())
 
     async def read(self) -> bytes | None:
@@ -81,7 +81,7 @@ class HttpxBody:
             self._arrived.clear()
             await self._arrived.wait()
         received, self._ready, self._size = b"".join(self._ready), [], 0
-        self._wanted.set()
+        self._resume.set()
         return received
 
     async def _read(self) -> None:
@@ -91,8 +91,8 @@ class HttpxBody:
                 self._size += len(chunk)
                 self._arrived.set()
                 if self._size > _READ_AHEAD:
-                    self._wanted.clear()
-                    await self._wanted.wait()
+                    self._resume.clear()
+                    await self._resume.wait()
         finally:
             # Wake the reader in the next iteration of the loop, when this task is done.
             asyncio.get_running_loop().call_soon(self._arrived.set)

@@ -270,7 +270,7 @@ class SessionResources:
         """
         services = self._core.services
         services.account.require(model)
-        made = services.models.made_driver(model)
+        made = services.models.cached_driver(model)
         if made is not None:
             return made
         return await asyncio.to_thread(services.models.driver, model)
