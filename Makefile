@@ -24,6 +24,7 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --editable '.[keyring]' --group dev
 	$(BIN)/python -m compileall -q acp_agent protocol
+	$(BIN)/python -m benchmarks.first_start
 	touch $@
 
 # Three at a time on two cores, because tests wait for a third of their time.
@@ -90,6 +91,7 @@ format: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m compileall -q acp_agent protocol
+	$(BIN)/python -m benchmarks.first_start
 	$(BIN)/python -m benchmarks
 
 # INPUTS hostile lines, from SEED on, to each of a bare connection, one that takes batches, and a live

@@ -6,6 +6,8 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from acp_agent.platform import module_cache
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -71,6 +73,8 @@ def main(argv: list[str] | None = None) -> int:
     then tolerated unless stdin is a terminal, because hosts append flags of their own.
     """
     try:
+        if argv is None:
+            module_cache.use()
         _fix_home()
         return _main(sys.argv[1:] if argv is None else argv)
     except KeyboardInterrupt:  # raised before a command handles it

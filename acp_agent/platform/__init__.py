@@ -1,1 +1,1 @@
-"""Code that differs between operating systems."""
+"""Code that concerns the operating system and the interpreter."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from acp_agent.events import AnyEvent, ChildWorked, SubagentChanged, SystemPromptGiven
 from acp_agent.ids import SessionId
 from acp_agent.models.base import ModelInfo
+from acp_agent.platform import module_cache
 from acp_agent.session.children.running import RunningChildren, TaskRecords
 from acp_agent.session.client import AttachedClient, Client
 from acp_agent.session.core import SessionCore
@@ -20,6 +21,7 @@ from acp_agent.session.store.lease import Lease
 from acp_agent.session.turns.resources import SessionResources
 from acp_agent.session.turns.runner import TurnRunner
 from acp_agent.session.turns.turn import Turn
+from acp_agent.workspace.threads import in_daemon_thread
 
 if TYPE_CHECKING:
     from acp_agent.extensions.mcp.config import ServerConfig  # for sessions that have MCP servers
@@ -118,7 +120,12 @@ class Session:
             self.core.background.spawn(self.extensions.definitions.load())
         if self.client.asks_outside_turns:
             self.core.background.spawn(self.extensions.trust.ask_by_form())
-        self.core.background.spawn(self.resources.prepare(modules, busy))
+        self.core.background.spawn(self._prepare(modules, busy))
+
+    async def _prepare(self, modules: Sequence[str], busy: Callable[[], bool]) -> None:
+        """Prepare the first prompt, then save the imported modules for later starts."""
+        await self.resources.prepare(modules, busy)
+        await in_daemon_thread(module_cache.save, name="module-cache")
 
     # -- running -------------------------------------------------------------------------------
 

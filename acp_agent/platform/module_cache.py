@@ -1,0 +1,181 @@
+"""Loads the modules of a start from one file instead of hundreds.
+
+To import a module, Python searches folders, compares times and reads a `.pyc` file. For the 300
+modules of a start that takes as long as running most of them. `use` offers the modules that an
+earlier process imported from one file, which `save` writes. The file is in the package's
+`__pycache__` and as trustworthy as the `.pyc` files there. It counts only for the same interpreter
+and search path, and each module in it only while its source has the same size and time.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import sys
+
+# Also in `importlib.machinery` and `importlib.util`, whose import takes longer than it saves.
+from _frozen_importlib_external import SourceFileLoader, spec_from_file_location
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
+    from types import CodeType, ModuleType
+
+FILE_NAME: Final = f"modules.{sys.implementation.cache_tag}.bin"
+
+_LENGTH: Final = 8  # bytes at the start of the file: the length of the index
+_TOLERATED: Final = 20  # modules that may be missing in the file; with more, it is written again
+
+
+class _Entry(NamedTuple):
+    """A module in the file; encoded by `marshal`, as a tuple."""
+
+    source: str  # path
+    modified: int  # nanoseconds, of the source
+    size: int  # bytes, of the source
+    folders: list[str] | None  # those of a package's modules
+    start: int  # of the code, from the end of the index
+    length: int  # bytes
+
+
+class _CachedLoader(SourceFileLoader):
+    """Loads a module's code from the cache file, or as usual where that is damaged."""
+
+    def __init__(self, name: str, source: str, code: tuple[int, int, int]) -> None:
+        super().__init__(name, source)
+        self._code = code  # file descriptor, length, offset
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        try:
+            code: CodeType = marshal.loads(os.pread(*self._code))  # noqa: S302 - as for .pyc files
+        except (OSError, EOFError, ValueError, TypeError):
+            return super().get_code(fullname)
+        return code
+
+
+class ModuleCache:
+    """A finder (`sys.meta_path`) of the modules in a cache file.
+
+    Args:
+        path: the file, which need not exist.
+        key: what must be the same in the process that wrote it.
+    """
+
+    def __init__(self, path: str, key: tuple[str | int, ...]) -> None:
+        self._path = path
+        self._key = key
+        self._file = -1
+        self._offset = 0
+        self._entries: dict[str, _Entry] = {}
+        with suppress(OSError, EOFError, ValueError, TypeError):
+            self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            length = int.from_bytes(os.pread(self._file, _LENGTH, 0), "little")
+            index = os.pread(self._file, length, _LENGTH)
+            key_of_file, entries = marshal.loads(index)  # noqa: S302 - as for .pyc files
+            if key_of_file == key:
+                self._offset = _LENGTH + length
+                self._entries = entries
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return the spec of a module whose source has not changed, or None."""
+        del path, target
+        fields = self._entries.get(fullname)
+        if fields is None:
+            return None
+        entry = _Entry(*fields)
+        if not _is_current(entry):
+            return None
+        code = self._file, entry.length, self._offset + entry.start
+        loader = _CachedLoader(fullname, entry.source, code)
+        return spec_from_file_location(
+            fullname, entry.source, loader=loader, submodule_search_locations=entry.folders
+        )
+
+    def save(self) -> None:
+        """Write the file again if many of the imported modules are missing in it."""
+        added = [
+            (name, spec)
+            for name, module in list(sys.modules.items())
+            if (spec := getattr(module, "__spec__", None)) is not None
+            and type(spec.loader) is SourceFileLoader
+            and spec.name == name
+        ]
+        if len(added) <= _TOLERATED:
+            return
+        codes: list[bytes] = []
+        entries: dict[str, tuple[str | int | list[str] | None, ...]] = {}
+        end = 0
+
+        def append(name: str, entry: _Entry, code: bytes) -> None:
+            nonlocal end
+            entries[name] = tuple(entry._replace(start=end, length=len(code)))
+            codes.append(code)
+            end += len(code)
+
+        for name, fields in self._entries.items():
+            entry = _Entry(*fields)
+            if _is_current(entry):
+                code = os.pread(self._file, entry.length, self._offset + entry.start)
+                append(name, entry, code)
+        for name, spec in added:
+            with suppress(OSError, ImportError, SyntaxError, ValueError):  # it has changed since
+                state = os.stat(spec.origin)  # noqa: PTH116 - pathlib takes time
+                entry = _Entry(
+                    spec.origin,
+                    state.st_mtime_ns,
+                    state.st_size,
+                    spec.submodule_search_locations and list(spec.submodule_search_locations),
+                    0,
+                    0,
+                )
+                append(name, entry, marshal.dumps(spec.loader.get_code(name)))
+        index = marshal.dumps((self._key, entries))
+        _replace(self._path, [len(index).to_bytes(_LENGTH, "little"), index, *codes])
+
+
+def use() -> None:
+    """Import modules from the cache file from now on, where Python uses `.pyc` files as usual."""
+    if sys.pycache_prefix is not None or os.environ.get("PYTHONPATH"):
+        return  # the files are elsewhere, or modules are found elsewhere
+    package = __file__.removesuffix(os.path.join("platform", "module_cache.py"))  # noqa: PTH118
+    path = os.path.join(package, "__pycache__", FILE_NAME)  # noqa: PTH118
+    folders = sys.path if sys.flags.safe_path else sys.path[1:]  # the first is the program's
+    key: tuple[str | int, ...] = (sys.version, sys.flags.optimize, package, *folders)
+    sys.meta_path.insert(0, ModuleCache(path, key))
+
+
+def save() -> None:
+    """Write the cache file for later processes, if `use` was called and it lacks many modules.
+
+    Takes up to a second. A folder that is not writable is left alone, as by Python.
+    """
+    if sys.dont_write_bytecode:
+        return
+    for finder in sys.meta_path:
+        if isinstance(finder, ModuleCache):
+            finder.save()
+            return
+
+
+def _is_current(entry: _Entry) -> bool:
+    try:
+        state = os.stat(entry.source)  # noqa: PTH116 - pathlib takes time
+    except OSError:
+        return False
+    return (state.st_mtime_ns, state.st_size) == (entry.modified, entry.size)
+
+
+def _replace(path: str, contents: Sequence[bytes]) -> None:
+    """Write a file under another name and rename it, so that no process reads half of it."""
+    new = f"{path}.{os.getpid()}"
+    with suppress(OSError):
+        try:
+            with open(new, "xb") as file:  # noqa: PTH123 - pathlib takes time
+                file.writelines(contents)
+            os.replace(new, path)  # noqa: PTH105 - likewise
+        except OSError:
+            os.unlink(new)  # noqa: PTH108 - likewise
