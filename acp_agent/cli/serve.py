@@ -38,7 +38,7 @@ def serve(argv: list[str]) -> int:
 
     Returns the exit status, or ends the process with it.
     """
-    start_up.begins()
+    start_up.raise_gc_threshold()
     if any(word.partition("=")[0] == "--listen" for word in argv):
         from acp_agent.cli.listen import listen  # noqa: PLC0415 - where it is asked for
 

@@ -188,9 +188,9 @@ async def assemble(
     store = await Store.open(paths.sessions_file)  # last, so that nothing that fails leaves it open
 
     sandboxes, plugins = SharedSandboxes(), SharedPlugins()
-    models.plugin_driver = lambda info: plugins.of(paths.config_file.parent / "plugins").driver(
-        info
-    )
+    models.plugin_driver = lambda provider: plugins.importer(
+        paths.config_file.parent / "plugins"
+    ).driver(provider)
 
     @cache
     def trust() -> TrustStore:
@@ -227,7 +227,7 @@ async def assemble(
         checkpoints=paths.checkpoints_dir,
         memory=paths.memory_dir,
         user_folder=paths.config_file.parent,
-        own_files=paths.program_files,
+        program_files=paths.program_files,
         mcp_logins=paths.mcp_logins_file,
         plugins=plugins,
         sandboxes=sandboxes,

@@ -259,7 +259,7 @@ class Operations:
         if open_session is not None and open_session.client.current is self.editor:
             yield  # it is one of the open ones
             return
-        if manager.held_by(self.editor) + self._opening >= self._max_sessions:
+        if manager.count_attached(self.editor) + self._opening >= self._max_sessions:
             raise InvalidInputError(
                 f"this connection has {self._max_sessions} sessions open, as many as it may; close "
                 "one, or start the agent with a higher --max-sessions"

@@ -162,7 +162,7 @@ class Prompts:
         waits = True
         watcher = asyncio.create_task(stop_waiting_when_moved())
         try:
-            async with session.prompts.queue.place():
+            async with session.prompts.queue.slot():
                 while True:
                     if session.turn is not None:
                         await session.turn.wait()

@@ -16,7 +16,7 @@ DEMO_MODEL = "demo/demo"
 LOGGED_OUT = "you are logged out; log in to continue"
 
 
-class KeptKeys(Protocol):
+class KeyStore(Protocol):
     """The API keys that logins stored (`acp_agent.config.secrets.Secrets`)."""
 
     def stored(self) -> list[str]:
@@ -45,7 +45,7 @@ class Account:
     def __init__(
         self,
         models: Models,
-        keys: KeptKeys,
+        keys: KeyStore,
         flag: str | None,
         read_config: Callable[[], Config],
     ) -> None:
@@ -87,7 +87,7 @@ class Account:
             if self._logged_out:
                 raise
             try:
-                await asyncio.to_thread(lambda: self._look_again(self._read_config()))
+                await asyncio.to_thread(lambda: self._refresh_keys(self._read_config()))
                 model = await self.choose(None)
             except ConfigError:
                 model = None  # its errors are reported elsewhere
@@ -110,11 +110,11 @@ class Account:
 
     def report_key(self, provider: str, *, refused: bool) -> None:
         """Record whether a provider refused its key."""
-        known = {one.id: one for one in self._models.providers()}.get(provider)
-        if known is None or self.is_refused(known) == refused:
+        current = {candidate.id: candidate for candidate in self._models.providers()}.get(provider)
+        if current is None or self.is_refused(current) == refused:
             return
         if refused:
-            self._refused[provider] = known
+            self._refused[provider] = current
         else:
             del self._refused[provider]
         for watcher in self._watchers:
@@ -141,7 +141,7 @@ class Account:
             self._logged_out = False
             return
         logouts = self._logouts
-        await asyncio.to_thread(lambda: self._look_again(self._read_config()))
+        await asyncio.to_thread(lambda: self._refresh_keys(self._read_config()))
         await self._models.choose(self._flag, None)
         if self._logouts != logouts:
             raise AuthRequiredError(LOGGED_OUT)
@@ -166,11 +166,11 @@ class Account:
                 self._keys.delete(provider)
             except ConfigError as error:
                 failure = failure or error
-        self._look_again()
+        self._refresh_keys()
         if failure is not None:
             raise failure
 
-    def _look_again(self, config: Config | None = None) -> None:
+    def _refresh_keys(self, config: Config | None = None) -> None:
         """Read the keys again. Blocks: the keyring may wait for the user to unlock it."""
         self._keys.refresh()
         self._models.refresh(config)

@@ -59,7 +59,7 @@ class Client(Protocol):
         ...
 
     async def ask_permission(
-        self, session: SessionId, asking: PermissionRequest, ask: Ask
+        self, session: SessionId, request: PermissionRequest, ask: Ask
     ) -> Decision:
         """Ask the user for permission for a tool call.
 
@@ -102,8 +102,8 @@ class Client(Protocol):
         """Announce that the session's options have changed."""
         ...
 
-    def replaced(self, session: SessionId, left: Sequence[AnyEvent]) -> None:
-        """Show `left` and nothing more of the session, because another client opened it."""
+    def replaced(self, session: SessionId, final_events: Sequence[AnyEvent]) -> None:
+        """Show `final_events` and nothing more of the session, because another client opened it."""
         ...
 
 
@@ -129,7 +129,7 @@ class AttachedClient:
         self._client: Client | None = None
         self._change = asyncio.Event()  # set and replaced when the client changes
         self._questions: set[asyncio.Future[Any]] = set()  # open questions
-        self._moving: asyncio.Task[None] | None = None
+        self._replacement: asyncio.Task[None] | None = None
 
     # -- attaching ------------------------------------------------------------------------
 
@@ -138,29 +138,34 @@ class AttachedClient:
         """The attached client."""
         return self._client
 
-    def attach(self, client: Client, left: Sequence[AnyEvent] = ()) -> None:
+    def attach(self, client: Client, final_events: Sequence[AnyEvent] = ()) -> None:
         """Attach a client, and tell the previous one that the session has moved.
 
         Args:
             client: the new client.
-            left: the last events that the previous client is shown, once its questions are
+            final_events: the last events that the previous client is shown, once its questions are
                 withdrawn.
         """
-        before = self._client
-        if before is client:
+        previous = self._client
+        if previous is client:
             return
         self._change_to(client)
-        if before is not None and self._questions:
-            self._moving = asyncio.create_task(self._replace(before, left, set(self._questions)))
-        elif before is not None:
-            before.replaced(self._session, left)
+        if previous is not None and self._questions:
+            self._replacement = asyncio.create_task(
+                self._replace(previous, final_events, set(self._questions))
+            )
+        elif previous is not None:
+            previous.replaced(self._session, final_events)
 
     async def _replace(
-        self, before: Client, left: Sequence[AnyEvent], questions: set[asyncio.Future[Any]]
+        self,
+        previous: Client,
+        final_events: Sequence[AnyEvent],
+        questions: set[asyncio.Future[Any]],
     ) -> None:
         await asyncio.wait(questions)
-        if self._client is not before:  # it may be attached again
-            before.replaced(self._session, left)
+        if self._client is not previous:  # it may be attached again
+            previous.replaced(self._session, final_events)
 
     def detach(self, client: Client) -> None:
         """Detach a client. Does nothing if another one is attached."""
@@ -198,13 +203,13 @@ class AttachedClient:
             await self._client.show(session, events)
 
     async def ask_permission(
-        self, session: SessionId, asking: PermissionRequest, ask: Ask
+        self, session: SessionId, request: PermissionRequest, ask: Ask
     ) -> Decision:
         """Ask the user for permission for a tool call."""
         from acp_agent.permissions.access import Decision  # noqa: PLC0415 - for prompts only
 
-        decided = await self._ask(lambda client: client.ask_permission(session, asking, ask))
-        return Decision(by="nobody") if decided is None else decided
+        decision = await self._ask(lambda client: client.ask_permission(session, request, ask))
+        return Decision(by="nobody") if decision is None else decision
 
     async def ask_question(
         self, session: SessionId, call: CallId, question: Question
@@ -243,16 +248,16 @@ class AttachedClient:
         if self._client is not None:
             self._client.options_changed(session)
 
-    def replaced(self, session: SessionId, left: Sequence[AnyEvent]) -> None:
+    def replaced(self, session: SessionId, final_events: Sequence[AnyEvent]) -> None:
         """Do nothing: only the attached client is replaced."""
 
     # -- asking ------------------------------------------------------------------------------
 
     async def _ask(self, question: Callable[[Client], Awaitable[T | None]]) -> T | None:
         """Ask the attached client, and each client that attaches later, until one answers."""
-        gone: Client | None = None
+        disconnected: Client | None = None
         while True:
-            client = await self._wait_for_client(other_than=gone)
+            client = await self._wait_for_client(excluded=disconnected)
             if client is None:
                 self._on_timeout()
                 return None
@@ -266,22 +271,22 @@ class AttachedClient:
                 if answer.done():
                     return answer.result()
             except EditorGoneError:
-                gone = client  # it may still be attached, until its connection is closed
+                disconnected = client  # it may still be attached, until its connection is closed
             finally:
                 changed.cancel()
-                await _withdrawn(answer)
+                await _withdraw(answer)
 
-    async def _wait_for_client(self, *, other_than: Client | None) -> Client | None:
-        """Wait for a client other than `other_than`; return None if none attaches in time."""
+    async def _wait_for_client(self, *, excluded: Client | None) -> Client | None:
+        """Wait for a client other than `excluded`; return None if none attaches in time."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self._timeout):
-                while self._client is None or self._client is other_than:
+                while self._client is None or self._client is excluded:
                     await self._change.wait()
         # Check after a timeout, too: a client may have attached at that moment.
-        return None if self._client is other_than else self._client
+        return None if self._client is excluded else self._client
 
 
-async def _withdrawn(answer: asyncio.Future[T]) -> None:
+async def _withdraw(answer: asyncio.Future[T]) -> None:
     """Stop waiting for an answer, and tell the client that the question is withdrawn."""
     answer.cancel()
     await asyncio.wait([answer])
@@ -292,41 +297,41 @@ async def _withdrawn(answer: asyncio.Future[T]) -> None:
 class _AttachedBuffers:
     """`EditorBuffers` that use the client that is attached at the time of each call."""
 
-    def __init__(self, attached: AttachedClient, session: SessionId) -> None:
-        self._attached = attached
+    def __init__(self, owner: AttachedClient, session: SessionId) -> None:
+        self._owner = owner
         self._session = session
-        self._of: Client | None = None
-        self._known: EditorBuffers | None = None
+        self._buffers_client: Client | None = None
+        self._client_buffers: EditorBuffers | None = None
 
     @property
     def can_read(self) -> bool:
         """Return whether the attached client can read files."""
-        now = self._now()
-        return now is not None and now.can_read
+        buffers = self._current()
+        return buffers is not None and buffers.can_read
 
     @property
     def can_write(self) -> bool:
         """Return whether the attached client can write files."""
-        now = self._now()
-        return now is not None and now.can_write
+        buffers = self._current()
+        return buffers is not None and buffers.can_write
 
     async def read_text(self, path: Path, *, lines: int | None = None) -> str:
         """Return a file's text as the client sees it, or only its first `lines`."""
-        now = self._now()
-        if now is None:
+        buffers = self._current()
+        if buffers is None:
             raise NoEditorFileError(f"the editor is gone and cannot read {path}")
-        return await now.read_text(path, lines=lines)
+        return await buffers.read_text(path, lines=lines)
 
     async def write_text(self, path: Path, text: str) -> None:
         """Have the client change and save a file."""
-        now = self._now()
-        if now is None:
+        buffers = self._current()
+        if buffers is None:
             raise WorkspaceError("the editor is gone; the file was not touched")
-        await now.write_text(path, text)
+        await buffers.write_text(path, text)
 
-    def _now(self) -> EditorBuffers | None:
-        client = self._attached.current
-        if client is not self._of:
-            self._of = client
-            self._known = None if client is None else client.buffers(self._session)
-        return self._known
+    def _current(self) -> EditorBuffers | None:
+        client = self._owner.current
+        if client is not self._buffers_client:
+            self._buffers_client = client
+            self._client_buffers = None if client is None else client.buffers(self._session)
+        return self._client_buffers

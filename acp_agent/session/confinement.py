@@ -27,24 +27,24 @@ class Confinement(Struct, frozen=True, kw_only=True):
         sandboxes: the sandboxes of this machine.
         environ: the user's environment.
         home: the user's home folder.
-        own: this program's own files, which are hidden from confined programs.
+        program_files: this program's own files, which are hidden from confined programs.
     """
 
     config: SandboxConfig
     sandboxes: SharedSandboxes
     environ: Mapping[str, str]
     home: Path
-    own: tuple[Path, ...]
+    program_files: tuple[Path, ...]
 
     @classmethod
-    def of(cls, services: Services) -> Confinement:
+    def from_services(cls, services: Services) -> Confinement:
         """Return the confinement that these services configure."""
         return cls(
             config=services.config.sandbox,
             sandboxes=services.sandboxes,
             environ=services.environ,
             home=services.home,
-            own=services.own_files,
+            program_files=services.program_files,
         )
 
     def policy(
@@ -62,7 +62,7 @@ class Confinement(Struct, frozen=True, kw_only=True):
         return SandboxPolicy(
             roots=tuple(map(str, roots)),
             home=str(self.home),
-            program_files=tuple(map(str, self.own)),
+            program_files=tuple(map(str, self.program_files)),
             readable=tuple(map(str, readable)),
             temporary=temporary,
             search_path=self.environ.get("PATH") or os.defpath,
@@ -81,24 +81,24 @@ class Confinement(Struct, frozen=True, kw_only=True):
             return unconfined(argv, environ, cwd)
         return launch_service(backend, argv, environ, policy=self._for_service(cwd), cwd=cwd)
 
-    def writing(self, folders: Sequence[str]) -> Confine:
+    def writer(self, folders: Sequence[str]) -> Confine:
         """Return the launcher of helpers that read a project and write to this program's folders.
 
         Args:
             folders: the folders that they may change, resolved.
         """
 
-        def helper(argv: Sequence[str], environ: Mapping[str, str], cwd: str) -> Launch:
+        def launch(argv: Sequence[str], environ: Mapping[str, str], cwd: str) -> Launch:
             from acp_agent.sandbox.programs import launch_reader  # noqa: PLC0415 - when first needed
 
             backend = self.sandboxes.find(self.config, self.environ.get("PATH"), cwd)
             # Inside the sandbox, root has no rights to other users' folders.
-            own = all(os.stat(folder).st_uid == os.geteuid() for folder in folders)  # noqa: PTH116 - strings
-            if backend is None or not own:
+            owned = all(os.stat(folder).st_uid == os.geteuid() for folder in folders)  # noqa: PTH116 - strings
+            if backend is None or not owned:
                 return unconfined(argv, environ, cwd)
             return launch_reader(backend, argv, environ, cwd, write=folders)
 
-        return helper
+        return launch
 
     async def mcp_server(
         self, argv: Sequence[str], environ: Mapping[str, str], cwd: str, options: ServerOptions

@@ -36,7 +36,7 @@ class BackgroundTasks:
     def __init__(self, owner: str) -> None:
         self._owner = owner
         self._tasks: set[asyncio.Task[None]] = set()
-        self._ended = False
+        self._cancelled = False
 
     def __len__(self) -> int:
         """Return the number of running tasks."""
@@ -44,7 +44,7 @@ class BackgroundTasks:
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Run `work` in a task; drop it if the owner has ended."""
-        if self._ended:
+        if self._cancelled:
             work.close()
             return
         task = asyncio.create_task(self._run(work))
@@ -62,7 +62,7 @@ class BackgroundTasks:
 
     def cancel(self) -> None:
         """Cancel all tasks, and refuse further ones."""
-        self._ended = True
+        self._cancelled = True
         for task in self._tasks:
             task.cancel()
 
@@ -131,7 +131,7 @@ class SessionCore:
     def restore(self, events: Sequence[AnyEvent]) -> None:
         """Apply the whole journal of a session that is being opened."""
         self.state.restore(events)
-        self._writer.keep_history(events)
+        self._writer.cache_history(events)
 
     @property
     def settings(self) -> Settings:
@@ -175,19 +175,19 @@ class SessionCore:
 
     async def replay(self, action: Callable[[], Awaitable[None]]) -> None:
         """Run `action`, which shows the journal, without live events in between."""
-        await self._writer.run_alone(action)
+        await self._writer.run_exclusively(action)
 
     async def notify(self, *events: AnyEvent) -> None:
         """Show events without writing them to the journal."""
-        cleaned = self._without_secrets(events)
-        await self._writer.run_alone(lambda: self._show(cleaned))
+        clean_events = self._without_secrets(events)
+        await self._writer.run_exclusively(lambda: self._show(clean_events))
 
     async def _show(self, events: Sequence[AnyEvent]) -> None:
         await self.client.show(self.id, events)
 
-    def drop_history(self) -> None:
+    def drop_cached_history(self) -> None:
         """Free the journal that was read when the session was opened."""
-        self._writer.drop_history()
+        self._writer.drop_cached_history()
 
     def close_journal(self) -> None:
         """Refuse further events."""
@@ -213,8 +213,8 @@ class SessionCore:
     @property
     def secrets(self) -> Sequence[str]:
         """Values that must not be shown, sent or stored."""
-        known = self.services.secrets.values()
-        return (*known, *self.server_secrets) if self.server_secrets else known
+        secrets = self.services.secrets.values()
+        return (*secrets, *self.server_secrets) if self.server_secrets else secrets
 
     def clean(self, text: str) -> str:
         """Return `text` without secrets."""

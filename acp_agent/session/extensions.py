@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # only for sessions with extensions
 
     Definition = TypeVar("Definition", Skill, AgentSpec)
 
-SHOWN = 3  # problems that a notice lists
+MAX_PROBLEMS = 3  # problems that a notice lists
 PREFIX = "skill:"  # of the names of skills' commands
 FLOW_PREFIX = "flow:"  # of the names of flows' commands
 
@@ -59,7 +59,7 @@ class Extensions:
         self._core = core
         self.mcp: McpServers | None = None
         self.selection: ServerSelection | None = None
-        self._named: Sequence[ServerConfig] = ()
+        self._client_servers: Sequence[ServerConfig] = ()
         self._selection_lock = asyncio.Lock()
         self._trust: FolderTrust | None = None
         self.on_trusted: Callable[[], None] = lambda: None
@@ -83,9 +83,9 @@ class Extensions:
     @property
     def commands(self) -> Sequence[Command]:
         """The current slash commands."""
-        own = commands_in(self._core.translate)
+        built_in = commands_in(self._core.translate)
         servers = () if self.mcp is None else self.mcp.commands
-        return (*own, *self.definitions.commands, *servers)
+        return (*built_in, *self.definitions.commands, *servers)
 
     def announce_commands(self) -> None:
         """Send the current commands to the client."""
@@ -98,9 +98,9 @@ class Extensions:
         if self.selection is None and not self._any_configured():
             if servers or self.mcp is not None:
                 self._connect(servers)
-            self._named = servers
+            self._client_servers = servers
             return
-        self._named = servers
+        self._client_servers = servers
         self._core.background.spawn(self.select_servers())
 
     async def select_servers(self) -> None:
@@ -109,7 +109,7 @@ class Extensions:
 
         async with self._selection_lock:
             selection = self.selection = self.selection or ServerSelection(self._core)
-            selection.named = tuple(self._named)
+            selection.named = tuple(self._client_servers)
             await selection.load()
             self.apply_selection()
 
@@ -124,13 +124,13 @@ class Extensions:
         return (
             bool(core.services.config.mcp_servers)
             or any(os.path.lexists(file) for file in mcp_files(core.cwd))
-            or any_plugin_folder(core.services.places(core.cwd))
+            or any_plugin_folder(core.services.definition_folders(core.cwd))
         )
 
     @property
     def server_configs(self) -> Sequence[ServerConfig]:
         """The configurations of the session's MCP servers."""
-        return [] if self.mcp is None else [one.config for one in self.mcp.servers]
+        return [] if self.mcp is None else [server.config for server in self.mcp.servers]
 
     def _connect(self, servers: Sequence[ServerConfig]) -> None:
         core = self._core
@@ -169,7 +169,8 @@ class Extensions:
         from acp_agent.session.mcp.selection import file_stamps  # noqa: PLC0415 - already imported
 
         core = self._core
-        if file_stamps(core.cwd, core.services.places(core.cwd)) != self.selection.stamps:
+        folders = core.services.definition_folders(core.cwd)
+        if file_stamps(core.cwd, folders) != self.selection.stamps:
             await self.select_servers()
 
     async def aclose(self) -> None:
@@ -192,58 +193,59 @@ class Definitions:
         on_commands: called when the commands have changed.
 
     Attributes:
-        writing: whether the user asked for a skill in this session; the model then has the tool
-            that writes one.
+        skill_requested: whether the user asked for a skill in this session; the model then has the
+            tool that writes one.
     """
 
-    writing = False
+    skill_requested = False
 
     def __init__(self, core: SessionCore, on_commands: Callable[[], None]) -> None:
         self._core = core
         self._on_commands = on_commands
-        self._found: Found | None = None
+        self._loaded: Found | None = None
         self._reported: set[tuple[Path, str]] = set()
-        self._loading = asyncio.Lock()
+        self._load_lock = asyncio.Lock()
 
     @property
-    def _places(self) -> DefinitionFolders:
-        return self._core.services.places(self._core.cwd)
+    def _folders(self) -> DefinitionFolders:
+        return self._core.services.definition_folders(self._core.cwd)
 
     @property
-    def there(self) -> bool:
+    def folder_exists(self) -> bool:
         """Return whether there is a folder of definitions; reads the disk."""
-        return self._found is not None or any_folder_exists(self._places)
+        return self._loaded is not None or any_folder_exists(self._folders)
 
     @property
-    def found(self) -> bool:
+    def any_loaded(self) -> bool:
         """Return whether there are any besides bundled ones; does not read the disk."""
-        return bool(self.skills or self.agents or self.other_agents)
+        return bool(self.skills or self.agents or self.external_agents)
 
     async def load(self) -> None:
         """Read the files, announce changed commands, and report each new problem once."""
-        if not self.there:
+        if not self.folder_exists:
             return
-        async with self._loading:
-            before = self.commands
-            found = self._found = await asyncio.to_thread(self._find)
-            if self.commands != before:
+        async with self._load_lock:
+            previous = self.commands
+            loaded = self._loaded = await asyncio.to_thread(self._find)
+            if self.commands != previous:
                 self._on_commands()
             self._offer_agents()
-            if new := [one for one in found.problems if (one.path, one.why) not in self._reported]:
-                self._reported |= {(one.path, one.why) for one in new}
+            problems = {(problem.path, problem.why): problem for problem in loaded.problems}
+            if new := [problems[key] for key in problems if key not in self._reported]:
+                self._reported |= problems.keys()
                 # Not journaled: it concerns the current files, not the conversation.
                 await self._core.notify(_notice(new, self._core.translate))
 
     def _offer_agents(self) -> None:
         """Offer the current agents to the client as values of the option `agent`."""
-        core, own = self._core, {one.name for one in self.agents}
+        core, local = self._core, {spec.name: spec.description for spec in self.agents}
         values = [
             Value(
-                id=one.name,
-                name=one.name,
-                description=one.description if one.name in own else core.translate(one.description),
+                id=spec.name,
+                name=spec.name,
+                description=local.get(spec.name) or core.translate(spec.description),
             )
-            for one in self.offered_agents
+            for spec in self.offered_agents
         ]
         if core.settings.offer_agents(values):
             core.client.options_changed(core.id)
@@ -254,147 +256,145 @@ class Definitions:
         from acp_agent.session.known_providers import with_known_providers  # noqa: PLC0415 - likewise
 
         services = self._core.services
-        found = find_definitions(self._places, services.config, services.trust().trusts)
-        plugins = services.plugins.load(self._places)
-        wrong = () if plugins is None else plugins.problems
-        found = replace(
-            found,
-            problems=(
-                *found.problems,
-                *(Problem(self._places.plugins[0][0], one) for one in wrong),
-            ),
-        )
+        loaded = find_definitions(self._folders, services.config, services.trust().trusts)
+        plugins = services.plugins.load(self._folders)
+        messages = () if plugins is None else plugins.problems
+        plugin_problems = (Problem(self._folders.plugins[0][0], message) for message in messages)
         # Clean only what is announced. Other texts are cleaned when they are used.
         clean = self._core.clean
-        found = with_known_providers(
-            found, self._core.settings.model, services.models, services.config
+        loaded = with_known_providers(
+            loaded, self._core.settings.model, services.models, services.config
         )
         return Found(
             skills=tuple(
                 replace(
-                    one,
-                    description=clean(one.description),
-                    hint=None if one.hint is None else clean(one.hint),
+                    skill,
+                    description=clean(skill.description),
+                    hint=None if skill.hint is None else clean(skill.hint),
                 )
-                for one in found.skills
+                for skill in loaded.skills
             ),
-            agents=tuple(replace(one, description=clean(one.description)) for one in found.agents),
-            problems=tuple(replace(one, why=clean(one.why)) for one in found.problems),
-            untrusted=found.untrusted,
+            agents=tuple(
+                replace(spec, description=clean(spec.description)) for spec in loaded.agents
+            ),
+            problems=tuple(
+                replace(problem, why=clean(problem.why))
+                for problem in (*loaded.problems, *plugin_problems)
+            ),
+            untrusted=loaded.untrusted,
         )
 
     @property
     def skills(self) -> Sequence[Skill]:
         """The skills that were found."""
-        return () if self._found is None else self._found.skills
+        return () if self._loaded is None else self._loaded.skills
 
     @property
     def agents(self) -> Sequence[AgentSpec]:
         """The agents that were found."""
-        return () if self._found is None else self._found.agents
+        return () if self._loaded is None else self._loaded.agents
 
     @property
     def has_untrusted(self) -> bool:
         """Return whether the project has definitions that the user does not trust."""
-        return self._found is not None and bool(self._found.untrusted)
+        return self._loaded is not None and bool(self._loaded.untrusted)
 
     def skill(self, name: str) -> Skill | None:
         """Return the skill of this name, bundled ones excluded."""
-        return next((one for one in self.skills if one.name == name), None)
+        return next((skill for skill in self.skills if skill.name == name), None)
 
     @property
     def bundled(self) -> Sequence[BundledSkill]:
         """The offered bundled skills; a skill from a file hides a bundled one of its name."""
-        hidden = {one.name for one in self.skills}
+        hidden = {skill.name for skill in self.skills}
         offered = bundled_skills(self._core.services.config)
-        return [one for one in offered if one.name not in hidden]
+        return [skill for skill in offered if skill.name not in hidden]
 
     async def find_skill(self, name: str) -> Skill | None:
         """Return the skill of this name, bundled ones included."""
-        found = self.skill(name)
-        if found is None and any(one.name == name for one in self.bundled):
+        skill = self.skill(name)
+        if skill is None and any(bundled.name == name for bundled in self.bundled):
             from acp_agent.config.types import DefinitionConfig  # noqa: PLC0415 - only when used
             from acp_agent.extensions.definitions.bundled import read_bundled  # noqa: PLC0415 - likewise
 
             config = self._core.services.config.skills.get(name, DefinitionConfig())
-            found = await asyncio.to_thread(read_bundled, name, config)
-        return found
+            skill = await asyncio.to_thread(read_bundled, name, config)
+        return skill
 
     @property
     def offered_agents(self) -> Sequence[AgentSpec | BundledSkill]:
         """The available agents; one from a file hides a bundled one of its name."""
-        names = {one.name for one in self.agents}
+        local_names = {agent.name for agent in self.agents}
         offered = bundled_agents(self._core.services.config)
-        return [*self.agents, *(one for one in offered if one.name not in names)]
+        return [*self.agents, *(agent for agent in offered if agent.name not in local_names)]
 
     @property
-    def other_agents(self) -> Mapping[str, AgentConfig]:
+    def external_agents(self) -> Mapping[str, AgentConfig]:
         """The agents that are other programs, by name; only the user's configuration has any."""
         agents = self._core.services.config.agents
-        return {name: one for name, one in agents.items() if one.command and one.enabled}
+        return {name: agent for name, agent in agents.items() if agent.command and agent.enabled}
 
     @property
     def task_agents(self) -> Sequence[tuple[str, str]]:
         """The names and descriptions of all agents that accept tasks."""
-        others = self.other_agents
-        own = [
-            (one.name, one.description)
-            for one in self.offered_agents
-            if isinstance(one, BundledSkill) or one.takes_tasks
+        external_agents = self.external_agents
+        tasks = [
+            (agent.name, agent.description)
+            for agent in self.offered_agents
+            if isinstance(agent, BundledSkill) or agent.takes_tasks
         ]
         return [
-            *(one for one in own if one[0] not in others),
-            *((name, one.description or name) for name, one in others.items()),
+            *(task for task in tasks if task[0] not in external_agents),
+            *((name, agent.description or name) for name, agent in external_agents.items()),
         ]
 
     async def find_agent(self, name: str) -> AgentSpec | None:
         """Return the agent of this name, bundled ones included."""
-        found = next((one for one in self.offered_agents if one.name == name), None)
-        if isinstance(found, BundledSkill):
+        agent = next((spec for spec in self.offered_agents if spec.name == name), None)
+        if isinstance(agent, BundledSkill):
             from acp_agent.config.types import AgentConfig  # noqa: PLC0415 - only when used
             from acp_agent.extensions.definitions.bundled import read_bundled_agent  # noqa: PLC0415 - likewise
 
             config = self._core.services.config.agents.get(name, AgentConfig())
             return await asyncio.to_thread(read_bundled_agent, name, config)
-        return found
+        return agent
 
     @property
     def commands(self) -> Sequence[Command]:
         """The slash commands that run skills."""
         translate = self._core.translate
-        own = [
+        local = [
             Command(
-                name=(PREFIX if one.flow is None else FLOW_PREFIX) + one.name,
-                description=one.description,
-                hint=one.hint,
+                name=(PREFIX if skill.flow is None else FLOW_PREFIX) + skill.name,
+                description=skill.description,
+                hint=skill.hint,
             )
-            for one in self.skills
-            if one.by_user
+            for skill in self.skills
+            if skill.by_user
         ]
         bundled = [
             Command(
-                name=PREFIX + one.name,
-                description=translate(one.description),
-                hint=None if one.hint is None else translate(one.hint),
+                name=PREFIX + skill.name,
+                description=translate(skill.description),
+                hint=None if skill.hint is None else translate(skill.hint),
             )
-            for one in self.bundled
+            for skill in self.bundled
         ]
-        return [*own, *bundled]
+        return [*local, *bundled]
 
 
 def _notice(problems: Sequence[Problem], translate: Translator) -> NoticeShown:
     """Return a notice of the problems; definitions that are left out come first."""
     from acp_agent.extensions.definitions.reading import grouped  # noqa: PLC0415 - loaded
 
-    sorted_ones = sorted(grouped(problems), key=lambda one: not one.left_out)
-    shown = [f"{one.place}: {translate.rendered(one.why)}" for one in sorted_ones[:SHOWN]]
-    count = len(problems)
-    if len(sorted_ones) > SHOWN:
-        shown.append(translate("`acp-agent doctor` lists the others."))
+    ordered = sorted(grouped(problems), key=lambda each: not each.left_out)
+    lines = [f"{each.place}: {translate.rendered(each.why)}" for each in ordered[:MAX_PROBLEMS]]
+    if len(ordered) > MAX_PROBLEMS:
+        lines.append(translate("`acp-agent doctor` lists the others."))
     return NoticeShown(
         severity="warning",
         title="A skill or an agent is not used as it is written."
-        if count == 1
-        else f"{count} skills or agents are not used as they are written.",
-        description="\n".join(shown),
+        if len(problems) == 1
+        else f"{len(problems)} skills or agents are not used as they are written.",
+        description="\n".join(lines),
     )

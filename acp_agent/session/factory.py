@@ -38,30 +38,37 @@ async def create(
         AuthRequiredError: no model can be used.
         StoreError: the store cannot be written.
     """
-    folder, further = await asyncio.to_thread(folders, cwd, directories)
+    folder, additional_folders = await asyncio.to_thread(folders, cwd, directories)
     model = await services.account.choose_for_new()
     session_id = new_session_id()
-    first: list[AnyEvent] = [
-        SessionStarted(cwd=str(folder), directories=tuple(str(path) for path in further)),
+    first_events: list[AnyEvent] = [
+        SessionStarted(
+            cwd=str(folder), directories=tuple(str(path) for path in additional_folders)
+        ),
         ConfigChanged(option="mode", value=services.config.mode),
         ConfigChanged(option="model", value=model.ref),
-        *_agent_of(services.config),
+        *_agent_event(services.config),
         *(() if system_prompt is None else (system_prompt,)),
     ]
     lease = services.store.lease(session_id)
     try:
-        await services.store.create(session_id, first)
+        await services.store.create(session_id, first_events)
     except BaseException:
         await _discard(services, session_id, lease)
         raise
     session = Session(
-        session_id, cwd=folder, directories=further, model=model, services=services, lease=lease
+        session_id,
+        cwd=folder,
+        directories=additional_folders,
+        model=model,
+        services=services,
+        lease=lease,
     )
-    session.core.apply(first)
+    session.core.apply(first_events)
     return session
 
 
-def _agent_of(config: Config) -> Sequence[AnyEvent]:
+def _agent_event(config: Config) -> Sequence[AnyEvent]:
     return () if config.agent is None else (ConfigChanged(option="agent", value=config.agent),)
 
 
@@ -76,10 +83,10 @@ async def reopen(services: Services, session_id: SessionId) -> Session:
     record = await services.store.get(session_id)
     lease = services.store.lease(session_id)
     try:
-        known = known_events(await services.store.read_all(session_id))
-        cut = [*close_lost_commands(known), *close_open_turn(known)]
-        await services.store.append(session_id, cut)
-        known += cut
+        events = known_events(await services.store.read_all(session_id))
+        closing_events = [*close_lost_commands(events), *close_open_turn(events)]
+        await services.store.append(session_id, closing_events)
+        events += closing_events
         session = Session(
             session_id,
             cwd=Path(record.cwd),
@@ -88,7 +95,7 @@ async def reopen(services: Services, session_id: SessionId) -> Session:
             services=services,
             lease=lease,
         )
-        session.core.restore(known)
+        session.core.restore(events)
         await session.core.settings.find_model()
     except BaseException:
         lease.release()
@@ -115,12 +122,12 @@ async def fork(
     from acp_agent.session.history.checkpoint_files import adopt  # noqa: PLC0415 - for forks only
     from acp_agent.session.history.fork import ForkedJournal  # noqa: PLC0415 - likewise
 
-    folder, further = await asyncio.to_thread(folders, cwd, directories)
+    folder, additional_folders = await asyncio.to_thread(folders, cwd, directories)
     journal = ForkedJournal(
         source,
         await services.store.read_all(source),
         cwd=folder,
-        directories=further,
+        directories=additional_folders,
         system_prompt=system_prompt,
         point=point,
     )
@@ -129,7 +136,12 @@ async def fork(
     try:
         await services.store.fork(session_id, source, journal.copied, journal.added)
         session = Session(
-            session_id, cwd=folder, directories=further, model=None, services=services, lease=lease
+            session_id,
+            cwd=folder,
+            directories=additional_folders,
+            model=None,
+            services=services,
+            lease=lease,
         )
         session.core.apply(journal.events())
         await session.core.settings.find_model()
@@ -146,12 +158,12 @@ async def _discard(services: Services, session_id: SessionId, lease: Lease) -> N
     The removal finishes even if the caller is cancelled, as store operations do. The next sweep
     removes copied checkpoints.
     """
-    removing = asyncio.create_task(services.store.delete(session_id))
-    while not removing.done():
+    deletion = asyncio.create_task(services.store.delete(session_id))
+    while not deletion.done():
         with suppress(asyncio.CancelledError):
-            await asyncio.wait([removing])
+            await asyncio.wait([deletion])
     lease.release()
-    if not removing.cancelled() and (error := removing.exception()) is not None:
+    if not deletion.cancelled() and (error := deletion.exception()) is not None:
         _log.warning(
             "the session %s was not created, and may be in the store: %s", session_id, error
         )
@@ -164,10 +176,10 @@ def folders(cwd: str, directories: Sequence[str]) -> tuple[Path, list[Path]]:
         InvalidInputError: a folder is not absolute or does not exist.
     """
     folder = _folder(cwd, "cwd")
-    further = [
+    additional_folders = [
         _folder(path, f"additionalDirectories[{index}]") for index, path in enumerate(directories)
     ]
-    return folder, further
+    return folder, additional_folders
 
 
 def _folder(text: str, field: str) -> Path:

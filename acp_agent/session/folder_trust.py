@@ -43,10 +43,10 @@ ALWAYS = "Trust it as it is now"
 FOR_NOW = "Trust it until the agent exits"
 NEVER = "Leave it unused"
 
-_SHOWN_PATH = 200  # characters
-_SHOWN_WHAT = 800
-_SHOWN_ITEMS = 40
-_DIFF_LINES = 80  # of one item
+_MAX_PATH_LENGTH = 200  # characters
+_MAX_DETAIL_LENGTH = 800
+_MAX_SHOWN_ITEMS = 40
+_MAX_DIFF_LINES = 80  # of one item
 
 KINDS: dict[Kind, str] = {
     "skill": "skill",
@@ -75,7 +75,7 @@ def trusted_folder(cwd: Path) -> str:
 
 
 def find_items(
-    cwd: Path, places: DefinitionFolders, config: Config, git: GitPrograms | None
+    cwd: Path, folders: DefinitionFolders, config: Config, git: GitPrograms | None
 ) -> list[Item]:
     """Return the items that a session in a folder would find, trusted or not.
 
@@ -84,35 +84,35 @@ def find_items(
 
     Args:
         cwd: the folder.
-        places: the folders of its skills and agents.
+        folders: the folders of its skills and agents.
         config: the user's configuration.
         git: the programs that its repository configures.
     """
     from acp_agent.permissions.policy.loading import project_rules  # noqa: PLC0415 - not at start
     from acp_agent.workspace.instructions.files import instruction_items  # noqa: PLC0415 - likewise
 
-    found = [] if git is None else [git.item]
-    if any_folder_exists(places):
+    items = [] if git is None else [git.item]
+    if any_folder_exists(folders):
         from acp_agent.extensions.definitions.discovery import find_definitions  # noqa: PLC0415 - if there are any
 
-        found += find_definitions(places, config, _nothing).untrusted
-    found += [
-        one.item
-        for one in project_rules(str(cwd))
-        if any(rule.effect == "allow" for rule in one.rules)
+        items += find_definitions(folders, config, _trust_nothing).untrusted
+    items += [
+        source.item
+        for source in project_rules(str(cwd))
+        if any(rule.effect == "allow" for rule in source.rules)
     ]
     if any(os.path.lexists(file) for file in mcp_files(cwd)):
         from acp_agent.extensions.mcp.configured import project_items  # noqa: PLC0415 - if there are any
 
-        found += project_items(cwd)
+        items += project_items(cwd)
     if any(os.path.lexists(file) for file in project_hook_files(cwd)):
-        from acp_agent.hooks.sources import project_items as hooks_of  # noqa: PLC0415 - if there are any
+        from acp_agent.hooks.sources import project_items as hook_items  # noqa: PLC0415 - if there are any
 
-        found += hooks_of(cwd)
-    return [*found, *instruction_items(cwd)]
+        items += hook_items(cwd)
+    return [*items, *instruction_items(cwd)]
 
 
-def _nothing(item: Item) -> bool:
+def _trust_nothing(item: Item) -> bool:
     del item
     return False
 
@@ -125,41 +125,48 @@ def find_changes(items: Sequence[Item], store: TrustStore) -> list[Change]:
 def describe(change: Change, translate: Translator) -> str:
     """Return a line of text that describes an item."""
     item = change.item
-    above = item.kind == "instructions"
-    path = os.path.join(item.folder, item.path) if above else item.path  # noqa: PTH118 - shown to the user
-    line = f"{translate(KINDS[item.kind])}: {printable_line(path, _SHOWN_PATH)}"
+    absolute = item.kind == "instructions"
+    path = os.path.join(item.folder, item.path) if absolute else item.path  # noqa: PTH118 - shown to the user
+    line = f"{translate(KINDS[item.kind])}: {printable_line(path, _MAX_PATH_LENGTH)}"
     notes = []
     if change.before is not None:
         notes.append(translate("changed"))
     if not item.digest:
         notes.append(translate("too large or not readable: never used"))
     if item.what:
-        notes.append(printable_line(item.what, _SHOWN_WHAT))
+        notes.append(printable_line(item.what, _MAX_DETAIL_LENGTH))
     return f"{line} ({'; '.join(notes)})" if notes else line
 
 
 def describe_all(changes: Sequence[Change], translate: Translator) -> list[str]:
     """Return a line for each item up to a limit, and one with the number of further items."""
-    lines = [describe(change, translate) for change in changes[:_SHOWN_ITEMS]]
-    if len(changes) > _SHOWN_ITEMS:
-        lines.append(translate("and {count} more", count=len(changes) - _SHOWN_ITEMS))
+    lines = [describe(change, translate) for change in changes[:_MAX_SHOWN_ITEMS]]
+    if len(changes) > _MAX_SHOWN_ITEMS:
+        lines.append(translate("and {count} more", count=len(changes) - _MAX_SHOWN_ITEMS))
     return lines
 
 
 def diff(change: Change) -> str:
     """Return the unified diff of a changed short text; "" if there is none."""
-    item, before = change.item, change.before
-    if before is None or not (before.text and item.text):
+    item, trusted = change.item, change.before
+    if trusted is None or not (trusted.text and item.text):
         return ""
     import difflib  # noqa: PLC0415 - only for changes
 
     lines = list(
         difflib.unified_diff(
-            before.text.splitlines(), item.text.splitlines(), item.path, item.path, lineterm="", n=2
+            trusted.text.splitlines(),
+            item.text.splitlines(),
+            item.path,
+            item.path,
+            lineterm="",
+            n=2,
         )
     )
-    more = [f"… {len(lines) - _DIFF_LINES:,} more lines"] if len(lines) > _DIFF_LINES else []
-    return "\n".join([*lines[:_DIFF_LINES], *more])
+    more = (
+        [f"… {len(lines) - _MAX_DIFF_LINES:,} more lines"] if len(lines) > _MAX_DIFF_LINES else []
+    )
+    return "\n".join([*lines[:_MAX_DIFF_LINES], *more])
 
 
 class FolderTrust:
@@ -173,9 +180,9 @@ class FolderTrust:
     def __init__(self, core: SessionCore, on_trusted: Callable[[], Awaitable[None]]) -> None:
         self._core = core
         self._on_trusted = on_trusted
-        self._asked: set[tuple[str, ...]] = set()
-        self._noticed = False
-        self._asking = asyncio.Lock()
+        self._asked_keys: set[tuple[str, ...]] = set()
+        self._notice_shown = False
+        self._question_lock = asyncio.Lock()
         self._form_is_open = False
         self._git = WatchedGitPrograms(core.services.confine)
 
@@ -191,25 +198,25 @@ class FolderTrust:
         """
         services, cwd = self._core.services, self._core.cwd
         environ, trusts = dict(services.environ), services.trust().trusts
-        found = self._git.of(cwd)
-        if found is not None and not trusts(found.item):
-            environ |= with_settings(found.overrides, environ)
+        git = self._git.of(cwd)
+        if git is not None and not trusts(git.item):
+            environ |= with_settings(git.overrides, environ)
         if "PATH" in environ and not trusts(code_item(find_repository(cwd) or cwd)):
             environ["PATH"] = absolute_folders(environ["PATH"])
         return environ
 
-    async def find_changes(self, *, all_of_it: bool = False) -> list[Change]:
+    async def find_changes(self, *, include_code: bool = False) -> list[Change]:
         """Return the items of the session's folder that the user does not trust.
 
         Args:
-            all_of_it: include the project's code, which only language servers run.
+            include_code: include the project's code, which only language servers run.
         """
         core, services = self._core, self._core.services
 
         def find() -> list[Change]:
-            places = services.places(core.cwd)
-            items = find_items(core.cwd, places, services.config, self._git.of(core.cwd))
-            if all_of_it:
+            folders = services.definition_folders(core.cwd)
+            items = find_items(core.cwd, folders, services.config, self._git.of(core.cwd))
+            if include_code:
                 items.append(code_item(find_repository(core.cwd) or core.cwd))
             return find_changes(items, services.trust())
 
@@ -220,8 +227,8 @@ class FolderTrust:
         client = self._core.client.current
         if client is None or not client.asks_outside_turns:
             return
-        async with self._asking:
-            changes = self._new(await self.find_changes())
+        async with self._question_lock:
+            changes = self._not_asked(await self.find_changes())
             self._form_is_open = bool(changes)
         if not changes:
             return
@@ -231,35 +238,39 @@ class FolderTrust:
             self._form_is_open = False
         if response is None:  # the client failed; the next turn asks
             return
-        self._mark(changes)
-        chosen = (response.content or {}).get("trust")
-        await self._take(changes, chosen if response.action == "accept" else None)
+        self._mark_asked(changes)
+        choice = (response.content or {}).get("trust")
+        await self._apply_choice(changes, choice if response.action == "accept" else None)
 
-    async def ask_in_turn(self, *, again: bool = False) -> list[Change]:
+    async def ask_in_turn(self, *, repeat: bool = False) -> list[Change]:
         """Ask with a permission request about new items; a turn must be running.
 
         Args:
-            again: ask again about items that the user was asked about before.
+            repeat: ask again about items that the user was asked about before.
 
         Returns:
             The items that are still not trusted.
         """
-        async with self._asking:
+        async with self._question_lock:
             if self._form_is_open:
                 await self._notice()
                 return []
-            every = await self.find_changes(all_of_it=again)
-            changes = every if again else self._new(every)
+            untrusted = await self.find_changes(include_code=repeat)
+            changes = untrusted if repeat else self._not_asked(untrusted)
             if changes:
-                self._mark(changes)
-                await self._take(changes, await self._chosen(changes))
-            return find_changes([one.item for one in every], self._core.services.trust())
+                self._mark_asked(changes)
+                await self._apply_choice(changes, await self._ask_permission(changes))
+            return find_changes([change.item for change in untrusted], self._core.services.trust())
 
-    def _new(self, changes: Sequence[Change]) -> list[Change]:
-        return [one for one in changes if _key(one) not in self._asked and one.item.digest]
+    def _not_asked(self, changes: Sequence[Change]) -> list[Change]:
+        return [
+            change
+            for change in changes
+            if _key(change) not in self._asked_keys and change.item.digest
+        ]
 
-    def _mark(self, changes: Sequence[Change]) -> None:
-        self._asked |= {_key(one) for one in changes}
+    def _mark_asked(self, changes: Sequence[Change]) -> None:
+        self._asked_keys |= {_key(change) for change in changes}
 
     def _text(self, changes: Sequence[Change]) -> str:
         translate = self._core.translate
@@ -268,7 +279,7 @@ class FolderTrust:
             "trust them. If they change, you are asked again."
         )
         lines = [f"- {line}" for line in describe_all(changes, translate)]
-        diffs = [f"```diff\n{escaped(text)}\n```" for one in changes if (text := diff(one))]
+        diffs = [f"```diff\n{escaped(text)}\n```" for change in changes if (text := diff(change))]
         return self._core.clean("\n\n".join([intro, "\n".join(lines), *diffs]))
 
     def _form(self, changes: Sequence[Change]) -> Form:
@@ -290,7 +301,7 @@ class FolderTrust:
             message=f"{translate.rendered_title(TITLE)}\n\n{self._text(changes)}", schema=schema
         )
 
-    async def _chosen(self, changes: Sequence[Change]) -> str | None:
+    async def _ask_permission(self, changes: Sequence[Change]) -> str | None:
         """Return the user's choice; None unless the user, and not a flag, answered."""
         from acp_agent.agent.resources import PermissionRequest  # noqa: PLC0415 - only when asking
         from acp_agent.permissions.access import Ask, Choice  # noqa: PLC0415 - likewise
@@ -305,7 +316,7 @@ class FolderTrust:
             Choice(id="trust_always", label=translate(ALWAYS), kind="allow_always"),
             Choice(id="trust_never", label=translate(NEVER), kind="reject_once"),
         )
-        asking = PermissionRequest(
+        request = PermissionRequest(
             call=call, title=TITLE, kind="other", arguments="{}", content=content
         )
         # Not journaled: it concerns the current folder, and is not a call of the model.
@@ -322,7 +333,7 @@ class FolderTrust:
         )
         allowed = False
         try:
-            decision = await client.ask_permission(core.id, asking, Ask(choices=choices))
+            decision = await client.ask_permission(core.id, request, Ask(choices=choices))
             if decision.choice is None or decision.by != "user":
                 return None
             allowed = decision.choice.kind.startswith("allow")
@@ -335,13 +346,13 @@ class FolderTrust:
                 ToolEnded(call=call, failed=not allowed),
             )
 
-    async def _take(self, changes: Sequence[Change], chosen: object) -> None:
-        store, items = self._core.services.trust(), [one.item for one in changes]
-        if chosen not in {"always", "for_now"}:
+    async def _apply_choice(self, changes: Sequence[Change], choice: object) -> None:
+        store, items = self._core.services.trust(), [change.item for change in changes]
+        if choice not in {"always", "for_now"}:
             await self._notice()
             return
         store.trust_for_now(items)
-        if chosen == "always":
+        if choice == "always":
             try:
                 await asyncio.to_thread(store.trust, items)
             except StoreError as error:
@@ -350,9 +361,9 @@ class FolderTrust:
 
     async def _notice(self) -> None:
         """Show once a notice that some files are not used."""
-        if self._noticed:
+        if self._notice_shown:
             return
-        self._noticed = True
+        self._notice_shown = True
         text = self._core.translate(
             "Some files of this folder are not used until you trust them: /trust, or `acp-agent "
             "trust {folder}`.",

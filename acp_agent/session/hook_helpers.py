@@ -17,7 +17,7 @@ from acp_agent.session.core import SessionCore
 if TYPE_CHECKING:  # only for sessions with servers
     from acp_agent.session.mcp.servers import McpServers
 
-_ANSWER = 1_000  # tokens
+_MAX_ANSWER_TOKENS = 1_000  # tokens
 
 
 class SessionHelpers:
@@ -46,7 +46,7 @@ class SessionHelpers:
         """
         chosen = self._model(model)
         request = ModelRequest(
-            model=replace(chosen, max_output=min(chosen.max_output, _ANSWER)),
+            model=replace(chosen, max_output=min(chosen.max_output, _MAX_ANSWER_TOKENS)),
             system=system,
             messages=(UserSide((UserText(self._core.clean(prompt)),)),),
             thought_level=next(iter(chosen.thought_levels), None),
@@ -57,12 +57,12 @@ class SessionHelpers:
         if name:
             models = self._core.services.models
             try:
-                found = models.resolve(name)
-                models.require(found)
+                model = models.resolve(name)
+                models.require(model)
             except (AuthRequiredError, ConfigError, InvalidInputError):
                 pass  # a shared hook may name a model that this user does not have
             else:
-                return found
+                return model
         return self._turn.models.small
 
     async def call_tool(self, server: str, tool: str, arguments: JsonObject) -> str:
@@ -77,9 +77,16 @@ class SessionHelpers:
         servers = self._servers()
         if servers is not None:
             await servers.ready()
-        every = () if servers is None else servers.servers
-        found = next((one for one in every if server in {one.label, one.config.name}), None)
-        if servers is None or found is None or found.offer is None:
+        available = () if servers is None else servers.servers
+        connected = next(
+            (
+                candidate
+                for candidate in available
+                if server in {candidate.label, candidate.config.name}
+            ),
+            None,
+        )
+        if servers is None or connected is None or connected.offer is None:
             raise ToolError(f"the MCP server {server!r} is not connected")
 
         from acp_agent.extensions.mcp.config import identity  # noqa: PLC0415 - only when called
@@ -90,13 +97,13 @@ class SessionHelpers:
             tool_outcome,
         )
 
-        remote = next((one for one in found.offer.tools if one.name == tool), None)
-        if remote is None or not found.config.options.offers(tool):
+        remote = next((offered for offered in connected.offer.tools if offered.name == tool), None)
+        if remote is None or not connected.config.options.offers(tool):
             raise ToolError(f"the MCP server {server!r} has no tool {tool!r}")
         access = McpAccess(
-            server=found.config.name,
+            server=connected.config.name,
             tool=tool,
-            identity=identity(found.config),
+            identity=identity(connected.config),
             definition=definition(remote),
             read_only=False,
         )
@@ -104,8 +111,8 @@ class SessionHelpers:
         if isinstance(verdict, Refuse):
             raise ToolError(f"the tool {tool!r} is refused: {verdict.why}")
         result = await call_server(
-            found,
-            lambda: found.client.call_tool(tool, arguments, _no_progress),
+            connected,
+            lambda: connected.client.call_tool(tool, arguments, _no_progress),
             seconds=self._core.services.config.limits.mcp_call_timeout,
         )
         outcome = tool_outcome(result)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # only for sessions with hooks
     from acp_agent.session.mcp.servers import McpServers
     from acp_agent.session.turns.toolset import WorkspaceTools
 
-MOST_ROUNDS = 5  # in which hooks may make the model continue at the end of a turn
+MAX_ROUNDS = 5  # in which hooks may make the model continue at the end of a turn
 _END_SECONDS = 5.0  # for SessionEnd hooks
 
 
@@ -48,11 +48,11 @@ class HookSource:
         self._core = core
         self._servers = servers
         self._turn: TurnResources | None = None
-        self._found: FoundHooks | None = None
+        self._hook_set: FoundHooks | None = None
         self._hooks: SessionHooks | None = None
         self._reported: set[tuple[str, str]] = set()
         self._started = False
-        self._start: HookAnswer | None = None  # of SessionStart hooks, not yet sent to the model
+        self._start_answer: HookAnswer | None = None  # of SessionStart hooks, not yet sent
 
     def use(self, turn: TurnResources) -> None:
         """Set the turn in which hooks ask models and servers."""
@@ -60,36 +60,47 @@ class HookSource:
 
     async def current(self, tools: WorkspaceTools) -> SessionHooks | None:
         """Return the current hooks; None if there are none."""
-        found = await asyncio.to_thread(self._find)
-        await self._report(found)
-        if found != self._found:
-            self._found = found
-            self._hooks = self._make(found, tools) if found.hooks else None
+        hook_set = await asyncio.to_thread(self._find)
+        await self._report(hook_set)
+        if hook_set != self._hook_set:
+            self._hook_set = hook_set
+            self._hooks = self._make(hook_set, tools) if hook_set.hooks else None
         return self._hooks
 
     def _find(self) -> FoundHooks:
         from acp_agent.hooks.sources import find_hooks  # noqa: PLC0415 - if there may be any
 
         services = self._core.services
-        found = find_hooks(
+        hook_set = find_hooks(
             services.config.hooks,
             config_file=str(services.user_folder / "config.toml"),
             home=services.home,
-            places=services.places(self._core.cwd),
+            places=services.definition_folders(self._core.cwd),
             cwd=self._core.cwd,
             confine_own=services.config.sandbox.hooks,
             trusts=services.trust().trusts,
         )
-        plugins = services.plugins.load(services.places(self._core.cwd))
-        return found if plugins is None else replace(found, hooks=(*found.hooks, *plugins.hooks()))
+        plugins = services.plugins.load(services.definition_folders(self._core.cwd))
+        return (
+            hook_set
+            if plugins is None
+            else replace(hook_set, hooks=(*hook_set.hooks, *plugins.hooks()))
+        )
 
-    async def _report(self, found: FoundHooks) -> None:
+    async def _report(self, hook_set: FoundHooks) -> None:
         """Report each problem with a file of hooks once."""
-        new = [one for one in found.problems if (one.path, one.why) not in self._reported]
-        if not new:
+        new_problems = [
+            problem
+            for problem in hook_set.problems
+            if (problem.path, problem.why) not in self._reported
+        ]
+        if not new_problems:
             return
-        self._reported |= {(one.path, one.why) for one in new}
-        lines = [f"{one.path}: {self._core.translate.rendered(one.why)}" for one in new[:5]]
+        self._reported |= {(problem.path, problem.why) for problem in new_problems}
+        lines = [
+            f"{problem.path}: {self._core.translate.rendered(problem.why)}"
+            for problem in new_problems[:5]
+        ]
         # Not journaled: it concerns the current files, not the conversation.
         await self._core.notify(
             NoticeShown(
@@ -97,7 +108,7 @@ class HookSource:
             )
         )
 
-    def _make(self, found: FoundHooks, tools: WorkspaceTools) -> SessionHooks:
+    def _make(self, hook_set: FoundHooks, tools: WorkspaceTools) -> SessionHooks:
         from acp_agent.hooks.session_hooks import SessionHooks  # noqa: PLC0415 - if there are any
 
         core, services = self._core, self._core.services
@@ -113,7 +124,7 @@ class HookSource:
             return None if turn is None else SessionHelpers(core, turn, self._servers)
 
         return SessionHooks(
-            found.hooks,
+            hook_set.hooks,
             hook_runner(core.cwd, services.config, services.environ, sandbox, helpers),
             session=core.id,
             cwd=core.cwd,
@@ -123,7 +134,7 @@ class HookSource:
             spawn=spawn,
         )
 
-    async def refusal(
+    async def run_turn_hooks(
         self, turn: TurnResources, content: tuple[ContentBlock, ...], *, is_new: bool
     ) -> str:
         """Run the hooks for a prompt that begins a turn, and the session's hooks before the first.
@@ -145,26 +156,26 @@ class HookSource:
             self._started = True
             source = "startup" if is_new else "resume"
             fields = {"source": source, "model": turn.models.current.ref}
-            self._start = await hooks.fire("SessionStart", fields, matched=source)
-        refused = await self.refuses(hooks, content)
-        if not refused and self._start is not None:  # the model never sees a refused turn
-            await self._add_context(self._start)
-            self._start = None
-        return refused
+            self._start_answer = await hooks.fire("SessionStart", fields, matched=source)
+        reason = await self.run_prompt_hooks(hooks, content)
+        if not reason and self._start_answer is not None:  # the model never sees a refused turn
+            await self._add_context(self._start_answer)
+            self._start_answer = None
+        return reason
 
-    async def refuses(self, hooks: SessionHooks, content: tuple[ContentBlock, ...]) -> str:
+    async def run_prompt_hooks(self, hooks: SessionHooks, content: tuple[ContentBlock, ...]) -> str:
         """Run the hooks for a prompt; return why one refused it, or "" if none did."""
-        said = "\n".join(block.text for block in content if isinstance(block, TextBlock))
-        answers = [await hooks.fire("UserPromptSubmit", {"prompt": said, "source": "user"})]
-        name, _, rest = said.removeprefix("/").partition(" ")
-        if said.startswith("/") and not answers[0].blocked:
-            told: JsonObject = {
+        prompt = "\n".join(block.text for block in content if isinstance(block, TextBlock))
+        answers = [await hooks.fire("UserPromptSubmit", {"prompt": prompt, "source": "user"})]
+        name, _, arguments = prompt.removeprefix("/").partition(" ")
+        if prompt.startswith("/") and not answers[0].blocked:
+            fields: JsonObject = {
                 "expansion_type": "slash_command",
                 "command_name": name,
-                "command_args": rest,
-                "prompt": said,
+                "command_args": arguments,
+                "prompt": prompt,
             }
-            answers.append(await hooks.fire("UserPromptExpansion", told, matched=name))
+            answers.append(await hooks.fire("UserPromptExpansion", fields, matched=name))
         for answer in answers:
             if answer.blocked or answer.stop:
                 reason = scrub(answer.reason, self._core.secrets) or "it gives no reason"
@@ -173,7 +184,7 @@ class HookSource:
             await self._add_context(answer)
         return ""
 
-    async def go_on(
+    async def run_stop_hooks(
         self,
         turn: TurnResources,
         stop: StopReason,
@@ -190,34 +201,34 @@ class HookSource:
             Why the model stopped the last time.
         """
         hooks = turn.hooks
-        for rounds in range(MOST_ROUNDS):
+        for round_number in range(MAX_ROUNDS):
             if hooks is None or stop != "end_turn":
                 break
-            told: JsonObject = {"stop_hook_active": rounds > 0}
-            if words := last_answer(turn.journal.context):
-                told["last_assistant_message"] = self._core.clean(words)
-            answer = await hooks.fire("Stop", told)
+            fields: JsonObject = {"stop_hook_active": round_number > 0}
+            if answer_text := last_answer(turn.journal.context):
+                fields["last_assistant_message"] = self._core.clean(answer_text)
+            answer = await hooks.fire("Stop", fields)
             await self._add_context(answer)
             if not answer.blocked or answer.stop:
                 break
-            await self._tell("A hook has the model go on.", answer.reason)
+            await self._add_notice("A hook has the model go on.", answer.reason)
             stop = await run(turn)
         return stop
 
-    async def turn_failed(self, turn: TurnResources, error: Exception) -> None:
+    async def run_failure_hooks(self, turn: TurnResources, error: Exception) -> None:
         """Run the hooks for a turn that ended with an error."""
         if turn.hooks is not None:
             kind, details = _error_kind(error), scrub(str(error), self._core.secrets)
-            told: JsonObject = {"error": kind, "error_details": details}
-            if words := last_answer(turn.journal.context):
-                told["last_assistant_message"] = self._core.clean(words)
-            await turn.hooks.fire("StopFailure", told, matched=kind)
+            fields: JsonObject = {"error": kind, "error_details": details}
+            if text := last_answer(turn.journal.context):
+                fields["last_assistant_message"] = self._core.clean(text)
+            await turn.hooks.fire("StopFailure", fields, matched=kind)
 
     async def _add_context(self, answer: HookAnswer) -> None:
         if answer.context:
-            await self._tell("A hook told the model something.", answer.context)
+            await self._add_notice("A hook told the model something.", answer.context)
 
-    async def _tell(self, title: str, text: str) -> None:
+    async def _add_notice(self, title: str, text: str) -> None:
         from acp_agent.hooks.session_hooks import context_notice  # noqa: PLC0415 - if there are any
 
         await self._core.emit(context_notice(scrub(text, self._core.secrets), title))
@@ -264,7 +275,7 @@ def hook_runner(
             resolve=system_resolve,
         )
 
-    keys = [one.api_key_env for one in config.providers.values() if one.api_key_env]
+    keys = [provider.api_key_env for provider in config.providers.values() if provider.api_key_env]
     return HookRunner(
         cwd,
         command_environ(environ, hide=keys),
@@ -278,7 +289,9 @@ def last_answer(context: Context) -> str:
     """Return the text of the model's last answer; "" if there is none."""
     for entry in reversed(context.entries):
         if isinstance(entry.message, ModelSide):
-            return "".join(one.text for one in entry.message.parts if isinstance(one, AnswerText))
+            return "".join(
+                part.text for part in entry.message.parts if isinstance(part, AnswerText)
+            )
     return ""
 
 
@@ -314,7 +327,7 @@ def _fits(rule: str, access: Access, cwd: Path, home: Path) -> bool:
     from acp_agent.permissions.policy.loading import Policies, make_rule  # noqa: PLC0415 - likewise
     from acp_agent.permissions.policy.rules import Source  # noqa: PLC0415 - likewise
 
-    made = make_rule("deny", RuleConfig(rule=rule), Source(file="a hook"))
-    gate = PolicyGate(GrantStore(Path(os.devnull)), home=str(home), policies=Policies([made]))
+    deny_rule = make_rule("deny", RuleConfig(rule=rule), Source(file="a hook"))
+    gate = PolicyGate(GrantStore(Path(os.devnull)), home=str(home), policies=Policies([deny_rule]))
     verdict = gate.judge(access, mode="full", project=str(cwd))
-    return isinstance(verdict, Refuse) and verdict.rule == made.label
+    return isinstance(verdict, Refuse) and verdict.rule == deny_rule.label

@@ -46,28 +46,32 @@ class JournalWriter:
         self._show = show
         self._waiting: deque[_Batch | _Barrier] = deque()
         self._worker: asyncio.Task[None] | None = None
-        self._just_read: Sequence[AnyEvent] | None = None
+        self._cached_history: Sequence[AnyEvent] | None = None
         self._closed = False
 
-    def keep_history(self, events: Sequence[AnyEvent]) -> None:
+    def cache_history(self, events: Sequence[AnyEvent]) -> None:
         """Store the journal that was just read, for the first call of `history`."""
-        self._just_read = events
+        self._cached_history = events
 
-    def drop_history(self) -> None:
-        """Free the events that `keep_history` stored; `history` then reads the journal again."""
-        self._just_read = None
+    def drop_cached_history(self) -> None:
+        """Free the events that `cache_history` stored; `history` then reads the journal again."""
+        self._cached_history = None
 
     async def history(self) -> Sequence[AnyEvent]:
         """Return every event so far."""
-        if self._just_read is not None:
-            events, self._just_read = self._just_read, None
+        if self._cached_history is not None:
+            events, self._cached_history = self._cached_history, None
             return events
         return known_events(await self._store.read_all(self._session))
 
     async def dated_history(self) -> Sequence[tuple[int, AnyEvent]]:
         """Return every event so far with its time, in milliseconds since 1970 (UTC)."""
         stored = readable_events(await self._store.read_all(self._session))
-        return [(one.at, one.event) for one in stored if not isinstance(one.event, UnknownEvent)]
+        return [
+            (record.at, record.event)
+            for record in stored
+            if not isinstance(record.event, UnknownEvent)
+        ]
 
     def write(self, events: tuple[AnyEvent, ...]) -> asyncio.Future[None]:
         """Queue events. They are written and shown whether or not the future is awaited.
@@ -80,10 +84,10 @@ class JournalWriter:
         """
         if self._closed:
             raise SessionNotFoundError(self._session)
-        self._just_read = None
+        self._cached_history = None
         return self._queue(_Batch(events))
 
-    async def run_alone(self, action: Callable[[], Awaitable[None]]) -> None:
+    async def run_exclusively(self, action: Callable[[], Awaitable[None]]) -> None:
         """Run `action` after everything queued before it and before everything queued after it.
 
         This allows a conversation to be replayed during a turn. If the caller is cancelled,
@@ -120,11 +124,11 @@ class JournalWriter:
                     self._waiting.popleft()
                 if batches:
                     events = [event for batch in batches for event in batch.events]
-                    error = await _outcome(self._write_and_show(events))
+                    error = await _catch_error(self._write_and_show(events))
                     for batch in batches:
                         batch.settle(error)
                 elif isinstance(item := self._waiting.popleft(), _Barrier) and not item.done.done():
-                    item.settle(await _outcome(item.run()))
+                    item.settle(await _catch_error(item.run()))
         finally:
             self._worker = None
 
@@ -162,7 +166,7 @@ class _Barrier(_Item):
 
     async def run(self) -> None:
         """Run the action in a separate task, so that `stop` does not cancel the writer."""
-        self._task = asyncio.ensure_future(_done(self._action))
+        self._task = asyncio.ensure_future(_call(self._action))
         await asyncio.wait([self._task])
         if self._task.cancelled():
             self.done.cancel()
@@ -175,11 +179,11 @@ class _Barrier(_Item):
             self._task.cancel()
 
 
-async def _done(action: Callable[[], Awaitable[None]]) -> None:
+async def _call(action: Callable[[], Awaitable[None]]) -> None:
     await action()
 
 
-async def _outcome(work: Awaitable[None]) -> Exception | None:
+async def _catch_error(work: Awaitable[None]) -> Exception | None:
     try:
         await work
     except Exception as error:  # noqa: BLE001 - raised to every caller that awaits this work
@@ -195,7 +199,7 @@ def encodable(events: Sequence[AnyEvent]) -> Sequence[AnyEvent]:
     """
     if not any(map(_is_broken, events)):
         return events
-    return [_repaired(event) if _is_broken(event) else event for event in merge_adjacent(events)]
+    return [_repair(event) if _is_broken(event) else event for event in merge_adjacent(events)]
 
 
 def _is_broken(event: AnyEvent) -> bool:
@@ -212,17 +216,17 @@ def _is_broken(event: AnyEvent) -> bool:
     return False
 
 
-def _repaired(event: AnyEvent) -> AnyEvent:
-    values = _repaired_value(msgspec.to_builtins(event))
+def _repair(event: AnyEvent) -> AnyEvent:
+    values = _repair_value(msgspec.to_builtins(event))
     with first_use:
         return msgspec.convert(values, type(event))
 
 
-def _repaired_value(value: Any) -> Any:  # JSON, of any kind
+def _repair_value(value: Any) -> Any:  # JSON, of any kind
     if isinstance(value, str):
         return replace_surrogates(value)
     if isinstance(value, dict):
-        return {_repaired_value(key): _repaired_value(item) for key, item in value.items()}
+        return {_repair_value(key): _repair_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_repaired_value(item) for item in value]
+        return [_repair_value(item) for item in value]
     return value

@@ -18,15 +18,17 @@ from acp_agent.models.roles import small_model
 Definition = TypeVar("Definition", Skill, AgentSpec)
 
 
-def with_known_providers(found: Found, main: ModelInfo, models: Models, config: Config) -> Found:
+def with_known_providers(
+    definitions: Found, session_model: ModelInfo, models: Models, config: Config
+) -> Found:
     """Return the definitions without a project's models at providers that the user did not choose.
 
     The user chose the providers of the session's model and of the small model, and those that the
     user's configuration, skills and agents name. A project must not send text to others.
 
     Args:
-        found: the skills and agents.
-        main: the session's model.
+        definitions: the skills and agents.
+        session_model: the session's model.
         models: the available models.
         config: the user's configuration.
     """
@@ -37,33 +39,38 @@ def with_known_providers(found: Found, main: ModelInfo, models: Models, config: 
         except AcpAgentError:  # the model cannot be used
             return ""
 
-    every: list[Skill | AgentSpec] = [*found.skills, *found.agents]
+    candidates: list[Skill | AgentSpec] = [*definitions.skills, *definitions.agents]
     tables = (*config.skills.values(), *config.agents.values())
     refs = [config.model, config.small_model, config.vision_model, *config.fallback_models]
     refs += [table.model for table in tables]
-    refs += [one.uses.model for one in every if one.source == "user"]
-    known = {main.provider, small_model(models, config, main).provider}
-    known |= {provider(ref) for ref in refs if ref is not None and ref != SMALL}
-    known.discard("")
+    refs += [definition.uses.model for definition in candidates if definition.source == "user"]
+    allowed = {session_model.provider, small_model(models, config, session_model).provider}
+    allowed |= {provider(ref) for ref in refs if ref is not None and ref != SMALL}
+    allowed.discard("")
     problems: list[Problem] = []
 
-    def checked(one: Definition, kind: str) -> Definition:
-        model = one.uses.model
-        if one.source == "user" or model is None or model == SMALL or provider(model) in known:
-            return one
-        problem = _elsewhere(model, f"{kind}.{one.name}")
-        problems.append(Problem(one.path, str(problem), left_out=False))
-        return replace(one, uses=replace(one.uses, model=None))
+    def restrict(definition: Definition, kind: str) -> Definition:
+        model = definition.uses.model
+        if (
+            definition.source == "user"
+            or model is None
+            or model == SMALL
+            or provider(model) in allowed
+        ):
+            return definition
+        problem = _provider_error(model, f"{kind}.{definition.name}")
+        problems.append(Problem(definition.path, str(problem), left_out=False))
+        return replace(definition, uses=replace(definition.uses, model=None))
 
     return replace(
-        found,
-        skills=tuple(checked(one, "skills") for one in found.skills),
-        agents=tuple(checked(one, "agents") for one in found.agents),
-        problems=(*found.problems, *problems),
+        definitions,
+        skills=tuple(restrict(skill, "skills") for skill in definitions.skills),
+        agents=tuple(restrict(agent, "agents") for agent in definitions.agents),
+        problems=(*definitions.problems, *problems),
     )
 
 
-def _elsewhere(model: str, table: str) -> ConfigError:
+def _provider_error(model: str, table: str) -> ConfigError:
     return ConfigError(
         f"model: {model} is at a provider that you have not chosen, so the session's model is "
         f"used; to allow it, name the model in your configuration, under [{table}]"

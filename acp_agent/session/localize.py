@@ -25,35 +25,35 @@ from acp_agent.events import (
     TurnEnded,
 )
 
-_ASKS = "ask_user"  # a tool; the titles of its calls are the model's questions
+_QUESTION_TOOL = "ask_user"  # a tool; the titles of its calls are the model's questions
 
 
 def localize(event: AnyEvent, translate: Translator) -> AnyEvent:
     """Return the event with this program's texts in the user's language."""
     if translate is ENGLISH:
         return event
-    localize_one = _BY_TYPE.get(type(event))
-    return event if localize_one is None else localize_one(event, translate)
+    localizer = _BY_TYPE.get(type(event))
+    return event if localizer is None else localizer(event, translate)
 
 
-def localized_title(title: str, translate: Translator) -> str:
+def localize_title(title: str, translate: Translator) -> str:
     """Return a call's title in the user's language; a command line is not translated."""
     return title if title.startswith("`") else translate.rendered_title(title)
 
 
-def _titled(event: ToolCalled, translate: Translator) -> ToolCalled:
-    if event.name == _ASKS:
+def _localize_call(event: ToolCalled, translate: Translator) -> ToolCalled:
+    if event.name == _QUESTION_TOOL:
         return event
-    return msgspec.structs.replace(event, title=localized_title(event.title, translate))
+    return msgspec.structs.replace(event, title=localize_title(event.title, translate))
 
 
-def _retitled(event: ToolShown, translate: Translator) -> ToolShown:
+def _localize_call_change(event: ToolShown, translate: Translator) -> ToolShown:
     if event.title is None:
         return event
-    return msgspec.structs.replace(event, title=localized_title(event.title, translate))
+    return msgspec.structs.replace(event, title=localize_title(event.title, translate))
 
 
-def _ended(event: ToolEnded, translate: Translator) -> ToolEnded:
+def _localize_call_end(event: ToolEnded, translate: Translator) -> ToolEnded:
     """Translate the reason why a call did not run; other results are not our texts."""
     if not event.failed or event.content is None or len(event.content) != 1:
         return event
@@ -65,7 +65,7 @@ def _ended(event: ToolEnded, translate: Translator) -> ToolEnded:
     )
 
 
-def _notice(event: NoticeShown, translate: Translator) -> NoticeShown:
+def _localize_notice(event: NoticeShown, translate: Translator) -> NoticeShown:
     return msgspec.structs.replace(
         event,
         title=translate.rendered(event.title),
@@ -73,11 +73,11 @@ def _notice(event: NoticeShown, translate: Translator) -> NoticeShown:
     )
 
 
-def _decided(event: PermissionDecided, translate: Translator) -> PermissionDecided:
+def _localize_decision(event: PermissionDecided, translate: Translator) -> PermissionDecided:
     return msgspec.structs.replace(event, why=translate.rendered(event.why))
 
 
-def _with_error(
+def _localize_error(
     event: CompactionChanged | TurnEnded | SubagentChanged, translate: Translator
 ) -> CompactionChanged | TurnEnded | SubagentChanged:
     return (
@@ -87,19 +87,19 @@ def _with_error(
     )
 
 
-def _of_a_child(event: ChildWorked, translate: Translator) -> ChildWorked:
-    did = localize(event.did, translate)
-    return event if did is event.did else msgspec.structs.replace(event, did=did)
+def _localize_child_event(event: ChildWorked, translate: Translator) -> ChildWorked:
+    child_event = localize(event.did, translate)
+    return event if child_event is event.did else msgspec.structs.replace(event, did=child_event)
 
 
 _BY_TYPE: Mapping[type, Callable[[Any, Translator], AnyEvent]] = {
-    ToolCalled: _titled,
-    ToolShown: _retitled,
-    ToolEnded: _ended,
-    NoticeShown: _notice,
-    PermissionDecided: _decided,
-    CompactionChanged: _with_error,
-    TurnEnded: _with_error,
-    SubagentChanged: _with_error,
-    ChildWorked: _of_a_child,
+    ToolCalled: _localize_call,
+    ToolShown: _localize_call_change,
+    ToolEnded: _localize_call_end,
+    NoticeShown: _localize_notice,
+    PermissionDecided: _localize_decision,
+    CompactionChanged: _localize_error,
+    TurnEnded: _localize_error,
+    SubagentChanged: _localize_error,
+    ChildWorked: _localize_child_event,
 }

@@ -42,29 +42,33 @@ class SessionManager:
         Raises:
             SessionNotFoundError: it is not open there, or is being closed.
         """
-        found = self._open.get(session)
-        if found is None or found.closing or found.client.current is not client:
+        open_session = self._open.get(session)
+        if (
+            open_session is None
+            or open_session.closing
+            or open_session.client.current is not client
+        ):
             raise SessionNotFoundError(session, " (not open here; resume it first)")
-        return found
+        return open_session
 
     def find(self, session: SessionId) -> Session | None:
         """Return a session that is open in this process, whatever its client; None if it is not."""
-        found = self._open.get(session)
-        return None if found is None or found.closing else found
+        open_session = self._open.get(session)
+        return None if open_session is None or open_session.closing else open_session
 
     def open_sessions(self) -> list[Session]:
         """Return all sessions that are open in this process, whatever their client."""
         return [session for session in self._open.values() if not session.closing]
 
-    def held_by(self, client: Client) -> int:
+    def count_attached(self, client: Client) -> int:
         """Return the number of sessions that are open in a client."""
         return sum(session.client.current is client for session in self._open.values())
 
     async def settled(self, session_id: SessionId) -> None:
         """Wait until all events of a session are stored, if it is open here."""
-        found = self._open.get(session_id)
-        if found is not None:
-            await found.core.settled()
+        open_session = self._open.get(session_id)
+        if open_session is not None:
+            await open_session.core.settled()
 
     async def create(
         self,
@@ -108,7 +112,7 @@ class SessionManager:
             SessionBusyError: another process has it open.
             StoreError: the store cannot be read or written.
         """
-        folder, further = await asyncio.to_thread(factory.folders, cwd, directories)
+        folder, additional_folders = await asyncio.to_thread(factory.folders, cwd, directories)
         async with self.open_lock(session_id):
             session = await self.find_open(session_id)
             if session is None:
@@ -116,7 +120,7 @@ class SessionManager:
             elif (pending := self._pending_closes.pop(session, None)) is not None:
                 pending.cancel()  # the caller is now responsible for it
             try:
-                await session.move(folder, further)
+                await session.move(folder, additional_folders)
                 await session.set_system_prompt(system_prompt)
             except BaseException:  # the caller cannot close it
                 if session.client.current is None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # only with a memory
     from acp_agent.tools.session_search import DatedEvent
     from acp_agent.workspace.workspace import Workspace
 
-_MOST_SESSIONS = 500  # of the project, most recent first
+_MAX_SESSIONS = 500  # of the project, most recent first
 
 
 def note_folders(core: SessionCore) -> NoteFolders | None:
@@ -66,16 +66,20 @@ def memory_tool(core: SessionCore, workspace: Workspace, folders: NoteFolders) -
     store = core.services.store
 
     async def list_sessions() -> Sequence[PastSession]:
-        page = await store.list(cwd=str(core.cwd), limit=_MOST_SESSIONS, archived="include")
+        page = await store.list(cwd=str(core.cwd), limit=_MAX_SESSIONS, archived="include")
         return [
-            PastSession(id=one.id, title=one.title or "", updated=one.updated_at)
-            for one in page.sessions
-            if one.id != core.id
+            PastSession(id=session.id, title=session.title or "", updated=session.updated_at)
+            for session in page.sessions
+            if session.id != core.id
         ]
 
     async def journal(session: str) -> Sequence[DatedEvent]:
         stored = await store.read_all(SessionId(session))
-        return [(one.at, one.event) for one in stored if not isinstance(one.event, UnknownEvent)]
+        return [
+            (record.at, record.event)
+            for record in stored
+            if not isinstance(record.event, UnknownEvent)
+        ]
 
     model = core.services.config.embedding_model
 
@@ -104,7 +108,7 @@ def memory_tool(core: SessionCore, workspace: Workspace, folders: NoteFolders) -
     )
 
 
-async def memory_command(core: SessionCore, rest: str) -> str:
+async def memory_command(core: SessionCore, arguments: str) -> str:
     """Run `/memory [show|delete] [user] [NAME]`: list the notes, show one or delete one.
 
     Raises:
@@ -117,20 +121,20 @@ async def memory_command(core: SessionCore, rest: str) -> str:
     if folders is None:
         return translate("This folder has no memory because it is not trusted: /trust.")
     notes = await asyncio.to_thread(folders.all)
-    words = rest.split()
+    words = arguments.split()
     if not words:
-        return _listed(core, folders, notes)
+        return _list_notes(core, folders, notes)
     action, *name = words
-    found = [
-        one
-        for one in notes
-        if action in {"show", "delete"} and name in ([one.name], [one.scope, one.name])
+    matches = [
+        note
+        for note in notes
+        if action in {"show", "delete"} and name in ([note.name], [note.scope, note.name])
     ]
-    if not found:
+    if not matches:
         return translate(
             "Note not found. /memory lists the notes; use /memory show NAME or delete NAME."
         )
-    note = found[0]
+    note = matches[0]
     if action == "show":
         return core.clean(note.text)
     try:
@@ -140,16 +144,16 @@ async def memory_command(core: SessionCore, rest: str) -> str:
     return translate("Deleted the note `{name}`.", name=note.name)
 
 
-def _listed(core: SessionCore, folders: NoteFolders, notes: Sequence[Note]) -> str:
+def _list_notes(core: SessionCore, folders: NoteFolders, notes: Sequence[Note]) -> str:
     from acp_agent.tools.quoting import escape_markdown  # noqa: PLC0415 - not at start
 
     translate = core.translate
-    places = translate(
+    locations = translate(
         "The notes are Markdown files in `{project}` and `{user}`.",
         project=folders.folder("project"),
         user=folders.folder("user"),
     )
     if not notes:
-        return f"{translate('There are no notes yet.')} {places}"
-    lines = [f"- {one.scope} `{one.name}`: {escape_markdown(one.summary)}" for one in notes]
-    return core.clean("\n".join([*lines, "", places]))
+        return f"{translate('There are no notes yet.')} {locations}"
+    lines = [f"- {note.scope} `{note.name}`: {escape_markdown(note.summary)}" for note in notes]
+    return core.clean("\n".join([*lines, "", locations]))

@@ -46,10 +46,10 @@ from acp_agent.tools.base import (
 )
 from acp_agent.workspace.workspace import Workspace
 
-_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
-_TOOL = re.compile(r"[A-Za-z0-9_-]+")
-_LONGEST = 64  # characters of a tool's name
-_DESCRIPTION = 4_000  # characters
+_PLUGIN_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]+")
+_MAX_NAME = 64  # characters of a tool's name
+_MAX_DESCRIPTION = 4_000  # characters
 
 _log = logging.getLogger(__name__)
 
@@ -71,19 +71,19 @@ class LoadedPlugins(Struct, frozen=True):
 
     def tools(self, workspace: Workspace) -> Iterator[AnyTool]:
         """Yield the plugins' tools for a session."""
-        for one in self.plugins:
-            yield from (_tool_class(one, tool)(workspace) for tool in one.plugin.tools)
+        for loaded in self.plugins:
+            yield from (_tool_class(loaded, tool)(workspace) for tool in loaded.plugin.tools)
 
     def hooks(self) -> Iterator[Hook]:
         """Yield the plugins' hooks. Unlike the user's own, they may refuse but not allow."""
-        for one in self.plugins:
-            for hook in one.plugin.hooks:
+        for loaded in self.plugins:
+            for hook in loaded.plugin.hooks:
                 yield Hook(
                     event=hook.event,
                     matcher=hook.matcher,
-                    command=one.plugin.name,
+                    command=loaded.plugin.name,
                     timeout=hook.timeout,
-                    source=one.plugin.name,
+                    source=loaded.plugin.name,
                     function=hook.run,
                 )
 
@@ -92,18 +92,18 @@ class PythonPlugins:
     """Imports the packages that the user added as plugins. Thread-safe.
 
     Args:
-        own: the folder of the user's plugins.
+        folder: the folder of the user's plugins.
     """
 
-    def __init__(self, own: Path) -> None:
-        self._own = own
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._lock = threading.Lock()
-        self._known: dict[tuple[str, str], tuple[Sequence[LoadedPlugin], str]] = {}
+        self._imported: dict[tuple[str, str], tuple[Sequence[LoadedPlugin], str]] = {}
 
     def load(self) -> LoadedPlugins:
         """Return the enabled plugins. Runs their code: call it in a thread."""
         try:
-            records = read_installed(self._own)
+            records = read_installed(self._folder)
         except ConfigError:  # reported by the search for other plugins
             return LoadedPlugins()
         plugins: dict[str, LoadedPlugin] = {}
@@ -113,30 +113,30 @@ class PythonPlugins:
                 if record.kind != "package" or not record.enabled:
                     continue
                 key = name, record.digest
-                if key not in self._known:
-                    self._known[key] = self._import(name, record)
-                found, problem = self._known[key]
-                for one in found:
-                    if plugins.setdefault(one.plugin.name, one) is not one:
-                        problem = f"{name}: another plugin is called {one.plugin.name}, too"
+                if key not in self._imported:
+                    self._imported[key] = self._import(name, record)
+                imported, problem = self._imported[key]
+                for candidate in imported:
+                    if plugins.setdefault(candidate.plugin.name, candidate) is not candidate:
+                        problem = f"{name}: another plugin is called {candidate.plugin.name}, too"
                 problems += [problem] if problem else []
         return LoadedPlugins(tuple(plugins.values()), tuple(problems))
 
     def _import(self, name: str, record: Installed) -> tuple[Sequence[LoadedPlugin], str]:
-        found = []
+        loaded = []
         try:
-            for point, value in load_objects(name, record, self._own / PACKAGES / name):
+            for point, value in load_objects(name, record, self._folder / PACKAGES / name):
                 plugin = checked(point, value)
-                data = self._own / DATA / plugin.name
+                data = self._folder / DATA / plugin.name
                 make_private_folder(data)
-                found.append(LoadedPlugin(plugin, name, data, record.digest))
+                loaded.append(LoadedPlugin(plugin, name, data, record.digest))
         except ConfigError as error:
             return (), str(error)
         except Exception as error:  # noqa: BLE001 - no error of a plugin may end a session
             _log.info("the plugin %s cannot be imported", name, exc_info=True)
             why = printable_line(f"{type(error).__name__}: {error}", 300)
             return (), f"{name}: its code fails ({why}); tell its authors, or remove it"
-        return found, ""
+        return loaded, ""
 
     def driver(self, provider: Provider) -> Driver:
         """Return the driver of a provider of a plugin. Runs its code: call it in a thread.
@@ -145,8 +145,8 @@ class PythonPlugins:
             ConfigError: no plugin has this provider.
         """
         loaded = self.load()
-        for one in loaded.plugins:
-            for offered in one.plugin.models:
+        for plugin in loaded.plugins:
+            for offered in plugin.plugin.models:
                 if offered.name == provider.id:
                     return offered.driver(provider.key)
         why = f" ({'; '.join(loaded.problems)})" if loaded.problems else ""
@@ -169,13 +169,13 @@ def checked(point: str, value: object) -> Plugin:
             f"{value.name}: it is for version {value.api_version} of the interface, and this "
             f"program has {API_VERSION}; update one of them"
         )
-    if _NAME.fullmatch(value.name) is None:
+    if _PLUGIN_NAME.fullmatch(value.name) is None:
         raise ConfigError(f"{point}: its name is not of lowercase letters, digits and hyphens")
     for tool in value.tools:
-        if _TOOL.fullmatch(tool.name) is None or len(_full_name(value, tool)) > _LONGEST:
+        if _TOOL_NAME.fullmatch(tool.name) is None or len(_full_name(value, tool)) > _MAX_NAME:
             raise ConfigError(
                 f"{value.name}: the tool {printable_line(tool.name, 80)!r} has a name that models "
-                f"do not take; use letters, digits, _ and -, at most {_LONGEST} with the plugin's"
+                f"do not take; use letters, digits, _ and -, at most {_MAX_NAME} with the plugin's"
             )
         try:
             ToolSchema(dict(tool.parameters))
@@ -197,7 +197,7 @@ class PluginTool(SchemaTool):
 
     def description(self) -> str:
         """Return the plugin's description of the tool."""
-        return self.tool.description[:_DESCRIPTION]
+        return self.tool.description[:_MAX_DESCRIPTION]
 
     def parameters(self) -> JsonObject:
         """Return the cleaned schema of the arguments."""
@@ -220,7 +220,7 @@ class PluginTool(SchemaTool):
     async def prepare(self, params: SchemaArguments) -> Prepared:
         """Return the call, with its arguments as content and its access for the gate."""
         plugin, tool = self.loaded.plugin, self.tool
-        said = msgspec.json.encode([tool.description, tool.parameters, self.loaded.digest])
+        definition = msgspec.json.encode([tool.description, tool.parameters, self.loaded.digest])
         return Prepared(
             title=self.title(params.values),
             run=functools.partial(self._run, params.values),
@@ -228,7 +228,7 @@ class PluginTool(SchemaTool):
                 server=plugin.name,
                 tool=tool.name,
                 identity=hashlib.sha256(f"plugin {plugin.name}".encode()).hexdigest(),
-                definition=hashlib.sha256(said).hexdigest(),
+                definition=hashlib.sha256(definition).hexdigest(),
                 read_only=tool.reads_only,
             ),
             content=arguments_content(params.values),

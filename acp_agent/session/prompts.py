@@ -62,14 +62,14 @@ class PromptQueue:
 
     def __init__(self) -> None:
         self.waiting = 0
-        self._front = asyncio.Lock()  # its holder is next; asyncio locks are fair
+        self._front_lock = asyncio.Lock()  # its holder is next; asyncio locks are fair
 
     @asynccontextmanager
-    async def place(self) -> AsyncIterator[None]:
+    async def slot(self) -> AsyncIterator[None]:
         """Wait behind earlier prompts; inside the `with` block the caller's prompt is next."""
         self.waiting += 1
         try:
-            async with self._front:
+            async with self._front_lock:
                 yield
         finally:
             self.waiting -= 1
@@ -153,8 +153,10 @@ class PromptHandler:
             check_prompt(content)
             command = await find_command(self._commands, content, cancelled)
             options = None if command is None else command.options
-            content = await self._usable(content, model if options is None else options.model)
-            message, plan = await self._planned(content, command)
+            content = await self._prepare_content(
+                content, model if options is None else options.model
+            )
+            message, plan = await self._plan(content, command)
             turn = await self._turns.submit(
                 message, plan, steers=steers, withdrawn=cancelled if withdrawable else _never
             )
@@ -165,7 +167,7 @@ class PromptHandler:
                 turn.cancel()
             return PromptResult(turn=turn, message=message.message, began=began)
 
-    async def _usable(
+    async def _prepare_content(
         self, content: tuple[ContentBlock, ...], model: ModelInfo
     ) -> tuple[ContentBlock, ...]:
         """Return the content with readable images, and without secrets in attached files."""
@@ -191,7 +193,7 @@ class PromptHandler:
                 field="prompt",
             )
 
-    async def _planned(
+    async def _plan(
         self, content: tuple[ContentBlock, ...], command: FoundCommand | None
     ) -> tuple[UserMessage, TurnPlan]:
         """Return the message of a prompt, and the plan of a turn that begins with it."""
@@ -199,9 +201,9 @@ class PromptHandler:
 
         message = UserMessage(message=new_message_id(), content=content)
         if command is None:
-            attached = await self._attached(content, None)
-            told = await self._instructions(content)
-            return replace(message, attached=attached, instructions=told), TurnPlan()
+            attached = await self._attached_text(content, None)
+            instructions = await self._instructions(content)
+            return replace(message, attached=attached, instructions=instructions), TurnPlan()
         reply = await self._reply(command)
         if reply is not None:
             plan = TurnPlan(reply=agent_message(reply), action=command.action)
@@ -210,9 +212,9 @@ class PromptHandler:
         # also if that turn ends first and the message begins a new one.
         call = None if self._turns.is_steerable else command.call
         asks = call is None or command.asks_with_call
-        attached = await self._attached(content, command.ask if asks else None)
-        told = await self._instructions(content)
-        return replace(message, attached=attached, instructions=told), TurnPlan(
+        attached = await self._attached_text(content, command.ask if asks else None)
+        instructions = await self._instructions(content)
+        return replace(message, attached=attached, instructions=instructions), TurnPlan(
             repetition=command.repetition, flow=command.flow, options=command.options, call=call
         )
 
@@ -233,7 +235,7 @@ class PromptHandler:
             )
         return None if command.answer is None else await command.answer()
 
-    async def _attached(self, content: tuple[ContentBlock, ...], ask: str | None) -> str:
+    async def _attached_text(self, content: tuple[ContentBlock, ...], ask: str | None) -> str:
         """Return the text that the model is sent with a prompt: a command's text, notes, files."""
         core = self._core
         texts = [] if ask is None else [core.clean(ask)]
@@ -254,7 +256,7 @@ class PromptHandler:
             texts += await linked_files(content, workspace, secrets=core.secrets)
         mcp = self._extensions.mcp
         if mcp is not None and any(
-            isinstance(one, TextBlock) and "@" in one.text for one in content
+            isinstance(block, TextBlock) and "@" in block.text for block in content
         ):
             from acp_agent.session.mcp.attachments import attached_resources  # noqa: PLC0415 - likewise
 
@@ -271,11 +273,11 @@ class PromptHandler:
         from acp_agent.agent.folder_instructions import FolderInstructions  # noqa: PLC0415 - likewise
         from acp_agent.session.turns.system_prompt import find_instructions  # noqa: PLC0415 - likewise
 
-        known: list[Path] = []
+        loaded_paths: list[Path] = []
         if self._core.context.system_prompt is None:  # it is written when the turn begins
-            known = [one.path for one in (await find_instructions(self._core)).found]
+            loaded_paths = [file.path for file in (await find_instructions(self._core)).found]
         paths = linked_paths(content, turn.tools.workspace)
-        return await FolderInstructions(turn, known).added_by(ReadAccess(paths))
+        return await FolderInstructions(turn, loaded_paths).added_by(ReadAccess(paths))
 
 
 def check_prompt(content: Sequence[ContentBlock]) -> None:
@@ -301,14 +303,16 @@ def usable_images(content: Sequence[ContentBlock]) -> tuple[ContentBlock, ...]:
     Raises:
         InvalidInputError: models cannot read an image; the message says why.
     """
-    return tuple(_usable_image(one) if isinstance(one, ImageBlock) else one for one in content)
+    return tuple(
+        _usable_image(block) if isinstance(block, ImageBlock) else block for block in content
+    )
 
 
 def _usable_image(picture: ImageBlock) -> ImageBlock:
     from acp_agent.content import image_type  # noqa: PLC0415 - likewise
     from acp_agent.models.request_parts import LARGEST  # noqa: PLC0415 - for images only
 
-    most = LARGEST * 3 // 4  # bytes; models with a lower limit are sent a text instead
+    limit = LARGEST * 3 // 4  # bytes; models with a lower limit are sent a text instead
     text = "".join(picture.data.split())  # it may be broken into lines
     try:
         data = binascii.a2b_base64(text, strict_mode=True)  # else invalid bytes are skipped
@@ -321,9 +325,9 @@ def _usable_image(picture: ImageBlock) -> ImageBlock:
             "read; send PNG, JPEG, GIF or WebP as base64",
             field="prompt",
         )
-    if len(data) > most:
+    if len(data) > limit:
         raise InvalidInputError(
-            f"prompt: a picture has {len(data):,} bytes, and models take {most:,} at most; send "
+            f"prompt: a picture has {len(data):,} bytes, and models take {limit:,} at most; send "
             "a smaller one",
             field="prompt",
         )

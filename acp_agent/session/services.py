@@ -126,24 +126,26 @@ class Spending:
 class PendingAnswer:
     """The spending of an answer that is being streamed.
 
-    Its length is not known yet. It counts as `most` tokens at `price` each, and as more once more
-    tokens are received.
+    Its length is not known yet. It counts as `max_tokens` tokens at `price` each, and as more once
+    more tokens are received.
     """
 
-    def __init__(self, asked: Spending, most: int, price: float) -> None:
-        self.takes = Spending(asked.tokens + most, asked.cost + most * price)
-        self._most = most
+    def __init__(self, request_spending: Spending, max_tokens: int, price: float) -> None:
+        self.expected = Spending(
+            request_spending.tokens + max_tokens, request_spending.cost + max_tokens * price
+        )
+        self._expected_tokens = max_tokens
         self._price = price
         self._received = 0
 
     def receive(self, tokens: int) -> None:
         """Count received tokens."""
         self._received += tokens
-        more = self._received - self._most
-        if more > 0:
-            self._most = self._received
-            self.takes.tokens += more
-            self.takes.cost += more * self._price
+        excess = self._received - self._expected_tokens
+        if excess > 0:
+            self._expected_tokens = self._received
+            self.expected.tokens += excess
+            self.expected.cost += excess * self._price
 
 
 class PendingRequests:
@@ -173,10 +175,10 @@ class PendingRequests:
     def total(self, session: SessionId | None = None) -> Spending:
         """Return the expected spending of all pending requests, or of one session's."""
         total = Spending()
-        for answer, whose in self._requests.items():
-            if session in {None, whose}:
-                total.tokens += answer.takes.tokens
-                total.cost += answer.takes.cost
+        for answer, owner in self._requests.items():
+            if session in {None, owner}:
+                total.tokens += answer.expected.tokens
+                total.cost += answer.expected.cost
         return total
 
     async def wait_for_end(self) -> None:
@@ -184,7 +186,7 @@ class PendingRequests:
         await self._change.wait()
 
 
-class KnowsSecrets(Protocol):
+class SecretSource(Protocol):
     """A source of secret values."""
 
     def values(self) -> Sequence[str]:
@@ -199,22 +201,22 @@ class SharedPlugins:
         self._lock = threading.Lock()
         self._plugins: PythonPlugins | None = None
 
-    def load(self, places: DefinitionFolders) -> LoadedPlugins | None:
+    def load(self, folders: DefinitionFolders) -> LoadedPlugins | None:
         """Return the enabled plugins; None if there are none. Runs their code: call it in a thread.
 
         Args:
-            places: the folders with plugins.
+            folders: the folders with plugins.
         """
-        own = places.plugins[0][0]
-        return self.of(own).load() if os.path.exists(own / PACKAGES) else None  # noqa: PTH110 - faster than pathlib
+        user_folder = folders.plugins[0][0]
+        return self.importer(user_folder).load() if os.path.exists(user_folder / PACKAGES) else None  # noqa: PTH110 - faster than pathlib
 
-    def of(self, own: Path) -> PythonPlugins:
+    def importer(self, user_folder: Path) -> PythonPlugins:
         """Return the importer of the packages in the user's plugin folder."""
         from acp_agent.session.plugins import PythonPlugins  # noqa: PLC0415 - if there are any
 
         with self._lock:
             if self._plugins is None:
-                self._plugins = PythonPlugins(own)
+                self._plugins = PythonPlugins(user_folder)
             return self._plugins
 
 
@@ -244,7 +246,7 @@ class SharedSandboxes:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._backend: Backend | Unavailable | None = None
-        self._said = False
+        self._notice_returned = False
         # Random, so that other users cannot guess it.
         base = os.environ.get("TMPDIR", "/tmp")  # noqa: S108 - created with a private mode
         self._folder = f"{base}/acp-agent-{os.urandom(8).hex()}"
@@ -255,11 +257,11 @@ class SharedSandboxes:
 
     def notice(self) -> str:
         """Return why commands are not, or only partly, confined; "" after the first call."""
-        if self._said or self._backend is None:
+        if self._notice_returned or self._backend is None:
             return ""
         from acp_agent.sandbox.sandbox import Unavailable  # noqa: PLC0415 - when first needed
 
-        self._said = True
+        self._notice_returned = True
         if isinstance(self._backend, Unavailable):
             return str(self._backend)
         return self._backend.notice
@@ -272,7 +274,7 @@ class SharedSandboxes:
             search_path: the PATH variable in which programs are searched.
         """
 
-        def reader(argv: Sequence[str], environ: Mapping[str, str], cwd: str) -> Launch:
+        def launch(argv: Sequence[str], environ: Mapping[str, str], cwd: str) -> Launch:
             from acp_agent.sandbox.launch import unconfined  # noqa: PLC0415 - when first needed
             from acp_agent.sandbox.programs import launch_reader  # noqa: PLC0415 - likewise
 
@@ -281,7 +283,7 @@ class SharedSandboxes:
                 return unconfined(argv, environ, cwd)
             return launch_reader(backend, argv, environ, cwd)
 
-        return reader
+        return launch
 
     def find(self, config: SandboxConfig, search_path: str | None, cwd: str) -> Backend | None:
         """Return the sandbox backend; None if there is none or the sandbox is disabled."""
@@ -335,8 +337,8 @@ class Services(Struct, frozen=True, kw_only=True):
     first needed. `outputs` is the folder for outputs that are too long for the model,
     `checkpoints` the one for saved files and `memory` the one for notes. `user_folder` has the
     user's own AGENTS.md, skills and agents. `turn_limit` and `call_limit` apply to the turns and
-    calls of all sessions together. `own_files` are the program's own files and folders, which are
-    hidden from confined programs. `watch` stops the programs of MCP servers if this process is
+    calls of all sessions together. `program_files` are the program's own files and folders, which
+    are hidden from confined programs. `watch` stops the programs of MCP servers if this process is
     killed. `adapt_tools` changes the built-in tools of each session.
     """
 
@@ -344,7 +346,7 @@ class Services(Struct, frozen=True, kw_only=True):
     models: Models
     account: Account
     config: Config
-    secrets: KnowsSecrets
+    secrets: SecretSource
     environ: Mapping[str, str]
     gate: Callable[[], Gate]
     trust: Callable[[], TrustStore]
@@ -360,7 +362,7 @@ class Services(Struct, frozen=True, kw_only=True):
     plugins: SharedPlugins = field(default_factory=SharedPlugins)
     adapt_tools: Callable[[Toolset], Toolset] = lambda tools: tools
     sandboxes: SharedSandboxes = field(default_factory=SharedSandboxes)
-    own_files: tuple[Path, ...] = ()
+    program_files: tuple[Path, ...] = ()
     mcp_logins: Path
 
     @property
@@ -371,18 +373,18 @@ class Services(Struct, frozen=True, kw_only=True):
     @property
     def home(self) -> Path:
         """The user's home folder."""
-        named = self.environ.get("HOME")
-        return Path(named) if named else Path.home()
+        home = self.environ.get("HOME")
+        return Path(home) if home else Path.home()
 
     def may_have_hooks(self, cwd: Path) -> bool:
         """Return whether a session in `cwd` may have hooks; reads the disk."""
         return (
             bool(self.config.hooks)
             or any_hook_file(self.home, cwd)
-            or any_plugin_folder(self.places(cwd))
+            or any_plugin_folder(self.definition_folders(cwd))
         )
 
-    def places(self, cwd: Path) -> DefinitionFolders:
+    def definition_folders(self, cwd: Path) -> DefinitionFolders:
         """Return the folders with definitions for a session in `cwd`."""
         return find_folders(cwd, user=self.user_folder, home=self.home)
 

@@ -85,19 +85,19 @@ class Session:
         if await self.core.move(cwd, directories):
             self.resources.rebuild_tools()
 
-    async def set_system_prompt(self, given: SystemPromptGiven | None) -> None:
+    async def set_system_prompt(self, system_prompt: SystemPromptGiven | None) -> None:
         """Set the client's instructions; None leaves them unchanged.
 
         New instructions change the system prompt from the next turn on, which invalidates the
         provider's cache of the conversation.
         """
-        if given is not None and given != self.core.state.given_system_prompt:
-            await self.core.emit(given)
+        if system_prompt is not None and system_prompt != self.core.state.given_system_prompt:
+            await self.core.emit(system_prompt)
 
-    def attach(self, client: Client, left: Sequence[AnyEvent] = ()) -> None:
+    def attach(self, client: Client, final_events: Sequence[AnyEvent] = ()) -> None:
         """Attach a client in place of the current one; see `AttachedClient.attach`."""
         had_terminals = self.client.terminals(self.id) is not None
-        self.client.attach(client, left)
+        self.client.attach(client, final_events)
         if had_terminals or self.client.terminals(self.id) is not None:
             self.resources.rebuild_tools()  # the next turn uses the client's terminals
 
@@ -114,9 +114,9 @@ class Session:
             modules: the modules that the client's connection imports for a prompt.
             busy: returns whether the connection is answering a request.
         """
-        self.core.drop_history()  # it is not replayed any more
+        self.core.drop_cached_history()  # it is not replayed any more
         self.extensions.use_servers(mcp_servers)
-        if self.extensions.definitions.there:
+        if self.extensions.definitions.folder_exists:
             self.core.background.spawn(self.extensions.definitions.load())
         if self.client.asks_outside_turns:
             self.core.background.spawn(self.extensions.trust.ask_by_form())
@@ -189,13 +189,13 @@ class Session:
             if self.turn is not None:
                 await self.turn.wait()
             await core.background.wait()
-            ended = await asyncio.gather(
+            outcomes = await asyncio.gather(
                 self.resources.aclose(), self.extensions.aclose(), return_exceptions=True
             )
             await core.settled()
-            for failure in ended:
-                if failure is not None:
-                    raise failure
+            for outcome in outcomes:
+                if outcome is not None:
+                    raise outcome
         finally:
             core.close_journal()
             self._lease.release()

@@ -48,10 +48,10 @@ class Option(Struct, frozen=True, kw_only=True):
         Raises:
             InvalidInputError: it does not; the message lists its values.
         """
-        if not any(value == known.id for known in self.values):
-            known_ids = ", ".join(known.id for known in self.values)
+        if not any(value == candidate.id for candidate in self.values):
+            value_ids = ", ".join(candidate.id for candidate in self.values)
             raise InvalidInputError(
-                f"value: {value!r} is no value of {self.id}; it can be {known_ids}", field="value"
+                f"value: {value!r} is no value of {self.id}; it can be {value_ids}", field="value"
             )
         return value
 
@@ -146,9 +146,9 @@ def agent_option(current: str, agents: Sequence[Value]) -> Option:
     """Return the option of the agent that the session runs as."""
     values = (
         Value(id=DEFAULT_AGENT, name="Default", description="The built-in agent"),
-        *(one for one in agents if one.id != DEFAULT_AGENT),
+        *(agent for agent in agents if agent.id != DEFAULT_AGENT),
     )
-    if all(one.id != current for one in values):
+    if all(value.id != current for value in values):
         values = (*values, Value(id=current, name=current))
     return Option(
         id="agent",
@@ -182,9 +182,9 @@ class Settings:
         """Apply further events."""
         for event in events:
             if isinstance(event, ConfigChanged):
-                self._changed(event)
+                self._apply_change(event)
 
-    def _changed(self, event: ConfigChanged) -> None:
+    def _apply_change(self, event: ConfigChanged) -> None:
         match event.option:
             case "mode" if event.value in MODE_IDS:
                 self._mode = cast("Mode", event.value)
@@ -236,15 +236,15 @@ class Settings:
         if self._agents is None:
             translate = self._services.translate
             self._agents = tuple(
-                Value(id=one.name, name=one.name, description=translate(one.description))
-                for one in bundled_agents(self._services.config)
+                Value(id=agent.name, name=agent.name, description=translate(agent.description))
+                for agent in bundled_agents(self._services.config)
             )
         return self._agents
 
     def offer_agents(self, agents: Sequence[Value]) -> bool:
         """Set the available agents; return whether they have changed."""
-        before, self._agents = self.agents, tuple(agents)
-        return self._agents != before
+        previous, self._agents = self.agents, tuple(agents)
+        return self._agents != previous
 
     def options(self) -> list[Option]:
         """Return the current options with their values."""
@@ -257,7 +257,11 @@ class Settings:
         if self.agents or self.agent != DEFAULT_AGENT:
             options.append(agent_option(self.agent, self.agents))
         translate = self._services.translate
-        return options if translate is ENGLISH else [translated(one, translate) for one in options]
+        return (
+            options
+            if translate is ENGLISH
+            else [translated(option, translate) for option in options]
+        )
 
     async def change(self, option: str, value: str) -> ConfigChanged:
         """Return the event that sets an option, after a check of the value.
@@ -267,14 +271,14 @@ class Settings:
             AuthRequiredError: the model cannot be used.
         """
         options = self.options()
-        for known in options:
-            if known.id == option:
-                known.check(value)
+        for candidate in options:
+            if candidate.id == option:
+                candidate.check(value)
                 break
         else:
             raise InvalidInputError(
                 f"configId: there is no option {option!r}; the options are "
-                + ", ".join(known.id for known in options),
+                + ", ".join(candidate.id for candidate in options),
                 field="configId",
             )
         if option == "model":

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import gc
 
-_HIGH = 250_000  # objects; more than start-up makes
-_USUAL = gc.get_threshold()
+_START_UP_THRESHOLD = 250_000  # objects; more than start-up makes
+_DEFAULT_THRESHOLD = gc.get_threshold()
 
 
-def begins() -> None:
+def raise_gc_threshold() -> None:
     """Raise the collector's threshold for start-up."""
-    gc.set_threshold(_HIGH)
+    gc.set_threshold(_START_UP_THRESHOLD)
 
 
-def is_over() -> None:
+def freeze_objects() -> None:
     """Freeze all objects, and restore the usual threshold. Does nothing when called again."""
-    if gc.get_threshold()[0] == _HIGH:
+    if gc.get_threshold()[0] == _START_UP_THRESHOLD:
         gc.freeze()
-        gc.set_threshold(*_USUAL)
+        gc.set_threshold(*_DEFAULT_THRESHOLD)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # modules for prompts must not be imported at start-up
 _STEP = 500  # events; they take half a millisecond
 
 # The events that `SessionState` applies; a session has thousands of others.
-_FOLDED = frozenset(
+_APPLIED_EVENTS = frozenset(
     {
         ChildWorked,
         ConfigChanged,
@@ -82,7 +82,7 @@ class SessionState:
         self.settings = Settings(services, model)
         self._context = Context()
         self._loops: LoopDetector | None = None
-        self._ahead: Sequence[AnyEvent] = ()  # not yet applied to context and loop detector
+        self._deferred: Sequence[AnyEvent] = ()  # not yet applied to context and loop detector
         self.title: str | None = None
         self.cost: float | None = None
         self.turn_usage: Usage | None = None
@@ -112,17 +112,17 @@ class SessionState:
         Only turns need those. They take most of the time, and an opened session is shown first.
         """
         self._follow(events)
-        self._ahead = events
+        self._deferred = events
 
     def catch_up(self) -> None:
         """Apply to the context and the loop detector the events that `restore` deferred."""
-        events, self._ahead = self._ahead, ()
+        events, self._deferred = self._deferred, ()
         self._feed(events)
 
     async def catch_up_in_steps(self) -> None:
         """Do the same as `catch_up` in steps, so that the event loop is not blocked."""
-        while self._ahead:
-            events, self._ahead = self._ahead[:_STEP], self._ahead[_STEP:]
+        while self._deferred:
+            events, self._deferred = self._deferred[:_STEP], self._deferred[_STEP:]
             self._feed(events)
             await asyncio.sleep(0)
 
@@ -154,7 +154,7 @@ class SessionState:
     def _follow(self, events: Sequence[AnyEvent]) -> None:
         self.settings.apply(events)
         for event in events:
-            if type(event) in _FOLDED:
+            if type(event) in _APPLIED_EVENTS:
                 self._apply(event)
 
     def _apply(self, event: AnyEvent) -> None:

@@ -169,7 +169,7 @@ def test_git_of_checkpoints_changes_nothing_but_the_checkpoints_while_it_parses_
     if sandboxes.find(config, os.environ.get("PATH"), "/") is None:
         pytest.skip(f"no {backend}")
     confinement = Confinement(
-        config=config, sandboxes=sandboxes, environ=os.environ, home=tmp_path, own=()
+        config=config, sandboxes=sandboxes, environ=os.environ, home=tmp_path, program_files=()
     )
     checkpoints = FolderCheckpoints(
         tmp_path / "data" / "checkpoints",
@@ -177,7 +177,7 @@ def test_git_of_checkpoints_changes_nothing_but_the_checkpoints_while_it_parses_
         (project,),
         Rules(),
         str(program),
-        confine=confinement.writing,
+        confine=confinement.writer,
     )
     (project / "sub" / "a").write_text("1")
     if attributes:

@@ -114,7 +114,7 @@ async def test_an_action_runs_alone_between_what_came_before_and_after_it(bench:
         seen.append(list(bench.shown))
 
     before = bench.journal.write((title("before"),))
-    alone = asyncio.create_task(bench.journal.run_alone(look))
+    alone = asyncio.create_task(bench.journal.run_exclusively(look))
     await asyncio.sleep(0)
     after = bench.journal.write((title("after"),))
     await asyncio.gather(before, alone, after)
@@ -126,7 +126,7 @@ async def test_an_action_that_fails_tells_its_caller_only(bench: Bench) -> None:
     async def fail() -> None:
         raise InvalidInputError("cannot be shown")
 
-    alone = asyncio.create_task(bench.journal.run_alone(fail))
+    alone = asyncio.create_task(bench.journal.run_exclusively(fail))
     await asyncio.sleep(0)
     await bench.journal.write((title("after"),))
     with pytest.raises(InvalidInputError):
@@ -142,7 +142,7 @@ async def test_an_action_that_nobody_waits_for_any_more_is_left_out(bench: Bench
 
     bench.store.held = asyncio.Event()
     before = bench.journal.write((title("before"),))
-    alone = asyncio.create_task(bench.journal.run_alone(run))
+    alone = asyncio.create_task(bench.journal.run_exclusively(run))
     await asyncio.sleep(0)
     alone.cancel()
     await asyncio.wait([alone])
@@ -191,6 +191,6 @@ async def test_pieces_of_sound_text_are_shown_one_by_one(bench: Bench) -> None:
 async def test_what_is_written_after_the_journal_was_read_is_part_of_its_history(
     bench: Bench,
 ) -> None:
-    bench.journal.keep_history([SessionStarted(cwd="/a")])
+    bench.journal.cache_history([SessionStarted(cwd="/a")])
     await bench.journal.write((title("new"),))
     assert (await bench.journal.history())[1:] == [title("new")]

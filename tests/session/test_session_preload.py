@@ -25,14 +25,14 @@ class Report:
     def find_spec(self, name, path, target=None):
         print("imports", name, file=sys.stderr, flush=True)
 
-over = start_up.is_over
+freeze = start_up.freeze_objects
 
-def is_over():
-    over()
+def freeze_and_report():
+    freeze()
     sys.meta_path.insert(0, Report())
     print("ready", file=sys.stderr, flush=True)
 
-start_up.is_over = is_over
+start_up.freeze_objects = freeze_and_report
 serve(["--model", "openai/gpt-5"])
 """
 

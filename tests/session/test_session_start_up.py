@@ -22,7 +22,7 @@ AGENT = """
 import gc, os
 from acp_agent.cli.serve import serve
 from acp_agent.session import start_up
-start_up.is_over = lambda: None
+start_up.freeze_objects = lambda: None
 gc.callbacks.append(lambda phase, info: os.write(2, b"The collector looked. "))
 serve(["--model", "demo/demo"])
 """
@@ -59,9 +59,9 @@ def test_the_collector_does_not_look_before_a_session_is_open(tmp_path: Path) ->
 
 
 def test_afterwards_it_looks_as_usual_at_what_is_new() -> None:
-    start_up.begins()
+    start_up.raise_gc_threshold()
     made_before: list[list[int]] = [[] for _ in range(3)]
-    start_up.is_over()
+    start_up.freeze_objects()
     assert gc.get_threshold() == USUAL
     assert not any(one is made_before for one in gc.get_objects())
     made_since: list[object] = []
@@ -69,17 +69,17 @@ def test_afterwards_it_looks_as_usual_at_what_is_new() -> None:
 
 
 def test_what_was_made_since_is_not_left_aside_by_the_next_session_that_is_ready() -> None:
-    start_up.begins()
-    start_up.is_over()
+    start_up.raise_gc_threshold()
+    start_up.freeze_objects()
     made_since: list[object] = []
-    start_up.is_over()
+    start_up.freeze_objects()
     assert any(one is made_since for one in gc.get_objects())
 
 
 async def test_start_up_is_over_when_the_first_session_is_closed_before_it_was_ready(
     desk: Desk,
 ) -> None:
-    start_up.begins()
+    start_up.raise_gc_threshold()
     desk.session.opened([])
     await asyncio.sleep(0)
     await desk.session.close()
@@ -87,7 +87,7 @@ async def test_start_up_is_over_when_the_first_session_is_closed_before_it_was_r
 
 
 async def test_start_up_is_over_when_the_first_prompt_could_run(desk: Desk) -> None:
-    start_up.begins()
+    start_up.raise_gc_threshold()
     assert gc.get_threshold() != USUAL
     desk.session.opened([])
     async with asyncio.timeout(30):

@@ -171,7 +171,7 @@ async def _ask(
         sandboxes=sandboxes,
         environ=setup.environ,
         home=_home(setup),
-        own=setup.paths.program_files,
+        program_files=setup.paths.program_files,
     )
     search_path = setup.environ.get("PATH")
     backend = await asyncio.to_thread(sandboxes.find, setup.config.sandbox, search_path, str(cwd))

@@ -173,7 +173,7 @@ async def _connect(
         sandboxes=SharedSandboxes(),
         environ=setup.environ,
         home=Path(setup.environ.get("HOME") or Path.home()),
-        own=setup.paths.program_files,
+        program_files=setup.paths.program_files,
     )
 
     async def one(server: ServerConfig) -> tuple[dict[str, object], list[str]]:

@@ -182,10 +182,10 @@ class EditorV1(ClientEditor["SessionTree[acp.SessionUpdate]"]):
     ) -> tuple[str | None, JsonObject | None]:
         """See `ClientEditor`."""
         from acp_agent.server.session_tree import child_call_title  # noqa: PLC0415 - for prompts only
-        from acp_agent.session.localize import localized_title  # noqa: PLC0415 - likewise
+        from acp_agent.session.localize import localize_title  # noqa: PLC0415 - likewise
 
         target = self._target(session, asking.call)
-        title = localized_title(asking.title, self._core.translate)
+        title = localize_title(asking.title, self._core.translate)
         request = acp.RequestPermissionRequest(
             session_id=target.session,
             tool_call=acp.ToolCallUpdate(

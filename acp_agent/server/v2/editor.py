@@ -140,11 +140,11 @@ def permission_request(
     session: SessionId, asking: PermissionRequest, ask: Ask, translate: Translator = ENGLISH
 ) -> acp.RequestPermissionRequest:
     """Return the question with its options. A warning is part of the question, not of the call."""
-    from acp_agent.session.localize import localized_title  # noqa: PLC0415 - for prompts
+    from acp_agent.session.localize import localize_title  # noqa: PLC0415 - for prompts
 
     return acp.RequestPermissionRequest(
         session_id=session,
-        title=localized_title(asking.title, translate),
+        title=localize_title(asking.title, translate),
         description=ask.warning or None,
         subject=permission_subject(asking),
         options=[

@@ -43,7 +43,7 @@ class Delegation:
     def tools(self) -> Sequence[AnyTool]:
         """Return the tools `task` and `skill`, if there are agents and skills."""
         workspace = self._parent.tools.workspace
-        agents, others = self._definitions.task_agents, self._definitions.other_agents
+        agents, others = self._definitions.task_agents, self._definitions.external_agents
         skills = [(one.name, one.description) for one in self._definitions.skills if one.by_model]
         apart = [one.name for one in self._definitions.skills if one.by_user and one.apart]
         tools: list[AnyTool] = []
@@ -95,7 +95,7 @@ class Delegation:
 
     async def give(self, given: AgentTask, progress: Progress) -> Outcome:
         """Give a task to an agent."""
-        other = self._definitions.other_agents.get(given.agent)
+        other = self._definitions.external_agents.get(given.agent)
         if other is not None:
             return await self._give_other(given, other, progress)
         title = f"{given.agent}: {given.title}"
@@ -127,7 +127,7 @@ class Delegation:
         Agents already at work are left out, so that none waits for itself.
         """
         busy = (*self._parent.agents, spec.name)
-        others = self._definitions.other_agents
+        others = self._definitions.external_agents
         agents = [
             (name, description)
             for name, description in self._definitions.task_agents
@@ -208,7 +208,7 @@ class Delegation:
         prompt, uses = None, skill.uses
         title = f"{skill.name}: {request or skill.description}"
         text = self._core.clean(skill_text(skill, request, given))
-        other = self._definitions.other_agents.get(skill.agent or "")
+        other = self._definitions.external_agents.get(skill.agent or "")
         if skill.apart and other is not None:
             task = AgentTask(agent=skill.agent or "", title=skill.name, task=text)
             return await self._follow_elsewhere(skill, task, other, progress)

@@ -30,7 +30,7 @@ from acp_agent.session.children.child import ChildSession, ChildTools
 from acp_agent.session.children.running import RunningChildren, TaskRecord
 from acp_agent.session.core import SessionCore
 from acp_agent.session.extensions import Definitions
-from acp_agent.session.hooks import MOST_ROUNDS, last_answer
+from acp_agent.session.hooks import MAX_ROUNDS, last_answer
 from acp_agent.session.turns.budget import SessionBudget
 from acp_agent.session.turns.environment import EnvironmentGatherer
 from acp_agent.session.turns.notes import Notes
@@ -354,7 +354,7 @@ def _outcome(child: ChildSession, stop: StopReason | None) -> Outcome:
 
 async def _goes_on(turn: TurnResources, rounds: int) -> str:
     """Return text from the user's hooks that makes an agent continue at its end; "" for none."""
-    if turn.hooks is None or rounds >= MOST_ROUNDS:
+    if turn.hooks is None or rounds >= MAX_ROUNDS:
         return ""
     answer = scrub(last_answer(turn.journal.context), turn.journal.secrets)
     return await turn.hooks.agent_ends(turn.agent, rounds, answer)

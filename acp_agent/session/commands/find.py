@@ -130,7 +130,7 @@ async def _builtin(
         case "agent-new":
             return _ask("agent_new.md", rest)
         case "skill-new":
-            context.extensions.definitions.writing = True
+            context.extensions.definitions.skill_requested = True
             return _ask("skill_new.md", rest)
         case _:
             return await _unprefixed(context, name, rest, content)
@@ -257,7 +257,7 @@ async def _trust(extensions: Extensions, turn: TurnResources) -> str:
     from acp_agent.session.folder_trust import describe_all  # noqa: PLC0415 - rarely needed
 
     translate = turn.user.translate
-    left = await extensions.trust.ask_in_turn(again=True)
+    left = await extensions.trust.ask_in_turn(repeat=True)
     if not left:
         return translate("Nothing in this folder needs your trust.")
     lines = "\n".join(f"- {escaped(line)}" for line in describe_all(left, translate))

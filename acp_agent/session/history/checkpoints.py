@@ -349,7 +349,7 @@ class Checkpoints:
                     max_files=settings.max_files,
                     exclude=tuple(settings.exclude),
                 ),
-                confine=Confinement.of(core.services).writing,
+                confine=Confinement.from_services(core.services).writer,
             )
         return self._made
 

@@ -43,14 +43,14 @@ class ServerSelection:
     async def load(self) -> None:
         """Read the configuration and the project's files; report each problem once."""
         core, services = self._core, self._core.services
-        self.stamps = file_stamps(core.cwd, services.places(core.cwd))
+        self.stamps = file_stamps(core.cwd, services.definition_folders(core.cwd))
         self._found = await asyncio.to_thread(
             lambda: find_servers(
                 services.config,
                 services.user_folder / "config.toml",
                 core.cwd,
                 services.environ,
-                places=services.places(core.cwd),
+                places=services.definition_folders(core.cwd),
                 trusts=services.trust().trusts,
             )
         )

@@ -120,7 +120,7 @@ class McpServers:
             connect=options.start_timeout or limits.mcp_connect_timeout,
             rest=limits.mcp_restart_delay,
             clean=self.clean,
-            launch=Confinement.of(services).mcp_server,
+            launch=Confinement.from_services(services).mcp_server,
             logins=SavedLogins(services.mcp_logins, self._learn),
         )
         asker = McpAsker(

@@ -158,7 +158,7 @@ class SessionEditChecks:
         services = core.services
         self._servers = LanguageServers(
             services.language_servers.pool(
-                services.environ, Confinement.of(services).language_server
+                services.environ, Confinement.from_services(services).language_server
             ),
             self._files,
             services.config.language_servers,

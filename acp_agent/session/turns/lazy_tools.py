@@ -92,7 +92,9 @@ class LazyTools:
         outputs = services.outputs / core.id
         readable = [
             *(services.outputs / source for source in core.state.sources),
-            *readable_skill_folders(services.places(cwd)),  # skills refer to their files
+            *readable_skill_folders(
+                services.definition_folders(cwd)
+            ),  # skills refer to their files
         ]
         built = build_tools(
             cwd=cwd,
@@ -115,7 +117,7 @@ class LazyTools:
             is_named_file=NamedFiles(core),
             confine=services.confine,
         )
-        plugins = services.plugins.load(services.places(cwd))
+        plugins = services.plugins.load(services.definition_folders(cwd))
         if plugins is not None:
             added = built.toolset.with_tools(plugins.tools(built.workspace))
             built = replace(built, toolset=added)

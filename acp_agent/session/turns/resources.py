@@ -240,12 +240,12 @@ class SessionResources:
         )
         tools.added = [
             AddedTools(lambda: self._notes is not None, memory),
-            AddedTools(lambda: composed or definitions.found, lambda: delegation().tools()),
-            AddedTools(lambda: not (composed or definitions.found), bundled_agents),
+            AddedTools(lambda: composed or definitions.any_loaded, lambda: delegation().tools()),
+            AddedTools(lambda: not (composed or definitions.any_loaded), bundled_agents),
             # When the context is shortened, the provider's cache is lost anyway.
             AddedTools(lambda: core.context.is_shortened, search),
             AddedTools(lambda: core.services.config.checkpoints.rewind_tool, rewind),
-            AddedTools(lambda: definitions.writing, write_skill),
+            AddedTools(lambda: definitions.skill_requested, write_skill),
             AddedTools(lambda: tools.edit_checks.know_symbols, code),
             # Stays after a loop, to preserve the provider's cache.
             AddedTools(
@@ -296,7 +296,7 @@ class SessionResources:
             driver = await self.driver(self._core.settings.model)
             await driver.connect()
         finally:
-            start_up.is_over()
+            start_up.freeze_objects()
 
     @property
     def environment(self) -> EnvironmentGatherer:
@@ -354,7 +354,7 @@ class SessionResources:
     async def refuses(self, content: tuple[ContentBlock, ...]) -> str:
         """Return why a hook refuses a steering prompt; "" if none does."""
         hooks = await self._current_hooks(await self._tools.get())
-        return "" if hooks is None else await self.hooks.refuses(hooks, content)
+        return "" if hooks is None else await self.hooks.run_prompt_hooks(hooks, content)
 
     async def _files_restored(self) -> None:
         (await self._tools.get()).workspace.files.note_commands_ran()

@@ -127,7 +127,7 @@ def session_sandbox(core: SessionCore, readable: Sequence[Path]) -> Sandbox | Un
     services = core.services
     if not services.config.sandbox.enabled:
         return None
-    policy = Confinement.of(services).policy(
+    policy = Confinement.from_services(services).policy(
         (core.cwd, *core.directories), services.sandboxes.temporary(core.id), readable
     )
     return services.sandboxes.make(policy, services.environ.get("PATH"))

@@ -189,7 +189,7 @@ class Turn:
                     # caused (Agent Client Protocol v1, Prompt Turn, Cancellation).
                     stop, error = "cancelled", None
             if error is not None and self._working is not None and self._working.hooks is not None:
-                await self._resources.hooks.turn_failed(self._working, error)
+                await self._resources.hooks.run_failure_hooks(self._working, error)
             await core.settled()  # usage is computed from the journal
             if self._working is not None:
                 self._report_key(self._working, stop, error)
@@ -287,10 +287,11 @@ class Turn:
         if is_new:
             await self._resources.write_system_prompt()
         hooks = None if turn.hooks is None else self._resources.hooks
-        said = self._first.content
-        if hooks and plan is not None and (why := await hooks.refusal(turn, said, is_new=is_new)):
-            await core.emit(*agent_notice(why))
-            return "refusal"
+        if hooks and plan is not None:
+            refusal = await hooks.run_turn_hooks(turn, self._first.content, is_new=is_new)
+            if refusal:
+                await core.emit(*agent_notice(refusal))
+                return "refusal"
         async with turn_slot(core):
             stop: StopReason
             if plan is not None and plan.repetition is not None:
@@ -302,7 +303,7 @@ class Turn:
                 if plan is None or plan.call is None or not await run_user_call(turn, *plan.call):
                     stop = await run_turn(turn)
             if hooks is not None:
-                stop = await hooks.go_on(turn, stop, run_turn)
+                stop = await hooks.run_stop_hooks(turn, stop, run_turn)
         await core.settled()
         if not turn.budget.exhausted:  # otherwise already reported
             await core.emit(*stop_notice(stop, core.context, core.translate))
