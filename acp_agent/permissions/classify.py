@@ -23,7 +23,7 @@ from acp_agent.permissions.refused_commands import (
     output_paths,
     refusal_reason,
 )
-from acp_agent.permissions.rules import Rule, has_option, operands, shell_rules
+from acp_agent.permissions.rules import Rule, has_option, operands, read_only_rules, shell_rules
 from acp_agent.permissions.shell.parser import parse_line
 from acp_agent.permissions.shell.syntax import Command, ShellLine
 from acp_agent.permissions.shell.words import NONEMPTY, UNKNOWN, Word
@@ -141,7 +141,12 @@ class _Classifier:
     ) -> None:
         """Classify a text that a shell runs, `depth` shells down, with its inherited input."""
         line = parse_line(
-            text, cwd=self.context.cwd, home=self.context.home, stdin=stdin, piped=piped
+            text,
+            cwd=self.context.cwd,
+            home=self.context.home,
+            stdin=stdin,
+            piped=piped,
+            public=read_only_rules().public_variables,
         )
         self.plain = self.plain and line.plain
         self.followed = self.followed and line.followed

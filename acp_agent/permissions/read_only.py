@@ -4,28 +4,20 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
-from functools import cache
-from importlib.resources import files
-from pathlib import Path
-
-from msgspec import Struct, convert
 
 from acp_agent.permissions.arguments import Arguments, parse_arguments
+from acp_agent.permissions.git_reads import parse_git_subcommand, runs_no_program
 from acp_agent.permissions.paths import CommandContext, is_below, matches_are_plain, stays_inside
 from acp_agent.permissions.printing_programs import awk_only_prints, sed_only_prints
 from acp_agent.permissions.refused_commands import expand_tar_letters
-from acp_agent.permissions.rules import Reader, has_option, read_only_rules
+from acp_agent.permissions.rules import Reader, read_only_rules
 from acp_agent.permissions.shell.syntax import Assignment, Command, Redirect
 from acp_agent.permissions.shell.words import UNKNOWN, Word, decode_ansi_c
-from acp_agent.platform.first_use import first_use
-from acp_agent.sandbox.git_settings import is_git_data
-from acp_agent.workspace.git_repositories import Repository
 
 _TEXT_TESTS = frozenset({"-n", "-z", "=", "==", "!=", "!"})
 _OWN_NAME = re.compile(r"[a-z]\w*(?<!_proxy)", re.ASCII)
+_LISTING_WORDS = frozenset({"-l", "--list", "list"})
 _COMPARISONS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 
 _FORMAT = re.compile(r"(?s)(?:[^%]|%%|%[-+ 0#']*(?:\d+|\*)?(?:\.(?:\d+|\*)?)?[diouxXfFeEgGcsbq])*")
@@ -50,9 +42,17 @@ def is_read_only(command: Command, context: CommandContext, folders: Sequence[st
         return _git_reads(words, context, folders)
     if name == "command":
         return len(texts) == 2 and texts[0] in {"-v", "-V"}
-    reader = None if " " in name else rules.commands.get(name)
+    if " " in name:
+        return False
     words = list(expand_tar_letters(name, words))
-    return reader is not None and _reads(reader, words, context, folders)
+    text = command.stdin.text if command.stdin else ""
+    return any(
+        reader is not None
+        and (not reader.input or re.fullmatch(reader.input, text))
+        and _reads(reader, words[count:], context, folders)
+        for count in range(3)
+        for reader in [rules.commands.get(" ".join([name, *texts[:count]]))]
+    )
 
 
 def sets_own_variables(command: Command, context: CommandContext, folders: Sequence[str]) -> bool:
@@ -179,8 +179,13 @@ def _reads(
     if arguments is None or not _is_allowed(reader, arguments, context, folders):
         return False
     paths = list(arguments.operands)
-    if reader.operands == "variables":
-        return bool(paths) and all(word.fixed and is_own_variable(word.text) for word in paths)
+    if reader.operands in {"public", "variables"}:
+        public = read_only_rules().public_variables
+        return bool(paths) and all(
+            word.fixed
+            and (word.text in public if reader.operands == "public" else is_own_variable(word.text))
+            for word in paths
+        )
     limited = reader.most is not None and not arguments.has(*reader.listing)
     if limited and (len(paths) > (reader.most or 0) or any(word.pattern for word in paths)):
         return False
@@ -213,6 +218,10 @@ def _is_allowed(
     reader: Reader, arguments: Arguments, context: CommandContext, folders: Sequence[str]
 ) -> bool:
     """Return whether options, their values and operands have the form that the table requires."""
+    if any(name in os.environ for name in reader.unset):
+        return False
+    if len(arguments.operands) < reader.least:
+        return False
     if reader.requires and not arguments.has(*reader.requires):
         return False
     if reader.like and not all(_has_form(word, reader.like) for word in arguments.operands):
@@ -232,7 +241,11 @@ def _takes_pattern(reader: Reader, arguments: Arguments, paths: list[Word]) -> b
     patterns = [option.value for option in arguments.options if option.name in names]
     if not patterns and not paths:
         return False
-    pattern_words = [word for word in (patterns or [paths.pop(0)]) if word is not None]
+    if not patterns and paths[0].text in reader.pattern_words:
+        paths.pop(0)
+    pattern_words = [word for word in (patterns or paths[:1]) if word is not None]
+    if paths and not patterns and not reader.pattern_is_path:
+        paths.pop(0)
     texts = [word.text for word in pattern_words]
     if not all(word.fixed for word in pattern_words):
         return False
@@ -285,6 +298,15 @@ def _git_reads(words: Sequence[Word], context: CommandContext, folders: Sequence
     command_words, git_folders = parsed
     commands = read_only_rules().commands
     texts = [word.text for word in command_words]
+    if texts[:1] == ["config"] and not _LISTING_WORDS.isdisjoint(texts):
+        name_form = commands["git config"].like
+        if any(
+            not re.fullmatch(name_form, name)
+            for folder in git_folders
+            for repository in context.repositories.used_in(os.path.realpath(folder)) or ()
+            for name, _ in repository.settings
+        ):
+            return False
     for length in (2, 1):
         reader = commands.get("git " + " ".join(texts[:length]))
         if reader is not None and len(texts) >= length:
@@ -292,101 +314,3 @@ def _git_reads(words: Sequence[Word], context: CommandContext, folders: Sequence
                 runs_no_program(folder, context) for folder in git_folders
             )
     return False
-
-
-_HARMLESS_OPTIONS = frozenset({"--no-pager", "--no-optional-locks", "--literal-pathspecs"})
-
-
-class _Rules(Struct, frozen=True, forbid_unknown_fields=True):
-    """The parsed git_reads.toml."""
-
-    harmless: tuple[str, ...]
-    inside_git_dir: frozenset[str]
-    inside_work_tree: frozenset[str]
-    refused_options: tuple[str, ...]
-    refused_text: str
-
-
-@cache
-def _rules() -> _Rules:
-    text = (files(__package__) / "git_reads.toml").read_text("utf-8")
-    with first_use:
-        return convert(tomllib.loads(text), _Rules)
-
-
-def parse_git_subcommand(
-    words: Sequence[Word], context: CommandContext, folders: Sequence[str]
-) -> tuple[list[Word], list[str]] | None:
-    """Return a git command from its subcommand on, and the folders that it may run in.
-
-    None is returned if an option before the subcommand, or a word after it, may run a program.
-    """
-    remaining = list(words)
-    git_folders = list(folders)
-    while remaining and remaining[0].text.startswith("-"):
-        option = remaining.pop(0).text
-        if option == "-C" and remaining:
-            target = remaining.pop(0)
-            if target.pattern or not stays_inside(target, context, git_folders):
-                return None
-            git_folders = [os.path.join(folder, target.text) for folder in git_folders]  # noqa: PTH118 - text that need not be a path
-        elif option not in _HARMLESS_OPTIONS:
-            return None
-    texts = [word.text for word in remaining]
-    rules = _rules()
-    if has_option(texts, rules.refused_options) or any(
-        re.search(rules.refused_text, text) for text in texts
-    ):
-        return None
-    return remaining, git_folders
-
-
-def runs_no_program(folder: str, context: CommandContext) -> bool:
-    """Return whether git, when it reads in a folder, runs no program that the repository names."""
-    path = os.path.realpath(folder)
-    repositories = context.repositories.used_in(path)
-    if repositories is None:
-        return False
-    return all(
-        (number or is_below(path, [repository.work_tree]))
-        and _belongs_to_work_tree(repository, context)
-        and all(is_data(name, value, repository, context) for name, value in repository.settings)
-        for number, repository in enumerate(repositories)
-    )
-
-
-def _belongs_to_work_tree(repository: Repository, context: CommandContext) -> bool:
-    """Return whether git's files belong to the working tree, or are in the session's folders.
-
-    A file `.git`, a link, or a file `commondir` can lead to a repository that is not part of the
-    project. A repository elsewhere belongs to the working tree if it refers back to it, as those of
-    linked working trees and submodules do.
-    """
-    git_dir, common_dir = repository.git_dir, repository.common_dir
-    expected_git_dir = f"{repository.work_tree.rstrip('/')}/.git"
-    if context.holds(git_dir) and context.holds(common_dir):
-        return True
-    if git_dir == common_dir:
-        work_trees = [value for name, value in repository.settings if name == "core.worktree"]
-        return git_dir == expected_git_dir or any(
-            os.path.realpath(os.path.join(git_dir, value)) == repository.work_tree  # noqa: PTH118 - likewise
-            for value in work_trees
-        )
-    entry = Path(git_dir)
-    try:
-        text = (entry / "gitdir").read_text("utf-8").strip()
-    except (OSError, ValueError):
-        return False
-    return (
-        entry.parent.parent == Path(common_dir)
-        and os.path.realpath(entry / text) == expected_git_dir
-    )
-
-
-def is_data(name: str, value: str, repository: Repository, context: CommandContext) -> bool:
-    """Return whether a setting names no program and no file outside the session's folders."""
-    rules = _rules()
-    if name in rules.inside_git_dir | rules.inside_work_tree:
-        base = repository.git_dir if name in rules.inside_git_dir else repository.work_tree
-        return not value.startswith(("~", "%")) and context.holds(os.path.join(base, value))  # noqa: PTH118 - likewise
-    return is_git_data(name, value) or any(fnmatchcase(name, pattern) for pattern in rules.harmless)

@@ -17,7 +17,15 @@ from acp_agent.platform.first_use import first_use
 
 # Fields that the data files give as one text, with blanks between the items.
 _OPTION_LISTS = ("flags", "values", "paths", "optional", "attached", "pairs", "either")
-_LISTS = (*_OPTION_LISTS, "listing", "pattern_options", "requires", "runs")
+_LISTS = (
+    *_OPTION_LISTS,
+    "listing",
+    "pattern_options",
+    "pattern_words",
+    "requires",
+    "runs",
+    "unset",
+)
 
 
 class Wrapper(Struct, frozen=True, forbid_unknown_fields=True):
@@ -134,16 +142,31 @@ class Reader(OptionTable, frozen=True, forbid_unknown_fields=True):
 
     use: tuple[str, ...] = ()
     operands: Literal[
-        "paths", "files", "text", "pattern", "script", "awk", "format", "words", "test", "variables"
+        "paths",
+        "files",
+        "text",
+        "pattern",
+        "script",
+        "awk",
+        "format",
+        "words",
+        "test",
+        "public",
+        "variables",
     ] = "paths"
     most: int | None = None
+    least: int = 0
     listing: frozenset[str] = frozenset()
     start: str = ""
     pattern_options: frozenset[str] = frozenset()
+    pattern_words: frozenset[str] = frozenset()
+    pattern_is_path: bool = False
     forbidden: tuple[str, ...] = ()
     requires: frozenset[str] = frozenset()
     runs: tuple[str, ...] = ()
+    unset: tuple[str, ...] = ()
     like: str = ""
+    input: str = ""
     values_like: dict[str, str] = field(default_factory=dict)
 
     def merge_shared(self, shared: Mapping[str, Reader]) -> Reader:
@@ -170,6 +193,7 @@ class ReadOnlyRules(Struct, frozen=True, forbid_unknown_fields=True):
 
     harmless_redirects: frozenset[str]
     public_files: frozenset[str]
+    public_variables: frozenset[str]
     program_folders: frozenset[str]
     shim_folder: str
     variables: frozenset[str]

@@ -37,7 +37,7 @@ def git_status(
     """Return the git status of a folder; None if git fails, is missing or is cancelled.
 
     Starts a process: call it in a thread, and only if the repository's settings make git run no
-    program (`acp_agent.permissions.read_only.runs_no_program`).
+    program (`acp_agent.permissions.git_reads.runs_no_program`).
 
     Args:
         folder: the folder, resolved.

@@ -17,13 +17,14 @@ from acp_agent.permissions.shell.words import Word
 READERS = {
     name: reader
     for name, reader in read_only_rules().commands.items()
-    if reader.operands not in {"words", "test"}
+    if reader.operands not in {"words", "test"} and not reader.input
 }
 # What each reader is given besides what a test is about, by the kind of its operands.
 OPERANDS = {
     "pattern": ["pattern", "x"],
     "script": ["1p", "x"],
     "format": ["%s"],
+    "public": ["HOME"],
     "text": [],
 }
 # Options that write, run programs, or read what a list names, in one program or another.
@@ -116,6 +117,8 @@ def _before(reader: Reader) -> list[str]:
 def _fitting(reader: Reader) -> list[str]:
     if reader.start:
         return [reader.start + "x"]
+    if reader.least:
+        return ["x"] * reader.least
     return OPERANDS.get(reader.operands, ["x"] if reader.most != 0 else [])
 
 
@@ -236,3 +239,23 @@ def test_a_link_to_a_program_of_the_project_is_asked_about(
     monkeypatch.setenv("PATH", f"{bin_folder}:/usr/bin")
     context = CommandContext(cwd=str(project), roots=(str(project),), home=str(tmp_path))
     assert classify("jq . x", context).tier == "standard"
+
+
+def test_a_viewer_is_asked_about_where_a_variable_names_its_filter(
+    context: CommandContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LESSOPEN", raising=False)
+    assert classify("less x", context).tier == "read_only"
+    monkeypatch.setenv("LESSOPEN", "|lesspipe %s")
+    assert classify("less x", context).tier == "standard"
+
+
+def test_all_settings_of_git_are_asked_about_where_some_are_for_credentials(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    context = CommandContext(cwd=str(tmp_path), roots=(str(tmp_path),), home=str(tmp_path.parent))
+    assert classify("git config --list", context).tier == "read_only"
+    header = ["git", "config", "http.https://x.example/.extraheader", "Authorization: basic eA=="]
+    subprocess.run(header, cwd=tmp_path, check=True)
+    later = CommandContext(cwd=str(tmp_path), roots=(str(tmp_path),), home=str(tmp_path.parent))
+    assert classify("git config --list", later).tier == "standard"
+    assert classify("git config user.name", later).tier == "read_only"

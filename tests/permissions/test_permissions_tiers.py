@@ -33,6 +33,7 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> CommandContext:
 @pytest.fixture(autouse=True)
 def path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.delenv("LESSOPEN", raising=False)
 
 
 @pytest.mark.parametrize(("tier", "line"), LINES, ids=[repr(line)[:60] for _, line in LINES])

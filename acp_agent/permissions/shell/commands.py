@@ -10,6 +10,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_agent.permissions.shell.expansion import Expander
+from acp_agent.permissions.shell.redirects import (
+    Attached,
+    is_certain_input,
+    is_quoted_document,
+    read_redirect,
+)
 from acp_agent.permissions.shell.syntax import (
     Assignment,
     Command,
@@ -59,8 +65,10 @@ class CommandReader(ABC):
     text, `sites` maps each variable to the places where it is set.
     """
 
-    def __init__(self, *, cwd: str, home: str) -> None:
-        self.expander = Expander(home=home, cwd=cwd, substituted=self._substitution_output)
+    def __init__(self, *, cwd: str, home: str, public: frozenset[str]) -> None:
+        self.expander = Expander(
+            home=home, cwd=cwd, public=public, substituted=self._substitution_output
+        )
         self.commands: list[Command] = []
         self.functions: dict[str, tuple[Node, bytes]] = {}
         self.followed = True
@@ -204,12 +212,16 @@ class CommandReader(ABC):
         """Read a redirection."""
         self.walk_nested(node, state)
         for body in node.children:
-            if body.type == "heredoc_body" and not body.child_count and not _is_quoted(node):
+            if (
+                body.type == "heredoc_body"
+                and not body.child_count
+                and not is_quoted_document(node)
+            ):
                 self._read_hidden(
                     self.expander.source(body), state
                 )  # the grammar misses backquotes
         attached = read_redirect(node, self.expander)
-        if attached.stdin is not None:
+        if attached.stdin is not None and not is_certain_input(node, self.expander):
             self.followed = False
         return attached
 
@@ -314,76 +326,3 @@ class CommandReader(ABC):
             return texts[-1]
         output = static_output(Command(words=tuple(words)))
         return None if output is None else output.rstrip("\n")
-
-
-def _is_quoted(document: Node) -> bool:
-    """Return whether a here-document's delimiter is quoted, so that nothing in it is expanded."""
-    start = next((child for child in document.children if child.type == "heredoc_start"), None)
-    return start is not None and bool(set(b"'\"\\") & set(start.text or b""))
-
-
-class Attached(Struct, frozen=True, kw_only=True):
-    """The parts of a command that follow its words.
-
-    `words` are further arguments (`rm > log -rf x`); `following` are the statements between the
-    mark of a here-document and its text (`cat <<END | sh`).
-    """
-
-    redirects: tuple[Redirect, ...] = ()
-    words: tuple[Word, ...] = ()
-    stdin: Word | None = None
-    following: tuple[Node, ...] = ()
-
-    def combine(self, later: Attached) -> Attached:
-        """Return both combined; the later input takes precedence."""
-        return Attached(
-            redirects=self.redirects + later.redirects,
-            words=self.words + later.words,
-            stdin=later.stdin or self.stdin,
-            following=self.following + later.following,
-        )
-
-
-def read_redirect(node: Node, expander: Expander) -> Attached:
-    """Read a `file_redirect`, `herestring_redirect` or `heredoc_redirect`."""
-    if node.type == "file_redirect":
-        return _read_file_redirect(node, expander)
-    if node.type == "herestring_redirect":
-        texts = [expander.single_word(child) for child in node.named_children]
-        return Attached(stdin=texts[-1] if texts else Word(""), words=tuple(texts[:-1]))
-    return _read_document(node, expander)
-
-
-def _read_file_redirect(node: Node, expander: Expander) -> Attached:
-    operator = next((child.type for child in node.children if not child.is_named), "<")
-    words: list[Word] = []
-    for child in node.children:
-        if child.is_named and child.type != "file_descriptor":
-            words += expander.words(child)
-    target = words[0] if words else Word("", static=False)
-    return Attached(redirects=(Redirect(operator, target),), words=tuple(words[1:]))
-
-
-def _read_document(node: Node, expander: Expander) -> Attached:
-    start = ""
-    attached = Attached(stdin=Word(""))
-    for child in node.children:
-        if child.type == "heredoc_start":
-            start = expander.source(child)
-        elif child.is_named and expander.source(child).startswith("\n"):
-            # In a text that begins with a backslash, the grammar reads the first line as arguments.
-            end = next((c for c in node.children if c.type == "heredoc_end"), node)
-            last = end.start_byte if end != node else node.end_byte
-            body = expander.between(child.start_byte + 1, last)
-            return attached.combine(Attached(stdin=Word(body, not set(body) & set("$`"))))
-        elif child.type == "heredoc_body":
-            quoted = any(mark in start for mark in "'\"\\")
-            text = Word(expander.source(child)) if quoted else expander.document(child)
-            attached = attached.combine(Attached(stdin=text))
-        elif child.type.endswith("redirect"):
-            attached = attached.combine(read_redirect(child, expander))
-        elif child.type in {"word", "string", "raw_string", "concatenation", "simple_expansion"}:
-            attached = attached.combine(Attached(words=tuple(expander.words(child))))
-        elif child.is_named and child.type != "heredoc_end":
-            attached = attached.combine(Attached(following=(child,)))
-    return attached

@@ -60,19 +60,28 @@ _TRIM_LIMIT = 256  # longest value that is trimmed, because every position is tr
 class Expander:
     """Expands words.
 
-    `substituted` returns what a command substitution prints, or None if that is unknown. The parser
-    keeps these attributes up to date: `raw`, the text of the current tree; `shortened`, true if
-    long texts in it are replaced; `variables`, the known values; and `origins`, the origins of
-    those that are certain.
+    `public` are variables of the environment with values that may be shown. `substituted` returns
+    what a command substitution prints, or None if that is unknown. The parser keeps these
+    attributes up to date: `raw`, the text of the current tree; `shortened`, true if long texts in
+    it are replaced; `variables`, the known values; and `origins`, the origins of those that are
+    certain.
     """
 
-    def __init__(self, *, home: str, cwd: str, substituted: Callable[[Node], str | None]) -> None:
+    def __init__(
+        self,
+        *,
+        home: str,
+        cwd: str,
+        public: frozenset[str],
+        substituted: Callable[[Node], str | None],
+    ) -> None:
+        self._public = public
         self.raw = b""
         self.shortened = False
         self.home = home
         self.cwd = cwd
         self.variables: dict[str, str] = {"HOME": home, "PWD": cwd, "IFS": " "}
-        self.origins: dict[str, Origin] = {}
+        self.origins: dict[str, Origin] = dict.fromkeys(public, "output")
         self._substituted = substituted
 
     def source(self, node: Node) -> str:
@@ -158,7 +167,8 @@ class Expander:
         elif kind in _EXPANSIONS:
             text, static, origin = self.expansion(node)
             unquoted: dict[Origin, Origin] = {"output": "unquoted", "match": "split"}
-            if kind != "arithmetic_expansion":  # a number is one word
+            one_word = kind == "arithmetic_expansion" or raw.strip("${}") in self._public
+            if not one_word:
                 origin = unquoted.get(origin, origin)
             piece.add(self._split(text), EXPANDED, static=static, origin=origin)
         elif kind in _LITERALS or not node.is_named:

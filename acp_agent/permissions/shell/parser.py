@@ -8,15 +8,16 @@ the shell is in POSIX.1-2017, XCU chapter 2, and the Bash manual.
 from __future__ import annotations
 
 import re
-import unicodedata
-from functools import cache
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from acp_agent.permissions.shell.commands import Attached, CommandReader, WalkState
+from acp_agent.permissions.shell.commands import CommandReader, WalkState
+from acp_agent.permissions.shell.grammar import is_odd, parse
 from acp_agent.permissions.shell.placeholders import shorten_line
+from acp_agent.permissions.shell.redirects import Attached
 from acp_agent.permissions.shell.syntax import (
     Assignment,
     Command,
@@ -28,7 +29,7 @@ from acp_agent.permissions.shell.syntax import (
 from acp_agent.permissions.shell.words import UNKNOWN, Origin, TooComplexError, Word
 
 if TYPE_CHECKING:
-    from tree_sitter import Language, Node
+    from tree_sitter import Node
 
 
 LINE_LIMIT = 128 * 1024  # characters of a line that are checked
@@ -63,6 +64,8 @@ _SIMPLE_TEST = re.compile(
 )
 
 
+_CASE_PATTERN = r"""(?:[\w.*?/:+=@%,!^\[\]-]+|"[^"`\\$]*"|'[^']*')"""
+_CASE_PATTERNS = re.compile(rf"\(?{_CASE_PATTERN}(?:\|{_CASE_PATTERN})*\)")
 _SETTING = frozenset({"program", "variable_assignment", "variable_assignments", "command"})
 _OUTPUT_PATH = re.compile(r">[>|&]*\s*[\"']?(/[^\s;|&()<>\"']*)")  # absolute paths after a `>`
 _POSITIONAL = frozenset("123456789@*")
@@ -70,11 +73,18 @@ _LOOSE = str.maketrans({**dict.fromkeys(";|&()`\r", "\n"), **dict.fromkeys("\"'\
 
 
 def parse_line(
-    text: str, *, cwd: str, home: str, stdin: Word | None = None, piped: bool = False
+    text: str,
+    *,
+    cwd: str,
+    home: str,
+    stdin: Word | None = None,
+    piped: bool = False,
+    public: frozenset[str] = frozenset(),
 ) -> ShellLine:
     """Return all commands of `text`, run in the absolute folder `cwd`; `home` is the user's.
 
-    `stdin` and `piped` describe the known input that the shell's commands inherit.
+    `stdin` and `piped` describe the known input that the shell's commands inherit. `public` are
+    variables of the environment with values that may be shown.
 
     Never raises: a text that cannot be parsed is returned as `unparsed` or with a `problem`.
     """
@@ -84,7 +94,7 @@ def parse_line(
             followed=False,
             problem="is too long to be checked: split it, or put long texts into files",
         )
-    walker = _Walker(cwd=cwd, home=home)
+    walker = _Walker(cwd=cwd, home=home, public=public)
     try:
         walker.read(text, WalkState(stdin=stdin, piped=piped))
     except (TooComplexError, RecursionError):
@@ -183,6 +193,8 @@ class _Walker(CommandReader):
             self._function(node, inner)
         elif kind == "for_statement":
             self._loop(node, inner)
+        elif kind == "case_statement":
+            self._case(node, inner)
         elif kind == "test_command" and self.expander.source(node).startswith("[ "):
             self.test(node, inner)
         elif kind == "test_command" and _SIMPLE_TEST.fullmatch(self.expander.source(node)):
@@ -200,10 +212,27 @@ class _Walker(CommandReader):
                 self.walk_evaluated(node, inner)
             self._children(node, inner)
 
-    def _children(self, node: Node, state: WalkState) -> None:
-        children = node.children
+    def _case(self, node: Node, state: WalkState) -> None:
+        self.composed = True
+        known = dict(self.expander.origins)
+        for child in node.children:
+            if child.type != "case_item":
+                self.walk_nested(child, state)
+                continue
+            self.expander.origins = dict(known)
+            self.walk_nested(child, state)
+            sources = [self.expander.source(each) for each in child.children]
+            end = sources.index(")") + 1 if ")" in sources else len(sources)
+            if not _CASE_PATTERNS.fullmatch("".join(sources[:end])):
+                self.followed = False
+            self._children(child, state, child.children[end:])
+
+    def _children(
+        self, node: Node, state: WalkState, children: Sequence[Node] | None = None
+    ) -> None:
+        children = node.children if children is None else children
         origins = dict(self.expander.origins)
-        at = node.start_byte
+        at = children[0].start_byte if children else node.start_byte
         for index, child in enumerate(children):
             self.check_gap(node, at, child.start_byte)
             at = child.end_byte
@@ -339,51 +368,3 @@ def _loop_origin(word: Word) -> Origin:
     if word.static:
         return "exact"
     return "output" if word.origin == "unquoted" else word.origin
-
-
-_ASCII_ONLY = b"%%" + bytes(range(2, 128)) + b"%" * 128  # UNKNOWN and NONEMPTY are letters too
-
-
-@cache
-def _language() -> Language:
-    import tree_sitter_bash  # noqa: PLC0415 - only the first command of a session needs it
-    from tree_sitter import Language  # noqa: PLC0415 - likewise
-
-    return Language(tree_sitter_bash.language())
-
-
-def parse(raw: bytes) -> Node:
-    """Return the root of the syntax tree of UTF-8 text; offsets match `raw`, node texts may not.
-
-    The grammar's scanner looks up every character in C tables of 256 entries, so it receives only
-    ASCII; to the shell every other character is an ordinary letter.
-    """
-    from tree_sitter import Parser  # noqa: PLC0415 - likewise
-
-    # A parser belongs to one thread, and commands are judged concurrently.
-    return Parser(_language()).parse(_mask_escapes(raw.translate(_ASCII_ONLY))).root_node
-
-
-def is_odd(character: str) -> bool:
-    """Return whether the shell and the grammar may interpret a character differently."""
-    if character.isascii():
-        return not character.isprintable() and character not in "\n\t"
-    return character.isspace() or unicodedata.category(character) in {"Cf", "Cc", "Cs", "Co"}
-
-
-def _mask_escapes(raw: bytes) -> bytes:
-    """Return a text of equal length in which no line begins with an escaped letter or digit.
-
-    The grammar joins such a line to the previous one. The walker reads the original text at the
-    same offsets.
-    """
-    at = raw.find(b"\\")
-    if at < 0:
-        return raw
-    masked = bytearray(raw)
-    while at >= 0:
-        before = raw[:at].rstrip(b" \t")
-        if before.endswith(b"\n") and raw[at + 1 : at + 2].isalnum():
-            masked[at] = ord("%")
-        at = raw.find(b"\\", at + 1)
-    return bytes(masked)

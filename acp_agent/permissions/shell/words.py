@@ -193,6 +193,8 @@ def to_words(piece: Piece, *, home: str, cwd: str) -> list[Word]:
             }
             pattern = bool(marks - {QUOTED})
             certain = not (pattern and QUOTED in marks)  # `text` does not show what is quoted
+            if LITERAL in marks and piece.origin == "output":
+                certain = False  # output with a pattern behind it may match files anywhere
             words.append(Word(field, static and certain, pattern, piece.origin if certain else ""))
     return words
 

@@ -15,8 +15,8 @@ from typing import TypeVar
 
 from acp_agent.content import escaped
 from acp_agent.extensions.definitions.locations import find_repository
+from acp_agent.permissions.git_reads import runs_no_program
 from acp_agent.permissions.paths import CommandContext
-from acp_agent.permissions.read_only import runs_no_program
 from acp_agent.platform.posix import find_shell
 from acp_agent.sandbox.launch import Confine
 from acp_agent.session.core import SessionCore
