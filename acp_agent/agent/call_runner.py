@@ -248,10 +248,10 @@ class CallRunner:
             try:
                 outcome = await prepared.run(progress)
             except Exception:
-                await self._turn.tools.changed_by(prepared.access)
+                await self._turn.tools.command_diffs(prepared.access)
                 raise
             await progress.flush()
-            changed = await self._turn.tools.changed_by(prepared.access)
+            changed = await self._turn.tools.command_diffs(prepared.access)
             if changed and outcome.content is not None:
                 outcome = replace(outcome, content=(*outcome.content, *changed))
             outcome = await self._edits.finish(call, prepared, outcome)

@@ -305,7 +305,7 @@ class Tools(Protocol):
         """
         ...
 
-    async def changed_by(self, access: Access) -> tuple[CallContent, ...]:
+    async def command_diffs(self, access: Access) -> tuple[CallContent, ...]:
         """Return content that shows the files a command changed since they were saved."""
         ...
 

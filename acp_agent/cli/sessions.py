@@ -249,7 +249,7 @@ def known_secrets() -> list[str]:
 
 
 async def _delete(options: argparse.Namespace) -> int:
-    from acp_agent.session.history.checkpoint_files import forget  # noqa: PLC0415 - for this alone
+    from acp_agent.session.history.checkpoint_files import remove_session_files  # noqa: PLC0415 - for this alone
 
     status, paths = 0, find_paths(os.environ)
     async with existing_store() as store:
@@ -262,7 +262,7 @@ async def _delete(options: argparse.Namespace) -> int:
             lease = store.lease(record.id)  # refused while an agent writes it
             try:
                 if await store.delete(record.id):
-                    await forget(paths.checkpoints_dir, paths.outputs_dir, record.id)
+                    await remove_session_files(paths.checkpoints_dir, paths.outputs_dir, record.id)
             finally:
                 lease.release()
             say(translate("Deleted {session}.", session=record.id))

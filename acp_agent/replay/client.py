@@ -196,9 +196,9 @@ class ReplayClient:
         answer = acp.SelectedPermissionOutcome(option_id=option.option_id)
         if decision.by == "user":
             return acp.RequestPermissionResponse(outcome=answer)
-        decided_by = {"by": decision.by, "name": decision.name}
+        describe_decision = {"by": decision.by, "name": decision.name}
         return acp.RequestPermissionResponse(
-            outcome=answer, meta={"acp-agent": {"decidedBy": decided_by}}
+            outcome=answer, meta={"acp-agent": {"decidedBy": describe_decision}}
         )
 
     def _find_recorded(self, update: acp.ToolCallUpdate) -> Call | None:

@@ -119,7 +119,7 @@ async def fork(
         SessionNotFoundError: there is no such source.
         StoreError: the store cannot be read or written; no session is created.
     """
-    from acp_agent.session.history.checkpoint_files import adopt  # noqa: PLC0415 - for forks only
+    from acp_agent.session.history.checkpoint_files import copy_checkpoints  # noqa: PLC0415 - for forks only
     from acp_agent.session.history.fork import ForkedJournal  # noqa: PLC0415 - likewise
 
     folder, additional_folders = await asyncio.to_thread(folders, cwd, directories)
@@ -145,7 +145,7 @@ async def fork(
         )
         session.core.apply(journal.events())
         await session.core.settings.find_model()
-        await adopt(services.checkpoints, source, session_id)
+        await copy_checkpoints(services.checkpoints, source, session_id)
     except BaseException:
         await _discard(services, session_id, lease)
         raise

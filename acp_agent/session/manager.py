@@ -253,9 +253,9 @@ class SessionManager:
                 # Only an id from the store is safe as the name of a folder.
                 services = self._services
                 if await services.store.delete(session_id):
-                    from acp_agent.session.history.checkpoint_files import forget  # noqa: PLC0415 - rarely needed
+                    from acp_agent.session.history.checkpoint_files import remove_session_files  # noqa: PLC0415 - rarely needed
 
-                    await forget(services.checkpoints, services.outputs, session_id)
+                    await remove_session_files(services.checkpoints, services.outputs, session_id)
             finally:
                 lease.release()
 

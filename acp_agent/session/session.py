@@ -25,7 +25,7 @@ from acp_agent.workspace.threads import in_daemon_thread
 
 if TYPE_CHECKING:
     from acp_agent.extensions.mcp.config import ServerConfig  # for sessions that have MCP servers
-    from acp_agent.session.history.rewind import RewindResult, What
+    from acp_agent.session.history.rewind import RewindResult, Scope
 
 
 class Session:
@@ -150,14 +150,14 @@ class Session:
         """Stop the running turn. Does nothing when idle."""
         self.turns.cancel()
 
-    async def rewind(self, point: str, what: What, *, force: bool = False) -> RewindResult:
+    async def rewind(self, point: str, scope: Scope, *, force: bool = False) -> RewindResult:
         """Rewind to an earlier point; see `acp_agent.session.history.rewind.Rewinder.go`.
 
         Raises:
             TurnRunsError: a turn runs.
         """
         async with self.turns.idle():
-            return await self.resources.rewinder.go(point, what, force=force)
+            return await self.resources.rewinder.rewind(point, scope, force=force)
 
     # -- closing -------------------------------------------------------------------------------
 

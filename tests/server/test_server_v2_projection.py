@@ -29,7 +29,7 @@ from acp_agent.events import (
     UserMessage,
 )
 from acp_agent.ids import MessageId
-from acp_agent.session.history.interruption import interruption_of
+from acp_agent.session.history.interruption import find_interruption
 from tests.server.v2_projecting import CALL, MESSAGE, TURN, called, live, of, replayed, same, states
 from tests.support.model_server import Call, ModelServer, Stall, Thought, answer
 from tests.support.open_session import Desk, open_desk, presses
@@ -118,7 +118,7 @@ async def test_a_session_cut_off_says_so_and_its_calls_have_failed(
     await desk.editor.until(ToolOutput)
     events = await desk.journal()
     await desk.cancel(turn)
-    cut = interruption_of(events)
+    cut = find_interruption(events)
     assert cut is not None
     same([*events, cut])
     view = SessionView.of(replayed([*events, cut]))

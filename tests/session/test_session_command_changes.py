@@ -69,7 +69,7 @@ def watched(kept: Path, tmp_path: Path) -> Callable[[str], tuple[str, list[DiffP
     checkpoints = FolderCheckpoints(tmp_path / "data" / "checkpoints", "s", (root,), Rules())
     changes, limit = CommandChanges(), Deadline(30)
     trees = {root: snapshot.tree for root, snapshot in checkpoints.save("a", limit).items()}
-    changes.saved(checkpoints, trees, limit)
+    changes.set_trees(checkpoints, trees, limit)
 
     def run(command: str) -> tuple[str, list[DiffPart]]:
         changes.before(checkpoints)

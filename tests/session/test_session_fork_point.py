@@ -24,7 +24,7 @@ async def conversation(desk: Desk, server: ModelServer) -> list[MessageId]:
     )
     await desk.say("Look")
     await desk.say("Write")
-    await desk.session.resources.checkpoints.settled()
+    await desk.session.resources.checkpoints.wait_saved()
     return [
         event.message
         for event in await desk.journal()
@@ -81,7 +81,7 @@ async def test_a_fork_can_go_back_to_the_checkpoints_of_its_source_also_when_tha
     await conversation(desk, model_server)
     fork = await desk.manager.fork(desk.session.id, str(desk.folder), [], desk.editor)
     await desk.manager.delete(desk.session.id)
-    await fork.resources.rewinder.go("2", "files")
+    await fork.resources.rewinder.rewind("2", "files")
     assert not (desk.folder / "a").exists()
 
 

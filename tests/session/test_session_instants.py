@@ -182,7 +182,7 @@ async def test_files_are_not_saved_for_a_turn_that_was_stopped_meanwhile(
     turn = await desk.begin("Go")
     await holding.wait()
     assert await desk.cancel(turn) == "cancelled"
-    await checkpoints.settled()
+    await checkpoints.wait_saved()
     assert desk.editor.of(CheckpointMade) == []
     assert await desk.say("Again") == "end_turn"
     assert [one.why for one in desk.editor.of(CheckpointMade)] == ["turn", "turn_end"]

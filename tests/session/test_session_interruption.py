@@ -26,7 +26,7 @@ from acp_agent.ids import CallId, MessageId, TurnId
 from acp_agent.session.history.interruption import (
     close_lost_commands,
     close_open_turn,
-    interruption_of,
+    find_interruption,
 )
 from tests.support import child_work
 
@@ -61,7 +61,7 @@ def ended(call: str) -> ToolEnded:
     ],
 )
 def test_a_journal_without_an_open_turn_needs_nothing(events: list[AnyEvent]) -> None:
-    assert interruption_of(events) is None
+    assert find_interruption(events) is None
 
 
 @pytest.mark.parametrize(
@@ -82,10 +82,10 @@ def test_a_journal_without_an_open_turn_needs_nothing(events: list[AnyEvent]) ->
 def test_an_open_turn_is_closed_with_what_was_cut_off_in_it(
     events: list[AnyEvent], cut: str | None, calls: tuple[str, ...]
 ) -> None:
-    found = interruption_of(events)
+    found = find_interruption(events)
     assert found is not None
     assert (found.turn, found.cut, found.calls) == ("t", cut, calls)
-    assert interruption_of([*events, found]) is None
+    assert find_interruption([*events, found]) is None
 
 
 def test_a_compaction_that_was_cut_off_is_closed_as_failed_before_the_turn_is() -> None:

@@ -42,7 +42,7 @@ async def two_turns(desk: Desk, server: ModelServer) -> None:
     )
     await desk.say("Change one")
     server.otherwise = answer("Yes.")
-    await desk.session.resources.checkpoints.settled()
+    await desk.session.resources.checkpoints.wait_saved()
 
 
 def files(desk: Desk) -> dict[str, str]:
@@ -59,7 +59,7 @@ async def test_a_files_name_cannot_make_lines_of_its_own(
 ) -> None:
     model_server.add(answer(writes("a`\n- `- important", "1")), answer("Written."))
     await desk.say("Write it")
-    await desk.session.resources.checkpoints.settled()
+    await desk.session.resources.checkpoints.wait_saved()
     await desk.say("/rewind 1")
     assert "a`\\n- `- important" in desk.editor.of(AgentText)[-1].text
 
@@ -76,7 +76,7 @@ async def test_the_files_are_kept_before_a_turns_first_write_and_at_its_end(
         answer(writes("a", "1"), writes("b", "1")), answer(writes("c", "1")), answer("Done.")
     )
     await desk.say("Write")
-    await desk.session.resources.checkpoints.settled()
+    await desk.session.resources.checkpoints.wait_saved()
     made = [event for event in await desk.journal() if isinstance(event, CheckpointMade)]
     assert [event.why for event in made] == ["turn", "turn_end"]
     assert made[0].trees != made[1].trees
@@ -180,7 +180,7 @@ async def test_what_would_change_is_shown_first_with_what_others_changed(
     assert [(one.path, one.change, one.by_others) for one in back.files.changes] == [
         ("one.txt", "modify", False)
     ]
-    assert [(one.path, one.by_others) for one in back.files.left_alone] == [
+    assert [(one.path, one.by_others) for one in back.files.unchanged] == [
         ("mine.txt", True),
         ("two.txt", True),
     ]
@@ -204,7 +204,7 @@ async def test_two_sessions_in_one_folder_see_each_others_changes(
 ) -> None:
     model_server.add(answer(writes("a", "by one")), answer("Done."))
     await desk.say("One writes")
-    await desk.session.resources.checkpoints.settled()
+    await desk.session.resources.checkpoints.wait_saved()
     first = desk.session
     other = await desk.manager.create(str(desk.folder), [], desk.editor)
     desk._session = other
@@ -212,17 +212,17 @@ async def test_two_sessions_in_one_folder_see_each_others_changes(
         answer(Call("shell", {"command": "echo changed > a; echo new > b"})), answer("Done.")
     )
     await desk.say("Other writes")
-    await other.resources.checkpoints.settled()
+    await other.resources.checkpoints.wait_saved()
     back = await first.resources.rewinder.preview("1", "files", force=True)
     assert [(one.path, one.change, one.by_others) for one in back.files.changes] == [
         ("a", "delete", True),
         ("b", "delete", True),
     ]
-    await first.resources.rewinder.go("1", "files")
+    await first.resources.rewinder.rewind("1", "files")
     assert files(desk) == {"a": "changed\n", "b": "new\n"}
-    await first.resources.rewinder.go("1", "files", force=True)
+    await first.resources.rewinder.rewind("1", "files", force=True)
     assert files(desk) == {}
-    await other.resources.rewinder.go("1", "files", force=True)
+    await other.resources.rewinder.rewind("1", "files", force=True)
     assert files(desk) == {"a": "by one"}
 
 
@@ -343,7 +343,7 @@ async def test_going_back_names_what_a_checkpoint_does_not_have_a_few_of_many(
             assert "Not saved, and never changed: `big` (too large), `00.log` (ignored)" in told
             assert "`08.log` (ignored) and 22 more" in told
         back = await desk.session.resources.rewinder.preview("1", "files")
-        assert (len(back.not_saved.named), back.not_saved.count) == (20, 32)
+        assert (len(back.not_saved.files), back.not_saved.count) == (20, 32)
         back = await desk.session.resources.rewinder.preview("1", "conversation")
         assert back.not_saved.count == 0
 
@@ -389,7 +389,7 @@ async def test_a_turn_whose_files_could_not_be_kept_is_no_point_for_files_when_l
 async def test_a_folder_that_another_session_had_for_too_long_is_kept_again_later(
     tmp_path: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checkpoints, "AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(checkpoints, "RETRY_SECONDS", 0.0)
     async with open_desk(tmp_path, model_server) as desk:
         other = CheckpointStore(home_paths(tmp_path).checkpoints_dir, desk.folder.resolve())
         with other.locked(Deadline(10)), monkeypatch.context() as impatient:
@@ -429,10 +429,10 @@ async def test_a_cancelled_turn_leaves_no_work_behind(
     turn = await desk.begin("Write")
     await desk.editor.until_asked()
     assert await desk.cancel(turn) == "cancelled"
-    await asyncio.wait_for(desk.session.resources.checkpoints.settled(), 10)
+    await asyncio.wait_for(desk.session.resources.checkpoints.wait_saved(), 10)
     model_server.add(answer(writes("b", "1")), answer("Done."))
     assert await desk.say("Write again") == "end_turn"
-    await desk.session.resources.checkpoints.settled()
+    await desk.session.resources.checkpoints.wait_saved()
     await desk.say("/rewind 2 files")
     assert not (desk.folder / "b").exists()
 
@@ -468,7 +468,7 @@ async def test_what_a_restore_that_was_cut_off_replaced_can_be_put_back(
         assert (point.kind, bool(point.files)) == ("restore", True)
         with pytest.raises(InvalidInputError):
             await desk.session.rewind(point.id, "conversation")
-        assert (await desk.session.rewind(point.id, "both")).what == "files"
+        assert (await desk.session.rewind(point.id, "both")).scope == "files"
         assert files(desk) == now
         await desk.say("And now?")
         assert [one.kind for one in await desk.session.resources.rewinder.points()] == [
@@ -489,6 +489,6 @@ async def test_what_a_restore_that_was_cut_off_replaced_stays_a_point_however_on
     first = (await rewinder.points())[0]
     await desk.session.resources.checkpoints.restore(first.files, await desk.session.core.history())
     *_, cut_off = await rewinder.points()
-    await rewinder.go(first.id, "both")  # no file has to be changed any more
-    await rewinder.go(cut_off.id, "files")
+    await rewinder.rewind(first.id, "both")  # no file has to be changed any more
+    await rewinder.rewind(cut_off.id, "files")
     assert files(desk) == now

@@ -231,7 +231,7 @@ async def test_a_fork_leaves_unchanged_what_others_than_its_source_changed(
     model_server.add(answer(shell("echo source > theirs.txt")), answer("Done."))
     either._session, fork = source, either._session
     await either.say("The source goes on")
-    await fork.resources.rewinder.go("1", "files")
+    await fork.resources.rewinder.rewind("1", "files")
     assert tree(either) == BEFORE | {"mine.txt": "mine\n", "theirs.txt": "source\n"}
 
 

@@ -127,7 +127,9 @@ async def test_a_warning_is_in_the_journal_of_a_session_that_is_closed_before_it
 async def test_what_is_not_watched_is_compared_with_the_files_that_were_saved(
     tmp_path: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(CommandChanges, "saved", lambda self, *_: self._give_up(OSError("none")))
+    monkeypatch.setattr(
+        CommandChanges, "set_trees", lambda self, *_: self._give_up(OSError("none"))
+    )
     async with open_desk(tmp_path, model_server, config=FULL) as desk:
         command = "until [ -e go ]; do sleep 0.01; done; touch CLAUDE.md done; sleep 600"
         model_server.add(answer(background(command)), answer("It runs."), answer("Hello."))

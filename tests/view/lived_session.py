@@ -247,7 +247,7 @@ class _Life:
             self._answer("It has a README now.", sent=200),
         )
         await self._desk.say("Write a README.")
-        await self._desk.session.resources.checkpoints.settled()
+        await self._desk.session.resources.checkpoints.wait_saved()
         points = await self._desk.session.resources.rewinder.points()
         last = [point for point in points if point.kind == "message"][-1]
         await self._desk.say(f"/rewind {last.number} both")

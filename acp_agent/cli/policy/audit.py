@@ -14,7 +14,7 @@ from acp_agent.cli.output import guarded, one_line, say, say_json, say_table
 from acp_agent.cli.parser import Parser
 from acp_agent.cli.session_lookup import existing_store, find_session
 from acp_agent.session.history.questions import QuestionCounts
-from acp_agent.session.history.transcript import decided_by
+from acp_agent.session.history.transcript import describe_decision
 from acp_agent.session.store.event_codec import known_events, readable_events
 from acp_agent.session.store.records import StoredEvent
 
@@ -99,7 +99,7 @@ def _row(each: Decision) -> list[str]:
         "" if each.call is None else each.call.name,
         one_line(title),
         each.decided.tier,
-        decided_by(each.decided, translator),
+        describe_decision(each.decided, translator),
         each.decided.rule,
     ]
 

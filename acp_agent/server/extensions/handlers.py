@@ -144,7 +144,7 @@ def _point(session: Session, point: Point) -> CheckpointPoint:
 
 def _convert_not_saved(session: Session, not_saved: NotSaved) -> list[NotKeptFile]:
     return [
-        NotKeptFile(path=session.core.clean(file.path), reason=file.why) for file in not_saved.named
+        NotKeptFile(path=session.core.clean(file.path), reason=file.why) for file in not_saved.files
     ]
 
 
@@ -161,7 +161,7 @@ def _response(session: Session, result: RewindResult) -> RestoreCheckpointRespon
             UntouchedFile(
                 path=session.core.clean(file.path), reason=file.why, by_others=file.by_others
             )
-            for file in result.files.left_alone[:_MAX_LISTED]
+            for file in result.files.unchanged[:_MAX_LISTED]
         ],
         not_kept=_convert_not_saved(session, result.not_saved),
         not_kept_count=result.not_saved.count,

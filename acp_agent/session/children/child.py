@@ -60,7 +60,7 @@ NOT_FOR_CHILDREN = (
     "write_skill",
 )
 
-SHOWN = 20  # calls in the list; the last ones if there are more
+MAX_SHOWN_CALLS = 20  # calls in the list; the last ones if there are more
 
 _MARKS = {True: "✗", False: "✓", None: "…"}
 
@@ -79,7 +79,7 @@ class ChildSession:
         progress: shows the child's activity at the call.
         agent: the name of the child's agent.
         added: tools that the parent does not have.
-        above: the child that it works for; None: the session's turn.
+        outer: the child that it works for; None: the session's turn.
 
     Attributes:
         resources: the resources of the child's turns.
@@ -101,7 +101,7 @@ class ChildSession:
         progress: Progress,
         agent: str = "",
         added: Sequence[AnyTool] = (),
-        above: ChildSession | None = None,
+        outer: ChildSession | None = None,
     ) -> None:
         self.id = child
         self.call = call
@@ -118,8 +118,8 @@ class ChildSession:
         tools = self.tools = ChildTools(core, parent_tools, child, options, added)
         self.open_calls = tools.open_calls
         self.budget = ChildBudget(core, budget, self, models, tools)
-        if above is not None:
-            self.budget.above = above.budget
+        if outer is not None:
+            self.budget.outer = outer.budget
         self.resources = TurnResources(
             journal=self,
             models=models,
@@ -175,7 +175,7 @@ class ChildSession:
         # No await before the emit: it must be recorded even if the caller is cancelled.
         for event in events:
             if isinstance(event, UsageReported) and event.cost is not None:
-                wrapped.append(self._parents_usage())
+                wrapped.append(self._session_usage())
             elif isinstance(event, BackgroundCommandChanged):
                 self._commands[event.call] = event
         await self._core.emit(*wrapped)
@@ -191,7 +191,7 @@ class ChildSession:
             return event
         return ChildWorked(session=self.id, call=self.call, did=event)
 
-    def _parents_usage(self) -> UsageReported:
+    def _session_usage(self) -> UsageReported:
         """Return the current usage and cost of the session."""
         parent, model = self.parent, self.parent.models.current
         return UsageReported(
@@ -207,8 +207,10 @@ class ChildSession:
         """The last text of the child's model."""
         for entry in reversed(self._context.entries):
             if isinstance(entry.message, ModelSide):
-                parts = entry.message.parts
-                text = "".join(one.text for one in parts if isinstance(one, AnswerText)).strip()
+                answer_parts = entry.message.parts
+                text = "".join(
+                    part.text for part in answer_parts if isinstance(part, AnswerText)
+                ).strip()
                 if text:
                     return text
         return ""
@@ -219,9 +221,9 @@ class ChildSession:
         return self._activity.text
 
     @property
-    def left_running(self) -> Sequence[BackgroundCommandChanged]:
+    def running_commands(self) -> Sequence[BackgroundCommandChanged]:
         """The background commands that the child started and that still run."""
-        return [one for one in self._commands.values() if one.status == "running"]
+        return [command for command in self._commands.values() if command.status == "running"]
 
 
 class ChildTools:
@@ -242,8 +244,10 @@ class ChildTools:
         self.open_calls = OpenCalls()
         self.added = list(added)  # complete before the child begins
         self._parent = parent
-        self._allowed = CachedChange(lambda tools: options.filter(tools.with_tools(self.added)))
-        self._own = CachedChange(lambda tools: tools.for_workspace(self.workspace))
+        self._allowed_tools = CachedChange(
+            lambda tools: options.filter(tools.with_tools(self.added))
+        )
+        self._bound_tools = CachedChange(lambda tools: tools.for_workspace(self.workspace))
         files = parent.workspace.files.copy_unseen()
         terminals = parent.workspace.terminals
         if terminals is not None:  # shown in the child's calls, so they belong to the child
@@ -258,7 +262,7 @@ class ChildTools:
     @property
     def toolset(self) -> Toolset:
         """The tools that the child's model may call."""
-        return self._own.apply(self._allowed.apply(self.unfiltered))
+        return self._bound_tools.apply(self._allowed_tools.apply(self.unfiltered))
 
     @property
     def gate(self) -> Gate:
@@ -278,16 +282,16 @@ class ChildTools:
         """Save the files before the first change in the parent's turn."""
         await self._parent.save_files(access)
 
-    async def changed_by(self, access: Access) -> tuple[CallContent, ...]:
+    async def command_diffs(self, access: Access) -> tuple[CallContent, ...]:
         """Return diffs of the files that a command changed since they were saved."""
-        return await self._parent.changed_by(access)
+        return await self._parent.command_diffs(access)
 
 
 class ChildBudget(TurnBudget):
     """The budget of a child: the parent's limits, and the child's own cost."""
 
     cost_so_far: float | None = None
-    above: ChildBudget | None = None  # the budget of the child that it works for
+    outer: ChildBudget | None = None  # the budget of the child that it works for
 
     @property
     def cost(self) -> float | None:
@@ -305,8 +309,8 @@ class ChildBudget(TurnBudget):
     def add_cost(self, price: float) -> None:
         """Add to the cost of the child and of the children that it works for."""
         self.cost_so_far = (self.cost_so_far or 0.0) + price
-        if self.above is not None:
-            self.above.add_cost(price)
+        if self.outer is not None:
+            self.outer.add_cost(price)
 
 
 class ChildUser(SessionUser):
@@ -319,10 +323,10 @@ class ChildUser(SessionUser):
         self._child = child
         self._open = 0  # number of open questions
 
-    async def ask_permission(self, asking: PermissionRequest, ask: Ask) -> Decision:
+    async def ask_permission(self, request: PermissionRequest, ask: Ask) -> Decision:
         """Ask the user for permission for a call of the child."""
         async with self._waiting():
-            return await super().ask_permission(asking, ask)
+            return await super().ask_permission(request, ask)
 
     async def ask_question(self, call: CallId, question: Question) -> Answer | None:
         """Ask the user a question for the child."""
@@ -372,9 +376,12 @@ class ChildActivity:
     def text(self) -> str:
         """The list in Markdown; empty before the first call."""
         calls = list(self._titles.items())
-        left_out = len(calls) - SHOWN
-        lines = [] if left_out <= 0 else [f"- … ({left_out} more before)"]
-        lines += [f"- {_MARKS[self._failed.get(call)]} {title}" for call, title in calls[-SHOWN:]]
+        hidden = len(calls) - MAX_SHOWN_CALLS
+        lines = [] if hidden <= 0 else [f"- … ({hidden} more before)"]
+        lines += [
+            f"- {_MARKS[self._failed.get(call)]} {title}"
+            for call, title in calls[-MAX_SHOWN_CALLS:]
+        ]
         return "\n".join(lines)
 
     async def _show(self) -> None:

@@ -23,7 +23,7 @@ from acp_agent.tools.skill import SkillTool
 from acp_agent.tools.skills.composed import ComposedSkill, composed_tool
 from acp_agent.tools.task import AgentTask, BundledTaskTool, InnerTaskTool, TaskTool
 
-LEVELS = 3  # of agents, each working for the previous one
+MAX_LEVELS = 3  # of agents, each working for the previous one
 
 
 class Delegation:
@@ -43,17 +43,21 @@ class Delegation:
     def tools(self) -> Sequence[AnyTool]:
         """Return the tools `task` and `skill`, if there are agents and skills."""
         workspace = self._parent.tools.workspace
-        agents, others = self._definitions.task_agents, self._definitions.external_agents
-        skills = [(one.name, one.description) for one in self._definitions.skills if one.by_model]
-        apart = [one.name for one in self._definitions.skills if one.by_user and one.apart]
+        agents, external = self._definitions.task_agents, self._definitions.external_agents
+        skills = [
+            (skill.name, skill.description) for skill in self._definitions.skills if skill.by_model
+        ]
+        separate = [
+            skill.name for skill in self._definitions.skills if skill.by_user and skill.apart
+        ]
         tools: list[AnyTool] = []
         if agents:
-            tool = TaskTool if self._definitions.agents or others else BundledTaskTool
-            programs = {name: _digest(one) for name, one in others.items()}
-            made = self._parent.children.records
-            tools.append(tool(workspace, agents, self.give, made, programs))
-        if skills or apart:
-            tools.append(SkillTool(workspace, skills, apart, self._skill))
+            tool = TaskTool if self._definitions.agents or external else BundledTaskTool
+            programs = {name: _digest(config) for name, config in external.items()}
+            records = self._parent.children.records
+            tools.append(tool(workspace, agents, self.run_task, records, programs))
+        if skills or separate:
+            tools.append(SkillTool(workspace, skills, separate, self._run_skill))
         options = self._parent.options
         if options is not None:
             followed = Delegation(self._parent, (options.skill,))
@@ -64,62 +68,64 @@ class Delegation:
         """Return a tool for each skill that a skill uses."""
         if not uses.composed:
             return []
-        known: dict[str, ComposedSkill] = {
-            one.name: ComposedSkill(name=one.name, description=one.description)
-            for one in self._definitions.bundled
+        skills: dict[str, ComposedSkill] = {
+            skill.name: ComposedSkill(name=skill.name, description=skill.description)
+            for skill in self._definitions.bundled
         }
-        known |= {
-            one.name: ComposedSkill(name=one.name, description=one.description, inputs=one.inputs)
-            for one in self._definitions.skills
+        skills |= {
+            skill.name: ComposedSkill(
+                name=skill.name, description=skill.description, inputs=skill.inputs
+            )
+            for skill in self._definitions.skills
         }
         workspace = self._parent.tools.workspace
-        named = (known[name] for name in uses.composed if name in known)
-        return [composed_tool(workspace, one, self._composed) for one in named]
+        chosen = (skills[name] for name in uses.composed if name in skills)
+        return [composed_tool(workspace, composed, self._run_composed) for composed in chosen]
 
-    async def _composed(self, name: str, given: Given, progress: Progress) -> Outcome:
+    async def _run_composed(self, name: str, inputs: Given, progress: Progress) -> Outcome:
         """Start an agent that follows a skill for the agent that follows another skill."""
-        way = " → ".join([*filter(None, self._chain), name])
+        path = " → ".join([*filter(None, self._chain), name])
         if name in self._chain:
             raise ToolError(
-                f"the skill {name} is being followed already ({way})", advice="do it without that"
+                f"the skill {name} is being followed already ({path})", advice="do it without that"
             )
-        if len(self._chain) > LEVELS:
+        if len(self._chain) > MAX_LEVELS:
             raise ToolError(
-                f"skills call each other over more than {LEVELS} levels ({way})",
+                f"skills call each other over more than {MAX_LEVELS} levels ({path})",
                 advice="do it without that",
             )
         skill = await self._definitions.find_skill(name)
         if skill is None:
             raise ToolError(f"there is no skill {name!r} any more: its file is gone")
-        return await self._follow(skill, given.rest, progress, given)
+        return await self._follow(skill, inputs.rest, progress, inputs)
 
-    async def give(self, given: AgentTask, progress: Progress) -> Outcome:
+    async def run_task(self, task: AgentTask, progress: Progress) -> Outcome:
         """Give a task to an agent."""
-        other = self._definitions.external_agents.get(given.agent)
-        if other is not None:
-            return await self._give_other(given, other, progress)
-        title = f"{given.agent}: {given.title}"
+        program = self._definitions.external_agents.get(task.agent)
+        if program is not None:
+            return await self._run_program(task, program, progress)
+        title = f"{task.agent}: {task.title}"
         records = self._parent.children.records
-        earlier = await records.ended(given.continues) if given.continues else None
-        spec, role = await self._definitions.find_agent(given.agent), ""
-        if spec is None or (earlier is not None and earlier.role):
-            role = given.role or (await records.roles()).get(given.agent, "")
+        resumed = await records.find_resumable(task.continues) if task.continues else None
+        spec, role = await self._definitions.find_agent(task.agent), ""
+        if spec is None or (resumed is not None and resumed.role):
+            role = task.role or (await records.roles()).get(task.agent, "")
             if not role:
-                raise ToolError(f"there is no agent {given.agent!r} any more: its file is gone")
+                raise ToolError(f"there is no agent {task.agent!r} any more: its file is gone")
         run = TaskRun(
             self._parent,
             title,
             "" if spec is None or role else spec.description,
             progress,
-            given.agent,
+            task.agent,
             role=self._core.clean(role),
-            can_go_on=self._parent.above is None,
-            earlier=earlier,
+            resumable=self._parent.outer is None,
+            resumed=resumed,
         )
         if spec is None or role:
-            return await run.work(self._core.clean(role), given.task, self._limits())
+            return await run.work(self._core.clean(role), task.task, self._limits())
         inner = self._inner(spec)
-        return await run.work(self._prompt(spec), given.task, spec.uses, inner=inner)
+        return await run.work(self._prompt(spec), task.task, spec.uses, inner=inner)
 
     def _inner(self, spec: AgentSpec) -> InnerTools | None:
         """Return a function that makes the agent's tool `task`; None if it has no agents to use.
@@ -127,19 +133,19 @@ class Delegation:
         Agents already at work are left out, so that none waits for itself.
         """
         busy = (*self._parent.agents, spec.name)
-        others = self._definitions.external_agents
+        external = self._definitions.external_agents
         agents = [
             (name, description)
             for name, description in self._definitions.task_agents
             if name not in busy
-            and name not in others
-            and any(fnmatchcase(name, one) for one in spec.subagents)
+            and name not in external
+            and any(fnmatchcase(name, pattern) for pattern in spec.subagents)
         ]
-        if not agents or len(busy) >= LEVELS or TASK in spec.uses.without:
+        if not agents or len(busy) >= MAX_LEVELS or TASK in spec.uses.without:
             return None
 
         def tools(turn: ParentTurn) -> Sequence[AnyTool]:
-            return [InnerTaskTool(turn.tools.workspace, agents, Delegation(turn).give, None)]
+            return [InnerTaskTool(turn.tools.workspace, agents, Delegation(turn).run_task, None)]
 
         return tools
 
@@ -149,21 +155,21 @@ class Delegation:
             return RunSettings()
         return RunSettings().over(self._parent.options.uses.bounds)
 
-    async def _give_other(
-        self, given: AgentTask, config: AgentConfig, progress: Progress
+    async def _run_program(
+        self, task: AgentTask, config: AgentConfig, progress: Progress
     ) -> Outcome:
         """Give a task to an agent that is another program."""
 
         def worker(child: ChildSession) -> AbstractAsyncContextManager[NextTurn]:
-            from acp_agent.session.children.other_agent import other_agent  # noqa: PLC0415 - rarely used
+            from acp_agent.session.children.other_agent import run_other_agent  # noqa: PLC0415 - rarely used
 
-            return other_agent(self._core, child, given.agent, config, self._parent.servers)
+            return run_other_agent(self._core, child, task.agent, config, self._parent.servers)
 
-        title = f"{given.agent}: {given.title}"
-        run = TaskRun(self._parent, title, config.description, progress, given.agent)
-        return await run.work_by(worker, given.task, RunSettings())
+        title = f"{task.agent}: {task.title}"
+        run = TaskRun(self._parent, title, config.description, progress, task.agent)
+        return await run.work_by(worker, task.task, RunSettings())
 
-    async def _follow_elsewhere(
+    async def _follow_in_program(
         self, skill: Skill, task: AgentTask, config: AgentConfig, progress: Progress
     ) -> Outcome:
         """Have another program follow a skill that the user chose.
@@ -182,12 +188,12 @@ class Delegation:
                 f"the skill {skill.name} limits its tools, which no other program keeps to",
                 advice="name an agent of a file, or take out the limit",
             )
-        return await self._give_other(task, config, progress)
+        return await self._run_program(task, config, progress)
 
     def _prompt(self, spec: AgentSpec) -> str:
         return self._core.clean(spec.prompt_in(self._core.cwd, own_prompt))
 
-    async def _skill(self, name: str, request: str, progress: Progress) -> Outcome:
+    async def _run_skill(self, name: str, request: str, progress: Progress) -> Outcome:
         """Return a skill's text to the model, or start an agent if the skill needs its own run."""
         skill = await self._definitions.find_skill(name)
         if skill is None:
@@ -202,16 +208,16 @@ class Delegation:
         return await self._follow(skill, request, progress)
 
     async def _follow(
-        self, skill: Skill, request: str, progress: Progress, given: Given | None = None
+        self, skill: Skill, request: str, progress: Progress, inputs: Given | None = None
     ) -> Outcome:
         """Start an agent that follows a skill."""
         prompt, uses = None, skill.uses
         title = f"{skill.name}: {request or skill.description}"
-        text = self._core.clean(skill_text(skill, request, given))
-        other = self._definitions.external_agents.get(skill.agent or "")
-        if skill.apart and other is not None:
+        text = self._core.clean(skill_text(skill, request, inputs))
+        program = self._definitions.external_agents.get(skill.agent or "")
+        if skill.apart and program is not None:
             task = AgentTask(agent=skill.agent or "", title=skill.name, task=text)
-            return await self._follow_elsewhere(skill, task, other, progress)
+            return await self._follow_in_program(skill, task, program, progress)
         if skill.apart and skill.agent is not None:
             spec = await self._definitions.find_agent(skill.agent)
             if spec is None:

@@ -28,7 +28,7 @@ from acp_agent.workspace.environment import command_environ
 
 
 @asynccontextmanager
-async def other_agent(
+async def run_other_agent(
     core: SessionCore,
     child: ChildSession,
     name: str,
@@ -51,19 +51,19 @@ async def other_agent(
         async with asyncio.timeout(config.timeout) as limit:
             host = OtherAgentHost(core, child, name, limit)
             agent = await ExternalAgent.start(_program(core, name, config, servers), host)
-            ended = False
+            finished = False
             try:
 
-                async def next_turn(words: str) -> StopReason:
-                    stop = await agent.prompt(words)
-                    while stop == "end_turn" and (more := await host.unsent_words()):
-                        stop = await agent.prompt(more)
+                async def next_turn(prompt: str) -> StopReason:
+                    stop = await agent.prompt(prompt)
+                    while stop == "end_turn" and (messages := await host.unsent_messages()):
+                        stop = await agent.prompt(messages)
                     return stop
 
                 yield next_turn
-                ended = True
+                finished = True
             finally:
-                await run_to_end(_close(agent, cancelled=not ended))
+                await run_to_end(_close(agent, cancelled=not finished))
     except TimeoutError:
         raise ToolError(f"{name} was not done within {config.timeout:g} s, and was ended") from None
 
@@ -82,19 +82,29 @@ def _program(
         ToolError: the program does not exist, or a server cannot be passed to it.
     """
     environ = core.services.environ
-    found = find_command(config.command, environ, (core.cwd, *core.directories))
-    if found is None:
+    executable = find_command(config.command, environ, (core.cwd, *core.directories))
+    if executable is None:
         raise ToolError(
             f"{name} cannot be started: there is no program {printable_line(config.command)!r} in "
             "PATH; install it, or correct the command in the configuration"
         )
-    hidden = [one.api_key_env for one in core.services.config.providers.values() if one.api_key_env]
-    passed = command_environ(environ, keep=config.env_vars, hide=set(hidden) - set(config.env_vars))
+    hidden = [
+        provider.api_key_env
+        for provider in core.services.config.providers.values()
+        if provider.api_key_env
+    ]
+    child_environ = command_environ(
+        environ, keep=config.env_vars, hide=set(hidden) - set(config.env_vars)
+    )
     return Program(
         name=name,
-        command=(found, *config.args),
+        command=(executable, *config.args),
         # The interpreter of a script is searched in PATH too.
-        environ={**passed, "PATH": absolute_folders(passed.get("PATH", os.defpath)), **config.env},
+        environ={
+            **child_environ,
+            "PATH": absolute_folders(child_environ.get("PATH", os.defpath)),
+            **config.env,
+        },
         cwd=core.cwd,
         mode=config.mode,
         servers=tuple(_servers(name, config.mcp_servers, servers)),
@@ -109,16 +119,16 @@ def _servers(
     Raises:
         ToolError: a named server has limits that another program would not respect.
     """
-    for one in servers:
-        if one.name not in names and "*" not in names:
+    for server in servers:
+        if server.name not in names and "*" not in names:
             continue
-        limits = one.options
+        limits = server.options
         limited = limits.allowed is not None or limits.denied or limits.sandbox
-        if not isinstance(one, ChannelServer) and not limited and not getattr(one, "cwd", ""):
-            yield one
-        elif one.name in names:
+        if not isinstance(server, ChannelServer) and not limited and not getattr(server, "cwd", ""):
+            yield server
+        elif server.name in names:
             raise ToolError(
-                f"{agent} cannot get the MCP server {printable_line(one.name)!r}: another program "
-                "would not keep to its tools, sandbox or folder; take it out of mcp_servers in the "
-                "configuration"
+                f"{agent} cannot get the MCP server {printable_line(server.name)!r}: another "
+                "program would not keep to its tools, sandbox or folder; take it out of "
+                "mcp_servers in the configuration"
             )

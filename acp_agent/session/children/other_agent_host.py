@@ -42,8 +42,8 @@ from acp_agent.trust.items import TRUST_OPTION
 from acp_agent.workspace.file_io import display_path
 from acp_agent.workspace.scrub import incomplete_tail, scrub
 
-_LABEL = 100  # characters of the label of an option
-_MOST_OPTIONS = 10
+_MAX_LABEL = 100  # characters of the label of an option
+_MAX_OPTIONS = 10
 _KINDS = ("allow_once", "allow_always", "reject_once", "reject_always")  # in the order of buttons
 
 
@@ -59,18 +59,18 @@ class OtherAgentUser(ChildUser):
         """Record the changes shown by a call that the user allowed."""
         for part in content:
             if isinstance(part, DiffPart):
-                self._approved[_real(part.path)] = part
+                self._approved[_real_path(part.path)] = part
 
-    async def ask_permission(self, asking: PermissionRequest, ask: Ask) -> Decision:
+    async def ask_permission(self, request: PermissionRequest, ask: Ask) -> Decision:
         """Ask the user, unless they have just allowed the agent exactly this change."""
-        changes = [one for one in asking.content if isinstance(one, DiffPart)]
-        once = next((one for one in ask.choices if one.kind == "allow_once"), None)
-        if changes and once is not None and not (ask.warning or ask.rule):
-            approved = [self._approved.pop(_real(one.path), None) for one in changes]
+        changes = [part for part in request.content if isinstance(part, DiffPart)]
+        allow_once = next((choice for choice in ask.choices if choice.kind == "allow_once"), None)
+        if changes and allow_once is not None and not (ask.warning or ask.rule):
+            approved = [self._approved.pop(_real_path(change.path), None) for change in changes]
             if all(map(_is_same_change, approved, changes)):
-                return Decision(choice=once)
-        title = f"{self._name}: {asking.title}"
-        return await super().ask_permission(replace(asking, title=title), ask)
+                return Decision(choice=allow_once)
+        title = f"{self._name}: {request.title}"
+        return await super().ask_permission(replace(request, title=title), ask)
 
 
 class OtherAgentHost:
@@ -90,57 +90,57 @@ class OtherAgentHost:
         self._child = child
         self._limit = limit
         self._questions = 0
-        self._left = 0.0
+        self._remaining = 0.0
         self._user = OtherAgentUser(core, child, name)
-        self._held: AgentText | AgentThought | None = None  # may end inside a secret
-        self._seen = 0  # events of the child already searched for user messages
+        self._pending_text: AgentText | AgentThought | None = None  # may end inside a secret
+        self._searched = 0  # events of the child already searched for user messages
         child.resources = replace(child.resources, user=self._user)
 
     # -- events ----------------------------------------------------------------------------------
 
     async def show(self, events: Sequence[AnyEvent]) -> None:
         """Show events of the agent without secrets, and add their cost."""
-        shown = self._without_secrets(events)
-        for index, event in enumerate(shown):
+        clean_events = self._without_secrets(events)
+        for index, event in enumerate(clean_events):
             if isinstance(event, ModelAnswered) and event.cost is not None:
                 self._core.state.charge(event.cost)
                 self._child.budget.add_cost(event.cost)
             elif isinstance(event, UsageReported):
-                shown[index] = replace(event, cost=self._child.budget.cost)
-        await self._child.emit(*shown)
+                clean_events[index] = replace(event, cost=self._child.budget.cost)
+        await self._child.emit(*clean_events)
 
     def _without_secrets(self, events: Sequence[AnyEvent]) -> list[AnyEvent]:
         secrets, clean = self._child.secrets, list[AnyEvent]()
         for event in events:
-            held, self._held = self._held, None
+            pending, self._pending_text = self._pending_text, None
             if isinstance(event, AgentText | AgentThought):
-                same = held is not None and (type(held), held.message) == (
+                continues = pending is not None and (type(pending), pending.message) == (
                     type(event), event.message,
                 )  # fmt: skip
-                before = held.text if held is not None and same else ""
-                if held is not None and not same:
-                    clean.append(_scrubbed(held, secrets))
-                text = before + event.text
+                prefix = pending.text if pending is not None and continues else ""
+                if pending is not None and not continues:
+                    clean.append(_scrub_text(pending, secrets))
+                text = prefix + event.text
                 tail = incomplete_tail(text, secrets)
                 if tail:
-                    self._held = replace(event, text=text[len(text) - tail :])
+                    self._pending_text = replace(event, text=text[len(text) - tail :])
                 if tail < len(text):
-                    whole = replace(event, text=text[: len(text) - tail])
-                    clean.append(_scrubbed(whole, secrets))
+                    safe = replace(event, text=text[: len(text) - tail])
+                    clean.append(_scrub_text(safe, secrets))
                 continue
-            if held is not None:
-                clean.append(_scrubbed(held, secrets))
+            if pending is not None:
+                clean.append(_scrub_text(pending, secrets))
             clean.append(_without_secrets(event, secrets))
         return clean
 
-    async def unsent_words(self) -> str:
+    async def unsent_messages(self) -> str:
         """Return the user's messages since the last call; empty if there are none."""
         events = await self._child.history()
-        new = events[self._seen :]
-        self._seen = len(events)
-        messages = [one for one in new if isinstance(one, UserMessage) and one.steering]
-        blocks = [block for one in messages for block in one.content]
-        return "\n\n".join(one.text for one in blocks if isinstance(one, TextBlock))
+        new = events[self._searched :]
+        self._searched = len(events)
+        messages = [event for event in new if isinstance(event, UserMessage) and event.steering]
+        blocks = [block for message in messages for block in message.content]
+        return "\n\n".join(block.text for block in blocks if isinstance(block, TextBlock))
 
     # -- permissions -----------------------------------------------------------------------------
 
@@ -153,16 +153,18 @@ class OtherAgentHost:
         """
         mode = self._user.mode
         refused = READ_ONLY_REFUSALS.get(mode)
-        about_trust = any(one.id == TRUST_OPTION for one in options)
+        about_trust = any(candidate.id == TRUST_OPTION for candidate in options)
         if (mode == "full" and not about_trust) or refused is not None:
             kinds = ("reject_once", "reject_always") if refused else ("allow_once", "allow_always")
-            found = _first(options, kinds)
-            if found is not None or refused is not None:
+            option = _find_option(options, kinds)
+            if option is not None or refused is not None:
                 why = refused.why if refused is not None else ""
-                await self._decided(call, allowed=refused is None, why=why, by="mode", name=mode)
-                return None if found is None else found.id
-        ordered = sorted(options, key=lambda one: _KINDS.index(one.kind))
-        return await self._ask_user(call, ordered[:_MOST_OPTIONS])
+                await self._record_decision(
+                    call, allowed=refused is None, why=why, by="mode", name=mode
+                )
+                return None if option is None else option.id
+        ordered = sorted(options, key=lambda each: _KINDS.index(each.kind))
+        return await self._ask_user(call, ordered[:_MAX_OPTIONS])
 
     async def _ask_user(
         self, call: ExternalCall, options: Sequence[PermissionOption]
@@ -170,18 +172,18 @@ class OtherAgentHost:
         secrets = self._child.secrets
         choices = tuple(
             Choice(
-                id=TRUST_OPTION if one.id == TRUST_OPTION else f"{one.kind}_{number}",
-                label=printable_line(safe_text(one.label, secrets), _LABEL),
-                kind=one.kind,
+                id=TRUST_OPTION if option.id == TRUST_OPTION else f"{option.kind}_{number}",
+                label=printable_line(safe_text(option.label, secrets), _MAX_LABEL),
+                kind=option.kind,
             )
-            for number, one in enumerate(options)
+            for number, option in enumerate(options)
         )
         if not choices:
             return None
         await self._child.emit(
-            PermissionAsked(call=call.call, options=tuple(one.id for one in choices))
+            PermissionAsked(call=call.call, options=tuple(choice.id for choice in choices))
         )
-        asking = PermissionRequest(
+        request = PermissionRequest(
             call=call.call,
             title=safe_text(call.title, secrets),
             kind=call.kind,
@@ -189,14 +191,14 @@ class OtherAgentHost:
             content=scrub_content(call.content, secrets) or (),
             locations=call.locations,
         )
-        with self._outside_time():
+        with self._pause_limit():
             try:
-                decision = await self._user.ask_permission(asking, Ask(choices=choices))
+                decision = await self._user.ask_permission(request, Ask(choices=choices))
             except EditorFailedError:
                 decision = Decision(by="nobody")
         choice = decision.choice
         allowed = choice is not None and choice.kind.startswith("allow")
-        await self._decided(
+        await self._record_decision(
             call,
             allowed=allowed,
             why="dismissed" if choice is None else choice.label,
@@ -209,7 +211,7 @@ class OtherAgentHost:
             self._user.approve(call.content)
         return options[choices.index(choice)].id
 
-    async def _decided(
+    async def _record_decision(
         self, call: ExternalCall, *, allowed: bool, why: str, by: DecidedBy, name: str
     ) -> None:
         await self._child.emit(
@@ -219,11 +221,11 @@ class OtherAgentHost:
         )
 
     @contextmanager
-    def _outside_time(self) -> Iterator[None]:
+    def _pause_limit(self) -> Iterator[None]:
         """Pause the agent's time limit inside the `with` block."""
-        loop, until = asyncio.get_running_loop(), self._limit.when()
-        if self._questions == 0 and until is not None:
-            self._left = until - loop.time()
+        loop, deadline = asyncio.get_running_loop(), self._limit.when()
+        if self._questions == 0 and deadline is not None:
+            self._remaining = deadline - loop.time()
             self._limit.reschedule(None)
         self._questions += 1
         try:
@@ -231,7 +233,7 @@ class OtherAgentHost:
         finally:
             self._questions -= 1
             if self._questions == 0 and not self._limit.expired():
-                self._limit.reschedule(loop.time() + self._left)
+                self._limit.reschedule(loop.time() + self._remaining)
 
     # -- files -----------------------------------------------------------------------------------
 
@@ -242,9 +244,9 @@ class OtherAgentHost:
             AcpAgentError: it cannot be read, or reading is not allowed.
         """
         tools, files = self._child.resources.tools, self._child.resources.tools.workspace.files
-        found = files.resolve(path, to_read=True)
+        resolved = files.resolve(path, to_read=True)
         verdict = tools.gate.judge(
-            ReadAccess((str(found),), (path,)),
+            ReadAccess((str(resolved),), (path,)),
             mode=self._user.mode,
             project=str(tools.workspace.cwd),
             agent=self._child.resources.agent,
@@ -253,10 +255,10 @@ class OtherAgentHost:
             case Refuse():
                 raise ToolError(verdict.why)
             case Ask():
-                await self._call("read", "read", f"Read {self._shown(path)}", {"path": path})
+                await self._call("read", "read", f"Read {self._display_path(path)}", {"path": path})
             case Allow():
                 pass
-        file = await files.read_text(found)
+        file = await files.read_text(resolved)
         files.mark_seen(file)
         return file.text
 
@@ -267,20 +269,20 @@ class OtherAgentHost:
             AcpAgentError: it cannot be written, or writing is not allowed.
         """
         # Some agents also write the file themselves.
-        if await self._has(path, text):
+        if await self._has_text(path, text):
             return
         try:
-            title = f"Write {self._shown(path)}"
+            title = f"Write {self._display_path(path)}"
             await self._call("write", "edit", title, {"path": path, "content": text})
         except ToolError:
-            if not await self._has(path, text):
+            if not await self._has_text(path, text):
                 raise
 
-    def _shown(self, path: str) -> str:
+    def _display_path(self, path: str) -> str:
         files = self._child.resources.tools.workspace.files
         return display_path(files.resolve(path, to_read=True), files.roots[0])
 
-    async def _has(self, path: str, text: str) -> bool:
+    async def _has_text(self, path: str, text: str) -> bool:
         """Return whether a file already has this text, and mark it as read."""
         files = self._child.resources.tools.workspace.files
         try:
@@ -296,21 +298,23 @@ class OtherAgentHost:
         Raises:
             ToolError: the call failed or was refused.
         """
-        written = json.encode(arguments).decode()
-        shown = scrub_json(written, self._child.secrets)
+        arguments_json = json.encode(arguments).decode()
+        safe_arguments = scrub_json(arguments_json, self._child.secrets)
         call = new_call_id()
         await self._child.emit(
             ToolCalled(
                 call=call,
                 message=new_message_id(),
                 name=tool,
-                arguments=shown,
+                arguments=safe_arguments,
                 title=printable_line(title),
                 kind=kind,
             )
         )
-        proposed = ProposedCall(call=call, name=tool, arguments=written, shown=shown)
-        with self._outside_time():
+        proposed = ProposedCall(
+            call=call, name=tool, arguments=arguments_json, shown=safe_arguments
+        )
+        with self._pause_limit():
             await CallRunner(self._child.resources).run([proposed])
         await self._child.settled()
         for event in reversed(await self._child.history()):
@@ -320,7 +324,7 @@ class OtherAgentHost:
                 return
 
 
-def _real(path: str) -> str:
+def _real_path(path: str) -> str:
     return os.path.realpath(path)
 
 
@@ -330,19 +334,21 @@ def _is_same_change(approved: DiffPart | None, change: DiffPart) -> bool:
         return False
     if approved.new_text == change.new_text:
         return True
-    old, before = approved.old_text, change.old_text
+    old, old_text = approved.old_text, change.old_text
     return (
         bool(old)
-        and before is not None
-        and (before.replace(old or "", approved.new_text, 1) == change.new_text)
+        and old_text is not None
+        and (old_text.replace(old or "", approved.new_text, 1) == change.new_text)
     )
 
 
-def _first(options: Sequence[PermissionOption], kinds: Sequence[str]) -> PermissionOption | None:
-    return next((one for kind in kinds for one in options if one.kind == kind), None)
+def _find_option(
+    options: Sequence[PermissionOption], kinds: Sequence[str]
+) -> PermissionOption | None:
+    return next((option for kind in kinds for option in options if option.kind == kind), None)
 
 
-def _scrubbed(event: AgentText | AgentThought, secrets: Sequence[str]) -> AnyEvent:
+def _scrub_text(event: AgentText | AgentThought, secrets: Sequence[str]) -> AnyEvent:
     return replace(event, text=scrub(event.text, secrets))
 
 

@@ -46,52 +46,54 @@ class TaskRecords:
 
     def __init__(self, history: Callable[[], Awaitable[Sequence[AnyEvent]]]) -> None:
         self._history = history
-        self._found: dict[SessionId, TaskRecord] | None = None
-        self._meanwhile: list[AnyEvent] = []
+        self._records: dict[SessionId, TaskRecord] | None = None
+        self._early_changes: list[AnyEvent] = []
 
     def apply(self, events: Sequence[AnyEvent]) -> None:
         """Apply events that were written to the journal."""
         changes = [event for event in events if isinstance(event, SubagentChanged)]
-        if self._found is None:
-            self._meanwhile += changes
+        if self._records is None:
+            self._early_changes += changes
         else:
-            _fold(self._found, changes)
+            _apply_changes(self._records, changes)
 
     async def all(self) -> Mapping[str, TaskRecord]:
         """Return the tasks by their numbers, from 1."""
-        if self._found is None:
-            found: dict[SessionId, TaskRecord] = {}
-            _fold(found, await self._history())
-            if self._found is None:  # no other caller read it meanwhile
-                _fold(found, self._meanwhile)
-                self._found, self._meanwhile = found, []
-        return {str(number): one for number, one in enumerate(self._found.values(), 1)}
+        if self._records is None:
+            records: dict[SessionId, TaskRecord] = {}
+            _apply_changes(records, await self._history())
+            if self._records is None:  # no other caller read it meanwhile
+                _apply_changes(records, self._early_changes)
+                self._records, self._early_changes = records, []
+        return {str(number): record for number, record in enumerate(self._records.values(), 1)}
 
     async def number(self, child: SessionId) -> str:
         """Return the number of a child's task."""
-        found = (number for number, one in (await self.all()).items() if one.session == child)
-        return next(found, "")
+        numbers = (
+            number for number, record in (await self.all()).items() if record.session == child
+        )
+        return next(numbers, "")
 
-    async def ended(self, number: str) -> TaskRecord:
+    async def find_resumable(self, number: str) -> TaskRecord:
         """Return a task that can be continued.
 
         Raises:
             ToolError: no task has this number, or it cannot be continued.
         """
-        one = (await self.all()).get(number)
-        if one is None:
+        record = (await self.all()).get(number)
+        if record is None:
             raise ToolError(f"there is no agent #{number}", advice="start a new one")
-        if one.inherited or not one.agent:
+        if record.inherited or not record.agent:
             raise ToolError(f"nobody can go on with agent #{number}", advice="start a new one")
-        if one.state in {"running", "requires_action"}:
+        if record.state in {"running", "requires_action"}:
             raise ToolError(f"agent #{number} is still at work", advice="wait for its answer")
-        return one
+        return record
 
     async def agent_for_task(self, number: str) -> str:
-        """Return the agent of a task that can be continued; see `ended`."""
-        return (await self.ended(number)).agent
+        """Return the agent of a task that can be continued; see `find_resumable`."""
+        return (await self.find_resumable(number)).agent
 
-    async def work_of(self, child: SessionId) -> Sequence[AnyEvent]:
+    async def child_events(self, child: SessionId) -> Sequence[AnyEvent]:
         """Return every event of a child."""
         return [
             event.did
@@ -101,24 +103,24 @@ class TaskRecords:
 
     async def roles(self) -> Mapping[str, str]:
         """Return the agents that the model defined, with their instructions."""
-        made: dict[str, str] = {}
-        for one in (await self.all()).values():
-            if one.role:
-                made.setdefault(one.agent, one.role)
-        return made
+        instructions: dict[str, str] = {}
+        for record in (await self.all()).values():
+            if record.role:
+                instructions.setdefault(record.agent, record.role)
+        return instructions
 
 
-def _fold(found: dict[SessionId, TaskRecord], events: Sequence[AnyEvent]) -> None:
+def _apply_changes(records: dict[SessionId, TaskRecord], events: Sequence[AnyEvent]) -> None:
     """Apply events in order; applying them twice changes nothing."""
     for event in events:
         if isinstance(event, SubagentChanged):
-            one = found.setdefault(event.session, TaskRecord(event.session))
-            one.title = one.title or event.title or ""
-            one.agent, one.role = one.agent or event.agent, one.role or event.role
-            one.state = event.state or one.state
+            record = records.setdefault(event.session, TaskRecord(event.session))
+            record.title = record.title or event.title or ""
+            record.agent, record.role = record.agent or event.agent, record.role or event.role
+            record.state = event.state or record.state
         elif isinstance(event, SessionForked):
-            for one in found.values():
-                one.inherited = True
+            for record in records.values():
+                record.inherited = True
 
 
 class RunningChild(Protocol):
@@ -166,16 +168,16 @@ class RunningChildren:
             if isinstance(event, ChildWorked) and event.session in self._running:
                 self._running[event.session].apply(event.did)
 
-    def call_of(self, child: SessionId) -> CallId | None:
+    def find_call(self, child: SessionId) -> CallId | None:
         """Return the call that a child works for; None if it is not running."""
-        found = self._running.get(child)
-        return None if found is None else found.call
+        running_child = self._running.get(child)
+        return None if running_child is None else running_child.call
 
-    async def tell(self, child: SessionId, message: UserMessage) -> None:
+    async def send(self, child: SessionId, message: UserMessage) -> None:
         """Add a user message to a child's conversation. Does nothing if the child has ended."""
-        found = self._running.get(child)
-        if found is not None:
-            await found.emit(message)
+        running_child = self._running.get(child)
+        if running_child is not None:
+            await running_child.emit(message)
 
     def stop(self, call: CallId) -> bool:
         """Stop a call of a child. Return false if there is no such call or it has ended."""

@@ -41,10 +41,10 @@ from acp_agent.tools.base import AnyTool, Outcome, Progress
 from acp_agent.tools.quoting import code_span, first_line
 from acp_agent.workspace.scrub import scrub
 
-_TITLE = 120  # characters
-BROKE = "It broke by a fault of the program's; the log has the details."
-NOTHING_SAID = "The agent ended without an answer."
-_CUT_SHORT: dict[StopReason | None, str] = {
+_MAX_TITLE = 120  # characters
+INTERNAL_ERROR = "It broke by a fault of the program's; the log has the details."
+NO_ANSWER = "The agent ended without an answer."
+_STOP_NOTES: dict[StopReason | None, str] = {
     "max_tokens": "[Its answer was cut off: it became too long for its model.]",
     "max_turn_requests": (
         "[It was stopped before it was done: it reached a limit or a budget, or went round in "
@@ -62,7 +62,7 @@ Worker = Callable[[ChildSession], AbstractAsyncContextManager[NextTurn]]
 class ParentTurn(Struct, frozen=True, kw_only=True):
     """The turn that delegates: its session, its resources and the session's agents.
 
-    `above` is the child that delegates, if the turn belongs to a child, and `agents` are the agents
+    `outer` is the child that delegates, if the turn belongs to a child, and `agents` are the agents
     at work there, the first one first. `servers` are the session's MCP servers.
     """
 
@@ -75,7 +75,7 @@ class ParentTurn(Struct, frozen=True, kw_only=True):
     environment: EnvironmentGatherer
     servers: Sequence[ServerConfig] = ()
     options: RunOptions | None = None
-    above: ChildSession | None = None
+    outer: ChildSession | None = None
     agents: tuple[str, ...] = ()
 
     def inner(self, child: ChildSession, options: RunOptions, agent: str) -> ParentTurn:
@@ -85,7 +85,7 @@ class ParentTurn(Struct, frozen=True, kw_only=True):
             turn=child.resources,
             tools=child.tools,
             options=replace(options, inherited=options.uses.bounds),
-            above=child,
+            outer=child,
             agents=(*self.agents, agent),
         )
 
@@ -105,8 +105,8 @@ class TaskRun:
         agent: the agent's name; empty for the session's own agent, which follows a skill.
         role: the instructions of an agent that the model defined. The permission rules of the
             parent apply to it, not those for an agent of its name.
-        can_go_on: whether another task can continue the conversation afterwards.
-        earlier: the task whose conversation this one continues; None: a new conversation.
+        resumable: whether another task can continue the conversation afterwards.
+        resumed: the task whose conversation this one continues; None: a new conversation.
     """
 
     def __init__(
@@ -118,19 +118,19 @@ class TaskRun:
         agent: str,
         *,
         role: str = "",
-        can_go_on: bool = False,
-        earlier: TaskRecord | None = None,
+        resumable: bool = False,
+        resumed: TaskRecord | None = None,
     ) -> None:
         self._parent = parent
         self._core = parent.core
-        self._title = first_line(title, _TITLE)
+        self._title = first_line(title, _MAX_TITLE)
         self._description = description
         self._progress = progress
         self._agent = agent
         self._role = role
-        self._can_go_on = can_go_on
-        self._earlier = earlier
-        self._child = new_session_id() if earlier is None else earlier.session
+        self._resumable = resumable
+        self._resumed = resumed
+        self._child = new_session_id() if resumed is None else resumed.session
 
     async def work(
         self,
@@ -156,10 +156,10 @@ class TaskRun:
         if self._parent.options is not None:
             uses = uses.over(self._parent.options.inherited)
 
-        def own(child: ChildSession) -> AbstractAsyncContextManager[NextTurn]:
-            return _own_turns(self._parent, child, prompt)
+        def worker(child: ChildSession) -> AbstractAsyncContextManager[NextTurn]:
+            return _run_own_turns(self._parent, child, prompt)
 
-        return await self.work_by(own, task, uses, added, inner)
+        return await self.work_by(worker, task, uses, added, inner)
 
     async def work_by(
         self,
@@ -181,12 +181,12 @@ class TaskRun:
             )
         except InvalidInputError as error:
             raise ToolError(f"the agent cannot be run: {error}") from error
-        above = self._parent.above
+        outer = self._parent.outer
         if inner is not None:
             options = replace(options, always=(*options.always, TASK))
         child = ChildSession(
             self._core,
-            self._parent.turn if above is None else above.parent,
+            self._parent.turn if outer is None else outer.parent,
             self._parent.tools,
             budget=self._parent.budget,
             child=self._child,
@@ -195,96 +195,100 @@ class TaskRun:
             progress=self._progress,
             agent=self._parent.turn.agent if self._role else self._agent,
             added=added,
-            above=above,
+            outer=outer,
         )
         if inner is not None:
             child.tools.added += inner(self._parent.inner(child, options, self._agent))
         children = self._parent.children
-        if self._earlier is not None:
-            child.resume(await children.records.work_of(self._child))
-            if children.call_of(self._child) is not None:
+        if self._resumed is not None:
+            child.resume(await children.records.child_events(self._child))
+            if children.find_call(self._child) is not None:
                 raise ToolError("the agent is still at work", advice="wait for its answer")
         with children.running(child):
             outcome = await self._run(child, worker, task)
-        if not self._can_go_on:
+        if not self._resumable:
             return outcome
         number = await children.records.number(self._child)
         return replace(outcome, text=f'{outcome.text}\n\n[To go on with it: agent "#{number}".]')
 
     async def _run(self, child: ChildSession, worker: Worker, task: str) -> Outcome:
         turn = new_turn_id()
-        ended = TurnEnded(turn=turn, error=BROKE)  # replaced unless an unexpected error occurs
+        turn_end = TurnEnded(
+            turn=turn, error=INTERNAL_ERROR
+        )  # replaced unless an unexpected error occurs
         try:
-            told = await self._begin(child, turn, task)
+            prompt = await self._record_start(child, turn, task)
             async with worker(child) as next_turn:
-                stop, rounds = await next_turn(told), 0
-                while stop == "end_turn" and (more := await _goes_on(child.resources, rounds)):
-                    words = scrub(more, child.secrets)
-                    content = (TextBlock(text=words),)
+                stop, rounds = await next_turn(prompt), 0
+                while stop == "end_turn" and (
+                    hook_text := await _continuation(child.resources, rounds)
+                ):
+                    text = scrub(hook_text, child.secrets)
+                    content = (TextBlock(text=text),)
                     await child.emit(UserMessage(message=new_message_id(), content=content))
-                    stop, rounds = await next_turn(words), rounds + 1
-            ended = TurnEnded(turn=turn, stop_reason=stop)
+                    stop, rounds = await next_turn(text), rounds + 1
+            turn_end = TurnEnded(turn=turn, stop_reason=stop)
         except asyncio.CancelledError:
-            ended = TurnEnded(turn=turn, stop_reason="cancelled")
+            turn_end = TurnEnded(turn=turn, stop_reason="cancelled")
             raise
         except StoreError:
             raise
         except AcpAgentError as error:
             why = scrub(str(error), child.secrets)
-            ended = TurnEnded(turn=turn, error=why, error_kind=error.kind)
+            turn_end = TurnEnded(turn=turn, error=why, error_kind=error.kind)
             raise ToolError(f"the agent failed: {why}") from error
         finally:
-            await run_to_end(self._end(child, ended))
-        return _outcome(child, ended.stop_reason)
+            await run_to_end(self._record_end(child, turn_end))
+        return _outcome(child, turn_end.stop_reason)
 
-    async def _begin(self, child: ChildSession, turn: TurnId, task: str) -> str:
+    async def _record_start(self, child: ChildSession, turn: TurnId, task: str) -> str:
         """Record the beginning and the task; return the task with text that hooks add."""
-        words = (TextBlock(text=task),)
+        content = (TextBlock(text=task),)
         today = datetime.now().astimezone().date()
         notes = Notes(self._core.services.config.draft_folder).due(
             today=today, mode=child.resources.user.mode, moved_to=None
         )
-        more = ""
+        hook_text = ""
         if child.resources.hooks is not None:
-            more = await child.resources.hooks.agent_begins(child.resources.agent)
-            more = scrub(more, child.secrets)
-            notes = [*notes, more]
+            hook_text = await child.resources.hooks.agent_begins(child.resources.agent)
+            hook_text = scrub(hook_text, child.secrets)
+            notes = [*notes, hook_text]
         prompt = UserMessage(
-            message=new_message_id(), content=words, attached="\n\n".join(filter(None, notes))
+            message=new_message_id(), content=content, attached="\n\n".join(filter(None, notes))
         )
-        begins = SubagentChanged(session=self._child, can_cancel=True, state="running")
-        if self._earlier is None:
-            begins = replace(
-                begins,
-                agent=self._agent if self._can_go_on else "",
+        change = SubagentChanged(session=self._child, can_cancel=True, state="running")
+        if self._resumed is None:
+            change = replace(
+                change,
+                agent=self._agent if self._resumable else "",
                 role=self._role,
                 title=self._title,
                 description=self._description,
             )
         await self._core.emit(  # all or nothing, even if it is cancelled
-            begins,
+            change,
             SessionMessageSent(
                 message=new_message_id(),
                 sender=self._core.id,
                 recipient=self._child,
-                content=words,
+                content=content,
             ),
             child.wrap(TurnStarted(turn=turn)),
             child.wrap(prompt),
         )
-        return "\n\n".join(filter(None, [task, more]))
+        return "\n\n".join(filter(None, [task, hook_text]))
 
-    async def _end(self, child: ChildSession, ended: TurnEnded) -> None:
+    async def _record_end(self, child: ChildSession, turn_end: TurnEnded) -> None:
         """Record the end and the last answer."""
         await child.settled()
-        await child.emit(ended)
+        await child.emit(turn_end)
         await self._core.emit(
             SubagentChanged(
                 session=self._child,
                 state="idle",
-                stop_reason=ended.stop_reason,
-                error=ended.error,
-                error_kind=ended.error_kind,
+                stop_reason=turn_end.stop_reason,
+                error=turn_end.error,
+                error_kind=turn_end.error_kind,
             )
         )
         if child.last_answer:
@@ -299,7 +303,7 @@ class TaskRun:
 
 
 @asynccontextmanager
-async def _own_turns(
+async def _run_own_turns(
     parent: ParentTurn, child: ChildSession, prompt: str | None
 ) -> AsyncIterator[NextTurn]:
     """Run our own agent in the child session, with a system prompt; None: the session's."""
@@ -307,10 +311,10 @@ async def _own_turns(
     from acp_agent.agent.turn import run_turn  # noqa: PLC0415 - only when it runs
 
     if child.context.system_prompt is None:  # a resumed child has one
-        given = None
+        system_prompt = None
         if prompt is not None:
-            given = SystemPromptGiven(mode="override", text=agent_prompt(prompt))
-        await write_system_prompt(parent.core, child, given, parent.environment)
+            system_prompt = SystemPromptGiven(mode="override", text=agent_prompt(prompt))
+        await write_system_prompt(parent.core, child, system_prompt, parent.environment)
 
     async def next_turn(_: str) -> StopReason:
         return await run_turn(child.resources)  # its context contains the words already
@@ -334,17 +338,15 @@ async def run_to_end(work: Coroutine[Any, Any, None]) -> None:
         raise
 
 
-def _left_running(child: ChildSession) -> Iterator[str]:
-    for one in child.left_running:
-        command = code_span(first_line(one.command, _TITLE))
-        yield f"[It left the background command {one.name} running: {command}]"
+def _command_notes(child: ChildSession) -> Iterator[str]:
+    for background in child.running_commands:
+        command = code_span(first_line(background.command, _MAX_TITLE))
+        yield f"[It left the background command {background.name} running: {command}]"
 
 
 def _outcome(child: ChildSession, stop: StopReason | None) -> Outcome:
-    cut = _CUT_SHORT.get("max_turn_requests" if child.resources.budget.exhausted else stop, "")
-    text = "\n\n".join(
-        filter(None, [child.last_answer or NOTHING_SAID, cut, *_left_running(child)])
-    )
+    note = _STOP_NOTES.get("max_turn_requests" if child.resources.budget.exhausted else stop, "")
+    text = "\n\n".join(filter(None, [child.last_answer or NO_ANSWER, note, *_command_notes(child)]))
     return Outcome(
         text=text,
         failed=not child.last_answer or stop == "refusal",
@@ -352,7 +354,7 @@ def _outcome(child: ChildSession, stop: StopReason | None) -> Outcome:
     )
 
 
-async def _goes_on(turn: TurnResources, rounds: int) -> str:
+async def _continuation(turn: TurnResources, rounds: int) -> str:
     """Return text from the user's hooks that makes an agent continue at its end; "" for none."""
     if turn.hooks is None or rounds >= MAX_ROUNDS:
         return ""

@@ -95,7 +95,7 @@ async def _answer(tasks: AgentTasks, action: str, rest: str) -> str:
                 message = UserMessage(
                     message=new_message_id(), content=(TextBlock(text=words),), steering=True
                 )
-                await tasks.children.tell(one.session, message)
+                await tasks.children.send(one.session, message)
                 answer = translate("Sent to: {title}", title=escape_markdown(one.title))
             case _:
                 answer = translate(
@@ -114,7 +114,7 @@ def _running(tasks: AgentTasks, started: Mapping[str, TaskRecord], number: str) 
         InvalidInputError: no task has this number, or it has ended.
     """
     one = started.get(number)
-    if one is None or tasks.children.call_of(one.session) is None:
+    if one is None or tasks.children.find_call(one.session) is None:
         text = tasks.core.translate(
             "No running agent has the number {number}; /agents lists them.", number=number
         )

@@ -20,7 +20,7 @@ from acp_agent.session.history.rewind import (
     Rewinder,
     RewindResult,
     changed_lines,
-    parse_what,
+    parse_scope,
 )
 from acp_agent.workspace.file_io import display_name
 
@@ -126,14 +126,14 @@ async def _go_back(core: SessionCore, rewinder: Rewinder, rest: str) -> str:
     arguments = _parse(rest)
     force = arguments.force
     try:
-        what = parse_what(arguments.what)
+        what = parse_scope(arguments.what)
         if not force and what != "conversation":
             preview = await rewinder.preview(arguments.point, what)
             answer = await _ask_for_others(core, preview)
             if answer is None:
                 return core.translate("Nothing was changed.")
             force = answer
-        back = await rewinder.go(arguments.point, what, force=force, in_turn=True)
+        back = await rewinder.rewind(arguments.point, what, force=force, in_turn=True)
     except (InvalidInputError, WorkspaceError) as error:
         return core.clean(_sentence(error, core.translate))
     return core.clean(_result(back, core.translate))
@@ -228,7 +228,7 @@ def _preview(back: RewindResult, translate: Translator) -> str:
 def _files(files: RestoredFiles, translate: Translator) -> list[str]:
     lines = [f"- `{line}`" for line in changed_lines(files, _SHOWN, translate)]
     # Files that others changed come first: their work is not lost.
-    alone = sorted(files.left_alone, key=lambda one: not one.by_others)
+    alone = sorted(files.unchanged, key=lambda one: not one.by_others)
     shown = max(_ALONE, min(_SHOWN, len(files.by_others)))
     lines += [
         translate(
@@ -247,7 +247,7 @@ def _forcing(back: RewindResult, translate: Translator) -> list[str]:
     """Return a paragraph on how to restore files that others changed; empty if there are none."""
     if not back.files.by_others:
         return []
-    what = "files" if back.rewind else back.what
+    what = "files" if back.rewind else back.scope
     how = translate(
         "`/rewind {number} {what} --force` also restores files that someone else changed.",
         number=back.point.number,
@@ -262,16 +262,16 @@ def _not_saved(not_saved: NotSaved, translate: Translator) -> list[str]:
         return []
     shown = translate(", ").join(
         translate("`{path}` ({why})", path=display_name(one.path), why=translate.rendered(one.why))
-        for one in not_saved.named[:_ALONE]
+        for one in not_saved.files[:_ALONE]
     )
-    more = not_saved.count - min(_ALONE, len(not_saved.named))
+    more = not_saved.count - min(_ALONE, len(not_saved.files))
     said = translate("Not saved, and never changed: {files}", files=shown)
     return [f"\n{said}" + (translate(" and {count} more", count=f"{more:,}") if more else "")]
 
 
 def _result(back: RewindResult, translate: Translator) -> str:
     lines = []
-    if back.what != "files":
+    if back.scope != "files":
         lines.append(
             translate(
                 (
@@ -289,7 +289,7 @@ def _result(back: RewindResult, translate: Translator) -> str:
         )
         one = translate("Restored a file; the previous version is saved:")
         lines.append(many if count > 1 else one)
-    elif back.what != "conversation":
+    elif back.scope != "conversation":
         nothing = translate("The files are unchanged: none are saved for this point.")
         lines.append(translate("No file was changed.") if back.point.files else nothing)
     lines += _files(back.files, translate)

@@ -37,12 +37,14 @@ from acp_agent.workspace.checkpoints.restore import SkippedFile
 
 PRUNE_SECONDS = 10.0
 SWEEP_SECONDS = 120.0
-_NAMED = 20  # left-out files that an event or a response lists
+_MAX_FILES = 20  # left-out files that an event or a response lists
 
 _log = logging.getLogger(__name__)
 
-_Why = Literal["turn", "turn_end", "restore", "restore_end", "now"]
-Others = Mapping[Path, Mapping[bytes, str]]  # by folder: files changed by others, with reasons
+_Reason = Literal["turn", "turn_end", "restore", "restore_end", "now"]
+ChangesByOthers = Mapping[
+    Path, Mapping[bytes, str]
+]  # by folder: files changed by others, with reasons
 
 
 class FileChange(Struct, frozen=True, kw_only=True):
@@ -56,7 +58,7 @@ class FileChange(Struct, frozen=True, kw_only=True):
     by_others: bool = False
 
 
-class LeftAlone(Struct, frozen=True, kw_only=True):
+class UnchangedFile(Struct, frozen=True, kw_only=True):
     """A file that a restore leaves unchanged, and why; `by_others` as in `FileChange`."""
 
     path: str
@@ -67,7 +69,7 @@ class LeftAlone(Struct, frozen=True, kw_only=True):
 class NotSaved(Struct, frozen=True, kw_only=True):
     """The files and folders that a checkpoint left out: the first ones, and their number."""
 
-    named: tuple[LeftAlone, ...] = ()
+    files: tuple[UnchangedFile, ...] = ()
     count: int = 0
 
 
@@ -78,19 +80,19 @@ class RestoredFiles(Struct, frozen=True, kw_only=True):
     """
 
     changes: tuple[FileChange, ...] = ()
-    left_alone: tuple[LeftAlone, ...] = ()
+    unchanged: tuple[UnchangedFile, ...] = ()
     replaced: str = ""
 
     @property
-    def by_others(self) -> tuple[LeftAlone, ...]:
+    def by_others(self) -> tuple[UnchangedFile, ...]:
         """The files that are left unchanged because others changed them."""
-        return tuple(one for one in self.left_alone if one.by_others)
+        return tuple(file for file in self.unchanged if file.by_others)
 
 
 def changed_files(
     checkpoints: FolderCheckpoints,
     trees: Mapping[Path, str],
-    found: Mapping[Path, Snapshot],
+    snapshots: Mapping[Path, Snapshot],
     deadline: Deadline,
 ) -> list[str]:
     """Return the absolute paths of files that differ from earlier trees.
@@ -98,57 +100,61 @@ def changed_files(
     Args:
         checkpoints: stores the trees.
         trees: the earlier trees, by folder.
-        found: the current files, by folder.
+        snapshots: the current files, by folder.
         deadline: the deadline of the comparison.
     """
     return [
-        os.fsdecode(os.path.join(os.fsencode(root), one.path))  # noqa: PTH118 - bytes
+        os.fsdecode(os.path.join(os.fsencode(root), change.path))  # noqa: PTH118 - bytes
         for root, old in trees.items()
-        if root in found and found[root].tree != old
-        for one in checkpoints.changes(root, old, found[root].tree, deadline)
+        if root in snapshots and snapshots[root].tree != old
+        for change in checkpoints.changes(root, old, snapshots[root].tree, deadline)
     ]
 
 
 def plan_restore(
     checkpoints: FolderCheckpoints,
-    now: Mapping[Path, Snapshot],
+    snapshots: Mapping[Path, Snapshot],
     checkpoint: str,
     owners: Callable[[Path], Sequence[Span]],
     deadline: Deadline,
     *,
     force: bool,
-) -> tuple[list[RestorePlan], Others]:
+) -> tuple[list[RestorePlan], ChangesByOthers]:
     """Return the plan to restore a checkpoint in each folder, and the files that others changed.
 
     Args:
         checkpoints: stores the checkpoints.
-        now: the current files.
+        snapshots: the current files.
         checkpoint: the checkpoint to restore.
         owners: returns the spans of a folder since the checkpoint.
         deadline: the deadline of the planning.
         force: whether files that others changed are restored, too.
     """
-    plans = checkpoints.plan(now, checkpoint, deadline)
-    others = {
+    plans = checkpoints.plan(snapshots, checkpoint, deadline)
+    by_others = {
         plan.root: checkpoints.by_others(plan.root, checkpoint, owners(plan.root), deadline)
         for plan in plans
     }
-    return plans if force else [_without(plan, others[plan.root]) for plan in plans], others
+    return plans if force else [_without(plan, by_others[plan.root]) for plan in plans], by_others
 
 
-def _without(plan: RestorePlan, others: Mapping[bytes, str]) -> RestorePlan:
-    left = (SkippedFile(one.path, others[one.path]) for one in plan.changes if one.path in others)
+def _without(plan: RestorePlan, by_others: Mapping[bytes, str]) -> RestorePlan:
+    skipped = (
+        SkippedFile(change.path, by_others[change.path])
+        for change in plan.changes
+        if change.path in by_others
+    )
     return RestorePlan(
         root=plan.root,
-        changes=tuple(one for one in plan.changes if one.path not in others),
-        skipped=(*plan.skipped, *left),
+        changes=tuple(change for change in plan.changes if change.path not in by_others),
+        skipped=(*plan.skipped, *skipped),
     )
 
 
 def restored_files(
     home: Path,
     folders: Sequence[RestorePlan | RestoreResult],
-    others: Others,
+    by_others: ChangesByOthers,
     replaced: str = "",
 ) -> RestoredFiles:
     """Return the changes of a restore in all folders, planned or done.
@@ -156,31 +162,31 @@ def restored_files(
     Args:
         home: the session's folder, resolved.
         folders: the plans or results, one for each folder.
-        others: by folder, the files that others than this session changed, with reasons.
+        by_others: by folder, the files that others than this session changed, with reasons.
         replaced: the checkpoint with the files from before the restore, if it was done.
     """
     changes: list[FileChange] = []
-    alone: list[LeftAlone] = []
+    unchanged: list[UnchangedFile] = []
     for folder in folders:
-        by_others = others.get(folder.root, {})
-        found = folder.changes if isinstance(folder, RestorePlan) else folder.done
+        reasons = by_others.get(folder.root, {})
+        file_changes = folder.changes if isinstance(folder, RestorePlan) else folder.done
         changes.extend(
             FileChange(
                 path=path_name(home, folder.root, change.path),
                 change=change.kind,
-                by_others=change.path in by_others,
+                by_others=change.path in reasons,
             )
-            for change in found
+            for change in file_changes
         )
-        alone.extend(
-            LeftAlone(
-                path=path_name(home, folder.root, one.path),
-                why=one.why,
-                by_others=by_others.get(one.path) == one.why,
+        unchanged.extend(
+            UnchangedFile(
+                path=path_name(home, folder.root, file.path),
+                why=file.why,
+                by_others=reasons.get(file.path) == file.why,
             )
-            for one in folder.skipped
+            for file in folder.skipped
         )
-    return RestoredFiles(changes=tuple(changes), left_alone=tuple(alone), replaced=replaced)
+    return RestoredFiles(changes=tuple(changes), unchanged=tuple(unchanged), replaced=replaced)
 
 
 def path_name(home: Path, root: Path, path: bytes) -> str:
@@ -189,22 +195,23 @@ def path_name(home: Path, root: Path, path: bytes) -> str:
     return name if root == home else f"{root}/{name}"
 
 
-def left_out_names(home: Path, found: Mapping[Path, Snapshot]) -> tuple[str, ...]:
+def skipped_names(home: Path, snapshots: Mapping[Path, Snapshot]) -> tuple[str, ...]:
     """Return the names of the first files that are not saved, in the order of folders."""
     names = (
-        path_name(home, root, one.path)
-        for root, snapshot in found.items()
-        for one in snapshot.left_out
+        path_name(home, root, file.path)
+        for root, snapshot in snapshots.items()
+        for file in snapshot.left_out
     )
-    return tuple(islice(names, _NAMED))
+    return tuple(islice(names, _MAX_FILES))
 
 
-def not_saved(home: Path, found: Sequence[tuple[Path, SkippedFile]]) -> NotSaved:
+def not_saved(home: Path, skipped: Sequence[tuple[Path, SkippedFile]]) -> NotSaved:
     """Return the files that a checkpoint left out, with names relative to `home`."""
-    named = (
-        LeftAlone(path=path_name(home, root, one.path), why=one.why) for root, one in found[:_NAMED]
+    files = (
+        UnchangedFile(path=path_name(home, root, file.path), why=file.why)
+        for root, file in skipped[:_MAX_FILES]
     )
-    return NotSaved(named=tuple(named), count=len(found))
+    return NotSaved(files=tuple(files), count=len(skipped))
 
 
 def spans(
@@ -219,27 +226,29 @@ def spans(
         now: the current tree of the folder.
         only_tools: whether only file tools could write in the running turn, if there is one.
     """
-    walk = _Walk(folder)
-    begun = False
-    for event in _flat(history):
+    collector = _SpanCollector(folder)
+    started = False
+    for event in _flatten(history):
         match event:
             case ToolEnded():
-                walk.wrote(event.wrote)
+                collector.wrote(event.wrote)
             case TurnEnded() | TurnInterrupted():
-                walk.turn_runs = False
+                collector.in_turn = False
             case CheckpointMade():
                 tree = dict(event.trees).get(folder)
-                walk.trees[event.checkpoint] = tree or ""
-                begun = begun or event.checkpoint == checkpoint
-                if begun and tree is not None:
-                    walk.reach(tree, event.why, only_tools=event.only_tools, target=event.target)
+                collector.trees[event.checkpoint] = tree or ""
+                started = started or event.checkpoint == checkpoint
+                if started and tree is not None:
+                    collector.add_tree(
+                        tree, event.why, only_tools=event.only_tools, target=event.target
+                    )
             case _:
                 pass
-    walk.reach(now, "now", only_tools=only_tools)
-    return walk.found
+    collector.add_tree(now, "now", only_tools=only_tools)
+    return collector.spans
 
 
-def _flat(history: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
+def _flatten(history: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
     """Yield the session's events, and the ends of calls of its child sessions."""
     for event in history:
         if not isinstance(event, ChildWorked):
@@ -248,16 +257,16 @@ def _flat(history: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
             yield event.did
 
 
-class _Walk:
+class _SpanCollector:
     """Collects the spans between the trees of a folder."""
 
     def __init__(self, folder: str) -> None:
-        self.found: list[Span] = []
+        self.spans: list[Span] = []
         self.trees: dict[str, str] = {}  # by checkpoint
-        self.turn_runs = False  # a turn that saved the files before it wrote
+        self.in_turn = False  # a turn that saved the files before it wrote
         self._folder = os.fsencode(folder.rstrip("/")) + b"/"
         self._tree: str | None = None
-        self._since: _Why = "now"
+        self._reason: _Reason = "now"
         self._target = ""
         self._wrote: dict[bytes, str] = {}
 
@@ -268,30 +277,30 @@ class _Walk:
             if path.startswith(self._folder):
                 self._wrote[path.removeprefix(self._folder)] = content
 
-    def reach(self, tree: str, why: _Why, *, only_tools: bool, target: str = "") -> None:
+    def add_tree(self, tree: str, why: _Reason, *, only_tools: bool, target: str = "") -> None:
         """Add the span to the next tree."""
         if self._tree is not None:
-            self.found.append(self._span(self._tree, tree, why, only_tools=only_tools))
-        self._tree, self._since, self._target = tree, why, target
+            self.spans.append(self._span(self._tree, tree, why, only_tools=only_tools))
+        self._tree, self._reason, self._target = tree, why, target
         self._wrote = {}
         if why in {"turn", "turn_end"}:
-            self.turn_runs = why == "turn"
+            self.in_turn = why == "turn"
 
-    def _span(self, old: str, new: str, why: _Why, *, only_tools: bool) -> Span:
-        in_turn = self.turn_runs or (self._since == "turn" and why == "turn_end")
-        restored = self._since == "restore" and why == "restore_end"
-        cut_off = self._since == "restore" and not restored
+    def _span(self, old: str, new: str, why: _Reason, *, only_tools: bool) -> Span:
+        in_turn = self.in_turn or (self._reason == "turn" and why == "turn_end")
+        restored = self._reason == "restore" and why == "restore_end"
+        interrupted = self._reason == "restore" and not restored
         return Span(
             old=old,
             new=new,
             is_own=restored or (in_turn and not only_tools),
-            wrote=self._wrote if in_turn or self._since == "turn" else {},
-            target=self.trees.get(self._target, "") if cut_off else "",
-            is_known=not cut_off and (in_turn or self._since != "turn"),
+            wrote=self._wrote if in_turn or self._reason == "turn" else {},
+            target=self.trees.get(self._target, "") if interrupted else "",
+            is_known=not interrupted and (in_turn or self._reason != "turn"),
         )
 
 
-async def adopt(folder: Path, source: str, session: str) -> None:
+async def copy_checkpoints(folder: Path, source: str, session: str) -> None:
     """Copy the checkpoints of a fork's source; if that fails, log it: the fork then has none."""
     try:
         await asyncio.to_thread(
@@ -301,7 +310,7 @@ async def adopt(folder: Path, source: str, session: str) -> None:
         _log.warning("the fork %s has no checkpoints of its source: %s", session, error)
 
 
-async def forget(folder: Path, outputs: Path, session: str) -> None:
+async def remove_session_files(folder: Path, outputs: Path, session: str) -> None:
     """Remove the outputs and checkpoints of a deleted session.
 
     If the checkpoints cannot be removed in time, the next sweep removes them.
@@ -324,13 +333,13 @@ async def sweep(services: Services, deadline: Deadline) -> None:
     try:
         if not await asyncio.to_thread(prune.is_due, folder):
             return
-        gone = set()
+        deleted = set()
         for session in await asyncio.to_thread(prune.sessions_with_checkpoints, folder):
             try:
                 await services.store.get(SessionId(session))
             except SessionNotFoundError:
-                gone.add(session)
-        most = services.config.checkpoints.max_bytes
-        await asyncio.to_thread(prune.sweep, folder, gone, most, deadline)
+                deleted.add(session)
+        max_bytes = services.config.checkpoints.max_bytes
+        await asyncio.to_thread(prune.sweep, folder, deleted, max_bytes, deadline)
     except AcpAgentError as error:  # the next turn tries again
         _log.info("old checkpoints were not removed: %s", error)

@@ -18,14 +18,14 @@ from acp_agent.session.confinement import Confinement
 from acp_agent.session.core import SessionCore
 from acp_agent.session.history.checkpoint_files import (
     SWEEP_SECONDS,
+    ChangesByOthers,
     NotSaved,
-    Others,
     RestoredFiles,
     changed_files,
-    left_out_names,
     not_saved,
     plan_restore,
     restored_files,
+    skipped_names,
     spans,
     sweep,
 )
@@ -40,7 +40,7 @@ RESTORE_SECONDS = 120.0
 CANCELLED_SECONDS = 2.0  # for which the end of a cancelled turn waits for the save
 
 # Pause after a save that timed out: its folder was too large, or locked by another session.
-AGAIN_SECONDS = 300.0
+RETRY_SECONDS = 300.0
 
 _UNSAVED = "The files cannot be restored to their state before this turn"
 _NOT_SAVED = CheckpointMade(checkpoint="", why="turn", trees=())
@@ -68,43 +68,43 @@ class Checkpoints:
         self._core = core
         self._on_restored = on_restored
         self._lock = asyncio.Lock()
-        self._off = not core.services.config.checkpoints.enabled
-        self._again = 0.0  # the end of the pause after a timeout, by time.monotonic()
-        self._warned = False
+        self._disabled = not core.services.config.checkpoints.enabled
+        self._retry_at = 0.0  # the end of the pause after a timeout, by time.monotonic()
+        self._warning_shown = False
         self._due = False
         self._only_tools = True  # whether only file tools could write in the running turn
         self._closing = False
-        self._made: FolderCheckpoints | None = None
-        self._before: asyncio.Task[None] | None = None  # of the running turn
-        self._limit_before: Deadline | None = None
+        self._checkpoints: FolderCheckpoints | None = None
+        self._save_task: asyncio.Task[None] | None = None  # of the running turn
+        self._save_deadline: Deadline | None = None
         self._turns = 0  # number of ended turns
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._restoring: set[asyncio.Task[RestoredFiles]] = set()
-        self._working: set[Deadline] = set()
+        self._restores: set[asyncio.Task[RestoredFiles]] = set()
+        self._deadlines: set[Deadline] = set()
         self._reports = ChangeReports(core, background_runs)
         self._trees: dict[Path, str] = {}  # the last saved trees
 
     # -- turns -------------------------------------------------------------------------------
 
-    async def before(self, access: Access) -> None:
+    async def before_call(self, access: Access) -> None:
         """Save the files before the first call of a turn that may write.
 
         If they cannot be saved, the user is warned once, and the call still runs.
         """
         is_tool = isinstance(access, WriteAccess)
-        if self._before is None or (self._only_tools and not is_tool):
+        if self._save_task is None or (self._only_tools and not is_tool):
             if not may_write(access):
                 return
             self._only_tools = self._only_tools and is_tool
-        if self._before is None:
-            self._before = self._run(self._save_before(self._turns))
-        await asyncio.shield(self._before)
+        if self._save_task is None:
+            self._save_task = self._run(self._save_before(self._turns))
+        await asyncio.shield(self._save_task)
         if self._due:
-            await self._reports.before(access, self._folder_checkpoints())
+            await self._reports.before_call(access, self._folder_checkpoints())
 
-    async def changed_by(self, access: Access) -> tuple[CallContent, ...]:
-        """Return content that shows the files that a command changed since `before`."""
-        return await self._reports.after(access, self._folder_checkpoints()) if self._due else ()
+    async def command_diffs(self, access: Access) -> tuple[CallContent, ...]:
+        """Return content that shows the files that a command changed since `before_call`."""
+        return await self._reports.diffs(access, self._folder_checkpoints()) if self._due else ()
 
     async def check_background(self) -> None:
         """Warn about files that background commands changed since the last turn."""
@@ -112,61 +112,62 @@ class Checkpoints:
             return
         with suppress(WorkspaceError):
             async with self._lock:
-                limit = Deadline(self._core.services.config.checkpoints.timeout)
-                now = await self._now(limit)
-                await self._reports.background_changed(await self._changed(now, limit))
+                deadline = Deadline(self._core.services.config.checkpoints.timeout)
+                files = await self._current_files(deadline)
+                await self._reports.report_background(await self._compare(files, deadline))
 
     async def _save_before(self, turn: int) -> None:
         async with self._lock:
             if self._is_outdated(turn):
                 return
-            if self._off or time.monotonic() < self._again:
+            if self._disabled or time.monotonic() < self._retry_at:
                 await self._core.emit(_NOT_SAVED)
                 return
-            limit = self._limit_before = Deadline(self._core.services.config.checkpoints.timeout)
+            limit = self._save_deadline = Deadline(self._core.services.config.checkpoints.timeout)
             try:
                 ran = self._reports.background_ran
-                made, found = await self._save("turn", limit)
+                event, files = await self._save("turn", limit)
                 if ran:
-                    await self._reports.background_changed(await self._changed(found, limit))
-                trees = self._trees = {root: one.tree for root, one in found.items()}
-                saved, checkpoints = self._reports.saved, self._folder_checkpoints()
-                await self._in_thread(limit, lambda limit: saved(checkpoints, trees, limit))
+                    await self._reports.report_background(await self._compare(files, limit))
+                trees = self._trees = {root: snapshot.tree for root, snapshot in files.items()}
+                set_trees, checkpoints = self._reports.set_trees, self._folder_checkpoints()
+                await self._in_thread(limit, lambda limit: set_trees(checkpoints, trees, limit))
             except WorkspaceError as error:
                 if not self._is_outdated(turn):
                     await self._core.emit(_NOT_SAVED)
-                    await self._failed(error)
+                    await self._report_failure(error)
                 return
             if self._is_outdated(turn):
                 return
             self._due = True
-            await self._core.emit(made)
+            await self._core.emit(event)
 
     def _is_outdated(self, turn: int) -> bool:
         """Return whether a save for this turn is no longer needed."""
         return self._closing or self._turns != turn
 
-    async def _failed(self, error: WorkspaceError) -> None:
+    async def _report_failure(self, error: WorkspaceError) -> None:
         # After a timeout, pause. Other errors may be temporary: try again in the next turn.
         if isinstance(error, CheckpointTooSlowError):
-            self._again = time.monotonic() + AGAIN_SECONDS
+            self._retry_at = time.monotonic() + RETRY_SECONDS
         if str(error) == NO_GIT:
-            self._off = True
-        if not self._warned:
-            self._warned = True
+            self._disabled = True
+        if not self._warning_shown:
+            self._warning_shown = True
             await self._core.emit(
                 NoticeShown(severity="warning", title=_UNSAVED, description=f"{error}.")
             )
 
-    async def turn_ends(self, *, cancelled: bool) -> None:
+    async def save_turn_end(self, *, cancelled: bool) -> None:
         """Save the files at the end of a turn that may have written.
 
         The turn's end waits for this, because later changes are not the turn's.
         """
         self._turns += 1
-        if self._before is not None and not self._before.done() and self._limit_before is not None:
-            self._limit_before.give_up()
-            await asyncio.wait([self._before], timeout=CANCELLED_SECONDS)
+        task, limit = self._save_task, self._save_deadline
+        if task is not None and not task.done() and limit is not None:
+            limit.give_up()
+            await asyncio.wait([task], timeout=CANCELLED_SECONDS)
         if not self._due or self._closing:
             return
         self._due = False
@@ -175,17 +176,17 @@ class Checkpoints:
 
     def turn_ended(self) -> None:
         """Reset the state for the next turn."""
-        self._before = self._limit_before = None
+        self._save_task = self._save_deadline = None
         self._only_tools = True
         self._reports.turn_ended()
 
     def _run(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._discard_task)
         return task
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _discard_task(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
             task.exception()  # mark it as retrieved
@@ -194,27 +195,27 @@ class Checkpoints:
         try:
             async with asyncio.timeout(seconds), self._lock:
                 limit = Deadline(seconds)
-                made, found = await self._save("turn_end", limit)
-                await self._core.emit(made)
+                event, files = await self._save("turn_end", limit)
+                await self._core.emit(event)
                 if not self._only_tools:
-                    await self._reports.turn_changed(await self._changed(found, limit))
-                self._trees = {root: one.tree for root, one in found.items()}
+                    await self._reports.report_turn(await self._compare(files, limit))
+                self._trees = {root: snapshot.tree for root, snapshot in files.items()}
         except (AcpAgentError, TimeoutError) as error:  # later restores leave more files unchanged
             _log.warning("the files were not saved at a turn's end: %s", str(error) or "too slow")
         else:
             limit = Deadline(SWEEP_SECONDS)
-            self._working.add(limit)
-            sweeping = self._run(sweep(self._core.services, limit))
-            sweeping.add_done_callback(lambda _: self._working.discard(limit))
+            self._deadlines.add(limit)
+            sweep_task = self._run(sweep(self._core.services, limit))
+            sweep_task.add_done_callback(lambda _: self._deadlines.discard(limit))
 
-    async def _changed(self, found: Mapping[Path, Snapshot], deadline: Deadline) -> list[str]:
+    async def _compare(self, files: Mapping[Path, Snapshot], deadline: Deadline) -> list[str]:
         """Return the files that differ from the last saved ones."""
         checkpoints, trees = self._folder_checkpoints(), self._trees
         return await self._in_thread(
-            deadline, lambda limit: changed_files(checkpoints, trees, found, limit)
+            deadline, lambda limit: changed_files(checkpoints, trees, files, limit)
         )
 
-    async def settled(self) -> None:
+    async def wait_saved(self) -> None:
         """Wait until the files are saved after the last turn."""
         if self._tasks:
             await asyncio.wait(set(self._tasks))
@@ -224,10 +225,10 @@ class Checkpoints:
         with suppress(AcpAgentError):
             await self.check_background()
         self._closing = True
-        if not self._restoring:
-            for deadline in self._working:
+        if not self._restores:
+            for deadline in self._deadlines:
                 deadline.give_up()
-        await self.settled()
+        await self.wait_saved()
         self._reports.close()
 
     # -- restoring ---------------------------------------------------------------------------
@@ -247,9 +248,9 @@ class Checkpoints:
         """
         async with self._lock:
             deadline = Deadline(RESTORE_SECONDS)
-            now = await self._now(deadline)
-            plans, others = await self._plans(now, checkpoint, history, deadline, force=force)
-            return restored_files(self._home, plans, others)
+            files = await self._current_files(deadline)
+            plans, by_others = await self._plan(files, checkpoint, history, deadline, force=force)
+            return restored_files(self._home, plans, by_others)
 
     async def restore(
         self, checkpoint: str, history: Sequence[AnyEvent], *, force: bool = False
@@ -263,7 +264,7 @@ class Checkpoints:
             StoreError: the journal cannot be written.
         """
         task = asyncio.create_task(self._restore(checkpoint, history, force=force))
-        self._restoring.add(task)
+        self._restores.add(task)
         self._tasks.add(task)
         try:
             return await asyncio.shield(task)
@@ -271,7 +272,7 @@ class Checkpoints:
             await asyncio.wait([task])  # do not stop halfway
             raise
         finally:
-            self._restoring.discard(task)
+            self._restores.discard(task)
             self._tasks.discard(task)
 
     async def _restore(
@@ -279,36 +280,36 @@ class Checkpoints:
     ) -> RestoredFiles:
         async with self._lock:
             deadline = Deadline(RESTORE_SECONDS)
-            made, now = await self._save("restore", deadline, target=checkpoint)
-            plans, others = await self._plans(now, checkpoint, history, deadline, force=force)
+            event, files = await self._save("restore", deadline, target=checkpoint)
+            plans, by_others = await self._plan(files, checkpoint, history, deadline, force=force)
             if not any(plan.changes for plan in plans):
-                return restored_files(self._home, plans, others)
-            await self._core.emit(made)
+                return restored_files(self._home, plans, by_others)
+            await self._core.emit(event)
             results = await self._in_thread(
                 deadline, lambda limit: self._folder_checkpoints().restore(plans, checkpoint, limit)
             )
             await self._on_restored()
-            after, _ = await self._save("restore_end", Deadline(RESTORE_SECONDS))
-            await self._core.emit(after)
-            return restored_files(self._home, results, others, replaced=made.checkpoint)
+            end_event, _ = await self._save("restore_end", Deadline(RESTORE_SECONDS))
+            await self._core.emit(end_event)
+            return restored_files(self._home, results, by_others, replaced=event.checkpoint)
 
-    async def _plans(
+    async def _plan(
         self,
-        now: Mapping[Path, Snapshot],
+        files: Mapping[Path, Snapshot],
         checkpoint: str,
         history: Sequence[AnyEvent],
         deadline: Deadline,
         *,
         force: bool,
-    ) -> tuple[list[RestorePlan], Others]:
+    ) -> tuple[list[RestorePlan], ChangesByOthers]:
         only_tools, checkpoints = self._only_tools, self._folder_checkpoints()
 
         def owners(root: Path) -> list[Span]:
-            return spans(history, checkpoint, str(root), now[root].tree, only_tools=only_tools)
+            return spans(history, checkpoint, str(root), files[root].tree, only_tools=only_tools)
 
         return await self._in_thread(
             deadline,
-            lambda limit: plan_restore(checkpoints, now, checkpoint, owners, limit, force=force),
+            lambda limit: plan_restore(checkpoints, files, checkpoint, owners, limit, force=force),
         )
 
     # -- the files ---------------------------------------------------------------------------
@@ -317,12 +318,12 @@ class Checkpoints:
         """Return whether a checkpoint still exists."""
         return self._folder_checkpoints().has(checkpoint)
 
-    async def left_out(self, checkpoint: str) -> NotSaved:
+    async def skipped_files(self, checkpoint: str) -> NotSaved:
         """Return the files that a checkpoint left out; none if finding them takes too long."""
         async with self._lock:
             seconds = self._core.services.config.checkpoints.timeout
             try:
-                found = await self._in_thread(
+                skipped = await self._in_thread(
                     Deadline(seconds),
                     lambda limit: self._folder_checkpoints().left_out(checkpoint, limit),
                 )
@@ -331,7 +332,7 @@ class Checkpoints:
                     "what the checkpoint %s does not have is not known: %s", checkpoint, error
                 )
                 return NotSaved()
-        return not_saved(self._home, found)
+        return not_saved(self._home, skipped)
 
     def _folder_checkpoints(self) -> FolderCheckpoints:
         """Return the `FolderCheckpoints` of the session's current folders."""
@@ -339,8 +340,8 @@ class Checkpoints:
         settings = core.services.config.checkpoints
         folders = (core.cwd, *core.directories)
         roots = tuple(dict.fromkeys(Path(folder).resolve() for folder in folders))
-        if self._made is None or self._made.roots != roots:
-            self._made = FolderCheckpoints(
+        if self._checkpoints is None or self._checkpoints.roots != roots:
+            self._checkpoints = FolderCheckpoints(
                 core.services.checkpoints,
                 core.id,
                 roots,
@@ -351,7 +352,7 @@ class Checkpoints:
                 ),
                 confine=Confinement.from_services(core.services).writer,
             )
-        return self._made
+        return self._checkpoints
 
     async def _save(
         self,
@@ -361,21 +362,21 @@ class Checkpoints:
         target: str = "",
     ) -> tuple[CheckpointMade, dict[Path, Snapshot]]:
         name = new_checkpoint_id()
-        found = await self._in_thread(
+        files = await self._in_thread(
             deadline, lambda limit: self._folder_checkpoints().save(name, limit)
         )
-        made = CheckpointMade(
+        event = CheckpointMade(
             checkpoint=name,
             why=why,
-            trees=tuple((str(root), snapshot.tree) for root, snapshot in found.items()),
-            left_out=left_out_names(self._home, found),
-            left_out_count=sum(len(snapshot.left_out) for snapshot in found.values()),
+            trees=tuple((str(root), snapshot.tree) for root, snapshot in files.items()),
+            left_out=skipped_names(self._home, files),
+            left_out_count=sum(len(snapshot.left_out) for snapshot in files.values()),
             only_tools=self._only_tools and why in {"turn_end", "restore"},
             target=target,
         )
-        return made, found
+        return event, files
 
-    async def _now(self, deadline: Deadline) -> dict[Path, Snapshot]:
+    async def _current_files(self, deadline: Deadline) -> dict[Path, Snapshot]:
         """Return a snapshot of the current files without making a checkpoint."""
         return await self._in_thread(
             deadline, lambda limit: self._folder_checkpoints().save(None, limit)
@@ -388,11 +389,11 @@ class Checkpoints:
 
     async def _in_thread(self, deadline: Deadline, work: Callable[[Deadline], T]) -> T:
         """Run work in a thread and wait for it; abort it if the caller is cancelled."""
-        self._working.add(deadline)
+        self._deadlines.add(deadline)
         try:
             return await asyncio.to_thread(work, deadline)
         except asyncio.CancelledError:
             deadline.give_up()
             raise
         finally:
-            self._working.discard(deadline)
+            self._deadlines.discard(deadline)

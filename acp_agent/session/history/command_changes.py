@@ -23,15 +23,17 @@ from acp_agent.workspace.checkpoints.folder_watch import FolderWatch, Touched, f
 from acp_agent.workspace.checkpoints.folders import FolderCheckpoints
 from acp_agent.workspace.scrub import scrub
 
-SECONDS = 2.0  # to read the previous contents
-_NAMED = 20  # files that are listed
-_DIFFS = 10  # files that are shown with a diff
-_DIFF_BYTES = 40_000  # of a file with a diff
-_ALL_BYTES = 100_000  # of all diffs
-_READ = 40  # files whose previous content is read
-_KNOWN = 400  # files whose content is cached
-_FOLDERS = 500  # folders for agents that are watched although a checkpoint leaves them out
-_NEW_FOLDERS = 5_000  # folders below a new one that are searched for files that steer agents
+READ_SECONDS = 2.0  # to read the previous contents
+_MAX_NAMES = 20  # files that are listed
+_MAX_DIFFS = 10  # files that are shown with a diff
+_MAX_DIFF_BYTES = 40_000  # of a file with a diff
+_MAX_TOTAL_BYTES = 100_000  # of all diffs
+_MAX_READ_FILES = 40  # files whose previous content is read
+_MAX_STATES = 400  # files whose content is cached
+_MAX_AGENT_FOLDERS = (
+    500  # folders for agents that are watched although a checkpoint leaves them out
+)
+_MAX_NEW_FOLDERS = 5_000  # folders below a new one that are searched for files that steer agents
 
 _log = logging.getLogger(__name__)
 
@@ -66,31 +68,31 @@ class CommandChanges:
         self._steers = steers
         self._watches: dict[Path, FolderWatch] = {}
         self._trees: dict[Path, str] = {}
-        self._known: dict[tuple[Path, bytes], _State] = {}  # files that changed since `_trees`
-        self._off = False
+        self._states: dict[tuple[Path, bytes], _State] = {}  # files that changed since `_trees`
+        self._disabled = False
         self.steering: list[str] = []
         self.complete = True
 
-    def saved(
+    def set_trees(
         self, checkpoints: FolderCheckpoints, trees: Mapping[Path, str], deadline: Deadline
     ) -> None:
         """Set the trees of a new checkpoint as the state before a command."""
-        self._trees, self._known = dict(trees), {}
-        if self._off:
+        self._trees, self._states = dict(trees), {}
+        if self._disabled:
             return
         try:
             for root in self._watches.keys() - trees.keys():
                 self._watches.pop(root).close()
             for root in trees.keys() - self._watches.keys():
                 folders = checkpoints.folders(root, trees[root], deadline)
-                more = self._steering_folders(root)
-                self._watches[root] = FolderWatch(os.fsencode(root), (*folders, *more))
+                agent_folders = self._steering_folders(root)
+                self._watches[root] = FolderWatch(os.fsencode(root), (*folders, *agent_folders))
         except (OSError, WorkspaceError) as error:
             self._give_up(error)
 
     def _give_up(self, error: Exception) -> None:
         _log.info("what commands change is not shown: %s", error)
-        self._off = True
+        self._disabled = True
         self.close()
 
     def close(self) -> None:
@@ -105,13 +107,15 @@ class CommandChanges:
         Args:
             checkpoints: has the previous contents.
         """
-        for root, touched in self._drained():
-            mine = {path: made for path, made in touched.files.items() if self._steer(root, path)}
-            for path, _, _ in self._compared(checkpoints, root, mine):
-                self.steering.append(_place(root, path))
-            for path in touched.files.keys() - mine.keys():
-                state = _look(root, path) if len(self._known) < _KNOWN else _UNKNOWN
-                self._known[root, path] = state
+        for root, touched in self._drain():
+            steering = {
+                path: created for path, created in touched.files.items() if self._steer(root, path)
+            }
+            for path, _, _ in self._compare(checkpoints, root, steering):
+                self.steering.append(_absolute_path(root, path))
+            for path in touched.files.keys() - steering.keys():
+                state = _read_state(root, path) if len(self._states) < _MAX_STATES else _UNKNOWN
+                self._states[root, path] = state
 
     def after(
         self, checkpoints: FolderCheckpoints, home: Path, translate: Translator
@@ -123,53 +127,55 @@ class CommandChanges:
             home: the folder to which names are relative.
             translate: the translator into the user's language.
         """
-        named: list[str] = []
+        names: list[str] = []
         diffs: list[DiffPart] = []
-        room = _ALL_BYTES
-        for root, touched in self._drained():
+        remaining = _MAX_TOTAL_BYTES
+        for root, touched in self._drain():
             if not touched.complete:
-                named.append(translate("changed too many files to list"))
+                names.append(translate("changed too many files to list"))
             changes = [(path, _ABSENT, _UNKNOWN) for path in touched.new_folders]
             changes += [(path, _UNKNOWN, _ABSENT) for path in touched.gone_folders]
-            changes += self._compared(checkpoints, root, touched.files)
+            changes += self._compare(checkpoints, root, touched.files)
             for path, old, new in changes:
-                named.append(_named(_name(home, root, path), old, new, translate))
-                place = _place(root, path)
-                if self._steers(place):
-                    self.steering.append(place)
+                names.append(_describe(_name(home, root, path), old, new, translate))
+                absolute = _absolute_path(root, path)
+                if self._steers(absolute):
+                    self.steering.append(absolute)
                 size = len(old.text or "") + len(new.text or "")
-                both = new.text is not None and (old.text is not None or old.mark is None)
-                if both and size <= room and len(diffs) < _DIFFS:
-                    room -= size
-                    if scrub(place) != place:
+                has_texts = new.text is not None and (old.text is not None or old.mark is None)
+                if has_texts and size <= remaining and len(diffs) < _MAX_DIFFS:
+                    remaining -= size
+                    if scrub(absolute) != absolute:
                         continue  # its name contains a secret, which the list hides
                     # The diff is shown without review, so hide secrets in it.
-                    before = None if old.text is None else scrub(old.text)
-                    diffs.append(DiffPart(place, scrub(new.text or ""), before))
-        if not named:
+                    old_text = None if old.text is None else scrub(old.text)
+                    diffs.append(DiffPart(absolute, scrub(new.text or ""), old_text))
+        if not names:
             return ()
-        more = len(named) - _NAMED
-        listed = ", ".join(named[:_NAMED])
-        if more > 0:
-            listed = translate("{files} and {count} more", files=listed, count=more)
-        return (text_part(translate("The command {changes}.", changes=listed)), *diffs)
+        excess = len(names) - _MAX_NAMES
+        file_list = ", ".join(names[:_MAX_NAMES])
+        if excess > 0:
+            file_list = translate("{files} and {count} more", files=file_list, count=excess)
+        return (text_part(translate("The command {changes}.", changes=file_list)), *diffs)
 
     def _steering_folders(self, root: Path) -> list[bytes]:
         """Return the folders for agents in a folder; checkpoints leave out ignored ones."""
         with suppress(OSError), os.scandir(root) as entries:
             names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-            steering = [os.fsencode(one) for one in names if self._steers(f"{root}/{one}")]
+            steering = [os.fsencode(name) for name in names if self._steers(f"{root}/{name}")]
             return [
-                folder for one in steering for folder, _ in folders_below(root, one, most=_FOLDERS)
+                folder
+                for folder_name in steering
+                for folder, _ in folders_below(root, folder_name, most=_MAX_AGENT_FOLDERS)
             ]
         return []
 
     def _steer(self, root: Path, path: bytes) -> bool:
-        return self._steers(_place(root, path))
+        return self._steers(_absolute_path(root, path))
 
-    def _drained(self) -> Iterator[tuple[Path, Touched]]:
+    def _drain(self) -> Iterator[tuple[Path, Touched]]:
         self.steering = []
-        self.complete = not self._off and self._watches.keys() == self._trees.keys()
+        self.complete = not self._disabled and self._watches.keys() == self._trees.keys()
         for root, watch in tuple(self._watches.items()):
             try:
                 touched = watch.drain()
@@ -178,15 +184,15 @@ class CommandChanges:
                 self.complete = False
                 return
             for folder in touched.new_folders:  # `touched.files` does not have its files
-                for inner, names in folders_below(root, folder[:-1], most=_NEW_FOLDERS):
-                    places = (_place(root, inner + b"/" + name) for name in names)
-                    self.steering += filter(self._steers, places)
+                for inner, names in folders_below(root, folder[:-1], most=_MAX_NEW_FOLDERS):
+                    paths = (_absolute_path(root, inner + b"/" + name) for name in names)
+                    self.steering += filter(self._steers, paths)
             yield root, touched
             if not touched.complete:  # the watch may lack new folders
                 self._watches.pop(root).close()
                 self.complete = False
 
-    def _compared(
+    def _compare(
         self, checkpoints: FolderCheckpoints, root: Path, files: Mapping[bytes, bool]
     ) -> Iterator[tuple[bytes, _State, _State]]:
         """Yield the files that have changed, with their old and new states.
@@ -196,65 +202,65 @@ class CommandChanges:
             root: the folder of the files.
             files: the files, and whether each was created, as far as known.
         """
-        now = {path: _look(root, path) for path in sorted(files)}
-        before: dict[bytes, bytes] = {}
+        new_states = {path: _read_state(root, path) for path in sorted(files)}
+        set_trees: dict[bytes, bytes] = {}
         for contents in (True, False):  # large files are not read
-            wanted = [
+            missing = [
                 path
-                for path, new in now.items()
-                if (root, path) not in self._known and contents == (new.text is not None)
+                for path, new in new_states.items()
+                if (root, path) not in self._states and contents == (new.text is not None)
             ]
             with suppress(WorkspaceError):
-                tree, limit = self._trees[root], Deadline(SECONDS)
-                if wanted := wanted[:_READ]:
-                    before |= checkpoints.files_of(root, tree, wanted, limit, contents=contents)
-        for path, new in now.items():
-            old = self._known.get((root, path))
+                tree, limit = self._trees[root], Deadline(READ_SECONDS)
+                if missing := missing[:_MAX_READ_FILES]:
+                    set_trees |= checkpoints.files_of(root, tree, missing, limit, contents=contents)
+        for path, new in new_states.items():
+            old = self._states.get((root, path))
             if old is None:
-                old = _of_tree(before.get(path), made=files[path])
-            self._known[root, path] = new if len(self._known) < _KNOWN else _UNKNOWN
+                old = _saved_state(set_trees.get(path), created=files[path])
+            self._states[root, path] = new if len(self._states) < _MAX_STATES else _UNKNOWN
             if old.mark is None and new.mark is None:
                 continue
             if old.text is None or old.text != new.text:
                 yield path, old, new
 
 
-def _of_tree(data: bytes | None, *, made: bool) -> _State:
+def _saved_state(data: bytes | None, *, created: bool) -> _State:
     """Return the state of a file with this content in a checkpoint, which may leave it out."""
     if data is None:
-        return _ABSENT if made else _UNKNOWN
+        return _ABSENT if created else _UNKNOWN
     return _State((1, len(data), 0), _text(data))
 
 
-def _place(root: Path, path: bytes) -> str:
+def _absolute_path(root: Path, path: bytes) -> str:
     return os.fsdecode(os.path.join(os.fsencode(root), path))  # noqa: PTH118 - bytes
 
 
-def _look(root: Path, path: bytes) -> _State:
-    place = _place(root, path)
+def _read_state(root: Path, path: bytes) -> _State:
+    absolute = _absolute_path(root, path)
     try:
-        found = os.lstat(place)
+        status = os.lstat(absolute)
         data = b"\0"
-        if stat.S_ISREG(found.st_mode) and found.st_size <= _DIFF_BYTES:
-            descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        if stat.S_ISREG(status.st_mode) and status.st_size <= _MAX_DIFF_BYTES:
+            descriptor = os.open(absolute, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
             with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor
-                data = file.read(_DIFF_BYTES + 1)
+                data = file.read(_MAX_DIFF_BYTES + 1)
     except FileNotFoundError:
         return _ABSENT
     except OSError:
         return _UNKNOWN
-    return _State((found.st_ino, found.st_size, found.st_mtime_ns), _text(data))
+    return _State((status.st_ino, status.st_size, status.st_mtime_ns), _text(data))
 
 
 def _text(data: bytes) -> str | None:
-    if b"\0" in data or len(data) > _DIFF_BYTES:
+    if b"\0" in data or len(data) > _MAX_DIFF_BYTES:
         return None
     with suppress(UnicodeDecodeError):
         return data.decode()
     return None
 
 
-def _named(name: str, old: _State, new: _State, translate: Translator) -> str:
+def _describe(name: str, old: _State, new: _State, translate: Translator) -> str:
     if old.mark is None:
         return translate("created {file}", file=name)
     if new.mark is None:
@@ -263,5 +269,5 @@ def _named(name: str, old: _State, new: _State, translate: Translator) -> str:
 
 
 def _name(home: Path, root: Path, path: bytes) -> str:
-    place = shown(path) if root == home else f"{root}/{shown(path)}"
-    return f"`{place}`"
+    name = shown(path) if root == home else f"{root}/{shown(path)}"
+    return f"`{name}`"

@@ -70,9 +70,11 @@ async def export_page(
     record = await store.get(session_id)
     stored = await store.read_all(session_id)
     last, first = _position(cursor, stored)
-    upto = [item for item in stored if item.seq <= last]
+    exported = [item for item in stored if item.seq <= last]
     return await asyncio.to_thread(
-        lambda: _page(export_pieces(form, record, upto, secrets, skip=first), first, limit, last)
+        lambda: _page(
+            export_pieces(form, record, exported, secrets, skip=first), first, limit, last
+        )
     )
 
 
@@ -99,16 +101,16 @@ def export_pieces(
 
 
 def _page(pieces: Iterator[str], first: int, limit: int, last: int) -> ExportPage:
-    taken: list[str] = []
+    chunk: list[str] = []
     size = 0
-    for place, piece in enumerate(pieces):
-        if place < first:
+    for index, piece in enumerate(pieces):
+        if index < first:
             continue
         size += len(piece.encode("utf-8", "surrogatepass"))
-        if taken and size > limit:
-            return ExportPage(content="".join(taken), next_cursor=f"{last}.{place}")
-        taken.append(piece)
-    return ExportPage(content="".join(taken))
+        if chunk and size > limit:
+            return ExportPage(content="".join(chunk), next_cursor=f"{last}.{index}")
+        chunk.append(piece)
+    return ExportPage(content="".join(chunk))
 
 
 def _position(cursor: str | None, stored: Sequence[StoredEvent]) -> tuple[int, int]:
@@ -137,17 +139,17 @@ def _json_lines(
     }
     head = {"format": "acp-agent session", "version": FORMAT_VERSION, "session": session}
     yield _line(head, secrets)
-    for place, item in enumerate(_joined(stored), 1):
-        if place < skip:
+    for index, item in enumerate(_join_texts(stored), 1):
+        if index < skip:
             yield ""
             continue
         event = item.event
-        told = (
+        payload = (
             as_json(event)
             if isinstance(event, UnknownEvent)
             else {"event": msgspec.to_builtins(event)}
         )
-        yield _line({"seq": item.seq, "at": _iso(item.at), **told}, secrets)
+        yield _line({"seq": item.seq, "at": _iso(item.at), **payload}, secrets)
 
 
 def _line(value: object, secrets: Sequence[str]) -> str:
@@ -169,22 +171,22 @@ def _clean(value: Any, secrets: Sequence[str]) -> Any:  # JSON, of any kind
 _Text = tuple[type[object], str]  # the type of a text, and its id
 
 
-def _joined(stored: Sequence[StoredEvent]) -> Iterator[StoredEvent]:
+def _join_texts(stored: Sequence[StoredEvent]) -> Iterator[StoredEvent]:
     """Yield the events, with the pieces of each text joined: a secret may span two pieces.
 
     Events of other child sessions or other calls in between do not separate the pieces.
     """
     texts: dict[int, list[StoredEvent]] = {}  # by the index of the first piece
     last: dict[tuple[str, str], tuple[_Text | None, int]] = {}  # by child session and call
-    for place, item in enumerate(stored):
+    for index, item in enumerate(stored):
         event = of_a_child(item.event)
         child = item.event.session if isinstance(item.event, events.ChildWorked) else ""
-        beside = child, getattr(event, "call", "")
-        text = _text_of(event)
-        before, first = last.get(beside, (None, place))
-        if text is None or text != before:
-            first = place
-        last[beside] = text, first
+        key = child, getattr(event, "call", "")
+        text = _identify_text(event)
+        previous, first = last.get(key, (None, index))
+        if text is None or text != previous:
+            first = index
+        last[key] = text, first
         texts.setdefault(first, []).append(item)
     for items in texts.values():
         merged = merge_adjacent([item.event for item in items])
@@ -192,7 +194,7 @@ def _joined(stored: Sequence[StoredEvent]) -> Iterator[StoredEvent]:
             yield StoredEvent(item.seq, item.at, event)
 
 
-def _text_of(event: object) -> _Text | None:
+def _identify_text(event: object) -> _Text | None:
     match event:
         case events.AgentText() | events.AgentThought():
             return type(event), event.message
@@ -219,23 +221,23 @@ def _markdown(
     voice: Kind | None = None
     passages = transcript(readable_events(stored), thoughts=False)
     for (child, fenced), group in itertools.groupby(
-        passages, key=lambda one: (one.child, one.kind in _FENCED)
+        passages, key=lambda passage: (passage.child, passage.kind in _FENCED)
     ):
         if fenced:
-            piece = _fenced(list(group), secrets)
-            yield _quoted(piece) if child else piece
+            piece = _fence(list(group), secrets)
+            yield _quote(piece) if child else piece
             continue
         for passage in group:
             piece = _passage(passage, scrub(passage.text, secrets), voice)
-            yield _quoted(piece, begins=passage.kind == "child") if child else piece
+            yield _quote(piece, is_first=passage.kind == "child") if child else piece
             if not child:
                 voice = "user" if passage.kind == "user" else "agent"
 
 
-def _quoted(piece: str, *, begins: bool = False) -> str:
+def _quote(piece: str, *, is_first: bool = False) -> str:
     """Return the text of a child session as a block quote (CommonMark 0.31, section 5.1)."""
     lines = "".join(f"> {line}\n" if line else ">\n" for line in piece[:-1].split("\n"))
-    return "\n" + lines.removeprefix(">\n") if begins else lines
+    return "\n" + lines.removeprefix(">\n") if is_first else lines
 
 
 def _passage(passage: Passage, text: str, voice: Kind | None) -> str:
@@ -250,21 +252,21 @@ def _passage(passage: Passage, text: str, voice: Kind | None) -> str:
             body = "\n".join(f"> {line}".rstrip() for line in text.splitlines())
         case _:
             body = text
-    same = passage.child or passage.kind == voice
-    heading = "" if same else _HEADINGS.get(passage.kind, "")
+    same_voice = passage.child or passage.kind == voice
+    heading = "" if same_voice else _HEADINGS.get(passage.kind, "")
     return f"\n{heading}\n\n{body}\n" if heading else f"\n{body}\n"
 
 
-def _fenced(passages: Sequence[Passage], secrets: Sequence[str]) -> str:
+def _fence(passages: Sequence[Passage], secrets: Sequence[str]) -> str:
     """Return output and diffs in a fence longer than any in them (CommonMark 0.31, section 4.5)."""
     text = scrub("\n".join(passage.text for passage in passages), secrets)
-    longest = max((len(run) for run in _runs_of_ticks(text)), default=0)
+    longest = max((len(run) for run in _backtick_runs(text)), default=0)
     fence = "`" * max(3, longest + 1)
     language = "diff" if any(passage.kind != "output" for passage in passages) else ""
     return f"\n{fence}{language}\n{text}\n{fence}\n"
 
 
-def _runs_of_ticks(text: str) -> Iterator[str]:
+def _backtick_runs(text: str) -> Iterator[str]:
     for ticks, run in itertools.groupby(text, key=lambda character: character == "`"):
         if ticks:
             yield "".join(run)

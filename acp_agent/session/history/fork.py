@@ -35,12 +35,12 @@ from acp_agent.events import (
     UserMessage,
 )
 from acp_agent.ids import CallId, MessageId, SessionId
-from acp_agent.session.history.interruption import close_lost_commands, interruption_of
+from acp_agent.session.history.interruption import close_lost_commands, find_interruption
 from acp_agent.session.store.event_codec import known_events
 from acp_agent.session.store.records import StoredEvent, UnknownEvent
 from acp_agent.session.turns.titles import fork_title
 
-_OF_A_MESSAGE = (UserMessage, ModelAsked, AgentText, AgentThought, ThoughtEnded, ModelAnswered)
+_MESSAGE_EVENTS = (UserMessage, ModelAsked, AgentText, AgentThought, ThoughtEnded, ModelAnswered)
 
 
 class ForkPoint(Struct, frozen=True, kw_only=True):
@@ -59,17 +59,17 @@ class ForkPoint(Struct, frozen=True, kw_only=True):
         """
         first = last = -1
         calls: set[CallId] = set()
-        for place, event in enumerate(events):
+        for index, event in enumerate(events):
             match event:
                 case ToolCalled() if event.message == self.message:
                     calls.add(event.call)
                 case ToolEnded() if event.call in calls:
                     pass
-                case _ if isinstance(event, _OF_A_MESSAGE) and event.message == self.message:
-                    first = place if first < 0 else first
+                case _ if isinstance(event, _MESSAGE_EVENTS) and event.message == self.message:
+                    first = index if first < 0 else first
                 case _:
                     continue
-            last = place
+            last = index
         if first < 0:
             key = "through" if self.inclusive else "before"
             raise InvalidInputError(
@@ -78,9 +78,9 @@ class ForkPoint(Struct, frozen=True, kw_only=True):
             )
         if not self.inclusive:
             return first - 1 if isinstance(events[first - 1], TurnStarted) else first
-        for place in range(last + 1, len(events)):
-            if isinstance(events[place], TurnStarted | UserMessage | ModelAsked):
-                return place
+        for index in range(last + 1, len(events)):
+            if isinstance(events[index], TurnStarted | UserMessage | ModelAsked):
+                return index
         return len(events)
 
 
@@ -118,25 +118,25 @@ class ForkedJournal:
         if point is not None:
             stored = stored[: point.length([item.event for item in stored])]
         self.copied = stored[: sound_length([item.event for item in stored])]
-        known = known_events(self.copied)
-        self.added: list[AnyEvent] = [*close_lost_commands(known)]  # they belong to the source
-        cut = interruption_of(known)
-        if cut is not None:
-            self.added.append(cut)
+        events = known_events(self.copied)
+        self.added: list[AnyEvent] = [*close_lost_commands(events)]  # they belong to the source
+        interruption = find_interruption(events)
+        if interruption is not None:
+            self.added.append(interruption)
         self.added.append(SessionForked(source=source))
-        usage = [event for event in known if isinstance(event, UsageReported)]
+        usage = [event for event in events if isinstance(event, UsageReported)]
         if usage and usage[-1].cost is not None:
             # The source's cost is not the fork's: clients add up the costs of sessions.
             self.added.append(msgspec.structs.replace(usage[-1], cost=0.0))
         folders = str(cwd), tuple(map(str, directories))
-        if _folders(known) != folders:
+        if _folders(events) != folders:
             self.added.append(DirectoriesChanged(cwd=folders[0], directories=folders[1]))
-        titles = [event for event in known if isinstance(event, TitleChanged)]
+        titles = [event for event in events if isinstance(event, TitleChanged)]
         if titles:
             last = titles[-1]
             self.added.append(TitleChanged(title=fork_title(last.title), by=last.by))
-        given = [event for event in known if isinstance(event, SystemPromptGiven)]
-        if system_prompt is not None and given[-1:] != [system_prompt]:
+        prompts = [event for event in events if isinstance(event, SystemPromptGiven)]
+        if system_prompt is not None and prompts[-1:] != [system_prompt]:
             self.added.append(system_prompt)
 
     def events(self) -> list[AnyEvent]:
@@ -160,7 +160,7 @@ def sound_length(events: Sequence[AnyEvent | UnknownEvent]) -> int:
     """
     sound = 0
     open_turn = False
-    writing: MessageId | None = None
+    open_message: MessageId | None = None
     calls: set[CallId] = set()
     compactions: set[str] = set()
     for count, event in enumerate(events, 1):
@@ -169,16 +169,16 @@ def sound_length(events: Sequence[AnyEvent | UnknownEvent]) -> int:
                 open_turn = True
                 continue  # its prompt comes next
             case TurnEnded() | TurnInterrupted():
-                open_turn, writing = False, None
+                open_turn, open_message = False, None
                 calls.clear()
                 compactions.clear()
             case ModelAsked():
-                writing = event.message
-            case AgentText() | AgentThought() if writing is None:
-                writing = event.message  # a message of the agent itself
-            case ModelAnswered() if event.message == writing:
+                open_message = event.message
+            case AgentText() | AgentThought() if open_message is None:
+                open_message = event.message  # a message of the agent itself
+            case ModelAnswered() if event.message == open_message:
                 if not event.discarded or not event.model:  # otherwise the model is asked again
-                    writing = None
+                    open_message = None
             case ToolCalled():
                 calls.add(event.call)
             case ToolEnded():
@@ -189,6 +189,6 @@ def sound_length(events: Sequence[AnyEvent | UnknownEvent]) -> int:
                 compactions.discard(event.compaction)
             case _:
                 pass
-        if not open_turn or not (writing or calls or compactions):
+        if not open_turn or not (open_message or calls or compactions):
             sound = count
     return sound

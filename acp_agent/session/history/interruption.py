@@ -27,7 +27,7 @@ from acp_agent.ids import CallId, MessageId, SessionId, TurnId, new_message_id
 
 CUT_COMPACTION = "The agent was stopped before it was done."
 
-_OF_COMMANDS = frozenset({BackgroundCommandChanged, ChildWorked})
+_COMMAND_EVENTS = frozenset({BackgroundCommandChanged, ChildWorked})
 
 
 def close_open_turn(events: Sequence[Event]) -> list[AnyEvent]:
@@ -35,8 +35,8 @@ def close_open_turn(events: Sequence[Event]) -> list[AnyEvent]:
 
     They also close the turn's open compactions and child sessions.
     """
-    cut = interruption_of(events)
-    if cut is None:
+    interruption = find_interruption(events)
+    if interruption is None:
         return []
     compactions: dict[str, None] = {}
     children: dict[SessionId, list[ChildWorked]] = {}  # running children with their events
@@ -55,27 +55,30 @@ def close_open_turn(events: Sequence[Event]) -> list[AnyEvent]:
             children[event.session].append(event)
     return [
         *(
-            CompactionChanged(compaction=one, status="failed", error=CUT_COMPACTION)
-            for one in compactions
+            CompactionChanged(compaction=compaction, status="failed", error=CUT_COMPACTION)
+            for compaction in compactions
         ),
-        *(event for child, work in children.items() for event in _closing_child(child, work)),
-        cut,
+        *(event for child, work in children.items() for event in _close_child(child, work)),
+        interruption,
     ]
 
 
 def close_for_client(events: Sequence[Event], reason: str) -> list[AnyEvent]:
     """Return the events that close the running turn for a client that is shown no more of it."""
-    cut = interruption_of(events)
-    if cut is None:
+    interruption = find_interruption(events)
+    if interruption is None:
         return []
     return [
         *close_open_turn(events)[:-1],
-        *(ToolEnded(call=call, failed=True, cancelled=True, result=reason) for call in cut.calls),
+        *(
+            ToolEnded(call=call, failed=True, cancelled=True, result=reason)
+            for call in interruption.calls
+        ),
     ]
 
 
-def _closing_child(child: SessionId, work: Sequence[ChildWorked]) -> Iterator[AnyEvent]:
-    for event in close_open_turn([one.did for one in work]):
+def _close_child(child: SessionId, work: Sequence[ChildWorked]) -> Iterator[AnyEvent]:
+    for event in close_open_turn([child_event.did for child_event in work]):
         yield ChildWorked(session=child, call=work[-1].call, did=event)
     yield SubagentChanged(session=child, state="idle", stop_reason="cancelled")
 
@@ -87,7 +90,7 @@ def close_lost_commands(events: Iterable[Event]) -> list[AnyEvent]:
     """
     running: dict[CallId, AnyEvent] = {}
     for event in events:
-        if type(event) not in _OF_COMMANDS:  # a fast path: most events are others
+        if type(event) not in _COMMAND_EVENTS:  # a fast path: most events are others
             continue
         change = of_a_child(event)
         if not isinstance(change, BackgroundCommandChanged):
@@ -102,37 +105,39 @@ def close_lost_commands(events: Iterable[Event]) -> list[AnyEvent]:
     return list(running.values())
 
 
-def interruption_of(events: Sequence[Event]) -> TurnInterrupted | None:
+def find_interruption(events: Sequence[Event]) -> TurnInterrupted | None:
     """Return the event that closes an open turn at the end of the journal; None if none is open.
 
     It names the unfinished message and the calls that did not end.
     """
-    found = _open_turn(events)
-    if found is None:
+    open_turn = _open_turn(events)
+    if open_turn is None:
         return None
-    turn, done = found
-    writing: MessageId | None = None
+    turn, turn_events = open_turn
+    open_message: MessageId | None = None
     calls: dict[CallId, None] = {}
-    for event in done:
+    for event in turn_events:
         match event:
             case AgentText() | AgentThought():
-                writing = event.message
-            case ModelAnswered() if event.message == writing:
-                writing = None
+                open_message = event.message
+            case ModelAnswered() if event.message == open_message:
+                open_message = None
             case ToolCalled():
                 calls[event.call] = None
             case ToolEnded():
                 calls.pop(event.call, None)
             case _:
                 pass
-    return TurnInterrupted(turn=turn, message=new_message_id(), cut=writing, calls=tuple(calls))
+    return TurnInterrupted(
+        turn=turn, message=new_message_id(), cut=open_message, calls=tuple(calls)
+    )
 
 
 def _open_turn(events: Sequence[Event]) -> tuple[TurnId, Sequence[Event]] | None:
     """Return the open turn at the end of the journal, and its events."""
-    for back, event in enumerate(reversed(events), 1):
+    for count, event in enumerate(reversed(events), 1):
         if isinstance(event, TurnEnded | TurnInterrupted):
             break
         if isinstance(event, TurnStarted):
-            return event.turn, events[-back:]
+            return event.turn, events[-count:]
     return None

@@ -15,10 +15,10 @@ from acp_agent.permissions.guarded_files import steers_agents
 from acp_agent.session.core import SessionCore
 
 _INIT = re.compile(r"\s*/init\b")
-_WRITTEN_BY_INIT = "AGENTS.md"
+_INIT_FILE = "AGENTS.md"
 
 
-def texts_of_user(events: Sequence[AnyEvent]) -> Iterator[str]:
+def user_texts(events: Sequence[AnyEvent]) -> Iterator[str]:
     """Yield the texts that the user wrote, without attachments and prompts of child sessions."""
     for event in events:
         if isinstance(event, UserMessage):
@@ -56,10 +56,10 @@ class NamedFiles:
 
     @staticmethod
     def _texts(events: Sequence[AnyEvent]) -> Iterator[str]:
-        for text in texts_of_user(events):
+        for text in user_texts(events):
             yield text
             if _INIT.match(text):
-                yield _WRITTEN_BY_INIT
+                yield _INIT_FILE
 
 
 def _mention(paths: Sequence[str], project: str) -> re.Pattern[str]:
@@ -67,6 +67,6 @@ def _mention(paths: Sequence[str], project: str) -> re.Pattern[str]:
     names: set[str] = set()
     for path in paths:
         *folders, name = os.path.relpath(path, project).split("/")
-        names |= {name, *(one for one in folders if steers_agents(f"/{one}", ""))}
-    joined = "|".join(map(re.escape, sorted(names)))
-    return re.compile(rf"(?<![\w.-])(?:{joined})(?!\.?[\w-])", re.IGNORECASE)
+        names |= {name, *(folder for folder in folders if steers_agents(f"/{folder}", ""))}
+    alternatives = "|".join(map(re.escape, sorted(names)))
+    return re.compile(rf"(?<![\w.-])(?:{alternatives})(?!\.?[\w-])", re.IGNORECASE)

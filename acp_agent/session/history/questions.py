@@ -15,7 +15,7 @@ class QuestionCounts(Struct, kw_only=True):
     """Counts of asked questions, and of calls that ask mode would have asked about.
 
     Attributes:
-        asked: the asked questions.
+        questions: the asked questions.
         allowed: questions that the user answered with yes.
         refused: questions that the user answered with no.
         cancelled: questions without an answer: dismissed, interrupted, or not shown.
@@ -26,7 +26,7 @@ class QuestionCounts(Struct, kw_only=True):
         avoided_by_flags: questions that a flag of `acp-agent run` answered.
     """
 
-    asked: int = 0
+    questions: int = 0
     allowed: int = 0
     refused: int = 0
     cancelled: int = 0
@@ -39,26 +39,26 @@ class QuestionCounts(Struct, kw_only=True):
     @property
     def avoided(self) -> int:
         """The number of avoided questions."""
-        parts = (self.avoided_by_rules, self.avoided_by_answers, self.avoided_by_sandbox)
-        return sum(parts) + self.avoided_by_mode + self.avoided_by_flags
+        counts = (self.avoided_by_rules, self.avoided_by_answers, self.avoided_by_sandbox)
+        return sum(counts) + self.avoided_by_mode + self.avoided_by_flags
 
     def add(self, events: Iterable[AnyEvent]) -> None:
         """Count the questions of one session and its child sessions."""
-        waiting: set[str] = set()
+        open_calls: set[str] = set()
         for event in map(of_a_child, events):
             if isinstance(event, PermissionAsked):
-                waiting.add(event.call)
+                open_calls.add(event.call)
             elif isinstance(event, PermissionDecided):
-                self._decided(event, asked=event.call in waiting)
-                waiting.discard(event.call)
-        self.asked += len(waiting)
-        self.cancelled += len(waiting)
+                self._decided(event, has_question=event.call in open_calls)
+                open_calls.discard(event.call)
+        self.questions += len(open_calls)
+        self.cancelled += len(open_calls)
 
-    def _decided(self, event: PermissionDecided, *, asked: bool) -> None:
-        if asked and event.by == "flag":
+    def _decided(self, event: PermissionDecided, *, has_question: bool) -> None:
+        if has_question and event.by == "flag":
             self.avoided_by_flags += 1
-        elif asked:
-            self.asked += 1
+        elif has_question:
+            self.questions += 1
             unanswered = event.by == "nobody" or event.why in _UNANSWERED
             self.allowed += event.allowed
             self.refused += not event.allowed and not unanswered
@@ -74,26 +74,26 @@ class QuestionCounts(Struct, kw_only=True):
 
     def describe(self, translate: Translator) -> str:
         """Return the counts as one line of text; "" if there is nothing to count."""
-        if not self.asked and not self.avoided:
+        if not self.questions and not self.avoided:
             return ""
-        asked = translate(
+        summary = translate(
             "Questions: {asked} asked ({allowed} allowed, {refused} refused, {cancelled} not "
             "answered), {avoided} avoided",
-            asked=f"{self.asked:,}",
+            asked=f"{self.questions:,}",
             allowed=f"{self.allowed:,}",
             refused=f"{self.refused:,}",
             cancelled=f"{self.cancelled:,}",
             avoided=f"{self.avoided:,}",
         )
-        parts = [
+        counts = [
             (self.avoided_by_rules, translate("by rules")),
             (self.avoided_by_answers, translate("by remembered answers")),
             (self.avoided_by_sandbox, translate("by the sandbox")),
             (self.avoided_by_mode, translate("by the mode")),
             (self.avoided_by_flags, translate("by flags")),
         ]
-        named = ", ".join(f"{count:,} {name}" for count, name in parts if count)
-        return f"{asked} ({named})" if named else asked
+        details = ", ".join(f"{count:,} {name}" for count, name in counts if count)
+        return f"{summary} ({details})" if details else summary
 
 
 # The recorded reasons of questions without an answer; see acp_agent/agent/call_permissions.py.

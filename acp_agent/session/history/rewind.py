@@ -19,11 +19,11 @@ from acp_agent.session.history.checkpoints import Checkpoints
 from acp_agent.session.turns.titles import first_title
 from acp_agent.workspace.file_io import display_name
 
-_FROM_LATER = "[You went on from here, came back, and told yourself this:]"
+_NOTE_HEADING = "[You went on from here, came back, and told yourself this:]"
 _FILES_STAY = "The files are unchanged."
-_NAMED = 20  # files left unchanged that the note for the model lists
+_MAX_FILES = 20  # files left unchanged that the note for the model lists
 
-What = Literal["files", "conversation", "both"]
+Scope = Literal["files", "conversation", "both"]
 Kind = Literal["message", "rewind", "restore"]
 
 
@@ -48,40 +48,40 @@ class Point(Struct, frozen=True, kw_only=True):
 
 def points(history: Iterable[tuple[int, AnyEvent]]) -> list[Point]:
     """Return the points of a session, oldest first; `history` has every event with its time."""
-    found: list[tuple[str, Kind, str, int]] = []
-    begun: tuple[str, int] | None = None  # an unfinished restore: its checkpoint and time
+    entries: list[tuple[str, Kind, str, int]] = []
+    restore: tuple[str, int] | None = None  # an unfinished restore: its checkpoint and time
     files: dict[str, str] = {}
     without_files: list[str] = []
-    line: list[str] = []
-    left: dict[str, list[str]] = {}
-    for at, event in history:
-        if begun is not None and _is_apart(event, begun[0]):
-            _cut_off(found, files, begun)
-            begun = None
+    branch: list[str] = []
+    branches: dict[str, list[str]] = {}
+    for time, event in history:
+        if restore is not None and _ends_restore(event, restore[0]):
+            _add_interrupted_restore(entries, files, restore)
+            restore = None
         match event:
             case UserMessage() if not (event.steering or event.local):
-                found.append((event.message, "message", first_title(event) or "(no words)", at))
+                entries.append((event.message, "message", first_title(event) or "(no words)", time))
                 without_files.append(event.message)
-                line.append(event.message)
+                branch.append(event.message)
             case CheckpointMade(why="turn" | "restore"):
                 files.update((point, event.checkpoint) for point in without_files)
                 without_files.clear()
-                begun = (event.checkpoint, at) if event.why == "restore" else None
+                restore = (event.checkpoint, time) if event.why == "restore" else None
             case Rewound():
-                begun = None
-                found.append((event.rewind, "rewind", event.title, at))
+                restore = None
+                entries.append((event.rewind, "rewind", event.title, time))
                 if event.replaced:
                     files[event.rewind] = event.replaced
                 else:
                     without_files.append(event.rewind)
-                left[event.rewind] = list(line)
+                branches[event.rewind] = list(branch)
                 if event.conversation:
-                    line = _back(line, left, event)
+                    branch = _rewind_branch(branch, branches, event)
             case _:
                 pass
-    if begun is not None:
-        _cut_off(found, files, begun)
-    now = set(line)
+    if restore is not None:
+        _add_interrupted_restore(entries, files, restore)
+    current = set(branch)
     return [
         Point(
             number=number,
@@ -89,14 +89,14 @@ def points(history: Iterable[tuple[int, AnyEvent]]) -> list[Point]:
             kind=kind,
             title=title,
             files=files.get(name, ""),
-            current=kind != "message" or name in now,
-            at=at,
+            current=kind != "message" or name in current,
+            at=time,
         )
-        for number, (name, kind, title, at) in enumerate(found, 1)
+        for number, (name, kind, title, time) in enumerate(entries, 1)
     ]
 
 
-def _is_apart(event: AnyEvent, checkpoint: str) -> bool:
+def _ends_restore(event: AnyEvent, checkpoint: str) -> bool:
     """Return whether an event cannot be part of the restore that began with a checkpoint."""
     match event:
         case UserMessage():
@@ -109,37 +109,35 @@ def _is_apart(event: AnyEvent, checkpoint: str) -> bool:
             return False
 
 
-def _cut_off(
-    found: list[tuple[str, Kind, str, int]], files: dict[str, str], begun: tuple[str, int]
+def _add_interrupted_restore(
+    entries: list[tuple[str, Kind, str, int]], files: dict[str, str], restore: tuple[str, int]
 ) -> None:
     """Add the point of a restore that was interrupted."""
-    checkpoint, at = begun
-    found.append((checkpoint, "restore", "files were put back, and it was cut off", at))
+    checkpoint, time = restore
+    entries.append((checkpoint, "restore", "files were put back, and it was cut off", time))
     files[checkpoint] = checkpoint
 
 
-def _back(line: list[str], left: dict[str, list[str]], event: Rewound) -> list[str]:
+def _rewind_branch(branch: list[str], branches: dict[str, list[str]], event: Rewound) -> list[str]:
     """Return the messages of the conversation after a rewind; see `acp_agent.agent.context`."""
-    if event.to in left and event.to != event.rewind:
-        return list(left[event.to])
-    for one in (line, *reversed(left.values())):
-        if event.to in one:
-            return one[: one.index(event.to) + event.keeps_words]
-    return line
+    if event.to in branches and event.to != event.rewind:
+        return list(branches[event.to])
+    for candidate in (branch, *reversed(branches.values())):
+        if event.to in candidate:
+            return candidate[: candidate.index(event.to) + event.keeps_words]
+    return branch
 
 
-def find_point(known: Sequence[Point], wanted: str) -> Point:
+def find_point(points: Sequence[Point], name: str) -> Point:
     """Return a point by its id or its number.
 
     Raises:
         InvalidInputError: there is no such point.
     """
-    for point in known:
-        if wanted in {point.id, str(point.number)}:
+    for point in points:
+        if name in {point.id, str(point.number)}:
             return point
-    raise InvalidInputError(
-        f"point: there is no point {wanted[:80]!r} to go back to", field="point"
-    )
+    raise InvalidInputError(f"point: there is no point {name[:80]!r} to go back to", field="point")
 
 
 class RewindResult(Struct, frozen=True, kw_only=True):
@@ -149,7 +147,7 @@ class RewindResult(Struct, frozen=True, kw_only=True):
     """
 
     point: Point
-    what: What
+    scope: Scope
     files: RestoredFiles = RestoredFiles()
     not_saved: NotSaved = NotSaved()
     rewind: str = ""
@@ -170,43 +168,43 @@ class Rewinder:
 
     async def points(self) -> list[Point]:
         """Return the points; `files` is "" for a point whose checkpoint no longer exists."""
-        await self._checkpoints.settled()
-        found = points(await self._core.dated_history())
-        names = {point.files for point in found if point.files}
+        await self._checkpoints.wait_saved()
+        entries = points(await self._core.dated_history())
+        names = {point.files for point in entries if point.files}
         saved = await asyncio.to_thread(self._saved, names)
         return [
             point if not point.files or point.files in saved else _without_files(point)
-            for point in found
+            for point in entries
         ]
 
-    async def not_saved(self, known: Sequence[Point]) -> NotSaved:
+    async def not_saved(self, points: Sequence[Point]) -> NotSaved:
         """Return the files that the newest checkpoint of these points left out."""
-        newest = next((point.files for point in reversed(known) if point.files), "")
-        return await self._checkpoints.left_out(newest) if newest else NotSaved()
+        newest = next((point.files for point in reversed(points) if point.files), "")
+        return await self._checkpoints.skipped_files(newest) if newest else NotSaved()
 
     def _saved(self, names: set[str]) -> set[str]:
         return {name for name in names if self._checkpoints.has(name)}
 
-    async def preview(self, wanted: str, what: What, *, force: bool = False) -> RewindResult:
-        """Return the changes that `go` would make, without making them.
+    async def preview(self, name: str, scope: Scope, *, force: bool = False) -> RewindResult:
+        """Return the changes that `rewind` would make, without making them.
 
         Raises:
             InvalidInputError: there is no such point.
             WorkspaceError: the checkpoint cannot be read.
         """
-        point = find_point(await self.points(), wanted)
+        point = find_point(await self.points(), name)
         files, not_saved = RestoredFiles(), NotSaved()
-        if what != "conversation" and point.files:
+        if scope != "conversation" and point.files:
             files = await self._checkpoints.preview(
                 point.files, await self._core.history(), force=force
             )
-            not_saved = await self._checkpoints.left_out(point.files)
-        return RewindResult(point=point, what=what, files=files, not_saved=not_saved)
+            not_saved = await self._checkpoints.skipped_files(point.files)
+        return RewindResult(point=point, scope=scope, files=files, not_saved=not_saved)
 
-    async def go(
+    async def rewind(
         self,
-        wanted: str,
-        what: What,
+        name: str,
+        scope: Scope,
         *,
         force: bool = False,
         in_turn: bool = False,
@@ -215,8 +213,8 @@ class Rewinder:
         """Rewind to a point. The current files are saved first, so that this can be undone.
 
         Args:
-            wanted: the point, by id or number.
-            what: what is rewound.
+            name: the point, by id or number.
+            scope: what is rewound.
             force: whether files that others than the session changed are restored, too.
             in_turn: whether the running turn requests it; otherwise no turn may run, see
                 `acp_agent.session.turns.runner.TurnRunner.idle`.
@@ -229,20 +227,20 @@ class Rewinder:
             StoreError: the journal cannot be written.
         """
         async with self._lock:
-            point = find_point(await self.points(), wanted)
+            point = find_point(await self.points(), name)
             if point.kind == "restore":
-                if what == "conversation":
+                if scope == "conversation":
                     raise InvalidInputError(
                         f"what: only files can go back to the point {point.number}", field="what"
                     )
-                what = "files"
-            if what == "files" and not point.files:
+                scope = "files"
+            if scope == "files" and not point.files:
                 raise InvalidInputError(
                     f"point: no files are saved for the point {point.number}", field="point"
                 )
             files, not_saved = RestoredFiles(), NotSaved()
-            if what != "conversation" and point.files:
-                not_saved = await self._checkpoints.left_out(point.files)
+            if scope != "conversation" and point.files:
+                not_saved = await self._checkpoints.skipped_files(point.files)
                 history = await self._core.history()
                 files = await self._checkpoints.restore(point.files, history, force=force)
             rewind = new_rewind_id()
@@ -250,9 +248,9 @@ class Rewinder:
                 Rewound(
                     rewind=rewind,
                     to=point.id,
-                    conversation=what != "files",
+                    conversation=scope != "files",
                     keeps_words=remember is not None,
-                    note="" if remember is None else _note(remember, what, files),
+                    note="" if remember is None else _note(remember, scope, files),
                     restored=point.files if files.replaced else "",
                     replaced=files.replaced,
                     changed=len(files.changes) if files.replaced else 0,
@@ -261,10 +259,10 @@ class Rewinder:
                 )
             )
             return RewindResult(
-                point=point, what=what, files=files, not_saved=not_saved, rewind=rewind
+                point=point, scope=scope, files=files, not_saved=not_saved, rewind=rewind
             )
 
-    async def by_model(self, number: int | None, message: str, files: bool) -> str:
+    async def rewind_by_model(self, number: int | None, message: str, files: bool) -> str:
         """Rewind to just after a message of the user; return a result for the model.
 
         Args:
@@ -276,38 +274,42 @@ class Rewinder:
             ToolError: there is no such message.
             WorkspaceError: the files cannot be restored.
         """
-        known = [one for one in await self.points() if one.kind == "message" and one.current]
-        if number is not None and number > len(known):
-            raise ToolError(f"there is no message {number}", advice=f"the last one is {len(known)}")
-        point = known[-1 if number is None else number - 1]
-        what: What = "both" if files else "conversation"
-        back = await self.go(point.id, what, in_turn=True, remember=message)
-        return f"Back to after “{point.title}”. {_about_files(what, back.files)}"
+        messages = [
+            point for point in await self.points() if point.kind == "message" and point.current
+        ]
+        if number is not None and number > len(messages):
+            raise ToolError(
+                f"there is no message {number}", advice=f"the last one is {len(messages)}"
+            )
+        point = messages[-1 if number is None else number - 1]
+        scope: Scope = "both" if files else "conversation"
+        result = await self.rewind(point.id, scope, in_turn=True, remember=message)
+        return f"Back to after “{point.title}”. {_describe_files(scope, result.files)}"
 
 
-def _note(message: str, what: What, files: RestoredFiles) -> str:
-    return f"{_FROM_LATER}\n{message}\n[{_about_files(what, files)}]"
+def _note(message: str, scope: Scope, files: RestoredFiles) -> str:
+    return f"{_NOTE_HEADING}\n{message}\n[{_describe_files(scope, files)}]"
 
 
-def _about_files(what: What, files: RestoredFiles) -> str:
+def _describe_files(scope: Scope, files: RestoredFiles) -> str:
     """Return the part of the note about files."""
-    if what == "conversation":
+    if scope == "conversation":
         return _FILES_STAY
     count = len(files.changes) if files.replaced else 0
     restored = f"Restored {count} file{'' if count == 1 else 's'} to how they were here."
-    alone = [f"{display_name(one.path)} ({one.why})" for one in files.left_alone]
-    if not alone:
+    unchanged = [f"{display_name(file.path)} ({file.why})" for file in files.unchanged]
+    if not unchanged:
         return restored
-    more = f" and {len(alone) - _NAMED} more" if len(alone) > _NAMED else ""
-    return f"{restored} Left unchanged: {', '.join(alone[:_NAMED])}{more}."
+    suffix = f" and {len(unchanged) - _MAX_FILES} more" if len(unchanged) > _MAX_FILES else ""
+    return f"{restored} Left unchanged: {', '.join(unchanged[:_MAX_FILES])}{suffix}."
 
 
 def _without_files(point: Point) -> Point:
     return replace(point, files="")
 
 
-def parse_what(text: str) -> What:
-    """Return a text as a value of `What`.
+def parse_scope(text: str) -> Scope:
+    """Return a text as a value of `Scope`.
 
     Raises:
         InvalidInputError: it is no such value.

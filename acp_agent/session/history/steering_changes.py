@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from acp_agent.content import CallContent
     from acp_agent.workspace.checkpoints.folders import FolderCheckpoints
 
-_NAMED = 5  # files that a notice lists
-_MOST = 50  # files that are checked
-_MOST_BYTES = 1_000_000  # of a file
+_MAX_NAMES = 5  # files that a notice lists
+_MAX_FILES = 50  # files that are checked
+_MAX_BYTES = 1_000_000  # of a file
 _UNREAD = "unread"
 
 Cause = Literal["commands", "mcp", "background"]
@@ -54,7 +54,7 @@ class SteeringChanges:
 
     def __init__(self, core: SessionCore) -> None:
         self._core = core
-        self._is_named = NamedFiles(core)
+        self._named_files = NamedFiles(core)
         self._reported: set[tuple[str, str]] = set()
 
     @property
@@ -75,20 +75,20 @@ class SteeringChanges:
         Raises:
             StoreError: the journal could not be written.
         """
-        steering = sorted({path for path in paths if self.steers(path)})[:_MOST]
+        steering = sorted({path for path in paths if self.steers(path)})[:_MAX_FILES]
         if not steering:
             return
-        found = set(await asyncio.to_thread(_contents, steering)) - self._reported
-        self._reported |= found
-        if found:
-            found -= await self._written_by_tools()
-        changed = [path for path, _ in sorted(found) if not await self._is_named([(path,)])]
+        contents = set(await asyncio.to_thread(_contents, steering)) - self._reported
+        self._reported |= contents
+        if contents:
+            contents -= await self._tool_writes()
+        changed = [path for path, _ in sorted(contents) if not await self._named_files([(path,)])]
         if changed:
             await self._core.emit(_notice(changed, self._project, cause))
 
-    async def _written_by_tools(self) -> set[tuple[str, str]]:
-        ended = map(of_a_child, await self._core.history())
-        return {wrote for event in ended if isinstance(event, ToolEnded) for wrote in event.wrote}
+    async def _tool_writes(self) -> set[tuple[str, str]]:
+        events = map(of_a_child, await self._core.history())
+        return {wrote for event in events if isinstance(event, ToolEnded) for wrote in event.wrote}
 
 
 class ChangeReports:
@@ -107,26 +107,26 @@ class ChangeReports:
         self._steering = SteeringChanges(core)
         self._commands = CommandChanges(self._steering.steers)
 
-    def saved(
+    def set_trees(
         self, checkpoints: FolderCheckpoints, trees: Mapping[Path, str], deadline: Deadline
     ) -> None:
         """Use a new checkpoint for further comparisons. Blocks: call it in a thread."""
-        self._commands.saved(checkpoints, trees, deadline)
+        self._commands.set_trees(checkpoints, trees, deadline)
 
-    async def before(self, access: Access, checkpoints: FolderCheckpoints) -> None:
+    async def before_call(self, access: Access, checkpoints: FolderCheckpoints) -> None:
         """Record earlier changes before a call runs a command or a tool of an MCP server."""
-        cause = _cause_of(access)
+        cause = _find_cause(access)
         if cause is None:
             return
         await self._compare(checkpoints)
         if self._cause != "commands":
             self._cause = cause
 
-    async def after(
+    async def diffs(
         self, access: Access, checkpoints: FolderCheckpoints
     ) -> tuple[CallContent, ...]:
-        """Return content that shows the files that a command changed since `before`."""
-        cause = _cause_of(access)
+        """Return content that shows the files that a command changed since `before_call`."""
+        cause = _find_cause(access)
         if cause is None or not may_write(access):
             return ()
         self._background_ran |= self._background_runs()
@@ -135,7 +135,7 @@ class ChangeReports:
         await self._steering.report(self._commands.steering, cause)
         return changed if cause == "commands" else ()
 
-    async def turn_changed(self, paths: Sequence[str]) -> None:
+    async def report_turn(self, paths: Sequence[str]) -> None:
         """Warn about changes that were missed during the turn; `paths` are all changed files."""
         if self._cause is not None:
             await self._steering.report(paths, self._cause)
@@ -156,7 +156,7 @@ class ChangeReports:
         await self._compare(checkpoints)
         return self._commands.complete
 
-    async def background_changed(self, paths: Sequence[str]) -> None:
+    async def report_background(self, paths: Sequence[str]) -> None:
         """Warn about files that changed while background commands ran."""
         await self._steering.report(paths, "background")
 
@@ -172,7 +172,7 @@ class ChangeReports:
         self._commands.close()
 
 
-def _cause_of(access: Access) -> Cause | None:
+def _find_cause(access: Access) -> Cause | None:
     match access:
         case CommandAccess():
             return "commands"
@@ -192,17 +192,17 @@ def _content(path: str) -> str:
     with suppress(OSError), opened_folder(folder) as opened:
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
         with open(os.open(name, flags, dir_fd=opened), "rb") as file:  # noqa: PTH123 - a descriptor
-            data = file.read(_MOST_BYTES + 1)
+            data = file.read(_MAX_BYTES + 1)
         return blob_id(data)
     return _UNREAD
 
 
 def _notice(paths: Sequence[str], project: str, cause: Cause) -> NoticeShown:
-    shown = ", ".join(os.path.relpath(path, project) for path in paths[:_NAMED])
-    more = len(paths) - _NAMED
-    if more > 0:
-        shown += f" (+{more})"
-    title = _TITLES[cause].format(files=shown)
+    names = ", ".join(os.path.relpath(path, project) for path in paths[:_MAX_NAMES])
+    excess = len(paths) - _MAX_NAMES
+    if excess > 0:
+        names += f" (+{excess})"
+    title = _TITLES[cause].format(files=names)
     return NoticeShown(
         severity="warning",
         title=title,

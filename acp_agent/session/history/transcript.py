@@ -19,10 +19,10 @@ Kind = Literal[
     "user", "agent", "thought", "tool", "output", "added", "removed", "note", "error", "child"
 ]
 
-OUTPUT_LINES = 20  # of one tool call
+MAX_OUTPUT_LINES = 20  # of one tool call
 
 # Events that are not shown, and so do not end a passage.
-_SILENT = (
+_HIDDEN_EVENTS = (
     events.ThoughtEnded, events.UsageReported, events.ConfigChanged, events.TitleChanged,
     events.ChildWorked, events.SubagentChanged, events.SessionMessageSent,
 )  # fmt: skip
@@ -53,13 +53,13 @@ def transcript(
         thoughts: whether the model's reasoning is included.
         translate: the translator into the reader's language.
     """
-    teller = _Teller({}, thoughts=thoughts, translate=translate)
+    writer = _Writer({}, thoughts=thoughts, translate=translate)
     for item in stored:
         event = item.event
-        yield from teller.take(
+        yield from writer.add(
             event if isinstance(event, UnknownEvent) else localize(event, translate)
         )
-    yield from teller.rest()
+    yield from writer.flush()
 
 
 class _Calls:
@@ -69,41 +69,41 @@ class _Calls:
         self.content: dict[str, tuple[object, ...]] = {}
         self.title: dict[str, str] = {}
         self.output: dict[str, list[str]] = {}
-        self.decided: dict[str, str] = {}
+        self.decisions: dict[str, str] = {}
 
 
-class _Teller:
+class _Writer:
     """Converts the events of a session or a child; `titles` has the titles of all children."""
 
     def __init__(self, titles: dict[str, str], *, thoughts: bool, translate: Translator) -> None:
         self._thoughts = thoughts
         self._translate = translate
         self._calls = _Calls()
-        self._saying: list[str] = []
+        self._text_pieces: list[str] = []
         self._voice: tuple[Kind, str] = ("agent", "")  # kind and message of the current text
         self._titles = titles
         self._children: dict[tuple[str, str], _Child] = {}  # by the call and the child
 
-    def take(self, event: object) -> Iterator[Passage]:
+    def add(self, event: object) -> Iterator[Passage]:
         """Yield the passages that an event completes."""
         if isinstance(event, events.AgentText | events.AgentThought):
             kind: Kind = "agent" if isinstance(event, events.AgentText) else "thought"
             if (kind, event.message) != self._voice:
-                yield from self._said()
+                yield from self._flush_text()
                 self._voice = (kind, event.message)
-            self._saying.append(event.text)
+            self._text_pieces.append(event.text)
             return
-        if not isinstance(event, _SILENT):
-            yield from self._said()
+        if not isinstance(event, _HIDDEN_EVENTS):
+            yield from self._flush_text()
         match event:
             case events.SubagentChanged(title=title) if title:
                 self._titles[event.session] = title
             case events.ChildWorked():
-                above = self._above(event)
-                if above is None:
-                    self._child(event).take(event.did)
+                parent = self._find_parent(event)
+                if parent is None:
+                    self._child(event).add(event.did)
                 else:
-                    above.take(event)
+                    parent.add(event)
             case events.ToolEnded(call=call):
                 passages = list(_passages(event, self._calls, self._translate))
                 work = list(self._work_for(call))
@@ -111,47 +111,51 @@ class _Teller:
                 yield from passages if event.failed or not work else passages[:1]
                 yield from work
             case events.TurnEnded() | events.TurnInterrupted():
-                yield from self._cut_off()
+                yield from self._unfinished_calls()
                 yield from _passages(event, self._calls, self._translate)
             case _:
                 yield from _passages(event, self._calls, self._translate)
 
-    def rest(self) -> Iterator[Passage]:
+    def flush(self) -> Iterator[Passage]:
         """Yield the remaining passages after the last event."""
-        yield from self._said()
-        yield from self._cut_off()
+        yield from self._flush_text()
+        yield from self._unfinished_calls()
 
-    def _said(self) -> Iterator[Passage]:
+    def _flush_text(self) -> Iterator[Passage]:
         kind = self._voice[0]
-        text = "".join(self._saying).strip("\n")
-        self._saying = []
+        text = "".join(self._text_pieces).strip("\n")
+        self._text_pieces = []
         if text and (self._thoughts or kind != "thought"):
             yield Passage(kind, text)
 
-    def made(self, call: str) -> bool:
+    def has_open_call(self, call: str) -> bool:
         """Return whether a call is open here or in a child."""
-        return call in self._calls.title or any(one.made(call) for one in self._children.values())
+        return call in self._calls.title or any(
+            child.has_open_call(call) for child in self._children.values()
+        )
 
-    def _above(self, event: events.ChildWorked) -> _Child | None:
+    def _find_parent(self, event: events.ChildWorked) -> _Child | None:
         """Return the child whose call the event's child works for; None for a call made here."""
         if event.call in self._calls.title:
             return None
-        return next((one for one in self._children.values() if one.made(event.call)), None)
+        return next(
+            (child for child in self._children.values() if child.has_open_call(event.call)), None
+        )
 
     def _child(self, event: events.ChildWorked) -> _Child:
         key = event.call, event.session
         if key not in self._children:
             title = self._titles.get(event.session) or event.session
             head = Passage("child", self._translate("Subagent: {title}", title=title))
-            teller = _Teller(self._titles, thoughts=self._thoughts, translate=self._translate)
-            self._children[key] = _Child(event.session, head, teller)
+            writer = _Writer(self._titles, thoughts=self._thoughts, translate=self._translate)
+            self._children[key] = _Child(event.session, head, writer)
         return self._children[key]
 
     def _work_for(self, call: str) -> Iterator[Passage]:
         for key in [key for key in self._children if key[0] == call]:
             yield from self._children.pop(key).passages()
 
-    def _cut_off(self) -> Iterator[Passage]:
+    def _unfinished_calls(self) -> Iterator[Passage]:
         """Yield the passages of children whose calls did not end."""
         for call in dict.fromkeys(call for call, _ in self._children):
             if call in self._calls.title:  # otherwise it has ended before
@@ -162,24 +166,24 @@ class _Teller:
 class _Child:
     """The passages of a child that works for a call."""
 
-    def __init__(self, session: str, head: Passage, teller: _Teller) -> None:
+    def __init__(self, session: str, head: Passage, writer: _Writer) -> None:
         self._session = session
         self._head = head
-        self._teller = teller
-        self._told: list[Passage] = []
+        self._writer = writer
+        self._passages: list[Passage] = []
 
-    def made(self, call: str) -> bool:
+    def has_open_call(self, call: str) -> bool:
         """Return whether a call is open in the child or in one of its children."""
-        return self._teller.made(call)
+        return self._writer.has_open_call(call)
 
-    def take(self, event: object) -> None:
+    def add(self, event: object) -> None:
         """Add an event of the child."""
-        self._told.extend(self._teller.take(event))
+        self._passages.extend(self._writer.add(event))
 
     def passages(self) -> Iterator[Passage]:
         """Yield the child's passages, marked with its id."""
-        told = [*self._told, *self._teller.rest()]
-        for passage in (self._head, *told) if told else ():
+        passages = [*self._passages, *self._writer.flush()]
+        for passage in (self._head, *passages) if passages else ():
             yield replace(passage, child=self._session)
 
 
@@ -199,9 +203,9 @@ def _passages(event: object, calls: _Calls, translate: Translator) -> Iterator[P
             if content is not None:
                 calls.content[call] = content
         case events.PermissionDecided(call=call):
-            calls.decided[call] = decided_by(event, translate)
+            calls.decisions[call] = describe_decision(event, translate)
         case events.ToolEnded(call=call):
-            yield from _ended(event, calls, translate)
+            yield from _call_passages(event, calls, translate)
         case events.PlanChanged(entries=entries):
             lines = [f"{_PLAN_MARKS[entry.status]} {entry.content}" for entry in entries]
             yield Passage("note", "\n".join([translate("Plan:"), *lines]))
@@ -218,33 +222,35 @@ def _passages(event: object, calls: _Calls, translate: Translator) -> Iterator[P
             yield Passage("note", translate("(written by a newer version: {tag})", tag=tag))
 
 
-def decided_by(event: events.PermissionDecided, translate: Translator) -> str:
+def describe_decision(event: events.PermissionDecided, translate: Translator) -> str:
     """Return a text that says who allowed or refused a call, and why."""
     if event.by == "nobody" or (event.by == "user" and event.why == "not asked"):
         return translate("Refused: nobody to ask")
-    whose = {
+    deciders = {
         "user": translate("you") if event.known else translate("the client's answer"),
         "mode": translate("mode {name}", name=event.name) if event.name else translate("the mode"),
         "grant": translate("a remembered answer"),
         "rule": translate("a rule"),
         "flag": event.name,
     }
-    who = whose[event.by]
+    decider = deciders[event.by]
     why = translate(": {why}", why=event.why) if event.why else ""
-    said = (
-        translate("Allowed by {who}", who=who)
+    decision = (
+        translate("Allowed by {who}", who=decider)
         if event.allowed
-        else translate("Refused by {who}", who=who)
+        else translate("Refused by {who}", who=decider)
     )
-    return f"{said}{why}"
+    return f"{decision}{why}"
 
 
-def _ended(event: events.ToolEnded, calls: _Calls, translate: Translator) -> Iterator[Passage]:
+def _call_passages(
+    event: events.ToolEnded, calls: _Calls, translate: Translator
+) -> Iterator[Passage]:
     outcome = translate(" - failed") if event.failed else ""
     if event.exit_code:
         outcome = translate(" - exit status {code}", code=event.exit_code)
     yield Passage("tool", f"{calls.title.pop(event.call, '') or translate('a tool')}{outcome}")
-    if decision := calls.decided.pop(event.call, ""):
+    if decision := calls.decisions.pop(event.call, ""):
         yield Passage("note", decision)
     content = event.content if event.content is not None else calls.content.get(event.call, ())
     for part in content:
@@ -267,12 +273,12 @@ def _diff(part: DiffPart) -> Iterator[Passage]:
 
 def _first_lines(text: str, translate: Translator) -> str:
     lines = text.strip("\n").splitlines()
-    if len(lines) <= OUTPUT_LINES:
+    if len(lines) <= MAX_OUTPUT_LINES:
         return "\n".join(lines)
     return "\n".join(
         [
-            *lines[:OUTPUT_LINES],
-            translate("... {count} more lines", count=len(lines) - OUTPUT_LINES),
+            *lines[:MAX_OUTPUT_LINES],
+            translate("... {count} more lines", count=len(lines) - MAX_OUTPUT_LINES),
         ]
     )
 

@@ -17,7 +17,7 @@ from acp_agent.events import AnyEvent, ToolCalled, ToolEnded, of_a_child
 from acp_agent.ids import CallId
 from acp_agent.sandbox.host_rules import HostRules
 from acp_agent.session.core import SessionCore
-from acp_agent.session.history.named_files import texts_of_user
+from acp_agent.session.history.named_files import user_texts
 
 
 class NamedAddresses:
@@ -44,7 +44,7 @@ class NamedAddresses:
         plain = host.removeprefix("www.")
         mention = re.compile(rf"(?<![\w.-])(?:www\.)?{re.escape(plain)}(?!\.?[\w-])", re.IGNORECASE)
         events = await self._core.history()
-        if any(map(mention.search, texts_of_user(events))):
+        if any(map(mention.search, user_texts(events))):
             return True
         return not by_user and _plain(url) in _found(events)
 

@@ -313,13 +313,13 @@ class TurnTools:
         """Save the files before a call that may change them."""
         self._may_have_written = self._may_have_written or may_write(access)
         if self._may_have_written:
-            await self._checkpoints().before(access)
+            await self._checkpoints().before_call(access)
 
-    async def changed_by(self, access: Access) -> tuple[CallContent, ...]:
+    async def command_diffs(self, access: Access) -> tuple[CallContent, ...]:
         """Return content that shows the files that a command changed since `save_files`."""
         if not isinstance(access, CommandAccess | McpAccess):
             return ()
-        changed = await self._checkpoints().changed_by(access)
+        changed = await self._checkpoints().command_diffs(access)
         # Changes by background commands cannot be distinguished from the call's.
         return () if self.workspace.background.running else changed
 

@@ -180,7 +180,7 @@ class SessionResources:
             return Delegation(parent)
 
         async def give(given: AgentTask, progress: Progress) -> Outcome:
-            return await delegation().give(given, progress)
+            return await delegation().run_task(given, progress)
 
         def bundled_agents() -> Sequence[AnyTool]:
             from acp_agent.tools.task import BundledTaskTool  # noqa: PLC0415 - for prompts only
@@ -206,7 +206,7 @@ class SessionResources:
         def rewind() -> Sequence[AnyTool]:
             from acp_agent.tools.rewind import RewindTool  # noqa: PLC0415 - only if enabled
 
-            by_model = self.rewinder.by_model
+            by_model = self.rewinder.rewind_by_model
             return [RewindTool(tools.workspace, by_model, lambda: len(tools.open_calls) <= 1)]
 
         def write_skill() -> Sequence[AnyTool]:
@@ -379,7 +379,7 @@ class SessionResources:
     async def turn_ends(self, *, cancelled: bool) -> None:
         """Save the files at the end of a turn, before the end is reported."""
         if self._checkpoints is not None and self._checkpoints_used:
-            await self._checkpoints.turn_ends(cancelled=cancelled)
+            await self._checkpoints.save_turn_end(cancelled=cancelled)
 
     def turn_ended(self) -> None:
         """Reset the state for the next turn."""

@@ -152,7 +152,7 @@ class TurnRunner:
 
     def cancel_child(self, child: SessionId) -> bool:
         """Stop a child session and its call; return False if it is not running."""
-        call = self._children.call_of(child)
+        call = self._children.find_call(child)
         if call is None:
             return False
         self.cancel_call(call)
