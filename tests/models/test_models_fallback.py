@@ -173,7 +173,7 @@ async def test_a_provider_that_refuses_connections_is_replaced_at_once(server: M
     assert "No connection to OpenAI" in fell.reason
 
 
-@pytest.mark.parametrize("others", [[], [ModelInfo(provider="openai", id="locked")]])
+@pytest.mark.parametrize("fallbacks", [[], [ModelInfo(provider="openai", id="locked")]])
 async def test_a_provider_that_nobody_can_replace_is_tried_again(
     server: ModelServer, fallbacks: Sequence[ModelInfo]
 ) -> None:

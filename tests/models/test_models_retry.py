@@ -217,7 +217,7 @@ async def test_a_provider_that_says_that_it_is_still_there_is_waited_for(
 async def test_a_provider_that_says_nothing_else_is_not_waited_for_for_ever(
     driver: Driver, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exchange, "_STILL_THERE", 0.05)
+    monkeypatch.setattr(exchange, "_KEEP_ALIVE_LIMIT", 0.05)
     signs = [step for _ in range(200) for step in (Raw(b": still there\n\n"), Pause(0.01))]
     server.add(answer(*signs, "At last."))
     got = await tried(driver, RetryPolicy(retries=0, first_byte=0.1))

@@ -229,7 +229,7 @@ async def test_a_complete_answer_whose_end_never_comes_is_not_asked_for_again(
     request: pytest.FixtureRequest,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(exchange, "_LAST_EVENTS", 0.05)
+    monkeypatch.setattr(exchange, "_END_MARK_TIMEOUT", 0.05)
     last = LAST_WORDS[request.node.callspec.params["driver"]]
     server.add(answer("whole", Raw(last), after, ended=False))
     async with asyncio.timeout(20):
