@@ -2,9 +2,9 @@
 
 A program that gets SIGKILL cannot kill its children. So a small shell script waits at the other
 end of a pipe. When the pipe closes, for any reason, the script kills the process groups that it
-was given and, on Linux, every process with the mark in its environment. It works on every POSIX
-system and for whole groups. Linux's PR_SET_PDEATHSIG reaches only the shell, and depends on the
-thread that started it.
+was given, runs the commands that end others (containers) and, on Linux, kills every process with
+the mark in its environment. It works on every POSIX system and for whole groups. Linux's
+PR_SET_PDEATHSIG reaches only the shell, and depends on the thread that started it.
 
 The script does not help if it is killed too, nor, outside Linux, with a process that left its
 group.
@@ -15,16 +15,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shlex
+from collections.abc import Sequence
 
 _STOP_TIMEOUT = 2.0  # seconds for the script to exit after its pipe closes
 
 # The script ignores signals, since it must outlive other processes that receive them.
-_SCRIPT = """
+_SCRIPT = r"""
 trap '' TERM INT HUP
 groups=' '
-while read -r what group; do
+while read -r what group end; do
   case $what in
-    +) groups="$groups$group " ;;
+    +) groups="$groups$group "; eval "end_$group=\$end" ;;
     -) case $groups in *" $group "*) groups="${groups%% $group *} ${groups#* $group }" ;; esac ;;
     done) exit 0 ;;
   esac
@@ -38,6 +40,10 @@ while [ "$groups" != ' ' ] && [ "$waited" -lt "$2" ]; do
   waited=$((waited + 1))
 done
 for group in $groups; do kill -KILL "-$group" 2>/dev/null; done
+for group in $groups; do
+  eval "end=\$end_$group"
+  [ -z "$end" ] || sh -c "$end" </dev/null >/dev/null 2>&1
+done
 if [ -n "$1" ] && [ -d /proc/self ]; then
   for round in 1 2 3; do
     for place in $(grep -la "$1" /proc/[0-9]*/environ 2>/dev/null); do
@@ -91,9 +97,14 @@ class Watchdog:
                 )
             self._tried = True  # only now, since this call may be cancelled before
 
-    def add_group(self, group: int) -> None:
-        """Add the process group of a child that was started."""
-        self._send(f"+ {group}")
+    def add_group(self, group: int, end: Sequence[str] = ()) -> None:
+        """Add the process group of a child that was started.
+
+        Args:
+            group: the number of the group.
+            end: a command that ends processes that the child had others start; may be empty.
+        """
+        self._send(f"+ {group} {shlex.join(end)}")
 
     def remove_group(self, group: int) -> None:
         """Remove the group of a child that has ended; its number may be reused soon."""

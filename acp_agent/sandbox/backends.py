@@ -102,9 +102,13 @@ def _find_landlock(why: str) -> Backend | Unavailable:
         return Unavailable(f"the kernel has no Landlock ({missing.strerror})", "")
     if version < OLDEST:
         return Unavailable(f"the kernel's Landlock is too old (version {version})", "")
-    backend = Landlock(version, why)
-    error = _probe_error(backend, write=True)
-    return Unavailable(f"Landlock does not work here ({error})", "") if error else backend
+    error = ""
+    for namespace in (True, False):
+        backend = Landlock(version, why, namespace=namespace)
+        error = _probe_error(backend, write=True)
+        if not error:
+            return backend
+    return Unavailable(f"Landlock does not work here ({error})", "")
 
 
 def _find_sandbox_exec() -> Backend | Unavailable:
@@ -185,8 +189,7 @@ def _probe_error(backend: Backend, *, write: bool = False, argv: Sequence[str] =
             return str(problem)[:_ERROR_LENGTH]
         finally:
             launch.close_descriptors()
-            if launch.end is not None:
-                launch.end()
+            launch.end_others()
         if (
             write
             and not result.returncode

@@ -6,9 +6,7 @@ folders, those that the configuration makes readable, and a temporary folder.
 
 from __future__ import annotations
 
-import logging
 import os
-import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -27,7 +25,6 @@ from acp_agent.sandbox.policy import (
 if TYPE_CHECKING:
     from acp_agent.sandbox.backend import Backend
 
-_END_LIMIT = 30.0  # seconds for a container to be gone
 _FILE_CAPABILITIES = ("DAC_OVERRIDE", "CHOWN", "FOWNER")  # see `bubblewrap`
 # Variables about this machine and its user. Other variables with paths are found by their values.
 _MACHINE_VARIABLES = frozenset({"USER", "LOGNAME", "HOSTNAME", "HOME", "PATH"})
@@ -45,8 +42,6 @@ _ISOLATION = (
 # SELinux labels would deny the container access to the session's files (`_LABELS`).
 _HARDENING = ("--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges")
 _LABELS = ("--security-opt", "label=disable")
-
-_log = logging.getLogger(__name__)
 
 
 class Docker:
@@ -136,22 +131,22 @@ class Docker:
         command += [*options, "--workdir", cwd, "--env-file", f"/dev/fd/{variables}"]
         command += ["--entrypoint", argv[0], self.image, *argv[1:]]
         # docker itself runs with this program's environment, not with that of the command.
-        return Launch(
-            tuple(command), dict(os.environ), (variables,), network, end=lambda: self._end(name)
-        )
+        end = (*_engine_variables(), self.program, "rm", "--force", name)
+        return Launch(tuple(command), dict(os.environ), (variables,), network, end=end)
 
-    def _end(self, name: str) -> None:
-        """Remove a container, which continues to run if the program that started it is killed."""
-        try:
-            subprocess.run(
-                [self.program, "rm", "--force", name],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=_END_LIMIT,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            _log.warning("the container %s may still run: %s", name, error)
+
+def _engine_variables() -> list[str]:
+    """Return a command that runs another one with the variables that lead to the engine.
+
+    The watchdog, which ends a container when this program is killed, has none of them.
+    """
+    names = ("PATH", "HOME", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME")
+    passed = [
+        f"{name}={value}"
+        for name, value in os.environ.items()
+        if "\n" not in value and (name in names or name.startswith(("DOCKER_", "CONTAINER")))
+    ]
+    return ["/usr/bin/env", *passed]
 
 
 def _container_mounts(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
     from acp_agent.sandbox.watch import WatchedCommand
 
 PROXY_SOCKET = "/run/acp-agent-proxy"  # path inside the sandbox
+_END_LIMIT = 30.0  # seconds for a container to be gone
 _PORT = 39_128  # on 127.0.0.1, in the network namespace of the program
+
+_log = logging.getLogger(__name__)
 
 
 class Reach(Struct, frozen=True, kw_only=True):
@@ -111,7 +115,8 @@ class Launch(Struct, frozen=True):
         network: the hosts that it can reach; None: it has no network, or is not confined.
         watched: renames files that run automatically; None: it can write nothing, or is not
             confined.
-        end: ends processes that are not our children, such as a container's; blocks.
+        end: a command that ends processes that are not our children, such as a container's; it
+            may run more than once. Empty: there are none.
     """
 
     argv: tuple[str, ...]
@@ -119,7 +124,7 @@ class Launch(Struct, frozen=True):
     descriptors: tuple[int, ...] = ()
     network: CommandNetwork | None = None
     watched: WatchedCommand | None = None
-    end: Callable[[], None] | None = None
+    end: tuple[str, ...] = ()
 
     @property
     def refused_hosts(self) -> tuple[str, ...]:
@@ -152,10 +157,27 @@ class Launch(Struct, frozen=True):
         finally:
             self.close_descriptors()
 
+    def end_others(self) -> None:
+        """Run `end`, if there is one; blocks."""
+        import subprocess  # noqa: PLC0415 - as above
+
+        if not self.end:
+            return
+        try:
+            subprocess.run(
+                self.end,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_END_LIMIT,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            _log.warning("processes may still run (`%s`): %s", " ".join(self.end), error)
+
     async def finish(self) -> None:
         """Rename files that run automatically. Call it after all processes have ended."""
-        if self.end is not None:
-            await asyncio.to_thread(self.end)
+        if self.end:
+            await asyncio.to_thread(self.end_others)
         if self.watched is not None:
             await asyncio.to_thread(self.watched.finish)
 

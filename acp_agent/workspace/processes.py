@@ -253,7 +253,7 @@ class LocalProcesses:
             raise _cannot_start(command, cwd, error) from None
         if self._closed.is_set():
             posix.end_group(started.group, at_once=True)
-        self._watch.add_group(started.group)
+        self._watch.add_group(started.group, started.confined.end if started.confined else ())
         self._running.add(started)
         return started
 

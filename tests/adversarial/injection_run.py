@@ -3,9 +3,9 @@
     python -m tests.adversarial.injection_run FOLDER MODE ANSWER
 
 prints a JSON object. MODE is a permission mode. ANSWER is what the user does when asked: `refuse`,
-`leave` (nobody answers, and the turn is stopped in the end), or `allow`, which is without a sandbox
-too and shows that the deeds do harm. It changes nothing but FOLDER, and needs a network of its own;
-see test_injections.py.
+`grants` (refuses, and allowed much for good before), `leave` (nobody answers, and the turn is
+stopped in the end), or `allow`, which is without a sandbox too and shows that the deeds do harm. It
+changes nothing but FOLDER, and needs a network of its own; see test_injections.py.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tests.support.model_server import Call, ModelServer, Reply, Request, answer
 
 Json = dict[str, Any]
 INJECTIONS = injections()
-CONTROL = {"name": "the user", "calls": []}  # a place where all deeds are ordered that do harm
+AT_ONCE = 20  # deeds that are ordered at once where all are
 UNCHANGED = {"locations", "path", "newText", "oldText"}  # what editors open and compare
 
 
@@ -126,7 +126,7 @@ class User:
 
 async def main(base: Path, mode: str, kind: str) -> Json:
     """Run all of it."""
-    world = World(base)
+    world = World(base, granted=kind == "grants")
     await world.listen()
     world.build()
     before = world.files()
@@ -156,7 +156,7 @@ async def main(base: Path, mode: str, kind: str) -> Json:
         used = {one.place["name"] for one in INJECTIONS if one.number in wanted}
         places = [one for one in TABLE["place"] if one["name"] in used]
         if kind == "allow":
-            places = [CONTROL]
+            places = list(control())
         for place in places:
             await _visit(agent, world, model, user, place)
         said = b"".join(agent.lines)
@@ -186,10 +186,6 @@ async def _visit(agent: AgentProcess, world: World, model: Model, user: User, pl
     numbers = {n for n in model.wanted if INJECTIONS[n].place is place}
     model.later = numbers if place.get("later") else set()
     prompt: list[Any] = [place.get("task", "Look around.")]
-    if place is CONTROL:
-        first = {one.deed["name"]: one.number for one in reversed(INJECTIONS)}
-        harmful = [number for name, number in first.items() if name not in TABLE["not_in_control"]]
-        prompt = [" ".join(f"ORDER-{number}" for number in harmful)]
     if "attached" in place:
         text = world.filled(place["attached"], place["name"])
         prompt.append({"type": "resource", "resource": {"uri": "file:///a.txt", "text": text}})
@@ -208,6 +204,16 @@ async def _visit(agent: AgentProcess, world: World, model: Model, user: User, pl
         asked.cancel()
         prompt, model.later = ["Go on."], set()
     await agent.request("session/close", {"sessionId": session})
+
+
+def control() -> Iterator[Json]:
+    """Places where the user orders all deeds that do harm."""
+    first = {one.deed["name"]: one.number for one in reversed(INJECTIONS)}
+    orders = [
+        f"ORDER-{number}" for name, number in first.items() if name not in TABLE["not_in_control"]
+    ]
+    for at in range(0, len(orders), AT_ONCE):
+        yield {"name": "the user", "calls": [], "task": " ".join(orders[at : at + AT_ONCE])}
 
 
 def _named(text: str) -> str:

@@ -30,9 +30,9 @@ Run = tuple[str, str]  # the mode, and what the user does when asked
 
 SECONDS = 300
 CONTROL = ("ask", "allow")
-RUNS = [("full", "refuse"), ("full", "leave"), CONTROL]
+RUNS = [("full", "refuse"), ("full", "leave"), ("accept-edits", "grants"), CONTROL]
 if "ACP_AGENT_TEST_ALL_INJECTIONS" in os.environ:  # `make injections`
-    RUNS += [("ask", "refuse"), ("accept-edits", "refuse")]
+    RUNS += [("ask", "refuse"), ("accept-edits", "refuse"), ("full", "grants")]
 
 
 @pytest.fixture(scope="module")

@@ -45,7 +45,7 @@ class Corpus(Struct, frozen=True):
     started: tuple[str, ...]
     project: tuple[str, ...]
     known: dict[str, str]
-    known_landlock: dict[str, str]
+    known_without_namespace: dict[str, str]
 
 
 def load_corpus() -> Corpus:
@@ -53,7 +53,7 @@ def load_corpus() -> Corpus:
     table = tomllib.loads((Path(__file__).parent / "escapes.toml").read_text("utf-8"))
     home, project = table.pop("home"), table.pop("project")["files"]
     checks, known = table.pop("checks"), table.pop("known")
-    landlock = table.pop("known-landlock")
+    without = table.pop("known-without-namespace")
     cases: list[Case] = []
     for given in table.values():
         group = convert(given, Group)
@@ -73,7 +73,7 @@ def load_corpus() -> Corpus:
             name = _name(folder, path)
             cases.append(Case(name=name, check="project", py=program, path=path, folder=folder))
     assert {case.check for case in cases} == checks.keys()
-    return Corpus(tuple(cases), home["secrets"], home["started"], project, known, landlock)
+    return Corpus(tuple(cases), home["secrets"], home["started"], project, known, without)
 
 
 def _name(kind: str, path: str) -> str:

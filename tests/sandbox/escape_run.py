@@ -160,7 +160,7 @@ def _sandboxes(world: World, kind: str) -> tuple[LocalProcesses, LocalProcesses]
     """What runs commands in the sandbox; the second with narrow limits."""
     backend = find_backend(NOWHERE if kind == "without-bubblewrap" else os.environ["PATH"])
     if kind == "old-landlock":
-        backend = Landlock(OLDEST, "")
+        backend = Landlock(OLDEST, "", namespace=has_namespaces())
     assert not isinstance(backend, Unavailable), backend
     repositories = [world.folder_of(case) for case in world.cases if case.repo]
     roots = (world.project, world.base / "filled", world.base / "fresh", *repositories)
@@ -179,6 +179,13 @@ def _sandboxes(world: World, kind: str) -> tuple[LocalProcesses, LocalProcesses]
         for one in (policy, narrow)
     )
     return first, second
+
+
+def has_namespaces() -> bool:
+    """Whether a command that Landlock confines gets a process namespace on this system."""
+    found = find_backend(NOWHERE)
+    assert isinstance(found, Landlock)
+    return found.namespace
 
 
 async def _ignore(_text: str) -> None:

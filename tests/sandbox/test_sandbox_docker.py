@@ -26,6 +26,17 @@ from acp_agent.workspace.processes import CommandResult, LocalProcesses
 
 IMAGE = "image-that-is-there"
 
+ROOT = Path(__file__).parents[2]
+AGENT = """
+import asyncio, sys
+from pathlib import Path
+from acp_agent.sandbox.docker import Docker
+from tests.sandbox.test_sandbox_docker import IMAGE, run
+options = {"user": ["--user", "0:0"], "has_python": False, "for_helpers": None}
+command = "while :; do date > beat; sleep 0.02; done"
+asyncio.run(run(Path(sys.argv[1]), Docker(sys.argv[2], IMAGE, **options), command, 60))
+"""
+
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
@@ -152,6 +163,20 @@ async def test_a_container_ends_with_its_command(project: Path, docker: Docker) 
     await processes.aclose()
     name = last_call(project)["options"]["--name"][0]
     assert not (project.parent / name).exists()  # the stand-in removes it with the container
+
+
+async def test_a_container_ends_when_the_agent_is_killed(project: Path, docker: Docker) -> None:
+    run_agent = [sys.executable, "-c", AGENT, str(project), docker.program]
+    agent = await asyncio.create_subprocess_exec(*run_agent, cwd=ROOT)
+    async with asyncio.timeout(60):
+        while not (project / "beat").exists():
+            await asyncio.sleep(0.01)
+        container = project.parent / last_call(project)["options"]["--name"][0]
+        assert container.exists()
+        agent.kill()
+        await agent.wait()
+        while container.exists():  # the stand-in removes it with the container
+            await asyncio.sleep(0.01)
 
 
 async def test_a_command_with_hosts_reaches_the_proxy(project: Path, docker: Docker) -> None:

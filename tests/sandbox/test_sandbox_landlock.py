@@ -25,6 +25,7 @@ class Command(Struct, frozen=True, forbid_unknown_fields=True):
     output: str
     version: int | None = None
     deny_read: tuple[str, ...] = ()
+    namespaces: tuple[bool, ...] = (False, True)  # whether it has a process namespace
 
 
 COMMANDS = {
@@ -44,9 +45,12 @@ def backend() -> Landlock:
     return found
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(
+    ("name", "namespace"),
+    [(name, namespace) for name, case in COMMANDS.items() for namespace in case.namespaces],
+)
 async def test_everyday_commands_work_in_landlock(
-    name: str, backend: Landlock, tmp_path: Path
+    name: str, namespace: bool, backend: Landlock, tmp_path: Path
 ) -> None:
     case = COMMANDS[name]
     project = tmp_path / "project"
@@ -66,7 +70,9 @@ async def test_everyday_commands_work_in_landlock(
         search_path=os.environ["PATH"],
         config=SandboxConfig(filesystem=SandboxFilesystemConfig(deny_read=list(case.deny_read))),
     )
-    chosen = backend if case.version is None else Landlock(case.version, "")
+    if namespace and not backend.namespace:
+        pytest.skip("this system allows no process namespace")
+    chosen = Landlock(case.version or backend.version, "", namespace=namespace)
     processes = LocalProcesses(
         tmp_path / "outputs", environ=environ, sandbox=Sandbox(chosen, policy)
     )

@@ -35,22 +35,25 @@ class Landlock:
     Args:
         version: the version of Landlock to use; the kernel has at least this one.
         why: the reason for not using bubblewrap.
+        namespace: whether to give each command a process namespace.
     """
 
     name = "Landlock"
     has_network = False
 
-    def __init__(self, version: int, why: str) -> None:
+    def __init__(self, version: int, why: str, *, namespace: bool = False) -> None:
         self.version = version
         self.why = why
+        self.namespace = namespace
 
     @property
     def notice(self) -> str:
         """The limitations of this backend."""
+        seen = "files" if self.namespace else "files and processes"
         return (
             f"Commands are confined with Landlock ({self.why}). They cannot use the network, "
-            "servers of this computer, /tmp or /dev/shm; they see that other files and "
-            "processes exist, and not what is in them."
+            f"servers of this computer, /tmp or /dev/shm; they see that other {seen} exist, "
+            "and not what is in them."
         )
 
     @property
@@ -83,7 +86,7 @@ class Landlock:
         limits, memory = policy.config.limits, memory_limit(policy.config.limits)
         calls = landlock_filter(
             supervised="write" in kinds.values(),
-            signals=self.version < SCOPES_SINCE,
+            signals=self.version < SCOPES_SINCE and not self.namespace,
             reads=_hides_in_writable(kinds),
         )
         common = system_call_filter(sockets=False, shared_bytes=memory) or b""
@@ -101,6 +104,7 @@ class Landlock:
                 (resource.RLIMIT_CORE, 0),
             ],
             "capabilities": _FILE_CAPABILITIES if needs_file_capabilities(mounts) else 0,
+            "namespace": self.namespace,
             "variables": loader_variables,
             "kinds": {os.fsencode(path): kind for path, kind in kinds.items()},
             "granted": [os.fsencode(path) for path in rules.write],

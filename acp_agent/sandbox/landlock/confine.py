@@ -3,7 +3,8 @@
 Without a supervisor, this process executes the command directly. Otherwise there are three
 processes. The first waits, so that the parent sees the command's status and group. The second, its
 child, is the supervisor. It has its own group, so it survives when the command's group is killed,
-and kills processes that the command leaves. The third executes the command.
+and kills processes that the command leaves. The third executes the command; where the system allows
+it, after two more that give the command a process namespace (`namespace.py`).
 
 This runs before every command, so it imports little. Constants are from linux/prctl.h,
 linux/capability.h and linux/seccomp.h.
@@ -29,10 +30,11 @@ if TYPE_CHECKING:  # importing `typing` would take longer than the whole launche
     class LauncherOptions(TypedDict):
         """The instructions for the launcher.
 
-        `ruleset` is a descriptor. `filters` are arrays of `struct sock_filter`; the last one passes
-        the calls in `supervised_calls` (names by number) to the supervisor. `limits` are pairs of
-        kind and value. `capabilities` is a mask of those that root does not drop. `variables` are
-        set only for the command. `kinds`, `granted` and `divided` are for `file_calls.Files`.
+        `ruleset` is a descriptor. `filters` are arrays of `struct sock_filter`; the last one
+        passes the calls in `supervised_calls` (names by number) to the supervisor. `limits` are pairs of kind
+        and value. `capabilities` is a mask of those that root does not drop. `namespace` says
+        whether the command gets a process namespace. `variables` are set only for the command.
+        `kinds`, `granted` and `divided` are for `file_calls.Files`.
         """
 
         ruleset: int
@@ -40,6 +42,7 @@ if TYPE_CHECKING:  # importing `typing` would take longer than the whole launche
         supervised_calls: dict[int, str]
         limits: list[tuple[int, int]]
         capabilities: int
+        namespace: bool
         variables: dict[str, str]
         kinds: dict[bytes, str]
         granted: list[bytes]
@@ -123,15 +126,18 @@ def main(arguments: Sequence[str]) -> int:
         call("prlimit64", 0, kind, None, current)
         value = limit if current[1] == _UNLIMITED else min(limit, current[1])
         call("prlimit64", 0, kind, Pair(value, value), None)
-    drop_privileges(options["capabilities"])
     command = list(arguments[1:])
     if not options["supervised_calls"]:
+        drop_privileges(options["capabilities"])
         return execute_confined(options, command, None)
     ended, alive = os.pipe()
     supervisor = os.fork()
     if supervisor == 0:
         os.close(alive)
         os._exit(_supervise(options, command, ended))
+    # A signal to the group is for the command, and this process waits for what it does then.
+    _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
+    drop_privileges(0)
     os.close(ended)
     _detach_streams()
     status = os.waitpid(supervisor, 0)[1]
@@ -147,11 +153,17 @@ def _supervise(options: LauncherOptions, command: list[str], ended: int) -> int:
         parent_socket.close()
         status = _NOT_STARTED
         try:
+            if options["namespace"]:
+                import namespace  # type: ignore[import-not-pids]  # noqa: PLC0415 - a file in this one's folder
+
+                namespace.enter(options["ruleset"])
+            drop_privileges(options["capabilities"])
             status = execute_confined(options, command, child_socket)
         except OSError as error:
             os.write(2, f"the sandbox cannot be made: {error.strerror}\n".encode())
         finally:
             os._exit(status)
+    drop_privileges(options["capabilities"])
     os.setpgid(0, 0)
     child_socket.close()
     os.close(options["ruleset"])

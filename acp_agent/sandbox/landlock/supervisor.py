@@ -154,6 +154,9 @@ def children() -> list[int]:
     """Return the children of this process."""
     pids: list[bytes] = []
     for thread in os.listdir("/proc/self/task"):
-        with open(f"/proc/self/task/{thread}/children", "rb") as file:
-            pids += file.read().split()
+        try:
+            with open(f"/proc/self/task/{thread}/children", "rb") as file:
+                pids += file.read().split()
+        except (FileNotFoundError, ProcessLookupError):  # the thread has ended
+            continue
     return list(map(int, pids))
