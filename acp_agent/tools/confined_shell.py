@@ -23,6 +23,17 @@ from acp_agent.workspace.workspace import Workspace
 
 _MAX_HOSTS = 20
 _MAX_REPORTED_FILES = 10  # files that were moved away
+# What writes git's settings and nothing else, which the sandbox refuses: the user is asked at once.
+_SET_GIT = (
+    "git remote add *",
+    "git remote set-url *",
+    "git remote rename *",
+    "git remote remove *",
+    "git branch -u *",
+    "git branch --set-upstream-to *",
+    "git branch --set-upstream-to=*",
+    "git branch --unset-upstream *",
+)
 # What a command may say where the sandbox is in its way.
 _SANDBOX_ERRORS = re.compile(
     r"Read-only file system|Operation not permitted|Permission denied|Network is unreachable|"
@@ -108,9 +119,10 @@ class ConfinedShellTool(ShellTool):
         Raises:
             ToolError: a host cannot be named so, or is refused by the configuration.
         """
-        if self._is_excluded(params.command):
+        if self._covers(self._sandbox.policy.config.excluded_commands, params.command):
             return Reach(confined=False)
-        if isinstance(params, ConfinedShellParams) and params.outside_sandbox:
+        asked = isinstance(params, ConfinedShellParams) and params.outside_sandbox
+        if asked or self._covers(_SET_GIT, params.command):
             return Reach(confined=False, outside=True)
         requested_hosts = params.hosts if isinstance(params, ConfinedShellParams) else []
         if requested_hosts and not self._sandbox.has_network:
@@ -153,15 +165,13 @@ class ConfinedShellTool(ShellTool):
             return []
         return self._sandbox.policy.config.network.allowed_domains
 
-    def _is_excluded(self, command: str) -> bool:
-        """Whether the configuration names every command of a line as one to run outside."""
-        policy = self._sandbox.policy
+    def _covers(self, patterns: Sequence[str], command: str) -> bool:
+        """Whether the patterns cover every command of a line."""
         context = CommandContext(
             cwd=str(self.workspace.cwd),
             roots=tuple(str(root) for root in self.workspace.files.roots),
-            home=policy.home,
+            home=self._sandbox.policy.home,
         )
-        patterns = policy.config.excluded_commands
         return bool(patterns) and patterns_cover_line(command, patterns, context)
 
 

@@ -29,6 +29,7 @@ Reached = dict[str, list[str]]
 ROOT = Path(__file__).parents[2]
 WORLD = "/srv/world"
 SECONDS = 300
+pytestmark = pytest.mark.timeout(SECONDS)
 IS_ROOT = os.geteuid() == 0
 USERS = ("root", "user") if IS_ROOT else ("user",)
 CONFINED = ("bubblewrap", "without-bubblewrap", "old-landlock")

@@ -238,6 +238,29 @@ async def test_commands_that_the_configuration_names_run_outside_without_a_quest
     assert editor.asked == []
 
 
+@pytest.mark.parametrize("agrees", [True, False])
+async def test_a_command_that_only_sets_where_git_pushes_to_asks_at_once(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path, agrees: bool
+) -> None:
+    async def decide(params: dict[str, Any]) -> dict[str, Any]:
+        kinds = {one["kind"]: one["optionId"] for one in params["options"]}
+        return {
+            "outcome": "selected",
+            "optionId": kinds["allow_once" if agrees else "reject_once"],
+        }
+
+    editor = Editor(permission=decide)
+    commands = ["git remote add up https://example.org/x.git", "git remote -v", "git status"]
+    model_server.add(*(answer(Call("shell", {"command": one})) for one in commands), answer("ok"))
+    running, session = await opened(editor=editor, environ=FULL)
+    await running.prompt(session, "go")
+    assert len(editor.asked) == 1
+    assert "outside the sandbox" in json.dumps(editor.asked[0])
+    settings = (workspace_repo / ".git/config").read_text()
+    assert ('[remote "up"]' in settings) is agrees
+    assert ("https://example.org/x.git" in results(model_server)[1]) is agrees
+
+
 async def test_a_command_that_runs_unasked_since_it_only_reads_can_change_nothing(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:

@@ -30,9 +30,9 @@ if TYPE_CHECKING:  # importing `typing` would take longer than the whole launche
     class LauncherOptions(TypedDict):
         """The instructions for the launcher.
 
-        `ruleset` is a descriptor. `filters` are arrays of `struct sock_filter`; the last one
-        passes the calls in `supervised_calls` (names by number) to the supervisor. `limits` are pairs of kind
-        and value. `capabilities` is a mask of those that root does not drop. `namespace` says
+        `ruleset` is a descriptor. `filters` are arrays of `struct sock_filter`; the last one passes
+        the calls in `supervised_calls` (names by number) to the supervisor. `limits` are pairs of
+        kind and value. `capabilities` is a mask of those that root does not drop. `namespace` says
         whether the command gets a process namespace. `variables` are set only for the command.
         `kinds`, `granted` and `divided` are for `file_calls.Files`.
         """
