@@ -154,7 +154,7 @@ def _supervise(options: LauncherOptions, command: list[str], ended: int) -> int:
         status = _NOT_STARTED
         try:
             if options["namespace"]:
-                import namespace  # type: ignore[import-not-pids]  # noqa: PLC0415 - a file in this one's folder
+                import namespace  # type: ignore[import-not-found]  # noqa: PLC0415 - a file in this one's folder
 
                 namespace.enter(options["ruleset"])
             drop_privileges(options["capabilities"])
