@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from acp_agent.agent.context_shortening import shorten_after_overflow, shorten_if_needed
 from acp_agent.agent.context_size import side_request_usage
-from acp_agent.agent.continued_text import ContinuedText, FollowUp
+from acp_agent.agent.continued_text import ContinuedText, DisplayedText, FollowUp
 from acp_agent.agent.remote_pictures import ShownAnswer
 from acp_agent.agent.resources import TurnResources
 from acp_agent.agent.scrub_events import scrub_json
@@ -378,16 +378,15 @@ async def _ask(turn: TurnResources, after: FollowUp, note: str) -> tuple[ModelIn
     limits = turn.limits
     policy = RetryPolicy(retries=limits.retries, first_byte=limits.first_byte, stall=limits.stall)
     written = WrittenCalls(lambda: _known_tools(turn))
+    texts = DisplayedText(turn.hooks, turn.journal.secrets)
     try:
         await turn.journal.emit(writer.start(note))
-        others = turn.models.fallbacks(model)
-        answers = stream_with_fallback(
-            driver, request, policy, fallbacks=others, load=turn.models.driver
-        )
+        others, load = turn.models.fallbacks(model), turn.models.driver
+        answers = stream_with_fallback(driver, request, policy, fallbacks=others, load=load)
         async with aclosing(answers) as stream:
             async for batch in stream:
                 turn.budget.streamed(batch)
-                events = writer.convert(written.read(batch))
+                events = writer.convert(await texts.shown(written.read(batch)))
                 if events:
                     await turn.journal.emit(*events)
                 if any(isinstance(item, Retrying | FellBack) for item in batch):

@@ -138,6 +138,7 @@ class CallHooks:
         Raises:
             StoreError: the journal could not be written.
         """
+        await self._hooks.report_files()
         if not self._ended:
             return self._ends_turn
         answer = await self._hooks.after_batch(list(self._ended.values()), self._turn.agent)

@@ -1,10 +1,26 @@
-"""Requests that continue an answer, and the removal of text that the continuation repeats."""
+"""The text of an answer: continued after a cut without repetition, and shown as hooks say."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from msgspec import Struct
 
-from acp_agent.ids import MessageId
+from acp_agent.events import Usage
+from acp_agent.ids import MessageId, new_message_id
+from acp_agent.models.base import (
+    Failed,
+    FellBack,
+    Finished,
+    Retrying,
+    StreamEvent,
+    TextDelta,
+)
+from acp_agent.workspace.scrub import scrub
+
+if TYPE_CHECKING:  # only for sessions with hooks
+    from acp_agent.hooks.session_hooks import SessionHooks
 
 LONGEST_REPEAT = 20_000  # characters of the earlier answer that are compared
 _LEAST_REPEAT = 10  # characters; shorter matches may be chance
@@ -72,3 +88,66 @@ def _without_repeat(text: str, earlier: str) -> str:
         if earlier.endswith(repeated) and " " in repeated.strip():
             return text[size:] if earlier.count(repeated) == 1 else text
     return text
+
+
+class DisplayedText:
+    """The text of one answer, as hooks of `MessageDisplay` change it.
+
+    Without such hooks, nothing is held back. Otherwise whole lines are shown.
+
+    Args:
+        hooks: the hooks of the session; None if there are none.
+        secrets: the secrets that hooks are not told.
+    """
+
+    def __init__(self, hooks: SessionHooks | None, secrets: Sequence[str]) -> None:
+        self._hooks = hooks if hooks is not None and hooks.has("MessageDisplay") else None
+        self._secrets = secrets
+        self._start_over()
+
+    def _start_over(self) -> None:
+        self._held = ""
+        self._index = 0
+        self._message = new_message_id()
+
+    async def shown(self, batch: Sequence[StreamEvent]) -> Sequence[StreamEvent]:
+        """Return the events of a stream with the text that the user sees."""
+        if self._hooks is None:
+            return batch
+        events: list[StreamEvent] = []
+        for item in batch:
+            match item:
+                case TextDelta():
+                    self._held += item.text
+                    events += await self._lines(self._held.rfind("\n") + 1)
+                    continue
+                case Retrying() | FellBack():
+                    self._start_over()
+                case Finished() | Failed():
+                    events += await self._end()
+                case Usage():
+                    pass
+                case _:
+                    events += await self._lines(len(self._held))
+            events.append(item)
+        return events
+
+    async def _lines(self, length: int) -> list[StreamEvent]:
+        """Return what the hooks make of the next characters."""
+        text, self._held = self._held[:length], self._held[length:]
+        return await self._display(text, final=False) if text else []
+
+    async def _end(self) -> list[StreamEvent]:
+        """Return what the hooks make of the end; they hear nothing of an answer without text."""
+        text, self._held = self._held, ""
+        return await self._display(text, final=True) if text or self._index else []
+
+    async def _display(self, text: str, *, final: bool) -> list[StreamEvent]:
+        assert self._hooks is not None
+        fields = {"message_id": self._message, "index": self._index, "final": final}
+        self._index += 1
+        answer = await self._hooks.fire(
+            "MessageDisplay", {**fields, "delta": scrub(text, self._secrets)}
+        )
+        text = text if answer.display is None else answer.display
+        return [TextDelta(text=text)] if text else []

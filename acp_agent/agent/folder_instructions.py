@@ -38,6 +38,11 @@ class FolderInstructions:
             paths = [Path(path) for path in access.paths[:_FILES]]
             found = await asyncio.to_thread(self._find, paths, roots)
             self._added += found
+        hooks = self._turn.hooks
+        if hooks is not None and hooks.has("InstructionsLoaded"):
+            for one in found:
+                reason, trigger = "nested_traversal", access.paths[0]
+                await hooks.report_instructions(str(one.path), "Project", reason, trigger)
         return tuple((str(one.path), one.text) for one in found)
 
     def _find(self, paths: Sequence[Path], roots: Sequence[Path]) -> list[Instruction]:

@@ -26,6 +26,14 @@ HookEvent = Literal[
     "SubagentStop",
     "PreCompact",
     "PostCompact",
+    "TaskCreated",
+    "TaskCompleted",
+    "Elicitation",
+    "ElicitationResult",
+    "ConfigChange",
+    "InstructionsLoaded",
+    "FileChanged",
+    "MessageDisplay",
 ]
 
 
@@ -53,6 +61,9 @@ class HookConfig(
     prompt: Annotated[
         str, Meta(description="What a model is asked; $ARGUMENTS stands for the event as JSON.")
     ] = ""
+    agent: Annotated[
+        bool, Meta(description="The model that is asked may read the project's files to check.")
+    ] = False
     model: Annotated[str, Meta(description="The model that is asked. Empty: the small one.")] = ""
     continue_on_block: Annotated[
         bool, Meta(description="Where the model says no after a call, the turn goes on.")

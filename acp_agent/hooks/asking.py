@@ -17,6 +17,8 @@ JUDGE = (
     'met, or {"ok": false, "reason": "why not, and what to do instead"}.'
 )
 
+VERIFIER = f"{JUDGE}\n\nRead files of the project where that is needed to check the condition."
+
 _EVENT = "$ARGUMENTS"
 _LONGEST_EVENT = 30_000  # characters
 _LONGEST_REASON = 2_000

@@ -16,6 +16,7 @@ from typing import Protocol
 import msgspec
 from msgspec.structs import replace
 
+from acp_agent.config.hook_types import HookEvent
 from acp_agent.content import JsonObject
 from acp_agent.hooks.sources import PROJECT_VARIABLES
 from acp_agent.hooks.types import NO_ANSWER, Hook, HookAnswer, read_answer
@@ -27,6 +28,8 @@ _MOST_BYTES = 1_000_000  # of an answer
 _TOO_LONG = f"its answer has more than {_MOST_BYTES:,} bytes"
 _PIPE_SECONDS = 1.0  # until the pipes of an ended program are closed
 _BLOCKED = 2  # the exit code
+# The events at which a program may set variables of the environment for commands.
+_WITH_VARIABLES: frozenset[HookEvent] = frozenset({"SessionStart", "FileChanged"})
 _OK = range(200, 300)  # statuses of HTTP
 _SHELLS: dict[str, tuple[str, ...]] = {
     "": ("/bin/sh", "-c"),
@@ -61,6 +64,14 @@ class Helpers(Protocol):
 
     async def ask_model(self, system: str, prompt: str, model: str) -> str:
         """Return the answer of a model; `model` "" is the small one.
+
+        Raises:
+            AcpAgentError: the model cannot be asked, or fails.
+        """
+        ...
+
+    async def verify(self, system: str, prompt: str, model: str) -> str:
+        """Return the answer of a model that may read files; `model` "" is the small one.
 
         Raises:
             AcpAgentError: the model cannot be asked, or fails.
@@ -128,13 +139,21 @@ class HookRunner:
         return await (self._ask(hook, body) if hook.url else self._start(hook, body))
 
     async def _ask_helpers(self, hook: Hook, event: JsonObject, body: bytes) -> HookAnswer:
-        from acp_agent.hooks.asking import JUDGE, filled, question, read_judgement  # noqa: PLC0415 - for these kinds
+        from acp_agent.hooks.asking import (  # noqa: PLC0415 - for these kinds
+            JUDGE,
+            VERIFIER,
+            filled,
+            question,
+            read_judgement,
+        )
 
         helpers = self._helpers()
         if helpers is None:
             return _failed(hook, "it is asked in sessions only")
         if hook.prompt:
             prompt = question(hook, body.decode())
+            if hook.verifies:
+                return read_judgement(hook, await helpers.verify(VERIFIER, prompt, hook.model))
             return read_judgement(hook, await helpers.ask_model(JUDGE, prompt, hook.model))
         arguments = {name: filled(value, event) for name, value in hook.input.items()}
         return _read(hook, await helpers.call_tool(hook.server, hook.tool, arguments))
@@ -144,11 +163,66 @@ class HookRunner:
         environ = {**self._environ, **hook.variables}
         if hook.args is not None:
             argv = [self._filled(one, environ) for one in (hook.command, *hook.args)]
-        launch = Launch(tuple(argv), environ)
+        if hook.event in _WITH_VARIABLES:
+            from acp_agent.hooks.variables import ENV_FILE, HookVariables  # noqa: PLC0415 - few events
+
+            with HookVariables() as given:
+                environ[ENV_FILE] = str(given.file)
+                folder = str(given.file.parent)
+                answer = await self._run_program(hook, argv, environ, event, [folder])
+                read = given.reader()
+                if read is None:
+                    return answer
+                shown = await self._output(read, environ, [folder], b"", confined=hook.sandbox)
+                return replace(answer, variables=given.read(shown.text(1), environ))
+        return await self._run_program(hook, argv, environ, event)
+
+    async def _run_program(
+        self,
+        hook: Hook,
+        argv: list[str],
+        environ: dict[str, str],
+        event: bytes,
+        writable: Sequence[str] = (),
+    ) -> HookAnswer:
+        writable = list(writable)
         if data := hook.variables.get("PLUGIN_DATA"):
             make_private_folder(Path(data))
-        if hook.sandbox and self._confine is not None:
-            launch = await self._confine(argv, self._cwd, environ, [data] if data else [])
+            writable.append(data)
+        output = await self._output(argv, environ, writable, event, confined=hook.sandbox)
+        if output.is_too_long:
+            return _failed(hook, _TOO_LONG)
+        out, err, status = output.text(1), output.text(2), output.status
+        has_json = out.lstrip().startswith("{")
+        if status == _BLOCKED:
+            answer = _read(hook, out) if has_json else NO_ANSWER
+            given = answer.reason if answer.blocked and not answer.failure else err.strip()
+            return replace(
+                answer,
+                blocked=True,
+                permission="deny",
+                reason=given or "no reason given",
+                arguments=None,
+                failure="",
+            )
+        if status and not has_json:
+            why = f"it ended with exit code {status}"
+            return _failed(hook, f"{why}: {err.strip()[-500:]}" if err.strip() else why)
+        return _read(hook, out)
+
+    async def _output(
+        self,
+        argv: list[str],
+        environ: dict[str, str],
+        writable: Sequence[str],
+        event: bytes,
+        *,
+        confined: bool,
+    ) -> _Output:
+        """Run a program with the event as its input, and return its output."""
+        launch = Launch(tuple(argv), environ)
+        if confined and self._confine is not None:
+            launch = await self._confine(argv, self._cwd, environ, writable)
         loop = asyncio.get_running_loop()
         try:
             transport, output = await loop.subprocess_exec(
@@ -174,26 +248,8 @@ class HookRunner:
             transport.close()
             await wait_at_most(output.exited.wait(), REAP_LIMIT)
             await launch.aclose()
-        if output.is_too_long:
-            return _failed(hook, _TOO_LONG)
-        out, err = output.text(1), output.text(2)
-        status = transport.get_returncode()
-        has_json = out.lstrip().startswith("{")
-        if status == _BLOCKED:
-            answer = _read(hook, out) if has_json else NO_ANSWER
-            given = answer.reason if answer.blocked and not answer.failure else err.strip()
-            return replace(
-                answer,
-                blocked=True,
-                permission="deny",
-                reason=given or "no reason given",
-                arguments=None,
-                failure="",
-            )
-        if status and not has_json:
-            why = f"it ended with exit code {status}"
-            return _failed(hook, f"{why}: {err.strip()[-500:]}" if err.strip() else why)
-        return _read(hook, out)
+        output.status = transport.get_returncode() or 0
+        return output
 
     async def _ask(self, hook: Hook, event: bytes) -> HookAnswer:
         import httpx2  # noqa: PLC0415 - 100 ms that only a hook of this kind needs
@@ -231,6 +287,7 @@ class _Output(asyncio.SubprocessProtocol):
         exited: the program was reaped.
         closed: no process holds its pipes.
         is_too_long: the program wrote too much.
+        status: its exit code.
     """
 
     def __init__(self) -> None:
@@ -238,6 +295,7 @@ class _Output(asyncio.SubprocessProtocol):
         self.exited = asyncio.Event()
         self.closed = asyncio.Event()
         self.is_too_long = False
+        self.status = 0
         self._stdin: asyncio.WriteTransport | None = None
         self._data = {1: bytearray(), 2: bytearray()}
         self._open = {1, 2}

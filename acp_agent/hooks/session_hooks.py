@@ -12,7 +12,9 @@ from msgspec.structs import replace
 from acp_agent.config.hook_types import HookEvent
 from acp_agent.content import JsonObject
 from acp_agent.events import NoticeShown
+from acp_agent.hooks.file_watch import WatchedFiles, is_watched
 from acp_agent.hooks.running import HookRunner
+from acp_agent.hooks.tasks import TaskChanges
 from acp_agent.hooks.tool_names import (
     hook_arguments,
     hook_name,
@@ -49,8 +51,13 @@ _MATCHED: frozenset[HookEvent] = frozenset(
         "SubagentStop",
         "PreCompact",
         "PostCompact",
+        "Elicitation",
+        "ElicitationResult",
+        "ConfigChange",
+        "InstructionsLoaded",
     }
 )
+VERIFIER = "hook"  # the name of the agent that verifies for a hook
 _LONGEST_RESULT = 100_000  # characters of a call's result in an event
 
 
@@ -67,6 +74,8 @@ def common_fields(event: HookEvent, session: str, cwd: Path, mode: Mode) -> Json
 
 def is_for(hook: Hook, event: HookEvent, matched: str) -> bool:
     """Return whether a hook runs at an event for a tool, or for a kind of event."""
+    if event == "FileChanged":
+        return hook.event == event and is_watched(hook.matcher, matched)
     return hook.event == event and (event not in _MATCHED or matches(hook.matcher, matched))
 
 
@@ -96,6 +105,7 @@ class SessionHooks:
         fits: returns whether a call matches a permission rule.
         notify: shows a notice.
         spawn: runs a coroutine in the background.
+        variables: the variables of commands; those that hooks set are added.
     """
 
     def __init__(
@@ -109,6 +119,7 @@ class SessionHooks:
         fits: Callable[[str, Access], bool],
         notify: Callable[[NoticeShown], Awaitable[None]],
         spawn: Callable[[Coroutine[Any, Any, None]], None],
+        variables: dict[str, str],
     ) -> None:
         self._hooks = list(hooks)
         self._runner = runner
@@ -119,6 +130,9 @@ class SessionHooks:
         self._notify = notify
         self._spawn = spawn
         self._failed: set[str] = set()
+        self._variables = variables
+        self._tasks = TaskChanges()
+        self._files = WatchedFiles(cwd, self._hooks)
 
     def has(self, event: HookEvent) -> bool:
         """Return whether a hook runs at an event."""
@@ -128,6 +142,12 @@ class SessionHooks:
         self, call: HookedCall, arguments: JsonObject, access: Access, agent: str
     ) -> HookAnswer:
         """Run the hooks before a call; new arguments in the answer have our field names."""
+        if call.name == "todo":
+            for event, fields in self._tasks.read(agent, arguments):
+                refused = await self.fire(event, fields)
+                if refused.blocked:
+                    return refused
+            self._tasks.apply(agent, arguments)
         answer = await self._of_call("PreToolUse", call, arguments, agent, access=access)
         if answer.arguments is None:
             return answer
@@ -206,10 +226,31 @@ class SessionHooks:
         answer = await self.fire("SubagentStop", told, matched=agent)
         return answer.reason if answer.blocked and not answer.stop else ""
 
-    def tell_that_user_is_asked(self, title: str) -> None:
-        """Report a permission question to hooks, in the background."""
+    async def report_files(self) -> None:
+        """Run the hooks for watched files that have changed since the last time."""
+        if not self.has("FileChanged"):
+            return
+        for path, kind in await asyncio.to_thread(self._files.changes):
+            fields = {"file_path": str(path), "event": kind}
+            await self.fire("FileChanged", fields, matched=path.name)
+
+    async def report_instructions(self, path: str, kind: str, reason: str, trigger: str) -> None:
+        """Run the hooks for an instruction file that the model gets.
+
+        Args:
+            path: the file.
+            kind: "User", "Project" or "Local".
+            reason: why it is loaded.
+            trigger: the file for which it is loaded; "" for none.
+        """
+        fields = {"file_path": path, "memory_type": kind, "load_reason": reason}
+        if trigger:
+            fields["trigger_file_path"] = trigger
+        await self.fire("InstructionsLoaded", fields, matched=reason)
+
+    def tell_that_user_is_asked(self, title: str, kind: str = "permission_prompt") -> None:
+        """Report a question to hooks, in the background."""
         if self.has("Notification"):
-            kind = "permission_prompt"
             fields = {"message": title, "notification_type": kind}
             self._spawn(self._tell("Notification", fields, kind))
 
@@ -250,6 +291,8 @@ class SessionHooks:
             access: what the call would access, for conditions.
         """
         chosen = [hook for hook in self._hooks if self._is_for(hook, event, matched, access)]
+        if fields.get("agent_type") == VERIFIER:  # which would be verified without an end
+            chosen = [hook for hook in chosen if not hook.verifies]
         if not chosen:
             return NO_ANSWER
         for hook in chosen:
@@ -262,6 +305,8 @@ class SessionHooks:
         awaited = [hook for hook in chosen if not hook.runs_async]
         answers = await asyncio.gather(*(self._runner.run(hook, told) for hook in awaited))
         answer = combined([limited(one) for one in answers]) if answers else NO_ANSWER
+        self._variables |= answer.variables
+        self._files.add(answer.watch)
         await self._report(answer)
         return answer
 
@@ -296,7 +341,10 @@ def context_notice(text: str, title: str = "A hook told the model something.") -
 
 
 def limited(answer: HookAnswer) -> HookAnswer:
-    """Return an answer without a permission that its hook may not give."""
-    if answer.permission == "allow" and (answer.by is None or not answer.by.may_allow):
+    """Return an answer without a permission or response that its hook may not give."""
+    may_allow = answer.by is not None and answer.by.may_allow
+    if answer.response is not None and answer.response.action == "accept" and not may_allow:
+        answer = replace(answer, response=None)
+    if answer.permission == "allow" and not may_allow:
         return replace(answer, permission=None)
     return answer

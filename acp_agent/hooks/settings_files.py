@@ -23,7 +23,7 @@ _MOST_BYTES = 1_000_000  # of one file
 _EVENTS: frozenset[str] = frozenset(get_args(HookEvent))
 # Seconds that a handler may take by default: by its type, else by its event.
 _TIMEOUTS = {"prompt": 30.0, "agent": 60.0}
-_EVENT_TIMEOUTS = {"UserPromptSubmit": 30.0}
+_EVENT_TIMEOUTS = {"UserPromptSubmit": 30.0, "MessageDisplay": 10.0}
 _TIMEOUT = 600.0
 
 
@@ -178,7 +178,7 @@ def _wrong(event: str, error: msgspec.ValidationError, file: str, place: str) ->
 def _handler(
     event: str, matcher: str, one: _Handler, file: str, *, by_user: bool
 ) -> Hook | HookProblem:
-    if one.type not in {"command", "http", "prompt", "mcp_tool"}:
+    if one.type not in {"command", "http", "prompt", "agent", "mcp_tool"}:
         why = f"hooks.{event}: handlers of the type {one.type!r} are not run here"
         return HookProblem(file, why)
     return _checked(
@@ -188,7 +188,8 @@ def _handler(
             command=one.command if one.type == "command" else "",
             args=None if one.args is None else tuple(one.args),
             url=one.url if one.type == "http" else "",
-            prompt=one.prompt if one.type == "prompt" else "",
+            prompt=one.prompt if one.type in {"prompt", "agent"} else "",
+            verifies=one.type == "agent",
             model=one.model,
             continue_on_block=one.continue_on_block,
             server=one.server if one.type == "mcp_tool" else "",
@@ -223,6 +224,7 @@ def configured_hook(event: HookEvent, one: HookConfig, file: str) -> Hook | Hook
             args=None if one.args is None else tuple(one.args),
             url=one.url,
             prompt=one.prompt,
+            verifies=one.agent,
             model=one.model,
             continue_on_block=one.continue_on_block,
             server=one.server,

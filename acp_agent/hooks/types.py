@@ -10,12 +10,14 @@ from msgspec import Struct
 
 from acp_agent.config.hook_types import HookEvent
 from acp_agent.content import JsonObject
+from acp_agent.elicitation import Response
 
 HookFunction = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any] | None]]
 Permission = Literal["allow", "ask", "defer", "deny"]
 # The strictest of several answers counts.
 _STRICTNESS: tuple[Permission, ...] = ("allow", "ask", "defer", "deny")
 
+_WATCHED = 100  # files that one answer can name
 _LONGEST = 10_000  # characters of a text from a hook, for the model or the user
 # The events at which text that is no JSON is context for the model.
 _PLAIN_TEXT: frozenset[HookEvent] = frozenset(
@@ -34,6 +36,7 @@ class Hook(Struct, frozen=True, kw_only=True):
         url: the HTTP endpoint that the event is sent to.
         prompt: the question for a model; `$ARGUMENTS` stands for the event.
         model: that model; "" is the small one.
+        verifies: that model reads files of the project before it answers.
         continue_on_block: the turn continues if the model says no after a call.
         server: the MCP server whose `tool` is called.
         tool: the tool.
@@ -60,6 +63,7 @@ class Hook(Struct, frozen=True, kw_only=True):
     url: str = ""
     prompt: str = ""
     model: str = ""
+    verifies: bool = False
     continue_on_block: bool = False
     server: str = ""
     tool: str = ""
@@ -102,6 +106,10 @@ class HookAnswer(Struct, frozen=True, kw_only=True):
         context: additional text for the model.
         output: text for the model in place of the call's result; None: the result.
         stop: the turn ends.
+        display: text for the user in place of a piece of the answer; None: that piece.
+        response: the answer to a form or page of an MCP server; None: the user answers.
+        watch: the files whose changes hooks are told of.
+        variables: variables of the environment for commands.
         message: a notice for the user.
         failure: why the hook itself failed; "" if it did not.
         by: the hook that decided.
@@ -114,6 +122,10 @@ class HookAnswer(Struct, frozen=True, kw_only=True):
     context: str = ""
     output: str | None = None
     stop: bool = False
+    display: str | None = None
+    response: Response | None = None
+    watch: tuple[str, ...] = ()
+    variables: dict[str, str] = msgspec.field(default_factory=dict)
     message: str = ""
     failure: str = ""
     by: Hook | None = None
@@ -132,6 +144,10 @@ class _Specific(Struct, rename="camel"):
     updated_tool_output: Any = None
     updated_mcp_tool_output: Any = msgspec.field(default=None, name="updatedMCPToolOutput")
     decision: Any = None  # of a PermissionRequest
+    display_content: str | None = None
+    action: Literal["accept", "decline", "cancel"] | None = None
+    content: dict[str, Any] | None = None
+    watch_paths: list[str] = msgspec.field(default_factory=list)
 
 
 class _Output(Struct, rename="camel"):
@@ -181,6 +197,9 @@ def read_answer(hook: Hook, text: str) -> HookAnswer:
         arguments=arguments if hook.event in {"PreToolUse", "PermissionRequest"} else None,
         context=own.additional_context[:_LONGEST],
         output=_as_text(output_for_model),
+        display=own.display_content,
+        response=None if own.action is None else Response(action=own.action, content=own.content),
+        watch=tuple(own.watch_paths[:_WATCHED]),
         stop=interrupts or not output.go_on,
         message=(output.system_message or ("" if output.go_on else output.stop_reason))[:_LONGEST],
         by=hook,
@@ -237,6 +256,10 @@ def combined(answers: Sequence[HookAnswer]) -> HookAnswer:
         arguments=next((one.arguments for one in answers if one.arguments is not None), None),
         context="\n".join(one.context for one in answers if one.context),
         output=next((one.output for one in answers if one.output is not None), None),
+        display=next((one.display for one in answers if one.display is not None), None),
+        response=next((one.response for one in answers if one.response is not None), None),
+        watch=tuple(path for one in answers for path in one.watch),
+        variables={name: text for one in answers for name, text in one.variables.items()},
         stop=stopping is not None,
         message="\n".join(one.message for one in answers if one.message),
         failure="\n".join(one.failure for one in answers if one.failure),

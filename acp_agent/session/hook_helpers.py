@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec.structs import replace
 
@@ -15,9 +15,24 @@ from acp_agent.models.base import ModelInfo, ModelRequest, UserSide, UserText
 from acp_agent.session.core import SessionCore
 
 if TYPE_CHECKING:  # only for sessions with servers
+    from acp_agent.extensions.definitions.types import RunSettings
     from acp_agent.session.mcp.servers import McpServers
 
 _MAX_ANSWER_TOKENS = 1_000  # tokens
+_READS = ("read", "grep", "glob", "list")  # the tools of an agent that verifies
+_VERIFIER_REQUESTS = 50
+
+
+class Verifier(Protocol):
+    """Makes agents that check something for a hook."""
+
+    async def verify(self, agent: str, prompt: str, task: str, uses: RunSettings) -> str:
+        """Return the agent's last answer.
+
+        Raises:
+            ToolError: the agent cannot be run, or failed.
+        """
+        ...
 
 
 class SessionHelpers:
@@ -27,14 +42,20 @@ class SessionHelpers:
         core: the session.
         turn: the turn.
         servers: returns the session's MCP servers.
+        delegation: makes agents for the turn.
     """
 
     def __init__(
-        self, core: SessionCore, turn: TurnResources, servers: Callable[[], McpServers | None]
+        self,
+        core: SessionCore,
+        turn: TurnResources,
+        servers: Callable[[], McpServers | None],
+        delegation: Callable[[], Verifier],
     ) -> None:
         self._core = core
         self._turn = turn
         self._servers = servers
+        self._delegation = delegation
 
     async def ask_model(self, system: str, prompt: str, model: str) -> str:
         """Return the answer of a model; the small model if `model` is "" or cannot be used.
@@ -52,6 +73,22 @@ class SessionHelpers:
             thought_level=next(iter(chosen.thought_levels), None),
         )
         return self._core.clean(await ask_side_request(self._turn, request))
+
+    async def verify(self, system: str, prompt: str, model: str) -> str:
+        """Return the answer of an agent that only reads files; "" is the small model.
+
+        Raises:
+            ToolError: the agent cannot be run, or failed.
+            StoreError: the journal could not be read or written.
+        """
+        from acp_agent.extensions.definitions.types import RunSettings  # noqa: PLC0415 - rarely used
+        from acp_agent.hooks.session_hooks import VERIFIER  # noqa: PLC0415 - likewise
+
+        uses = RunSettings(
+            model=self._model(model).ref, tools=_READS, max_requests=_VERIFIER_REQUESTS
+        )
+        answer = await self._delegation().verify(VERIFIER, system, self._core.clean(prompt), uses)
+        return self._core.clean(answer)
 
     def _model(self, name: str) -> ModelInfo:
         if name:

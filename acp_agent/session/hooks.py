@@ -25,10 +25,11 @@ if TYPE_CHECKING:  # only for sessions with hooks
     from acp_agent.hooks.running import Helpers, HookRunner
     from acp_agent.hooks.session_hooks import SessionHooks
     from acp_agent.hooks.sources import FoundHooks
-    from acp_agent.hooks.types import HookAnswer
+    from acp_agent.hooks.types import Hook, HookAnswer
     from acp_agent.permissions.access import Access
     from acp_agent.sandbox.launch import Launch
     from acp_agent.sandbox.sandbox import Sandbox
+    from acp_agent.session.hook_helpers import Verifier
     from acp_agent.session.mcp.servers import McpServers
     from acp_agent.session.turns.toolset import WorkspaceTools
 
@@ -48,24 +49,64 @@ class HookSource:
         self._core = core
         self._servers = servers
         self._turn: TurnResources | None = None
+        self._delegation: Callable[[], Verifier] | None = None
         self._hook_set: FoundHooks | None = None
         self._hooks: SessionHooks | None = None
+        self._refused: tuple[Hook, ...] | None = None  # hooks that a ConfigChange hook refused
         self._reported: set[tuple[str, str]] = set()
         self._started = False
         self._start_answer: HookAnswer | None = None  # of SessionStart hooks, not yet sent
 
-    def use(self, turn: TurnResources) -> None:
-        """Set the turn in which hooks ask models and servers."""
-        self._turn = turn
+    def use(self, turn: TurnResources, delegation: Callable[[], Verifier]) -> None:
+        """Set the turn in which hooks ask models and servers, and what makes its agents."""
+        self._turn, self._delegation = turn, delegation
 
     async def current(self, tools: WorkspaceTools) -> SessionHooks | None:
         """Return the current hooks; None if there are none."""
         hook_set = await asyncio.to_thread(self._find)
         await self._report(hook_set)
-        if hook_set != self._hook_set:
+        if hook_set != self._hook_set and not await self._is_change_refused(hook_set):
             self._hook_set = hook_set
             self._hooks = self._make(hook_set, tools) if hook_set.hooks else None
+        self._share()
         return self._hooks
+
+    def _share(self) -> None:
+        """Give the hooks to the session's MCP servers, which ask them before the user."""
+        servers = self._servers()
+        if servers is not None:
+            servers.hooks = self._hooks
+
+    async def _is_change_refused(self, found: FoundHooks) -> bool:
+        """Tell the current hooks which files with hooks have changed; return whether one objects.
+
+        A change that is refused does not take effect while the session is open.
+        """
+        if self._hooks is None or self._hook_set is None or found.hooks == self._refused:
+            return found.hooks == self._refused
+        old, new = set(map(repr, self._hook_set.hooks)), set(map(repr, found.hooks))
+        changed = [one for one in (*self._hook_set.hooks, *found.hooks) if repr(one) in old ^ new]
+        for path in dict.fromkeys(one.source for one in changed):
+            source = self._settings_kind(path)
+            told: JsonObject = {"source": source, "file_path": path}
+            answer = await self._hooks.fire("ConfigChange", told, matched=source)
+            if answer.blocked:
+                self._refused = found.hooks
+                await self._tell_user("A hook refused changes of hooks.", answer.reason)
+                return True
+        return False
+
+    def _settings_kind(self, path: str) -> str:
+        if Path(path).name == "settings.local.json":
+            return "local_settings"
+        own = (self._core.services.home, self._core.services.user_folder)
+        in_project = Path(path).is_relative_to(self._core.cwd)
+        is_own = not in_project and any(Path(path).is_relative_to(one) for one in own)
+        return "user_settings" if is_own else "project_settings"
+
+    async def _tell_user(self, title: str, text: str) -> None:
+        text = scrub(text, self._core.secrets)
+        await self._core.notify(NoticeShown(severity="info", title=title, description=text))
 
     def _find(self) -> FoundHooks:
         from acp_agent.hooks.sources import find_hooks  # noqa: PLC0415 - if there may be any
@@ -120,8 +161,10 @@ class HookSource:
         def helpers() -> Helpers | None:
             from acp_agent.session.hook_helpers import SessionHelpers  # noqa: PLC0415 - only if one asks
 
-            turn = self._turn
-            return None if turn is None else SessionHelpers(core, turn, self._servers)
+            turn, delegation = self._turn, self._delegation
+            if turn is None or delegation is None:
+                return None
+            return SessionHelpers(core, turn, self._servers, delegation)
 
         return SessionHooks(
             hook_set.hooks,
@@ -132,6 +175,7 @@ class HookSource:
             fits=lambda rule, access: _fits(rule, access, core.cwd, services.home),
             notify=core.notify,
             spawn=spawn,
+            variables=tools.workspace.processes.variables,
         )
 
     async def run_turn_hooks(
@@ -150,6 +194,7 @@ class HookSource:
             Why a hook refused the prompt; "" if none did.
         """
         hooks = turn.hooks
+        self._share()
         if hooks is None:
             return ""
         if not self._started:
@@ -157,15 +202,29 @@ class HookSource:
             source = "startup" if is_new else "resume"
             fields = {"source": source, "model": turn.models.current.ref}
             self._start_answer = await hooks.fire("SessionStart", fields, matched=source)
+            await self._report_instructions(hooks)
         reason = await self.run_prompt_hooks(hooks, content)
         if not reason and self._start_answer is not None:  # the model never sees a refused turn
             await self._add_context(self._start_answer)
             self._start_answer = None
         return reason
 
+    async def _report_instructions(self, hooks: SessionHooks) -> None:
+        """Report the instruction files in the system prompt to hooks."""
+        if not hooks.has("InstructionsLoaded"):
+            return
+        from acp_agent.session.turns.system_prompt import find_instructions  # noqa: PLC0415 - rarely
+
+        for one in (await find_instructions(self._core)).found:
+            is_own = one.path.is_relative_to(self._core.services.user_folder)
+            kind = "Local" if one.path.name.endswith(".local.md") else "Project"
+            kind = "User" if is_own else kind
+            await hooks.report_instructions(str(one.path), kind, "session_start", "")
+
     async def run_prompt_hooks(self, hooks: SessionHooks, content: tuple[ContentBlock, ...]) -> str:
         """Run the hooks for a prompt; return why one refused it, or "" if none did."""
         prompt = "\n".join(block.text for block in content if isinstance(block, TextBlock))
+        await hooks.report_files()
         answers = [await hooks.fire("UserPromptSubmit", {"prompt": prompt, "source": "user"})]
         name, _, arguments = prompt.removeprefix("/").partition(" ")
         if prompt.startswith("/") and not answers[0].blocked:
@@ -204,6 +263,7 @@ class HookSource:
         for round_number in range(MAX_ROUNDS):
             if hooks is None or stop != "end_turn":
                 break
+            await hooks.report_files()
             fields: JsonObject = {"stop_hook_active": round_number > 0}
             if answer_text := last_answer(turn.journal.context):
                 fields["last_assistant_message"] = self._core.clean(answer_text)

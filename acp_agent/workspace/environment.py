@@ -11,6 +11,7 @@ Settings passed with GIT_CONFIG_COUNT override those in git's configuration file
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Mapping
 
 from acp_agent.config.secrets import is_secret_name
@@ -28,6 +29,10 @@ QUIET = {
     "NO_COLOR": "1",
 }
 
+# Variables that lead programs to files or name programs, with any value.
+_LEADING = ("GIT_", "LD_", "DYLD_", "BASH", "PYTHON", "PERL", "RUBY", "NODE_", "LESS")
+_NAMED = frozenset({"PATH", "ENV", "IFS", "SHELLOPTS", "CDPATH", "PAGER", "EDITOR", "VISUAL"})
+_PLAIN = re.compile(r"[\w.,:@%+-]*")
 _FORCED_COLOUR = frozenset({"FORCE_COLOR", "CLICOLOR_FORCE"})
 # A folder of the project that looks like a bare repository must not supply git settings.
 EXPLICIT: Mapping[str, str] = {"safe.bareRepository": "explicit"}
@@ -59,6 +64,18 @@ def command_environ(
         and (name in keep or not is_secret_name(name))
     }
     return passed | QUIET | added_variables(environ, only_reads=False)
+
+
+def plain_variables(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that commands get which run without permission.
+
+    These neither lead programs to files of the project nor name programs to run.
+    """
+    return {
+        name: value
+        for name, value in variables.items()
+        if not name.startswith(_LEADING) and name not in _NAMED and _PLAIN.fullmatch(value)
+    }
 
 
 def with_settings(settings: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:

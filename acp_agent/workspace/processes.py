@@ -33,7 +33,7 @@ from acp_agent.workspace.child_process import (
     wait_at_most,
 )
 from acp_agent.workspace.command_output import CommandOutput, LiveOutput
-from acp_agent.workspace.environment import added_variables, command_environ
+from acp_agent.workspace.environment import added_variables, command_environ, plain_variables
 from acp_agent.workspace.network import system_resolve
 
 if TYPE_CHECKING:  # known once the first command runs
@@ -119,6 +119,7 @@ class LocalProcesses:
                 permission, are never taken from there.
         """
         self.sandbox = sandbox
+        self.variables: dict[str, str] = {}  # that hooks set
         self._clean = clean
         self._outputs = outputs
         self._environ = command_environ(environ, keep=keep, hide=hide)
@@ -229,11 +230,9 @@ class LocalProcesses:
         await self._watch.start()
         self._started += 1
         mark = f"{self._mark}{self._started}."
-        environ = {
-            **(self._reading if only_reads else self._environ),
-            MARK: mark,
-            "PWD": str(cwd),
-        }
+        added = plain_variables(self.variables) if only_reads else self.variables
+        environ = (self._reading if only_reads else self._environ) | added
+        environ |= {MARK: mark, "PWD": str(cwd)}
         sandbox = self.sandbox if reach.confined else None
         spawn = self._spawn(
             command, cwd, environ, mark, sandbox, only_reads=only_reads, hosts=reach.hosts

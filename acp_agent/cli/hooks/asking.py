@@ -54,6 +54,11 @@ class CommandHelpers:
         finally:
             await models.aclose()
 
+    async def verify(self, system: str, prompt: str, model: str) -> str:
+        """Raise ToolError, because tools are only available in sessions."""
+        del system, prompt, model
+        raise ToolError("hooks of the type agent run in sessions only")
+
     async def _model(self, models: Models, name: str) -> ModelInfo:
         if name:
             try:

@@ -16,6 +16,7 @@ from acp_agent.extensions.definitions.inputs import Given
 from acp_agent.extensions.definitions.types import TASK, AgentSpec, RunSettings, Skill
 from acp_agent.ids import CallId
 from acp_agent.session.children.child import ChildSession
+from acp_agent.session.children.no_progress import NoProgress
 from acp_agent.session.children.task_run import InnerTools, NextTurn, ParentTurn, TaskRun
 from acp_agent.session.commands.prompting import skill_text
 from acp_agent.tools.base import AnyTool, Outcome, Progress
@@ -126,6 +127,19 @@ class Delegation:
             return await run.work(self._core.clean(role), task.task, self._limits())
         inner = self._inner(spec)
         return await run.work(self._prompt(spec), task.task, spec.uses, inner=inner)
+
+    async def verify(self, agent: str, prompt: str, task: str, uses: RunSettings) -> str:
+        """Return the last answer of an agent that checks something for a hook.
+
+        Raises:
+            ToolError: the agent cannot be run, or failed.
+            StoreError: the journal could not be written.
+        """
+        run = TaskRun(self._parent, task, "", NoProgress(), agent)
+        outcome = await run.work(prompt, task, uses)
+        if outcome.failed:
+            raise ToolError(f"the agent gave no answer: {outcome.text[:500]}")
+        return outcome.text
 
     def _inner(self, spec: AgentSpec) -> InnerTools | None:
         """Return a function that makes the agent's tool `task`; None if it has no agents to use.

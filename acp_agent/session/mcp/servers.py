@@ -29,6 +29,7 @@ from acp_agent.session.core import BackgroundTasks
 from acp_agent.session.services import Services
 
 if TYPE_CHECKING:
+    from acp_agent.hooks.session_hooks import SessionHooks
     from acp_agent.session.mcp.catalog import McpCatalog, ServerPrompt
     from acp_agent.tools.toolset import Toolset
     from acp_agent.workspace.workspace import Workspace
@@ -80,6 +81,7 @@ class McpServers:
         self._ending = BackgroundTasks(f"the end of MCP servers of session {session}")
         self._asking = asyncio.Lock()
         self._hidden: tuple[str, ...] = ()
+        self.hooks: SessionHooks | None = None  # of the current or last turn
         self.secrets: list[str] = []  # the list object stays the same: logins add to it
         self.servers: list[McpServer] = []
 
@@ -130,6 +132,7 @@ class McpServers:
             self.tell,
             self._asking,
             translate=services.translate,
+            hooks=lambda: self.hooks,
         )
         return McpServer(config, label, setting=setting, owner=self, asker=asker)
 
@@ -243,6 +246,7 @@ class McpAsker:
         tell: notifies the user about questions that were refused.
         one_at_a_time: a lock shared by the servers of a session.
         translate: translates texts for the user.
+        hooks: returns the session's hooks, which may answer for the user.
     """
 
     def __init__(
@@ -254,6 +258,7 @@ class McpAsker:
         one_at_a_time: asyncio.Lock,
         *,
         translate: Translator = ENGLISH,
+        hooks: Callable[[], SessionHooks | None] = lambda: None,
     ) -> None:
         self._server = server
         self._session = session
@@ -261,17 +266,21 @@ class McpAsker:
         self._tell = tell
         self._lock = one_at_a_time
         self._translate = translate
+        self._hooks = hooks
         self._pages: dict[str, Page] = {}
 
     async def ask_form(self, form: Form) -> Response | None:
         """Ask the user to fill in a form. Return None if the client cannot show it."""
-        form = msgspec.structs.replace(form, message=self._from_server(form.message))
-        return await self._asked(lambda: self._client.ask_form(self._session, form))
+        shown = msgspec.structs.replace(form, message=self._from_server(form.message))
+        fields = {"mode": "form", "message": form.message, "requested_schema": form.schema}
+        return await self._asked(lambda: self._client.ask_form(self._session, shown), fields)
 
     async def ask_page(self, page: Page) -> Response | None:
         """Ask the user to visit a page. Return None if the client cannot show it."""
+        fields = {"mode": "url", "message": page.message, "url": page.url}
+        fields["elicitation_id"] = page.id
         page = msgspec.structs.replace(page, message=self._from_server(page.message))
-        response = await self._asked(lambda: self._client.ask_page(self._session, page))
+        response = await self._asked(lambda: self._client.ask_page(self._session, page), fields)
         if response is not None and response.action == "accept":
             self._pages[page.id] = page
         return response
@@ -291,7 +300,29 @@ class McpAsker:
             "The MCP server {server} asks: {message}", server=repr(self._server), message=message
         )
 
-    async def _asked(self, ask: Callable[[], Awaitable[Response | None]]) -> Response | None:
+    async def _asked(
+        self, ask: Callable[[], Awaitable[Response | None]], fields: JsonObject
+    ) -> Response | None:
+        """Return the response of the hooks, else of the user; `fields` describe the question."""
+        hooks = self._hooks()
+        if hooks is None:
+            return await self._ask_user(ask)
+        fields = {"mcp_server_name": self._server, **fields}
+        answer = await hooks.fire("Elicitation", fields, matched=self._server)
+        response = Response(action="decline") if answer.blocked else answer.response
+        if response is None:
+            hooks.tell_that_user_is_asked(str(fields["message"]), "elicitation_dialog")
+            response = await self._ask_user(ask)
+        if response is None:
+            return None
+        fields = {"mcp_server_name": self._server, "mode": fields["mode"]}
+        fields |= {"action": response.action, "content": response.content or {}}
+        answer = await hooks.fire("ElicitationResult", fields, matched=self._server)
+        if answer.blocked:
+            return Response(action="decline")
+        return answer.response or response
+
+    async def _ask_user(self, ask: Callable[[], Awaitable[Response | None]]) -> Response | None:
         try:
             async with self._lock:
                 return await ask()

@@ -111,8 +111,6 @@ class SessionResources:
             agent="" if agent is None else agent.name,
             hooks=await self._current_hooks(own),
         )
-        if turn.hooks is not None:
-            self.hooks.use(turn)
         self._add_tools(turn, tools, options)
         return turn
 
@@ -178,6 +176,9 @@ class SessionResources:
                 options=options,
             )
             return Delegation(parent)
+
+        if turn.hooks is not None:
+            self.hooks.use(turn, delegation)
 
         async def give(given: AgentTask, progress: Progress) -> Outcome:
             return await delegation().run_task(given, progress)

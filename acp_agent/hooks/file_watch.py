@@ -1,0 +1,65 @@
+"""Find changes of the files that hooks of `FileChanged` name, or that a hook asks to watch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from acp_agent.hooks.types import Hook
+
+_MOST = 500  # files that are watched
+
+FileEvent = Literal["add", "change", "unlink"]
+_Stamp = tuple[int, int, int]
+
+
+def is_watched(matcher: str, name: str) -> bool:
+    """Return whether the matcher of a hook names a file; an empty one names all."""
+    return matcher.strip() in {"", "*"} or name in _names(matcher)
+
+
+def _names(matcher: str) -> set[str]:
+    return {part.strip() for part in matcher.split("|")} - {"", "*"}
+
+
+class WatchedFiles:
+    """The files that hooks watch, each with what it was at the last look.
+
+    Args:
+        cwd: the folder of the files that matchers name.
+        hooks: the hooks.
+    """
+
+    def __init__(self, cwd: Path, hooks: Sequence[Hook]) -> None:
+        self._cwd = cwd
+        self._stamps: dict[Path, _Stamp | None] = {}
+        self.add(
+            [name for one in hooks if one.event == "FileChanged" for name in _names(one.matcher)]
+        )
+
+    def add(self, paths: Sequence[str]) -> None:
+        """Watch further files; relative paths are in the session's folder."""
+        for path in (self._cwd / one for one in paths):
+            if path not in self._stamps and len(self._stamps) < _MOST:
+                self._stamps[path] = _stamp(path)
+
+    def changes(self) -> list[tuple[Path, FileEvent]]:
+        """Return the files that have changed since the last call. Blocks: reads the disk."""
+        changed: list[tuple[Path, FileEvent]] = []
+        for path, old in list(self._stamps.items()):
+            new = _stamp(path)
+            if new != old:
+                self._stamps[path] = new
+                kind: FileEvent = "change" if old and new else ("add" if new else "unlink")
+                changed.append((path, kind))
+        return changed
+
+
+def _stamp(path: Path) -> _Stamp | None:
+    """Return what changes with a file's content; None if there is no file."""
+    try:
+        status = path.stat()
+    except (OSError, ValueError):
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino
