@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
 
 from acp_agent.platform import module_cache
 
+TYPE_CHECKING = False  # `typing` is imported after `module_cache.use`
 if TYPE_CHECKING:
     from collections.abc import Callable
 

@@ -15,29 +15,23 @@ import sys
 
 # Also in `importlib.machinery` and `importlib.util`, whose import takes longer than it saves.
 from _frozen_importlib_external import SourceFileLoader, spec_from_file_location
-from contextlib import suppress
-from typing import TYPE_CHECKING, Final, NamedTuple
 
+TYPE_CHECKING = False  # `typing` would be imported without the cache
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from importlib.machinery import ModuleSpec
     from types import CodeType, ModuleType
+    from typing import TypeAlias
 
-FILE_NAME: Final = f"modules.{sys.implementation.cache_tag}.bin"
+    # A module in the file: its source and the source's time (ns) and size (bytes); a package's
+    # folders; where its code starts after the index, and its length (bytes).
+    Entry: TypeAlias = tuple[str, int, int, list[str] | None, int, int]
 
-_LENGTH: Final = 8  # bytes at the start of the file: the length of the index
-_TOLERATED: Final = 20  # modules that may be missing in the file; with more, it is written again
+FILE_NAME = f"modules.{sys.implementation.cache_tag}.bin"
 
-
-class _Entry(NamedTuple):
-    """A module in the file; encoded by `marshal`, as a tuple."""
-
-    source: str  # path
-    modified: int  # nanoseconds, of the source
-    size: int  # bytes, of the source
-    folders: list[str] | None  # those of a package's modules
-    start: int  # of the code, from the end of the index
-    length: int  # bytes
+_LENGTH = 8  # bytes at the start of the file: the length of the index
+_TOLERATED = 20  # modules that may be missing in the file; with more, it is written again
+_DAMAGE = (OSError, EOFError, ValueError, TypeError)  # raised for a missing or damaged file
 
 
 class _CachedLoader(SourceFileLoader):
@@ -50,7 +44,7 @@ class _CachedLoader(SourceFileLoader):
     def get_code(self, fullname: str) -> CodeType | None:
         try:
             code: CodeType = marshal.loads(os.pread(*self._code))  # noqa: S302 - as for .pyc files
-        except (OSError, EOFError, ValueError, TypeError):
+        except _DAMAGE:
             return super().get_code(fullname)
         return code
 
@@ -68,71 +62,64 @@ class ModuleCache:
         self._key = key
         self._file = -1
         self._offset = 0
-        self._entries: dict[str, _Entry] = {}
-        with suppress(OSError, EOFError, ValueError, TypeError):
+        self._entries: dict[str, Entry] = {}
+        try:
             self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             length = int.from_bytes(os.pread(self._file, _LENGTH, 0), "little")
             index = os.pread(self._file, length, _LENGTH)
             key_of_file, entries = marshal.loads(index)  # noqa: S302 - as for .pyc files
-            if key_of_file == key:
-                self._offset = _LENGTH + length
-                self._entries = entries
+        except _DAMAGE:
+            return
+        if key_of_file == key:
+            self._offset = _LENGTH + length
+            self._entries = entries
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Return the spec of a module whose source has not changed, or None."""
         del path, target
-        fields = self._entries.get(fullname)
-        if fields is None:
+        entry = self._entries.get(fullname)
+        if entry is None or not _is_current(entry):
             return None
-        entry = _Entry(*fields)
-        if not _is_current(entry):
-            return None
-        code = self._file, entry.length, self._offset + entry.start
-        loader = _CachedLoader(fullname, entry.source, code)
+        source, _, _, folders, start, length = entry
+        loader = _CachedLoader(fullname, source, (self._file, length, self._offset + start))
         return spec_from_file_location(
-            fullname, entry.source, loader=loader, submodule_search_locations=entry.folders
+            fullname, source, loader=loader, submodule_search_locations=folders
         )
 
     def save(self) -> None:
         """Write the file again if many of the imported modules are missing in it."""
-        added = [
+        missing = [
             (name, spec)
             for name, module in list(sys.modules.items())
             if (spec := getattr(module, "__spec__", None)) is not None
             and type(spec.loader) is SourceFileLoader
             and spec.name == name
         ]
-        if len(added) <= _TOLERATED:
+        if len(missing) <= _TOLERATED:
             return
         codes: list[bytes] = []
-        entries: dict[str, tuple[str | int | list[str] | None, ...]] = {}
+        entries: dict[str, Entry] = {}
         end = 0
-
-        def append(name: str, entry: _Entry, code: bytes) -> None:
-            nonlocal end
-            entries[name] = tuple(entry._replace(start=end, length=len(code)))
+        for name, entry in self._entries.items():
+            if _is_current(entry):
+                source, modified, size, folders, start, length = entry
+                codes.append(os.pread(self._file, length, self._offset + start))
+                entries[name] = (source, modified, size, folders, end, length)
+                end += length
+        for name, spec in missing:
+            try:
+                state = os.stat(spec.origin)  # noqa: PTH116 - pathlib takes time
+                code = marshal.dumps(spec.loader.get_code(name))
+            except (OSError, ImportError, SyntaxError, ValueError):
+                continue  # the source has changed since
+            folders = spec.submodule_search_locations and list(spec.submodule_search_locations)
+            entries[name] = (
+                spec.origin, state.st_mtime_ns, state.st_size, folders, end, len(code)
+            )  # fmt: skip
             codes.append(code)
             end += len(code)
-
-        for name, fields in self._entries.items():
-            entry = _Entry(*fields)
-            if _is_current(entry):
-                code = os.pread(self._file, entry.length, self._offset + entry.start)
-                append(name, entry, code)
-        for name, spec in added:
-            with suppress(OSError, ImportError, SyntaxError, ValueError):  # it has changed since
-                state = os.stat(spec.origin)  # noqa: PTH116 - pathlib takes time
-                entry = _Entry(
-                    spec.origin,
-                    state.st_mtime_ns,
-                    state.st_size,
-                    spec.submodule_search_locations and list(spec.submodule_search_locations),
-                    0,
-                    0,
-                )
-                append(name, entry, marshal.dumps(spec.loader.get_code(name)))
         index = marshal.dumps((self._key, entries))
         _replace(self._path, [len(index).to_bytes(_LENGTH, "little"), index, *codes])
 
@@ -161,16 +148,18 @@ def save() -> None:
             return
 
 
-def _is_current(entry: _Entry) -> bool:
+def _is_current(entry: Entry) -> bool:
     try:
-        state = os.stat(entry.source)  # noqa: PTH116 - pathlib takes time
+        state = os.stat(entry[0])  # noqa: PTH116 - pathlib takes time
     except OSError:
         return False
-    return (state.st_mtime_ns, state.st_size) == (entry.modified, entry.size)
+    return (state.st_mtime_ns, state.st_size) == entry[1:3]
 
 
 def _replace(path: str, contents: Sequence[bytes]) -> None:
     """Write a file under another name and rename it, so that no process reads half of it."""
+    from contextlib import suppress  # noqa: PLC0415 - not imported yet when the module is
+
     new = f"{path}.{os.getpid()}"
     with suppress(OSError):
         try:
