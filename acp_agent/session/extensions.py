@@ -109,14 +109,14 @@ class Extensions:
 
         async with self._selection_lock:
             selection = self.selection = self.selection or ServerSelection(self._core)
-            selection.named = tuple(self._client_servers)
+            selection.client_servers = tuple(self._client_servers)
             await selection.load()
             self.apply_selection()
 
     def apply_selection(self) -> None:
         """Connect to the selected servers, and disconnect from others."""
         if self.selection is not None and not self._core.closing:
-            self._connect(self.selection.used)
+            self._connect(self.selection.enabled_servers)
 
     def _any_configured(self) -> bool:
         """Return whether there may be servers that the client did not name; reads the disk."""

@@ -61,7 +61,7 @@ async def run_call(desk: Desk, tool: type[Tool[ToolParams]]) -> None:
     turn = await desk.session.resources.for_turn()
     tools = cast("TurnTools", turn.tools)
     workspace = tools.workspace
-    tools._own = msgspec.structs.replace(tools._own, toolset=Toolset([tool(workspace)]))
+    tools._built_in = msgspec.structs.replace(tools._built_in, toolset=Toolset([tool(workspace)]))
     call, message = new_call_id(), new_message_id()
     await turn.journal.emit(
         TurnStarted(turn=new_turn_id()),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.session.turns.environment import SECONDS, describe
+from acp_agent.session.turns.environment import WAIT_SECONDS, describe
 from acp_agent.workspace.git_status import GitStatus, parse_status
 from acp_agent.workspace.project_tree import CHARACTERS, LINES, draw_tree
 from tests.server.server_session import system
@@ -101,7 +101,7 @@ async def test_a_git_that_hangs_is_not_waited_for(desk: Desk) -> None:
     began = time.monotonic()
     gatherer = desk.session.resources.environment
     found = await gatherer.text()
-    assert time.monotonic() - began < 5 * SECONDS
+    assert time.monotonic() - began < 5 * WAIT_SECONDS
     assert "Git:" not in found
     assert "Date:" in found
 

@@ -182,7 +182,7 @@ class Scene:
 
     async def cancel_call(self, editor: RecordingEditor, number: int) -> None:
         turn = self.at(editor).turn
-        working = None if turn is None else turn._working
+        working = None if turn is None else turn._active
         calls = [] if working is None else list(cast("Any", working.tools.open_calls)._tasks)
         self.at(editor).turns.cancel_call(self.draw.choice([*calls, CallId("none")]))
 

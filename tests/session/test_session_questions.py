@@ -16,10 +16,10 @@ from acp_agent.session.history.questions import QuestionCounts
 CONFINED = Grant(project="/p", kind="confined", pattern="").label
 # What was decided, whether it was asked about, and what it counts as.
 DECISIONS: list[tuple[dict[str, Any], bool, tuple[str, ...]]] = [
-    ({"allowed": True, "by": "user", "why": "Allow once"}, True, ("questions", "allowed")),
-    ({"allowed": False, "by": "user", "why": "Reject"}, True, ("questions", "refused")),
-    ({"allowed": False, "by": "user", "why": "dismissed"}, True, ("questions", "cancelled")),
-    ({"allowed": False, "by": "nobody", "why": "not asked"}, True, ("questions", "cancelled")),
+    ({"allowed": True, "by": "user", "why": "Allow once"}, True, ("asked", "allowed")),
+    ({"allowed": False, "by": "user", "why": "Reject"}, True, ("asked", "refused")),
+    ({"allowed": False, "by": "user", "why": "dismissed"}, True, ("asked", "cancelled")),
+    ({"allowed": False, "by": "nobody", "why": "not asked"}, True, ("asked", "cancelled")),
     ({"allowed": True, "by": "flag", "name": "--allow all"}, True, ("avoided_by_flags",)),
     ({"allowed": True, "by": "rule", "rule": "allow Bash(make *)"}, False, ("avoided_by_rules",)),
     ({"allowed": False, "by": "rule", "rule": "deny Read(.env)"}, False, ("avoided_by_rules",)),

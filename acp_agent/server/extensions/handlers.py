@@ -115,9 +115,9 @@ async def list_resources(operations: Operations, params: dict[str, Any]) -> List
     servers = session.extensions.mcp
     if servers is None:
         return ListResourcesResponse(resources=[])
-    from acp_agent.session.mcp.attachments import mentions_of  # noqa: PLC0415 - where there are any
+    from acp_agent.session.mcp.attachments import list_mentions  # noqa: PLC0415 - where there are any
 
-    mentions = mentions_of(servers)[:_MAX_LISTED]
+    mentions = list_mentions(servers)[:_MAX_LISTED]
     return ListResourcesResponse(
         resources=[NamedResource(mention=mention, name=name) for mention, name in mentions]
     )

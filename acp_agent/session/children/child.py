@@ -41,7 +41,7 @@ from acp_agent.session.turns.parts import (
     SessionUser,
     TurnBudget,
     TurnTools,
-    limits_of,
+    turn_limits,
 )
 from acp_agent.session.turns.plan import RunOptions
 from acp_agent.session.turns.toolset import CachedChange
@@ -126,7 +126,7 @@ class ChildSession:
             user=ChildUser(core, child),
             budget=self.budget,
             tools=tools,
-            limits=limits_of(core.services, options),
+            limits=turn_limits(core.services, options),
             agent=agent,
             hooks=parent.hooks,
         )

@@ -19,8 +19,8 @@ from acp_agent.session.extensions import Definitions
 from acp_agent.tools.quoting import code_span, escape_markdown, first_line
 from acp_agent.workspace.scrub import scrub
 
-_SHOWN = 20  # tasks in the list, the last ones
-_ROLE = 100  # characters of an agent's instructions
+_MAX_TASKS = 20  # tasks in the list, the last ones
+_MAX_ROLE = 100  # characters of an agent's instructions
 STATES: Mapping[Activity, str] = {
     "running": "running",
     "requires_action": "waiting for you",
@@ -45,58 +45,58 @@ class AgentTasks(Struct, frozen=True, kw_only=True):
     stop: Callable[[SessionId], bool]
 
 
-async def agents_command(tasks: AgentTasks, rest: str) -> FoundCommand:
+async def agents_command(tasks: AgentTasks, arguments: str) -> FoundCommand:
     """Return the effect of `/agents`.
 
     Args:
         tasks: the session's agents.
-        rest: the text after the command: nothing, or `start NAME TASK`, `message N TEXT`, `stop N`,
-            `stop all`.
+        arguments: the text after the command: nothing, or `start NAME TASK`, `message N TEXT`,
+            `stop N`, `stop all`.
     """
-    action, _, more = rest.strip().partition(" ")
+    action, _, text = arguments.strip().partition(" ")
     if action == "start":
-        return await _start(tasks, more.strip())
-    return FoundCommand(answer=partial(_answer, tasks, action, more.strip()))
+        return await _start(tasks, text.strip())
+    return FoundCommand(answer=partial(_answer, tasks, action, text.strip()))
 
 
-async def _start(tasks: AgentTasks, rest: str) -> FoundCommand:
+async def _start(tasks: AgentTasks, arguments: str) -> FoundCommand:
     """Return a call of the tool `task`, as if the model had made it."""
     await tasks.definitions.load()  # its file may be new
-    name, _, task = rest.partition(" ")
+    name, _, task = arguments.partition(" ")
     task = task.strip()
-    made = await tasks.children.records.roles()
-    known = [*(name for name, _ in tasks.definitions.task_agents), *made]
-    if name not in known or not task:
+    roles = await tasks.children.records.roles()
+    names = [*(name for name, _ in tasks.definitions.task_agents), *roles]
+    if name not in names or not task:
         text = tasks.core.translate(
-            "Usage: /agents start NAME TASK. The agents are {names}.", names=", ".join(known)
+            "Usage: /agents start NAME TASK. The agents are {names}.", names=", ".join(names)
         )
         return FoundCommand.answering(tasks.core.clean(text))
     call = msgspec.json.encode({"agent": name, "task": task}).decode()
     return FoundCommand(ask=f"Give this task to the agent {name}: {task}", call=("task", call))
 
 
-async def _answer(tasks: AgentTasks, action: str, rest: str) -> str:
+async def _answer(tasks: AgentTasks, action: str, arguments: str) -> str:
     translate, started = tasks.core.translate, await tasks.children.records.all()
-    number, _, text = rest.partition(" ")
+    number, _, text = arguments.partition(" ")
     try:
         match action:
             case "":
-                answer = await _listed(tasks, started)
+                answer = await _list_agents(tasks, started)
             case "stop" if number == "all":
-                stopped = [one for one in started.values() if tasks.stop(one.session)]
+                stopped = [task for task in started.values() if tasks.stop(task.session)]
                 answer = translate("Stopped {count} agents.", count=len(stopped))
             case "stop":
-                one = _running(tasks, started, number)
-                tasks.stop(one.session)
-                answer = translate("Stopped: {title}", title=escape_markdown(one.title))
+                running_task = _find_running(tasks, started, number)
+                tasks.stop(running_task.session)
+                answer = translate("Stopped: {title}", title=escape_markdown(running_task.title))
             case "message" if text.strip():
-                one = _running(tasks, started, number)
+                running_task = _find_running(tasks, started, number)
                 words = scrub(text.strip(), tasks.core.secrets)
                 message = UserMessage(
                     message=new_message_id(), content=(TextBlock(text=words),), steering=True
                 )
-                await tasks.children.send(one.session, message)
-                answer = translate("Sent to: {title}", title=escape_markdown(one.title))
+                await tasks.children.send(running_task.session, message)
+                answer = translate("Sent to: {title}", title=escape_markdown(running_task.title))
             case _:
                 answer = translate(
                     "Usage: /agents, /agents start NAME TASK, /agents message N TEXT, "
@@ -107,22 +107,22 @@ async def _answer(tasks: AgentTasks, action: str, rest: str) -> str:
     return tasks.core.clean(answer)
 
 
-def _running(tasks: AgentTasks, started: Mapping[str, TaskRecord], number: str) -> TaskRecord:
+def _find_running(tasks: AgentTasks, started: Mapping[str, TaskRecord], number: str) -> TaskRecord:
     """Return a running task.
 
     Raises:
         InvalidInputError: no task has this number, or it has ended.
     """
-    one = started.get(number)
-    if one is None or tasks.children.find_call(one.session) is None:
+    task = started.get(number)
+    if task is None or tasks.children.find_call(task.session) is None:
         text = tasks.core.translate(
             "No running agent has the number {number}; /agents lists them.", number=number
         )
         raise InvalidInputError(text)
-    return one
+    return task
 
 
-async def _listed(tasks: AgentTasks, started: Mapping[str, TaskRecord]) -> str:
+async def _list_agents(tasks: AgentTasks, started: Mapping[str, TaskRecord]) -> str:
     translate = tasks.core.translate
     await tasks.definitions.load()
     lines = [
@@ -130,13 +130,13 @@ async def _listed(tasks: AgentTasks, started: Mapping[str, TaskRecord]) -> str:
         for name, description in tasks.definitions.task_agents
     ]
     for name, role in (await tasks.children.records.roles()).items():
-        made = translate("created for this session: {role}", role=first_line(role, _ROLE))
-        lines.append(f"- {code_span(name)}: {escape_markdown(made)}")
+        role_text = translate("created for this session: {role}", role=first_line(role, _MAX_ROLE))
+        lines.append(f"- {code_span(name)}: {escape_markdown(role_text)}")
     if not lines and not started:
         return translate("There are no agents.")
     if started:
         lines += ["", translate("Tasks of this session:"), ""]
-    for number, task in list(started.items())[-_SHOWN:]:
+    for number, task in list(started.items())[-_MAX_TASKS:]:
         state = translate(STATES[task.state])
         lines.append(f"- {number}: {escape_markdown(task.title)} ({state})")
     return "\n".join(lines)

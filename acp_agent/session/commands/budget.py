@@ -19,14 +19,14 @@ from acp_agent.session.turns.budget import (
 )
 
 
-async def budget_command(core: SessionCore, budget: SessionBudget, rest: str) -> str:
+async def budget_command(core: SessionCore, budget: SessionBudget, arguments: str) -> str:
     """Execute `/budget` with its arguments and return the answer.
 
     Raises:
         StoreError: the usage could not be read, or the change could not be written.
     """
     translate = core.translate
-    scope, _, amount = rest.strip().partition(" ")
+    scope, _, amount = arguments.strip().partition(" ")
     if not scope:
         return await _spent(core, budget)
     if scope not in SCOPES:
@@ -35,11 +35,11 @@ async def budget_command(core: SessionCore, budget: SessionBudget, rest: str) ->
             name=repr(scope),
             names=", ".join(SCOPES),
         )
-        return f"{unknown} {_how(translate)}"
+        return f"{unknown} {_usage_text(translate)}"
     changes = _changes(amount.strip())
     if changes is None:
-        wrong = translate("{amount} is not an amount.", amount=repr(amount.strip()))
-        return f"{wrong} {_how(translate)}"
+        problem = translate("{amount} is not an amount.", amount=repr(amount.strip()))
+        return f"{problem} {_usage_text(translate)}"
     await core.emit(
         *(
             ConfigChanged(option=f"{OPTION}{scope}_{unit}", value=value)
@@ -53,10 +53,10 @@ def _changes(amount: str) -> dict[Unit, str] | None:
     """Return the changes by unit; None if the amount is invalid."""
     if amount.lower() in {NONE, "off"}:
         return dict.fromkeys(UNITS, NONE)
-    found = parse_amount(amount)
-    if found is None:
+    parsed = parse_amount(amount)
+    if parsed is None:
         return None
-    unit, number = found
+    unit, number = parsed
     return {unit: f"{number:f}" if unit == "cost" else f"{number:.0f}"}
 
 
@@ -75,20 +75,22 @@ async def _spent(core: SessionCore, budget: SessionBudget) -> str:
         if scope == "turn" and not spent.tokens:  # commands ask no model
             spent = core.state.spent_before
         unpriced = unpriced or bool(spent.unpriced)
-        parts = [translate("{count} tokens", count=f"{spent.tokens:,}"), _money(spent)]
+        amounts = [translate("{count} tokens", count=f"{spent.tokens:,}"), _money(spent)]
         for index, unit in enumerate(UNITS):
             limit = limits.get((scope, unit))
             if limit is not None:
-                most = translate.rendered(limit.shown(limit.most))
-                parts[index] = translate("{spent} of {most}", spent=parts[index], most=most)
-        lines.append(translate("- {name}: {amounts}", name=names[scope], amounts=", ".join(parts)))
+                maximum = translate.rendered(limit.format_amount(limit.maximum))
+                amounts[index] = translate("{spent} of {most}", spent=amounts[index], most=maximum)
+        lines.append(
+            translate("- {name}: {amounts}", name=names[scope], amounts=", ".join(amounts))
+        )
     if unpriced:
         lines += ["", translate.rendered(NO_PRICE)]
     questions = QuestionCounts()
     questions.add(await core.history())
     if counted := questions.describe(translate):
         lines.append(f"- {counted}")
-    return "\n".join([*lines, "", _how(translate)])
+    return "\n".join([*lines, "", _usage_text(translate)])
 
 
 def _money(spent: Spending) -> str:
@@ -98,7 +100,7 @@ def _money(spent: Spending) -> str:
     return f"{format_dollars(spent.cost)} +?" if spent.cost else "?"
 
 
-def _how(translate: Translator) -> str:
+def _usage_text(translate: Translator) -> str:
     return translate(
         "To change a budget of this session, use for example `/budget turn $2`, `/budget "
         "session 500k` (tokens) or `/budget day none`. For all sessions, set `[budget]` in the "

@@ -153,8 +153,8 @@ def command_line(content: Sequence[ContentBlock]) -> tuple[str, str] | None:
     """Return the name of the command in any block of a prompt, and the text after it."""
     for block in content:
         if is_command(block):
-            name, *rest = block.text.split(maxsplit=1)
-            return name.removeprefix("/"), "".join(rest).rstrip()
+            name, *arguments = block.text.split(maxsplit=1)
+            return name.removeprefix("/"), "".join(arguments).rstrip()
     return None
 
 

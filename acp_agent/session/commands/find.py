@@ -21,7 +21,7 @@ from acp_agent.session.turns.resources import SessionResources
 if TYPE_CHECKING:
     from acp_agent.session.mcp.catalog import ServerPrompt
 
-_SHOWN_COMMAND = 120  # characters shown of a background command
+_MAX_COMMAND = 120  # characters shown of a background command
 LATER = "Try again when the current turn has ended."
 _CANCEL_POLL = 0.05  # seconds between two checks whether a prompt was cancelled
 
@@ -57,35 +57,35 @@ async def find_command(
     line = command_line(content)
     if line is None:
         return None
-    name, rest = line
+    name, arguments = line
     core, mcp = context.core, context.extensions.mcp
     for prompt in () if mcp is None else mcp.prompts:
         if prompt.command.name == name:
-            return await _fetched(core, prompt, rest, cancelled)
+            return await _fetch_prompt(core, prompt, arguments, cancelled)
     if name.startswith((PREFIX, FLOW_PREFIX)):
         from acp_agent.session.commands.prompting import skill_command  # noqa: PLC0415 - rarely needed
 
-        return await skill_command(core, context.extensions.definitions, name, rest, content)
+        return await skill_command(core, context.extensions.definitions, name, arguments, content)
     if name == "loop":
         from acp_agent.session.commands.prompting import loop_command  # noqa: PLC0415 - rarely needed
 
         return await loop_command(
-            core.translate, rest, lambda repeated: find_command(context, repeated, cancelled)
+            core.translate, arguments, lambda repeated: find_command(context, repeated, cancelled)
         )
-    return await _builtin(context, name, rest, content)
+    return await _built_in_command(context, name, arguments, content)
 
 
-async def _fetched(
-    core: SessionCore, prompt: ServerPrompt, rest: str, cancelled: Callable[[], bool]
+async def _fetch_prompt(
+    core: SessionCore, prompt: ServerPrompt, arguments: str, cancelled: Callable[[], bool]
 ) -> FoundCommand:
-    fetching = asyncio.create_task(prompt.fetch(rest))
+    fetch = asyncio.create_task(prompt.fetch(arguments))
     try:
-        while not fetching.done():
-            await asyncio.wait([fetching], timeout=_CANCEL_POLL)
+        while not fetch.done():
+            await asyncio.wait([fetch], timeout=_CANCEL_POLL)
             if cancelled():
-                fetching.cancel()
+                fetch.cancel()
                 break
-        return FoundCommand(ask=await fetching)
+        return FoundCommand(ask=await fetch)
     except asyncio.CancelledError:
         if not cancelled():
             raise
@@ -93,26 +93,26 @@ async def _fetched(
     except ToolError as error:
         why = str(error)
     finally:
-        fetching.cancel()
+        fetch.cancel()
     return FoundCommand.answering(
         core.clean(core.translate("The prompt could not be used: {why}.", why=why))
     )
 
 
-async def _builtin(
-    context: CommandContext, name: str, rest: str, content: Sequence[ContentBlock]
+async def _built_in_command(
+    context: CommandContext, name: str, arguments: str, content: Sequence[ContentBlock]
 ) -> FoundCommand | None:
     core, resources = context.core, context.resources
-    answer = _answer(context, name, rest)
+    answer = _answer(context, name, arguments)
     if answer is not None:
         return FoundCommand(answer=answer)
     match name:
         case "compact":
-            return FoundCommand(action=partial(_compact, core, rest), compaction=rest)
+            return FoundCommand(action=partial(_compact, core, arguments), compaction=arguments)
         case "rewind":
             from acp_agent.session.commands.rewind import rewind_command  # noqa: PLC0415 - rare
 
-            return rewind_command(core, resources.rewinder, rest)
+            return rewind_command(core, resources.rewinder, arguments)
         case "trust":
             return FoundCommand(action=partial(_trust, context.extensions), refusal=LATER)
         case "agents":
@@ -124,19 +124,21 @@ async def _builtin(
                 children=resources.children,
                 stop=context.stop_child,
             )
-            return await agents_command(tasks, rest)
+            return await agents_command(tasks, arguments)
         case "init":
-            return _ask("init.md", rest)
+            return _ask("init.md", arguments)
         case "agent-new":
-            return _ask("agent_new.md", rest)
+            return _ask("agent_new.md", arguments)
         case "skill-new":
             context.extensions.definitions.skill_requested = True
-            return _ask("skill_new.md", rest)
+            return _ask("skill_new.md", arguments)
         case _:
-            return await _unprefixed(context, name, rest, content)
+            return await _find_skill(context, name, arguments, content)
 
 
-def _answer(context: CommandContext, name: str, rest: str) -> Callable[[], Awaitable[str]] | None:
+def _answer(
+    context: CommandContext, name: str, arguments: str
+) -> Callable[[], Awaitable[str]] | None:
     """Return the answer function of a command that only answers; None for other commands."""
     core, answer = context.core, None
     match name:
@@ -147,32 +149,32 @@ def _answer(context: CommandContext, name: str, rest: str) -> Callable[[], Await
         case "jobs":
             answer = partial(_jobs, context)
         case "mode" | "model" | "agent":
-            answer = partial(_option, context, name, rest)
+            answer = partial(_option, context, name, arguments)
         case "budget":
             from acp_agent.session.commands.budget import budget_command  # noqa: PLC0415 - rare
 
-            answer = partial(budget_command, core, context.resources.budget, rest)
+            answer = partial(budget_command, core, context.resources.budget, arguments)
         case "mcp":
             from acp_agent.session.commands.mcp import mcp_command  # noqa: PLC0415 - rare
 
-            answer = partial(mcp_command, core, context.extensions, rest)
+            answer = partial(mcp_command, core, context.extensions, arguments)
         case "memory":
             from acp_agent.session.memory import memory_command  # noqa: PLC0415 - rare
 
-            answer = partial(memory_command, core, rest)
+            answer = partial(memory_command, core, arguments)
     return answer
 
 
-def _ask(name: str, rest: str) -> FoundCommand:
+def _ask(name: str, additions: str) -> FoundCommand:
     """Return the command that sends the model a bundled text, with the user's additions."""
     from importlib.resources import files  # noqa: PLC0415 - takes 8 ms
 
     ask = (files(__package__) / name).read_text("utf-8").strip()
-    return FoundCommand(ask=f"{ask}\n\nThe user adds: {rest}" if rest else ask)
+    return FoundCommand(ask=f"{ask}\n\nThe user adds: {additions}" if additions else ask)
 
 
-async def _unprefixed(
-    context: CommandContext, name: str, rest: str, content: Sequence[ContentBlock]
+async def _find_skill(
+    context: CommandContext, name: str, arguments: str, content: Sequence[ContentBlock]
 ) -> FoundCommand | None:
     """Return the skill that a command names without `skill:`, as in other programs."""
     definitions = context.extensions.definitions
@@ -181,7 +183,7 @@ async def _unprefixed(
         return None
     from acp_agent.session.commands.prompting import skill_command  # noqa: PLC0415 - rarely needed
 
-    return await skill_command(context.core, definitions, name, rest, content)
+    return await skill_command(context.core, definitions, name, arguments, content)
 
 
 async def _help(extensions: Extensions) -> str:
@@ -190,9 +192,9 @@ async def _help(extensions: Extensions) -> str:
     await extensions.definitions.load()  # a skill's file may be new
     # Projects and servers choose the descriptions of skills and prompts, so escape them.
     return "\n".join(
-        f"- {code_span(' '.join(filter(None, [f'/{one.name}', one.hint])))}: "
-        f"{escape_markdown(one.description)}"
-        for one in extensions.commands
+        f"- {code_span(' '.join(filter(None, [f'/{command.name}', command.hint])))}: "
+        f"{escape_markdown(command.description)}"
+        for command in extensions.commands
     )
 
 
@@ -228,7 +230,7 @@ async def _jobs(context: CommandContext) -> str:
             else translate("ended after {seconds} s", seconds=seconds)
         )
         lines.append(
-            f"- {command.name}: {code_span(first_line(command.command, _SHOWN_COMMAND))}, {how}"
+            f"- {command.name}: {code_span(first_line(command.command, _MAX_COMMAND))}, {how}"
         )
     return context.core.clean("\n".join(lines)) or translate("There are no background commands.")
 
@@ -247,8 +249,8 @@ async def _option(context: CommandContext, name: str, value: str) -> str:
         return core.translate("No agents are available.")
     mark = core.translate("(current)")
     values = "\n".join(
-        f"- `{known.id}`{' ' + mark if known.id == option.current else ''}"
-        for known in option.values
+        f"- `{candidate.id}`{' ' + mark if candidate.id == option.current else ''}"
+        for candidate in option.values
     )
     return f"{option.name}:\n{values}"
 
@@ -257,10 +259,10 @@ async def _trust(extensions: Extensions, turn: TurnResources) -> str:
     from acp_agent.session.folder_trust import describe_all  # noqa: PLC0415 - rarely needed
 
     translate = turn.user.translate
-    left = await extensions.trust.ask_in_turn(repeat=True)
-    if not left:
+    untrusted = await extensions.trust.ask_in_turn(repeat=True)
+    if not untrusted:
         return translate("Nothing in this folder needs your trust.")
-    lines = "\n".join(f"- {escaped(line)}" for line in describe_all(left, translate))
+    lines = "\n".join(f"- {escaped(line)}" for line in describe_all(untrusted, translate))
     return f"{translate('Not used until you trust it:')}\n{lines}"
 
 

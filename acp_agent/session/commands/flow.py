@@ -20,7 +20,7 @@ RESUME = "resume"
 
 
 async def flow_command(
-    core: SessionCore, skill: Skill, flow: Flow, rest: str, options: RunOptions
+    core: SessionCore, skill: Skill, flow: Flow, arguments: str, options: RunOptions
 ) -> FoundCommand:
     """Return the effect of `/flow:name`.
 
@@ -28,18 +28,18 @@ async def flow_command(
         core: the session.
         skill: the skill of the flow.
         flow: its steps.
-        rest: the text after the command.
+        arguments: the text after the command.
         options: the skill's options for the run.
     """
-    request, history = rest.strip(), list[AnyEvent]()
+    request, history = arguments.strip(), list[AnyEvent]()
     if resumes := request == RESUME:
         history = list(await core.history())
         request = _last_request(skill.name, history)
     filled, has_request = {}, False
     for id_, node in flow.nodes.items():
-        text, found = fill_in(node.text, request, {}, skill.path.parent)
+        text, uses_request = fill_in(node.text, request, {}, skill.path.parent)
         filled[id_] = replace(node, text=core.clean(text))
-        has_request = has_request or found
+        has_request = has_request or uses_request
     flow = replace(flow, nodes=filled, notes=core.clean(flow.notes))
     resumed = stopped_at(flow, history)
     if resumes and resumed is None:
@@ -48,8 +48,8 @@ async def flow_command(
                 ("There is no stopped run of the flow {name} in this session."), name=skill.name
             )
         )
-    given = "" if has_request else core.clean(request)
-    run = FlowRun(skill.name, flow, given=given, resumed=resumed)
+    further_text = "" if has_request else core.clean(request)
+    run = FlowRun(skill.name, flow, request=further_text, resumed=resumed)
     # The plan shows the flow.
     uses = replace(options.uses, without=(*options.uses.without, "todo"))
     return FoundCommand(ask=run.first_note, flow=run, options=replace(options, uses=uses))
@@ -60,5 +60,5 @@ def _last_request(name: str, history: Sequence[AnyEvent]) -> str:
     lines = (
         command_line(event.content) for event in reversed(history) if isinstance(event, UserMessage)
     )
-    given = (line[1].strip() for line in lines if line and line[0] == FLOW_PREFIX + name)
-    return next((one for one in given if one != RESUME), "")
+    requests = (line[1].strip() for line in lines if line and line[0] == FLOW_PREFIX + name)
+    return next((request for request in requests if request != RESUME), "")

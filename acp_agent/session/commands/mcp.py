@@ -10,24 +10,26 @@ from acp_agent.session.extensions import Extensions
 from acp_agent.tools.quoting import code_span, escape_markdown, first_line
 
 _ACTIONS = ("enable", "disable", "restart")
-_TOOLS = 200  # names in a list
-_ABOUT = 200  # characters of a tool's description
+_MAX_TOOLS = 200  # names in a list
+_MAX_DESCRIPTION = 200  # characters of a tool's description
 
 
-async def mcp_command(core: SessionCore, extensions: Extensions, rest: str) -> str:
+async def mcp_command(core: SessionCore, extensions: Extensions, arguments: str) -> str:
     """Return the answer to `/mcp`.
 
     Args:
         core: the session.
         extensions: its servers.
-        rest: the text after the command: nothing, a server, or an action and a server.
+        arguments: the text after the command: nothing, a server, or an action and a server.
     """
     await extensions.select_servers()  # a file may have changed
     servers = _Servers(core, extensions)
-    action, _, name = rest.strip().partition(" ")
+    action, _, name = arguments.strip().partition(" ")
     if action in _ACTIONS and name.strip():
         return core.clean(servers.change(action, name.strip()))
-    return core.clean(servers.tools_of(rest.strip()) if rest.strip() else servers.listed())
+    return core.clean(
+        servers.list_tools(arguments.strip()) if arguments.strip() else servers.list_all()
+    )
 
 
 class _Servers:
@@ -37,7 +39,7 @@ class _Servers:
         self._extensions = extensions
         self._selection = extensions.selection
 
-    def listed(self) -> str:
+    def list_all(self) -> str:
         """Return the list of all servers, one per line."""
         translate = self._translate
         lines = [
@@ -50,19 +52,19 @@ class _Servers:
         ]
         return "\n".join(lines) or translate("There are no MCP servers.")
 
-    def tools_of(self, name: str) -> str:
+    def list_tools(self, name: str) -> str:
         """Return a server's state and its tools."""
         config = self._config(name)
         if config is None:
             return self._unknown(name)
-        running = self._running(config)
+        running = self._find_connected(config)
         offer = None if running is None else running.offer
         offers = config.options.offers
-        tools = [] if offer is None else [one for one in offer.tools if offers(one.name)]
-        lines = [
-            f"- {code_span(one.name)}: {escape_markdown(first_line(one.description or '', _ABOUT))}"
-            for one in tools[:_TOOLS]
-        ]
+        tools = [] if offer is None else [tool for tool in offer.tools if offers(tool.name)]
+        lines = []
+        for tool in tools[:_MAX_TOOLS]:
+            description = escape_markdown(first_line(tool.description or "", _MAX_DESCRIPTION))
+            lines.append(f"- {code_span(tool.name)}: {description}")
         return "\n".join([f"{code_span(config.name)}: {self._state(config)}", *lines])
 
     def change(self, action: str, name: str) -> str:
@@ -71,7 +73,7 @@ class _Servers:
         if config is None:
             return self._unknown(name)
         if action == "restart":
-            running = self._running(config)
+            running = self._find_connected(config)
             if running is not None and self._extensions.mcp is not None:
                 self._extensions.mcp.restart(running)
         else:
@@ -80,24 +82,24 @@ class _Servers:
         return f"{code_span(config.name)}: {self._state(config)}"
 
     def _config(self, name: str) -> ServerConfig | None:
-        return next((one for one in self._selection.servers if one.name == name), None)
+        return next((server for server in self._selection.servers if server.name == name), None)
 
     def _unknown(self, name: str) -> str:
-        names = ", ".join(code_span(one.name) for one in self._selection.servers) or "-"
+        names = ", ".join(code_span(server.name) for server in self._selection.servers) or "-"
         return self._translate(
             ("Unknown MCP server {name}. The servers are: {names}"),
             name=code_span(name),
             names=names,
         )
 
-    def _running(self, config: ServerConfig) -> McpServer | None:
+    def _find_connected(self, config: ServerConfig) -> McpServer | None:
         mcp = self._extensions.mcp
         servers = () if mcp is None else mcp.servers
-        return next((one for one in servers if one.config == config), None)
+        return next((server for server in servers if server.config == config), None)
 
     def _state(self, config: ServerConfig) -> str:
         translate = self._translate
-        running = self._running(config)
+        running = self._find_connected(config)
         if running is None:
             return translate("off")
         if running.offer is None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MAX_ROUNDS = 100
 ASK_TOOL = "ask_user"  # from `acp_agent.tools.ask_user`, which is not imported here either
-_ASKED = 4  # questions in one call of it
+_MAX_QUESTIONS = 4  # questions in one call of it
 _COMMAND_MARK = "!`"  # other programs run the command after this before the model reads the text
 SKILL_TOOL = "skill"  # from `acp_agent.tools.skill`, which imports pydantic
 FINISH_TOOL = "finish_loop"  # from `acp_agent.tools.finish_loop`, likewise
@@ -36,7 +36,7 @@ async def skill_command(
     core: SessionCore,
     definitions: Definitions,
     name: str,
-    rest: str,
+    user_text: str,
     content: Sequence[ContentBlock] = (),
 ) -> FoundCommand:
     """Return the effect of `/skill:name`.
@@ -49,7 +49,7 @@ async def skill_command(
         core: the session.
         definitions: its skills.
         name: the name of the command.
-        rest: the text after it.
+        user_text: the text after it.
         content: the prompt that contains it. An agent does not see the rest of the conversation, so
             it gets the user's attachments.
     """
@@ -69,9 +69,9 @@ async def skill_command(
         flow_options = _options(core, skill)
         if isinstance(flow_options, FoundCommand):
             return flow_options
-        return await flow_command(core, skill, skill.flow, rest, flow_options)
+        return await flow_command(core, skill, skill.flow, user_text, flow_options)
     try:
-        given = await asyncio.to_thread(read_inputs, skill.inputs, rest, core.cwd)
+        inputs = await asyncio.to_thread(read_inputs, skill.inputs, user_text, core.cwd)
     except InvalidInputError as error:
         text = translate(
             "Invalid input for the skill {name}: {why}. Its inputs are: {inputs}",
@@ -81,22 +81,22 @@ async def skill_command(
         )
         return FoundCommand.answering(core.clean(text))
     if skill.apart:
-        request = core.clean("\n\n".join([*filter(None, [rest]), *_attached(content)]))
+        request = core.clean("\n\n".join([*filter(None, [user_text]), *_attached(content)]))
         arguments = msgspec.json.encode({"skill": skill.name, "request": request}).decode()
-        return FoundCommand(ask=skill_text(skill, rest, given), call=(SKILL_TOOL, arguments))
-    call = _question(core, skill, given, content)
-    asked = FoundCommand(
-        ask=skill_text(skill, rest, given), call=call, asks_with_call=call is not None
+        return FoundCommand(ask=skill_text(skill, user_text, inputs), call=(SKILL_TOOL, arguments))
+    call = _question(core, skill, inputs, content)
+    command = FoundCommand(
+        ask=skill_text(skill, user_text, inputs), call=call, asks_with_call=call is not None
     )
     if skill.uses == RunSettings():
-        return asked
+        return command
     options = _options(core, skill)
     if isinstance(options, FoundCommand):
         return options
     options = replace(options, skill=skill.name)
     if call is not None:  # a skill with few tools must still be able to ask
         options = replace(options, always=(ASK_TOOL,))
-    return replace(asked, options=options)
+    return replace(command, options=options)
 
 
 def _options(core: SessionCore, skill: Skill) -> RunOptions | FoundCommand:
@@ -116,15 +116,15 @@ def _options(core: SessionCore, skill: Skill) -> RunOptions | FoundCommand:
         return FoundCommand.answering(core.clean(text))
 
 
-def skill_text(skill: Skill, request: str = "", given: Given | None = None) -> str:
+def skill_text(skill: Skill, request: str = "", inputs: Given | None = None) -> str:
     """Return a skill's instructions, with the location of its files and its input.
 
     Args:
         skill: the skill.
         request: the user's text.
-        given: its named inputs; None: only the request is known.
+        inputs: its named inputs; None: only the request is known.
     """
-    values = {} if given is None else given.values
+    values = {} if inputs is None else inputs.values
     text, has_request = fill_in(skill.text.strip(), request.strip(), values, skill.path.parent)
     folder = f" Paths in it are relative to {skill.path.parent}."
     lines = [f"Follow the skill {skill.name}.{'' if skill.source == 'bundled' else folder}"]
@@ -134,21 +134,25 @@ def skill_text(skill: Skill, request: str = "", given: Given | None = None) -> s
     if not has_request:
         if values:
             lines += ["", "The input:", *(f"- {name}: {value}" for name, value in values.items())]
-        rest = request.strip() if given is None else given.rest
-        if rest:
-            lines += ["", f"Use it for this: {rest}"]
-    if given is not None and given.missing:
-        names = ", ".join(one.name for one in given.missing)
+        further_text = request.strip() if inputs is None else inputs.rest
+        if further_text:
+            lines += ["", f"Use it for this: {further_text}"]
+    if inputs is not None and inputs.missing:
+        names = ", ".join(missing_input.name for missing_input in inputs.missing)
         lines += ["", f"Not given yet: {names}. Ask the user where you cannot tell."]
     return "\n".join(lines)
 
 
 def _question(
-    core: SessionCore, skill: Skill, given: Given, content: Sequence[ContentBlock]
+    core: SessionCore, skill: Skill, inputs: Given, content: Sequence[ContentBlock]
 ) -> tuple[str, str] | None:
     """Return a call that asks for the missing inputs of a skill; None if none are missing."""
     attached = len(content) > 1  # such as a file
-    missing = [one for one in given.missing if not (attached and one.type.lower() in FILES)]
+    missing = [
+        missing_input
+        for missing_input in inputs.missing
+        if not (attached and missing_input.type.lower() in FILES)
+    ]
     if not missing:
         return None
     translate = core.translate
@@ -158,38 +162,38 @@ def _question(
             "question": translate(
                 "The skill {skill} needs {name} ({what}).",
                 skill=skill.name,
-                name=one.name,
-                what=one.description or one.type or "text",
+                name=missing_input.name,
+                what=missing_input.description or missing_input.type or "text",
             ),
-            "kind": kinds.get(one.type.strip().lower(), "text"),
+            "kind": kinds.get(missing_input.type.strip().lower(), "text"),
         }
-        for one in missing
+        for missing_input in missing
     ]
-    first, *others = questions[:_ASKED]
-    further = {"further": others} if others else {}
+    first, *further_questions = questions[:_MAX_QUESTIONS]
+    further = {"further": further_questions} if further_questions else {}
     return ASK_TOOL, msgspec.json.encode({**first, **further}).decode()
 
 
 def _attached(content: Sequence[ContentBlock]) -> list[str]:
     """Return the text of the blocks of a prompt other than the command."""
     command = next((block for block in content if is_command(block)), None)
-    parts = [user_part(block) for block in content if block is not command]
-    return [part.text for part in parts if isinstance(part, UserText) and part.text.strip()]
+    converted = [user_part(block) for block in content if block is not command]
+    return [part.text for part in converted if isinstance(part, UserText) and part.text.strip()]
 
 
 async def loop_command(
     translate: Translator,
-    rest: str,
+    arguments: str,
     find: Callable[[Sequence[ContentBlock]], Awaitable[FoundCommand | None]],
 ) -> FoundCommand:
     """Return the effect of `/loop`.
 
     Args:
         translate: translates texts for the user.
-        rest: the text after the command.
+        arguments: the text after the command.
         find: finds a command in the repeated prompt.
     """
-    parsed = parse_loop(rest)
+    parsed = parse_loop(arguments)
     if parsed is None:
         return FoundCommand.answering(
             translate(
@@ -202,21 +206,21 @@ async def loop_command(
     line = command_line(content)
     if line is not None and line[0] == "loop":
         return _not_repeatable("loop", translate)
-    found = await find(content)
-    if found is None:
-        return _repeated(Repetition(prompt, rounds))
-    if found.call is not None:
-        return _repeated(Repetition(prompt, rounds, call=found.call))
-    if found.ask is not None:
-        return _repeated(Repetition(prompt, rounds, ask=found.ask), found)
+    repeated = await find(content)
+    if repeated is None:
+        return _repeat(Repetition(prompt, rounds))
+    if repeated.call is not None:
+        return _repeat(Repetition(prompt, rounds, call=repeated.call))
+    if repeated.ask is not None:
+        return _repeat(Repetition(prompt, rounds, ask=repeated.ask), repeated)
     if line is not None and any(command.name == line[0] for command in COMMANDS):
         return _not_repeatable(line[0], translate)
-    return found  # its answer says why nothing can be repeated
+    return repeated  # its answer says why nothing can be repeated
 
 
-def parse_loop(rest: str) -> tuple[int, str] | None:
+def parse_loop(arguments: str) -> tuple[int, str] | None:
     """Return the number of rounds and the prompt; None if one of them is missing or invalid."""
-    count, *prompt = rest.split(maxsplit=1) or [""]
+    count, *prompt = arguments.split(maxsplit=1) or [""]
     if not (count.isascii() and count.isdigit() and len(count) <= len(str(MAX_ROUNDS))):
         return None
     if not 1 <= int(count) <= MAX_ROUNDS or not prompt:
@@ -224,8 +228,8 @@ def parse_loop(rest: str) -> tuple[int, str] | None:
     return int(count), prompt[0].strip()
 
 
-def _repeated(repetition: Repetition, found: FoundCommand | None = None) -> FoundCommand:
-    options = None if found is None else found.options
+def _repeat(repetition: Repetition, command: FoundCommand | None = None) -> FoundCommand:
+    options = None if command is None else command.options
     if options is not None:  # a skill with few tools must still be able to end the loop
         options = replace(options, always=(FINISH_TOOL,))
     return FoundCommand(ask=repetition.first_note, repetition=repetition, options=options)

@@ -24,9 +24,9 @@ from acp_agent.session.history.rewind import (
 )
 from acp_agent.workspace.file_io import display_name
 
-_LISTED = 30  # points
-_SHOWN = 50  # changes
-_ALONE = 10  # files named as left unchanged or not saved
+_MAX_POINTS = 30  # points
+_MAX_CHANGES = 50  # changes
+_MAX_UNCHANGED = 10  # files named as left unchanged or not saved
 
 FORCE = "--force"
 TURN_RUNS = "A turn is running. Stop it before you go back."
@@ -36,57 +36,57 @@ class _Arguments(Struct, frozen=True, kw_only=True):
     """The arguments: a point, what to restore, and whether to restore others' changes too."""
 
     point: str
-    what: str
+    scope: str
     force: bool
 
 
-def _parse(rest: str) -> _Arguments:
-    given = rest.split()
-    point, *what = [word for word in given if word != FORCE] or [""]
-    return _Arguments(point=point, what=" ".join(what), force=FORCE in given)
+def _parse(arguments: str) -> _Arguments:
+    words = arguments.split()
+    point, *scope = [word for word in words if word != FORCE] or [""]
+    return _Arguments(point=point, scope=" ".join(scope), force=FORCE in words)
 
 
-def rewind_command(core: SessionCore, rewinder: Rewinder, rest: str) -> FoundCommand:
+def rewind_command(core: SessionCore, rewinder: Rewinder, arguments: str) -> FoundCommand:
     """Return the effect of `/rewind`.
 
     Args:
         core: the session.
         rewinder: executes the rewind.
-        rest: the text after the command.
+        arguments: the text after the command.
     """
-    answer = partial(_describe, core, rewinder, rest)
-    if not rest.strip():
+    answer = partial(_describe, core, rewinder, arguments)
+    if not arguments.strip():
         return FoundCommand(action=lambda _: _pick(core, rewinder), answer=answer)
-    if not _parse(rest).what:
+    if not _parse(arguments).scope:
         return FoundCommand(answer=answer)
-    return FoundCommand(action=lambda _: _go_back(core, rewinder, rest), refusal=TURN_RUNS)
+    return FoundCommand(action=lambda _: _go_back(core, rewinder, arguments), refusal=TURN_RUNS)
 
 
-async def _describe(core: SessionCore, rewinder: Rewinder, rest: str) -> str:
+async def _describe(core: SessionCore, rewinder: Rewinder, text: str) -> str:
     """List the points, or preview going back to one."""
-    arguments, translate = _parse(rest), core.translate
+    arguments, translate = _parse(text), core.translate
     try:
         if not arguments.point:
             points = await rewinder.points()
             return core.clean(_list(points, await rewinder.not_saved(points), translate))
-        back = await rewinder.preview(arguments.point, "both", force=arguments.force)
+        preview = await rewinder.preview(arguments.point, "both", force=arguments.force)
     except (InvalidInputError, WorkspaceError) as error:
         return core.clean(
             f"{_sentence(error, translate)} {translate('`/rewind` lists the points.')}"
         )
-    return core.clean(_preview(back, translate))
+    return core.clean(_preview(preview, translate))
 
 
 async def _pick(core: SessionCore, rewinder: Rewinder) -> str:
     """Ask the user for a point in a form and go back to it; without forms, list the points."""
     translate = core.translate
-    points = (await rewinder.points())[: -_LISTED - 1 : -1]  # the newest first
+    points = (await rewinder.points())[: -_MAX_POINTS - 1 : -1]  # the newest first
     response = None
     if points:
         titles = {
             str(point.number): f"{point.number}: {_name(point, translate)}" for point in points
         }
-        whats = {
+        scopes = {
             "both": translate("Conversation and files"),
             "conversation": translate("The conversation only"),
             "files": translate("The files only"),
@@ -96,8 +96,8 @@ async def _pick(core: SessionCore, rewinder: Rewinder) -> str:
             schema={
                 "type": "object",
                 "properties": {
-                    "point": _one_of(translate("Go back to before"), titles),
-                    "what": _one_of(translate("Restore"), whats),
+                    "point": _choice_schema(translate("Go back to before"), titles),
+                    "what": _choice_schema(translate("Restore"), scopes),
                 },
                 "required": ["point", "what"],
             },
@@ -111,32 +111,32 @@ async def _pick(core: SessionCore, rewinder: Rewinder) -> str:
     return await _go_back(core, rewinder, f"{chosen['point']} {chosen['what']}")
 
 
-def _one_of(title: str, choices: Mapping[str, str]) -> JsonObject:
+def _choice_schema(title: str, choices: Mapping[str, str]) -> JsonObject:
     """Return the schema of a field with these choices, the first one as the default."""
     return {
         "type": "string",
         "title": title,
-        "oneOf": [{"const": value, "title": shown} for value, shown in choices.items()],
+        "oneOf": [{"const": value, "title": label} for value, label in choices.items()],
         "default": next(iter(choices)),
     }
 
 
-async def _go_back(core: SessionCore, rewinder: Rewinder, rest: str) -> str:
+async def _go_back(core: SessionCore, rewinder: Rewinder, text: str) -> str:
     """Go back, and return a description of the result."""
-    arguments = _parse(rest)
+    arguments = _parse(text)
     force = arguments.force
     try:
-        what = parse_scope(arguments.what)
-        if not force and what != "conversation":
-            preview = await rewinder.preview(arguments.point, what)
+        scope = parse_scope(arguments.scope)
+        if not force and scope != "conversation":
+            preview = await rewinder.preview(arguments.point, scope)
             answer = await _ask_for_others(core, preview)
             if answer is None:
                 return core.translate("Nothing was changed.")
             force = answer
-        back = await rewinder.rewind(arguments.point, what, force=force, in_turn=True)
+        result = await rewinder.rewind(arguments.point, scope, force=force, in_turn=True)
     except (InvalidInputError, WorkspaceError) as error:
         return core.clean(_sentence(error, core.translate))
-    return core.clean(_result(back, core.translate))
+    return core.clean(_result(result, core.translate))
 
 
 async def _ask_for_others(core: SessionCore, preview: RewindResult) -> bool | None:
@@ -144,11 +144,12 @@ async def _ask_for_others(core: SessionCore, preview: RewindResult) -> bool | No
 
     If the client shows no forms, they are left unchanged.
     """
-    others, translate = preview.files.by_others, core.translate
-    if not others:
+    files, translate = preview.files.by_others, core.translate
+    if not files:
         return False
     names = "\n".join(
-        f"- `{display_name(one.path)}`: {translate.rendered(one.why)}" for one in others[:_SHOWN]
+        f"- `{display_name(file.path)}`: {translate.rendered(file.why)}"
+        for file in files[:_MAX_CHANGES]
     )
     asks = translate("These files are left unchanged. Restore them, too?")
     label = translate("Restore them, too")
@@ -175,9 +176,11 @@ def _sentence(error: AcpAgentError, translate: Translator) -> str:
 def _list(points: list[Point], not_saved: NotSaved, translate: Translator) -> str:
     if not points:
         return translate("There are no points to go back to yet.")
-    lines = [_line(point, translate) for point in points[-_LISTED:]]
-    if len(points) > _LISTED:
-        lines.insert(0, translate("- … {count} earlier ones, from 1", count=len(points) - _LISTED))
+    lines = [_line(point, translate) for point in points[-_MAX_POINTS:]]
+    if len(points) > _MAX_POINTS:
+        lines.insert(
+            0, translate("- … {count} earlier ones, from 1", count=len(points) - _MAX_POINTS)
+        )
     lines += _not_saved(not_saved, translate)
     how = translate(
         "`/rewind N` previews going back to before N; `/rewind N files`, `/rewind N "
@@ -204,54 +207,54 @@ def _name(point: Point, translate: Translator) -> str:
     return names[point.kind]
 
 
-def _preview(back: RewindResult, translate: Translator) -> str:
-    number, name = back.point.number, _name(back.point, translate)
+def _preview(preview: RewindResult, translate: Translator) -> str:
+    number, name = preview.point.number, _name(preview.point, translate)
     lines = [
         translate(("Preview of going back to before {number}, {point}:"), number=number, point=name)
     ]
-    if not back.point.files:
+    if not preview.point.files:
         lines.append(translate("- no files are saved for this point; they stay unchanged"))
-    elif not back.files.changes:
+    elif not preview.files.changes:
         lines.append(translate("- no file changes"))
-    lines += _files(back.files, translate)
-    lines += _not_saved(back.not_saved, translate)
+    lines += _files(preview.files, translate)
+    lines += _not_saved(preview.not_saved, translate)
     how = translate(
         "To go back, use `/rewind {number} files`, `/rewind {number} conversation` or `/rewind "
         "{number} both`. The current files are saved first.",
         number=number,
     )
     lines.append(f"\n{how}")
-    lines += _forcing(back, translate)
+    lines += _forcing(preview, translate)
     return "\n".join(lines)
 
 
 def _files(files: RestoredFiles, translate: Translator) -> list[str]:
-    lines = [f"- `{line}`" for line in changed_lines(files, _SHOWN, translate)]
+    lines = [f"- `{line}`" for line in changed_lines(files, _MAX_CHANGES, translate)]
     # Files that others changed come first: their work is not lost.
-    alone = sorted(files.unchanged, key=lambda one: not one.by_others)
-    shown = max(_ALONE, min(_SHOWN, len(files.by_others)))
+    unchanged = sorted(files.unchanged, key=lambda file: not file.by_others)
+    count = max(_MAX_UNCHANGED, min(_MAX_CHANGES, len(files.by_others)))
     lines += [
         translate(
             "- `{path}` is left unchanged: {why}",
-            path=display_name(one.path),
-            why=translate.rendered(one.why),
+            path=display_name(file.path),
+            why=translate.rendered(file.why),
         )
-        for one in alone[:shown]
+        for file in unchanged[:count]
     ]
-    if len(alone) > shown:
-        lines.append(translate("- {count} more are left unchanged", count=len(alone) - shown))
+    if len(unchanged) > count:
+        lines.append(translate("- {count} more are left unchanged", count=len(unchanged) - count))
     return lines
 
 
-def _forcing(back: RewindResult, translate: Translator) -> list[str]:
+def _forcing(result: RewindResult, translate: Translator) -> list[str]:
     """Return a paragraph on how to restore files that others changed; empty if there are none."""
-    if not back.files.by_others:
+    if not result.files.by_others:
         return []
-    what = "files" if back.rewind else back.scope
+    scope = "files" if result.rewind else result.scope
     how = translate(
         "`/rewind {number} {what} --force` also restores files that someone else changed.",
-        number=back.point.number,
-        what=what,
+        number=result.point.number,
+        what=scope,
     )
     return [f"\n{how}"]
 
@@ -260,41 +263,45 @@ def _not_saved(not_saved: NotSaved, translate: Translator) -> list[str]:
     """Return a paragraph that names files that cannot be restored; empty if there are none."""
     if not not_saved.count:
         return []
-    shown = translate(", ").join(
-        translate("`{path}` ({why})", path=display_name(one.path), why=translate.rendered(one.why))
-        for one in not_saved.files[:_ALONE]
+    names = translate(", ").join(
+        translate(
+            "`{path}` ({why})", path=display_name(file.path), why=translate.rendered(file.why)
+        )
+        for file in not_saved.files[:_MAX_UNCHANGED]
     )
-    more = not_saved.count - min(_ALONE, len(not_saved.files))
-    said = translate("Not saved, and never changed: {files}", files=shown)
-    return [f"\n{said}" + (translate(" and {count} more", count=f"{more:,}") if more else "")]
+    hidden = not_saved.count - min(_MAX_UNCHANGED, len(not_saved.files))
+    sentence = translate("Not saved, and never changed: {files}", files=names)
+    return [
+        f"\n{sentence}" + (translate(" and {count} more", count=f"{hidden:,}") if hidden else "")
+    ]
 
 
-def _result(back: RewindResult, translate: Translator) -> str:
+def _result(result: RewindResult, translate: Translator) -> str:
     lines = []
-    if back.scope != "files":
+    if result.scope != "files":
         lines.append(
             translate(
                 (
                     "The conversation was rewound to before {number}, {point}. You still see "
                     "all of it."
                 ),
-                number=back.point.number,
-                point=_name(back.point, translate),
+                number=result.point.number,
+                point=_name(result.point, translate),
             )
         )
-    if back.files.replaced:
-        count = len(back.files.changes)
+    if result.files.replaced:
+        count = len(result.files.changes)
         many = translate(
             "Restored {count} files; the previous versions are saved:", count=f"{count:,}"
         )
-        one = translate("Restored a file; the previous version is saved:")
-        lines.append(many if count > 1 else one)
-    elif back.scope != "conversation":
+        single = translate("Restored a file; the previous version is saved:")
+        lines.append(many if count > 1 else single)
+    elif result.scope != "conversation":
         nothing = translate("The files are unchanged: none are saved for this point.")
-        lines.append(translate("No file was changed.") if back.point.files else nothing)
-    lines += _files(back.files, translate)
-    lines += _not_saved(back.not_saved, translate)
-    lines += _forcing(back, translate)
+        lines.append(translate("No file was changed.") if result.point.files else nothing)
+    lines += _files(result.files, translate)
+    lines += _not_saved(result.not_saved, translate)
+    lines += _forcing(result, translate)
     undoes = translate("To undo this, go back to the new point in `/rewind`.")
     lines.append(f"\n{undoes}")
     return "\n".join(lines)

@@ -174,11 +174,11 @@ class Checkpoints:
         seconds = self._core.services.config.checkpoints.timeout
         await self._save_end(min(seconds, CANCELLED_SECONDS) if cancelled else seconds)
 
-    def turn_ended(self) -> None:
+    def reset_turn(self) -> None:
         """Reset the state for the next turn."""
         self._save_task = self._save_deadline = None
         self._only_tools = True
-        self._reports.turn_ended()
+        self._reports.reset_turn()
 
     def _run(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)

@@ -15,7 +15,7 @@ class QuestionCounts(Struct, kw_only=True):
     """Counts of asked questions, and of calls that ask mode would have asked about.
 
     Attributes:
-        questions: the asked questions.
+        asked: the asked questions.
         allowed: questions that the user answered with yes.
         refused: questions that the user answered with no.
         cancelled: questions without an answer: dismissed, interrupted, or not shown.
@@ -26,7 +26,7 @@ class QuestionCounts(Struct, kw_only=True):
         avoided_by_flags: questions that a flag of `acp-agent run` answered.
     """
 
-    questions: int = 0
+    asked: int = 0
     allowed: int = 0
     refused: int = 0
     cancelled: int = 0
@@ -51,14 +51,14 @@ class QuestionCounts(Struct, kw_only=True):
             elif isinstance(event, PermissionDecided):
                 self._decided(event, has_question=event.call in open_calls)
                 open_calls.discard(event.call)
-        self.questions += len(open_calls)
+        self.asked += len(open_calls)
         self.cancelled += len(open_calls)
 
     def _decided(self, event: PermissionDecided, *, has_question: bool) -> None:
         if has_question and event.by == "flag":
             self.avoided_by_flags += 1
         elif has_question:
-            self.questions += 1
+            self.asked += 1
             unanswered = event.by == "nobody" or event.why in _UNANSWERED
             self.allowed += event.allowed
             self.refused += not event.allowed and not unanswered
@@ -74,12 +74,12 @@ class QuestionCounts(Struct, kw_only=True):
 
     def describe(self, translate: Translator) -> str:
         """Return the counts as one line of text; "" if there is nothing to count."""
-        if not self.questions and not self.avoided:
+        if not self.asked and not self.avoided:
             return ""
         summary = translate(
             "Questions: {asked} asked ({allowed} allowed, {refused} refused, {cancelled} not "
             "answered), {avoided} avoided",
-            asked=f"{self.questions:,}",
+            asked=f"{self.asked:,}",
             allowed=f"{self.allowed:,}",
             refused=f"{self.refused:,}",
             cancelled=f"{self.cancelled:,}",

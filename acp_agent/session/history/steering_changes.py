@@ -140,7 +140,7 @@ class ChangeReports:
         if self._cause is not None:
             await self._steering.report(paths, self._cause)
 
-    def turn_ended(self) -> None:
+    def reset_turn(self) -> None:
         """Reset the state for the next turn."""
         self._cause = None
 

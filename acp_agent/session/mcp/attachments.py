@@ -16,10 +16,10 @@ from acp_agent.tools.mcp_resource import has_resources
 from acp_agent.tools.mcp_tool import call_server, resource_outcome
 
 _MENTION = re.compile(r'(?:(?<=\s)|^)@([A-Za-z0-9_-]+):(?:"([^"\n]+)"|([^\s"]+))')
-_AFTER = ".,;:!?)]}'"  # may follow an address
-_LONGEST = 4_000  # characters of an address
-_NAME = 200  # characters of a resource's name
-_MOST = 10  # resources in one prompt
+_PUNCTUATION = ".,;:!?)]}'"  # may follow an address
+_MAX_ADDRESS = 4_000  # characters of an address
+_MAX_NAME = 200  # characters of a resource's name
+_MAX_RESOURCES = 10  # resources in one prompt
 _SECONDS = 15.0  # for each resource, because the prompt waits for it
 
 
@@ -33,57 +33,68 @@ async def attached_resources(content: Sequence[ContentBlock], servers: McpServer
         content: the prompt.
         servers: the session's servers.
     """
-    named = list(dict.fromkeys(_mentions(content)))
-    if not named:
+    mentions = list(dict.fromkeys(_mentions(content)))
+    if not mentions:
         return []
     await servers.ready()
-    known = {server.label: server for server in servers.servers if has_resources(server)}
-    found = [(known[label], uri) for label, uri in named if label in known][:_MOST]
-    read = await asyncio.gather(*(_read(server, _whole(server, uri)) for server, uri in found))
+    servers_by_label = {server.label: server for server in servers.servers if has_resources(server)}
+    resources = [
+        (servers_by_label[label], uri) for label, uri in mentions if label in servers_by_label
+    ][:_MAX_RESOURCES]
+    read = await asyncio.gather(
+        *(_read(server, _clean_uri(server, uri)) for server, uri in resources)
+    )
     remaining = TOTAL_LIMIT
     texts: list[str] = []
-    for (server, uri), (text, failed) in zip(found, read, strict=True):
+    for (server, uri), (text, failed) in zip(resources, read, strict=True):
         clean = servers.clean(text)
         if failed:
             texts.append(f"[The resource {uri} of {server.label} was not attached: {clean}]")
             continue
-        shown = clean[: min(FILE_LIMIT, remaining)]
-        remaining -= len(shown)
-        more = len(clean) - len(shown)
-        rest = f"\n[{more} more characters; read_mcp_resource has the rest]" if more else ""
-        place = f'server="{server.label}" uri="{escape(servers.clean(_whole(server, uri)))}"'
-        texts.append(f"<resource {place}>\n{shown}{rest}\n</resource>")
+        excerpt = clean[: min(FILE_LIMIT, remaining)]
+        remaining -= len(excerpt)
+        omitted = len(clean) - len(excerpt)
+        note = f"\n[{omitted} more characters; read_mcp_resource has the rest]" if omitted else ""
+        attributes = (
+            f'server="{server.label}" uri="{escape(servers.clean(_clean_uri(server, uri)))}"'
+        )
+        texts.append(f"<resource {attributes}>\n{excerpt}{note}\n</resource>")
     return texts
 
 
-def mentions_of(servers: McpServers) -> list[tuple[str, str]]:
+def list_mentions(servers: McpServers) -> list[tuple[str, str]]:
     """Return the possible mentions with the resources' names; omits those with secrets."""
-    found: list[tuple[str, str]] = []
+    mentions: list[tuple[str, str]] = []
     for server in servers.servers:
-        for one in () if server.offer is None else server.offer.resources:
-            uri = str(one.uri)
-            if servers.clean(uri) != uri or not uri.isprintable() or len(uri) > _LONGEST:
+        for resource in () if server.offer is None else server.offer.resources:
+            uri = str(resource.uri)
+            if servers.clean(uri) != uri or not uri.isprintable() or len(uri) > _MAX_ADDRESS:
                 continue
             mention = f"@{server.label}:{uri}"
             if _MENTION.fullmatch(mention) is None:
                 mention = f'@{server.label}:"{uri}"'
             if _MENTION.fullmatch(mention) is not None:
-                found.append((mention, printable_line(servers.clean(one.title or one.name), _NAME)))
-    return found
+                mentions.append(
+                    (
+                        mention,
+                        printable_line(servers.clean(resource.title or resource.name), _MAX_NAME),
+                    )
+                )
+    return mentions
 
 
 def _mentions(content: Sequence[ContentBlock]) -> Iterator[tuple[str, str]]:
     for block in content:
         if isinstance(block, TextBlock):
             for label, quoted, plain in _MENTION.findall(block.text):
-                if len(quoted or plain) <= _LONGEST:
+                if len(quoted or plain) <= _MAX_ADDRESS:
                     yield label, quoted or plain
 
 
-def _whole(server: McpServer, uri: str) -> str:
+def _clean_uri(server: McpServer, uri: str) -> str:
     """Return the address without trailing punctuation, unless a listed address includes it."""
-    listed = () if server.offer is None else server.offer.resources
-    return uri if any(one.uri == uri for one in listed) else uri.rstrip(_AFTER)
+    resources = () if server.offer is None else server.offer.resources
+    return uri if any(resource.uri == uri for resource in resources) else uri.rstrip(_PUNCTUATION)
 
 
 async def _read(server: McpServer, uri: str) -> tuple[str, bool]:

@@ -21,17 +21,19 @@ from acp_agent.tools.quoting import first_line
 from acp_agent.tools.toolset import Toolset
 from acp_agent.workspace.workspace import Workspace
 
-OFFERED = 30  # tools of all servers; if there are more, the model gets names and a search tool
-_TOOLS = 1_000  # of all servers
-_BYTES = 4_000_000  # of all descriptions and schemas
-_PROMPTS = 200
-_REASONS = 3  # in a notice
+MAX_DIRECT_TOOLS = (
+    30  # tools of all servers; if there are more, the model gets names and a search tool
+)
+_MAX_TOOLS = 1_000  # of all servers
+_MAX_BYTES = 4_000_000  # of all descriptions and schemas
+_MAX_PROMPTS = 200
+_MAX_REASONS = 3  # in a notice
 
 
 class McpCatalog:
     """The tools and prompts at the time of construction; makes no requests.
 
-    `left_out` has notices about tools that are left out.
+    `notices` has notices about tools that are left out.
 
     Args:
         servers: all servers of the session; those that are not connected have no tools.
@@ -41,18 +43,18 @@ class McpCatalog:
     def __init__(self, servers: tuple[McpServer, ...], *, call_seconds: float) -> None:
         self._servers = tuple(server for server in servers if server.offer is not None)
         self._seconds = call_seconds
-        self.left_out: list[tuple[str, str]] = []
+        self.notices: list[tuple[str, str]] = []
         self._tools = self._make_tools()
         self.prompts = self._make_prompts()
-        self._made: tuple[Toolset, Toolset] | None = None
+        self._cached: tuple[Toolset, Toolset] | None = None
 
     def toolset(self, core: Toolset, workspace: Workspace) -> Toolset:
         """Return the session's own tools and these; the same object for the same `core`."""
-        if self._made is None or self._made[0] is not core:
+        if self._cached is None or self._cached[0] is not core:
             tools = [tool(workspace) for tool in self._tools]
-            more = [*tools, *_search_tools(workspace, tools), *self._resource_tools(workspace)]
-            self._made = (core, core.with_tools(more) if more else core)
-        return self._made[1]
+            added = [*tools, *_search_tools(workspace, tools), *self._resource_tools(workspace)]
+            self._cached = (core, core.with_tools(added) if added else core)
+        return self._cached[1]
 
     def _resource_tools(
         self, workspace: Workspace
@@ -71,36 +73,40 @@ class McpCatalog:
         return server.config.options.call_timeout or self._seconds
 
     def _make_tools(self) -> list[type[McpTool]]:
-        found = []
+        offered = []
         problems: dict[str, list[str]] = {}
         for server in self._servers:
             assert server.offer is not None
             # If two tools have the same name, use the first: the server cannot distinguish them.
             offers = server.config.options.offers
-            own = {one.name: one for one in reversed(server.offer.tools) if offers(one.name)}
-            found += [(server, own[name]) for name in sorted(own)]
-            self.left_out += [
+            by_name = {
+                remote.name: remote
+                for remote in reversed(server.offer.tools)
+                if offers(remote.name)
+            }
+            offered += [(server, by_name[name]) for name in sorted(by_name)]
+            self.notices += [
                 (f"The MCP server {server.config.name!r} has more {name} than are taken in.", "")
                 for name in server.offer.cut
             ]
             for unusable in server.offer.unusable:
                 why = f"{printable_line(unusable)[:60]}: it is not described as a tool is"
                 problems.setdefault(server.config.name, []).append(why)
-        names = tool_names([(server.label, remote.name) for server, remote in found])
-        made: list[type[McpTool]] = []
+        names = tool_names([(server.label, remote.name) for server, remote in offered])
+        classes: list[type[McpTool]] = []
         size = 0
-        deferred = len(found) > OFFERED
-        for (server, remote), name in zip(found, names, strict=True):
+        deferred = len(offered) > MAX_DIRECT_TOOLS
+        for (server, remote), name in zip(offered, names, strict=True):
             why = ""
             try:
-                if len(made) < _TOOLS:
+                if len(classes) < _MAX_TOOLS:
                     seconds = self._limit(server)
                     tool = mcp_tool(remote, name, server=server, seconds=seconds, deferred=deferred)
                     size += len(tool.server_description()) + len(
                         msgspec.json.encode(tool.schema.for_model)
                     )
-                    if size <= _BYTES:
-                        made.append(tool)
+                    if size <= _MAX_BYTES:
+                        classes.append(tool)
                         continue
                 why = "too many tools, or too much text in them"
             except UnusableSchemaError as error:
@@ -112,21 +118,21 @@ class McpCatalog:
                 if len(reasons) > 1
                 else f"A tool of the MCP server {server_name!r} is left out."
             )
-            shown = list(dict.fromkeys(reasons))[:_REASONS]
-            self.left_out.append((title, "; ".join(shown)))
-        return made
+            first_reasons = list(dict.fromkeys(reasons))[:_MAX_REASONS]
+            self.notices.append((title, "; ".join(first_reasons)))
+        return classes
 
     def _make_prompts(self) -> list[ServerPrompt]:
-        found = []
+        offered = []
         for server in self._servers:
             assert server.offer is not None
-            own = {prompt.name: prompt for prompt in reversed(server.offer.prompts)}
-            found += [(server, own[name]) for name in sorted(own)]
-        found = found[:_PROMPTS]
-        names = command_names([(server.label, prompt.name) for server, prompt in found])
+            by_name = {prompt.name: prompt for prompt in reversed(server.offer.prompts)}
+            offered += [(server, by_name[name]) for name in sorted(by_name)]
+        offered = offered[:_MAX_PROMPTS]
+        names = command_names([(server.label, prompt.name) for server, prompt in offered])
         return [
             ServerPrompt(name, prompt, server, seconds=self._limit(server))
-            for (server, prompt), name in zip(found, names, strict=True)
+            for (server, prompt), name in zip(offered, names, strict=True)
         ]
 
 
@@ -139,9 +145,9 @@ def _search_tools(workspace: Workspace, tools: Sequence[McpTool]) -> list[AnyToo
     return [SearchMcpTools(workspace, tools), CallMcpTool(workspace)]
 
 
-LONGEST = 50_000  # characters of a prompt sent to the model
-_DESCRIPTION = 300  # characters
-_HINT = 200
+MAX_PROMPT = 50_000  # characters of a prompt sent to the model
+_MAX_DESCRIPTION = 300  # characters
+_MAX_HINT = 200
 
 
 class ServerPrompt:
@@ -160,59 +166,59 @@ class ServerPrompt:
         self._prompt = prompt
         self._server = server
         self._seconds = seconds
-        about = prompt.description or prompt.title or f"A prompt of {server.config.name}"
+        description = prompt.description or prompt.title or f"A prompt of {server.config.name}"
         self.command = Command(
-            name=name, description=first_line(about, _DESCRIPTION), hint=self._hint()
+            name=name, description=first_line(description, _MAX_DESCRIPTION), hint=self._hint()
         )
 
-    async def fetch(self, rest: str) -> str:
+    async def fetch(self, words: str) -> str:
         """Fetch the prompt's text, with the text after the command as arguments.
 
         Raises:
             ToolError: an argument is missing, or the server failed.
         """
-        given = self._given(rest)
+        arguments = self._parse_arguments(words)
         result = await call_server(
             self._server,
-            lambda: self._server.client.get_prompt(self._prompt.name, given),
+            lambda: self._server.client.get_prompt(self._prompt.name, arguments),
             seconds=self._seconds,
         )
         text = prompt_text(result)
-        return text if len(text) <= LONGEST else text[:LONGEST] + "\n[the rest is left out]"
+        return text if len(text) <= MAX_PROMPT else text[:MAX_PROMPT] + "\n[the rest is left out]"
 
-    def _given(self, rest: str) -> dict[str, str]:
+    def _parse_arguments(self, text: str) -> dict[str, str]:
         """Assign words to the arguments in order; the last argument gets the remaining text.
 
         With several arguments, quotes keep words together. A single argument is used verbatim,
         since it is usually prose with apostrophes.
         """
         names = [argument.name for argument in self._prompt.arguments or ()]
-        given: dict[str, str] = {}
-        rest = rest.strip()
+        values: dict[str, str] = {}
+        text = text.strip()
         for name in names[:-1]:
-            word, rest = _first_word(rest)
+            word, text = _first_word(text)
             if word:
-                given[name] = word
-        if names and rest:
-            given[names[-1]] = _unquoted(rest) if len(names) > 1 else rest
+                values[name] = word
+        if names and text:
+            values[names[-1]] = _unquoted(text) if len(names) > 1 else text
         missing = [
             argument.name
             for argument in self._prompt.arguments or ()
-            if argument.required and argument.name not in given
+            if argument.required and argument.name not in values
         ]
         if missing:
             raise ToolError(
                 f"/{self.command.name} needs {', '.join(missing)}: write "
                 f"/{self.command.name} {self.command.hint or ''}".rstrip()
             )
-        return given
+        return values
 
     def _hint(self) -> str | None:
         names = [
             argument.name if argument.required else f"[{argument.name}]"
             for argument in self._prompt.arguments or ()
         ]
-        return first_line(" ".join(names), _HINT) if names else None
+        return first_line(" ".join(names), _MAX_HINT) if names else None
 
 
 def _first_word(text: str) -> tuple[str, str]:
@@ -221,8 +227,8 @@ def _first_word(text: str) -> tuple[str, str]:
         end = text.find(text[0], 1)
         if end > 0:
             return text[1:end], text[end + 1 :].lstrip()
-    word, _, rest = text.partition(" ")
-    return word, rest.lstrip()
+    word, _, tail = text.partition(" ")
+    return word, tail.lstrip()
 
 
 def _unquoted(text: str) -> str:

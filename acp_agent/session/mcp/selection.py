@@ -13,7 +13,7 @@ from acp_agent.extensions.mcp.config import ServerConfig
 from acp_agent.extensions.mcp.configured import FoundServers, find_servers, first_of_each_name
 from acp_agent.session.core import SessionCore
 
-_SHOWN = 3  # problems reported individually
+_MAX_SHOWN_PROBLEMS = 3  # problems reported individually
 
 Stamps = tuple[tuple[int, int, int] | None, ...]
 
@@ -28,23 +28,23 @@ class ServerSelection:
         core: the session.
 
     Attributes:
-        named: the servers that the client specified.
+        client_servers: the servers that the client specified.
         stamps: the stamps of the project's files when they were last read.
     """
 
     def __init__(self, core: SessionCore) -> None:
         self._core = core
-        self._found = FoundServers()
-        self._switched: dict[str, bool] = {}
+        self._configured = FoundServers()
+        self._overrides: dict[str, bool] = {}
         self._reported: set[str] = set()
-        self.named: tuple[ServerConfig, ...] = ()
+        self.client_servers: tuple[ServerConfig, ...] = ()
         self.stamps: Stamps = ()
 
     async def load(self) -> None:
         """Read the configuration and the project's files; report each problem once."""
         core, services = self._core, self._core.services
         self.stamps = file_stamps(core.cwd, services.definition_folders(core.cwd))
-        self._found = await asyncio.to_thread(
+        self._configured = await asyncio.to_thread(
             lambda: find_servers(
                 services.config,
                 services.user_folder / "config.toml",
@@ -54,52 +54,57 @@ class ServerSelection:
                 trusts=services.trust().trusts,
             )
         )
-        new = [one for one in self._found.problems if one not in self._reported]
-        if new:
-            self._reported |= set(new)
+        new_problems = [
+            problem for problem in self._configured.problems if problem not in self._reported
+        ]
+        if new_problems:
+            self._reported |= set(new_problems)
             # Not in the journal, because it describes the current files.
-            await core.notify(self._notice(new))
+            await core.notify(self._notice(new_problems))
 
     @property
     def servers(self) -> Sequence[ServerConfig]:
         """All servers, the first one of each name, including disabled ones."""
-        names = {server.name for server in self.named}
-        others = (server for server in self._found.servers if server.name not in names)
-        return (*self.named, *first_of_each_name(tuple(others)))
+        names = {server.name for server in self.client_servers}
+        configured = (server for server in self._configured.servers if server.name not in names)
+        return (*self.client_servers, *first_of_each_name(tuple(configured)))
 
     @property
-    def used(self) -> Sequence[ServerConfig]:
+    def enabled_servers(self) -> Sequence[ServerConfig]:
         """The servers to which the session should be connected."""
-        return [server for server in self.servers if self.is_on(server)]
+        return [server for server in self.servers if self.is_enabled(server)]
 
-    def is_on(self, server: ServerConfig) -> bool:
+    def is_enabled(self, server: ServerConfig) -> bool:
         """Return whether a server is enabled."""
-        return self._switched.get(server.name, server.options.enabled)
+        return self._overrides.get(server.name, server.options.enabled)
 
     def switch(self, name: str, *, on: bool) -> None:
         """Enable or disable a server in this session."""
-        self._switched[name] = on
+        self._overrides[name] = on
 
     @property
     def untrusted(self) -> Sequence[str]:
         """The files of the project that are not used because the user does not trust them."""
-        return [item.path for item in self._found.untrusted]
+        return [item.path for item in self._configured.untrusted]
 
     def _notice(self, problems: Sequence[str]) -> NoticeShown:
         translate = self._core.translate
-        shown = [self._core.clean(translate.rendered(one)) for one in problems[:_SHOWN]]
-        if len(problems) > _SHOWN:
-            shown.append(translate("`acp-agent mcp list` shows the others."))
+        lines = [
+            self._core.clean(translate.rendered(problem))
+            for problem in problems[:_MAX_SHOWN_PROBLEMS]
+        ]
+        if len(problems) > _MAX_SHOWN_PROBLEMS:
+            lines.append(translate("`acp-agent mcp list` shows the others."))
         return NoticeShown(
             severity="warning",
             title="An MCP server is not used as it is written."
             if len(problems) == 1
             else f"{len(problems)} MCP servers are not used as they are written.",
-            description="\n".join(shown),
+            description="\n".join(lines),
         )
 
 
-def file_stamps(cwd: Path, places: DefinitionFolders) -> Stamps:
+def file_stamps(cwd: Path, folders: DefinitionFolders) -> Stamps:
     """Return stamps that change with the project's server files and the plugins.
 
     Blocks for a few `lstat` calls.
@@ -112,5 +117,5 @@ def file_stamps(cwd: Path, places: DefinitionFolders) -> Stamps:
             return None
         return status.st_ino, status.st_size, status.st_mtime_ns
 
-    plugins = (folder for folder, _ in places.plugins)
+    plugins = (folder for folder, _ in folders.plugins)
     return tuple(map(stamp, (*mcp_files(cwd), *plugins)))

@@ -79,7 +79,7 @@ class McpServers:
         self._slow: set[McpServer] = set()
         self._closed = False
         self._ending = BackgroundTasks(f"the end of MCP servers of session {session}")
-        self._asking = asyncio.Lock()
+        self._question_lock = asyncio.Lock()
         self._hidden: tuple[str, ...] = ()
         self.hooks: SessionHooks | None = None  # of the current or last turn
         self.secrets: list[str] = []  # the list object stays the same: logins add to it
@@ -88,22 +88,22 @@ class McpServers:
     def use(self, configs: Sequence[ServerConfig]) -> None:
         """Connect to these servers; existing connections to them stay open, others are closed."""
         self._hidden = tuple(value for config in configs for value in all_values(config))
-        self._learn([value for config in configs for value in credentials(config)])
-        left = list(self.servers)
+        self._add_secrets([value for config in configs for value in credentials(config)])
+        unused = list(self.servers)
         used: list[McpServer] = []
         labels = server_labels([config.name for config in configs])
         for config, label in zip(configs, labels, strict=True):
-            server = next((one for one in left if one.config == config), None)
+            server = next((server for server in unused if server.config == config), None)
             if server is None:
                 server = self._start(config, label)
             else:
-                left.remove(server)
+                unused.remove(server)
                 server.label = label
             used.append(server)
         self.servers = used
-        self._end(left)
+        self._end(unused)
 
-    def _learn(self, secrets: Sequence[str]) -> None:
+    def _add_secrets(self, secrets: Sequence[str]) -> None:
         self.secrets += [value for value in secrets if value not in self.secrets]
 
     def restart(self, server: McpServer) -> None:
@@ -123,14 +123,14 @@ class McpServers:
             rest=limits.mcp_restart_delay,
             clean=self.clean,
             launch=Confinement.from_services(services).mcp_server,
-            logins=SavedLogins(services.mcp_logins, self._learn),
+            logins=SavedLogins(services.mcp_logins, self._add_secrets),
         )
         asker = McpAsker(
             config.name,
             self._session,
             self._client,
             self.tell,
-            self._asking,
+            self._question_lock,
             translate=services.translate,
             hooks=lambda: self.hooks,
         )
@@ -179,8 +179,12 @@ class McpServers:
         translate = self._services.translate
         commands = [prompt.command for prompt in self.prompts]
         return [
-            Command(name=one.name, description=translate.rendered(one.description), hint=one.hint)
-            for one in commands
+            Command(
+                name=command.name,
+                description=translate.rendered(command.description),
+                hint=command.hint,
+            )
+            for command in commands
         ]
 
     async def aclose(self) -> None:
@@ -216,15 +220,15 @@ class McpServers:
         try:
             while self._rebuild_again:
                 self._rebuild_again = False
-                before = self.commands
+                previous = self.commands
                 self._catalog = await asyncio.to_thread(self._build_catalog)
-                if self.commands != before:
+                if self.commands != previous:
                     self._on_commands()
         except Exception:  # noqa: BLE001 - log our own faults
             _log.exception("the catalog of MCP servers could not be built")
         finally:
             self._rebuild_task = None
-        for title, description in self._catalog.left_out if self._catalog is not None else ():
+        for title, description in self._catalog.notices if self._catalog is not None else ():
             if title not in self._reported:
                 self._reported.add(title)
                 await self.tell(title, description)
@@ -244,7 +248,7 @@ class McpAsker:
         session: the session whose user is asked.
         client: shows the question.
         tell: notifies the user about questions that were refused.
-        one_at_a_time: a lock shared by the servers of a session.
+        lock: a lock shared by the servers of a session.
         translate: translates texts for the user.
         hooks: returns the session's hooks, which may answer for the user.
     """
@@ -255,7 +259,7 @@ class McpAsker:
         session: SessionId,
         client: Client,
         tell: Callable[[str, str], Awaitable[None]],
-        one_at_a_time: asyncio.Lock,
+        lock: asyncio.Lock,
         *,
         translate: Translator = ENGLISH,
         hooks: Callable[[], SessionHooks | None] = lambda: None,
@@ -264,7 +268,7 @@ class McpAsker:
         self._session = session
         self._client = client
         self._tell = tell
-        self._lock = one_at_a_time
+        self._lock = lock
         self._translate = translate
         self._hooks = hooks
         self._pages: dict[str, Page] = {}
@@ -273,14 +277,14 @@ class McpAsker:
         """Ask the user to fill in a form. Return None if the client cannot show it."""
         shown = msgspec.structs.replace(form, message=self._from_server(form.message))
         fields = {"mode": "form", "message": form.message, "requested_schema": form.schema}
-        return await self._asked(lambda: self._client.ask_form(self._session, shown), fields)
+        return await self._ask(lambda: self._client.ask_form(self._session, shown), fields)
 
     async def ask_page(self, page: Page) -> Response | None:
         """Ask the user to visit a page. Return None if the client cannot show it."""
         fields = {"mode": "url", "message": page.message, "url": page.url}
         fields["elicitation_id"] = page.id
         page = msgspec.structs.replace(page, message=self._from_server(page.message))
-        response = await self._asked(lambda: self._client.ask_page(self._session, page), fields)
+        response = await self._ask(lambda: self._client.ask_page(self._session, page), fields)
         if response is not None and response.action == "accept":
             self._pages[page.id] = page
         return response
@@ -291,16 +295,18 @@ class McpAsker:
         if page is not None:
             self._client.page_done(page)
 
-    async def refused(self, what: str) -> None:
+    async def refused(self, reason: str) -> None:
         """Notify the user that a question was refused, and why."""
-        await self._tell(f"A question of the MCP server {self._server!r} was refused.", f"{what}.")
+        await self._tell(
+            f"A question of the MCP server {self._server!r} was refused.", f"{reason}."
+        )
 
     def _from_server(self, message: str) -> str:
         return self._translate(
             "The MCP server {server} asks: {message}", server=repr(self._server), message=message
         )
 
-    async def _asked(
+    async def _ask(
         self, ask: Callable[[], Awaitable[Response | None]], fields: JsonObject
     ) -> Response | None:
         """Return the response of the hooks, else of the user; `fields` describe the question."""

@@ -27,14 +27,16 @@ async def find_agent(core: SessionCore, extensions: Extensions) -> AgentSpec | N
     if settings.agent == DEFAULT_AGENT:
         return None
     await extensions.ready()
-    found = await definitions.find_agent(settings.agent)
-    if found is None:
-        known = ", ".join((DEFAULT_AGENT, *(one.name for one in definitions.offered_agents)))
+    agent = await definitions.find_agent(settings.agent)
+    if agent is None:
+        names = ", ".join(
+            (DEFAULT_AGENT, *(offered.name for offered in definitions.offered_agents))
+        )
         raise InvalidInputError(
             f"this session runs as the agent {settings.agent!r}, which is not there; choose "
-            f"another one with /agent NAME ({known})"
+            f"another one with /agent NAME ({names})"
         )
-    model = found.uses.model
+    model = agent.uses.model
     # The small model is for side requests only.
     if settings.follows_agent and model is not None and model not in {SMALL, settings.model.ref}:
         chosen = run_options(
@@ -46,22 +48,22 @@ async def find_agent(core: SessionCore, extensions: Extensions) -> AgentSpec | N
         ).model
         await core.emit(ConfigChanged(option="model", value=chosen.ref))
         core.client.options_changed(core.id)
-    return found
+    return agent
 
 
-def options_of(core: SessionCore, agent: AgentSpec, asked: RunOptions | None) -> RunOptions:
+def agent_options(core: SessionCore, agent: AgentSpec, requested: RunOptions | None) -> RunOptions:
     """Return the run options of a turn of an agent.
 
     Args:
         core: the session.
         agent: the agent that the session runs as.
-        asked: the run options of a skill; they are limited to the agent's tools.
+        requested: the run options of a skill; they are limited to the agent's tools.
 
     Raises:
         InvalidInputError: the agent's settings cannot be used.
     """
     uses, services = replace(agent.uses, model=None), core.services
-    if asked is None:
+    if requested is None:
         options = run_options(
             uses,
             main=core.settings.model,
@@ -70,11 +72,11 @@ def options_of(core: SessionCore, agent: AgentSpec, asked: RunOptions | None) ->
             config=services.config,
         )
     else:
-        options = replace(asked, uses=asked.uses.over(uses))
+        options = replace(requested, uses=requested.uses.over(uses))
     return replace(options, inherited=RunSettings(tools=uses.tools, without=uses.without))
 
 
-def prompt_of(core: SessionCore, agent: AgentSpec) -> str | None:
+def agent_system_prompt(core: SessionCore, agent: AgentSpec) -> str | None:
     """Return the agent's system prompt; None if it has none."""
     if not agent.prompt:
         return None

@@ -29,21 +29,21 @@ NONE = "none"
 ANSWER_TOKENS = 8_000
 
 NO_PRICE = "Some of these requests have no known price: they count only in token budgets."
-_SAYS = {"turn": "of this turn", "session": "of this session", "day": "of today"}
+_PERIODS = {"turn": "of this turn", "session": "of this session", "day": "of today"}
 
 
 class Limit(NamedTuple):
-    """A budget. `most` is in tokens or US dollars."""
+    """A budget. `maximum` is in tokens or US dollars."""
 
     scope: Scope
     unit: Unit
-    most: float
+    maximum: float
 
-    def of(self, spent: Spending) -> float:
+    def amount_in(self, spent: Spending) -> float:
         """Return the part of a spending that counts against the budget."""
         return spent.tokens if self.unit == "tokens" else spent.cost
 
-    def shown(self, amount: float) -> str:
+    def format_amount(self, amount: float) -> str:
         """Return an amount with its unit, as text."""
         return f"{amount:,.0f} tokens" if self.unit == "tokens" else format_dollars(amount)
 
@@ -53,20 +53,20 @@ class SessionBudget:
 
     def __init__(self, core: SessionCore) -> None:
         self._core = core
-        self._warned: set[tuple[str, ...]] | None = None
+        self._given_warnings: set[tuple[str, ...]] | None = None
         self._warned_of_prices = False
 
     @property
     def limits(self) -> list[Limit]:
         """The budgets in force: those of the configuration, overridden by the session's."""
-        config, changed = self._core.services.config.budget, self._core.state.budget
+        config, overrides = self._core.services.config.budget, self._core.state.budget
         limits: list[Limit] = []
         for scope in SCOPES:
             for unit in UNITS:
-                own = changed.get(f"{OPTION}{scope}_{unit}")
-                most = _configured(config, scope, unit) if own is None else _amount(own)
-                if most is not None:
-                    limits.append(Limit(scope, unit, most))
+                override = overrides.get(f"{OPTION}{scope}_{unit}")
+                amount = _configured(config, scope, unit) if override is None else _amount(override)
+                if amount is not None:
+                    limits.append(Limit(scope, unit, amount))
         return limits
 
     async def spent(self, scope: Scope) -> Spending:
@@ -88,7 +88,7 @@ class SessionBudget:
 
     @asynccontextmanager
     async def reserve(
-        self, model: ModelInfo, sent: int, *, cached: bool
+        self, model: ModelInfo, sent_tokens: int, *, cached: bool
     ) -> AsyncIterator[str | PendingAnswer]:
         """Reserve budget for a request; yield a `PendingAnswer`, or the reason for a refusal.
 
@@ -97,61 +97,66 @@ class SessionBudget:
         tokens to the `PendingAnswer`.
         """
         session, pending = self._core.id, self._core.services.pending_requests
-        more = self._estimate(model, sent, cached=cached)
+        request = self._estimate(model, sent_tokens, cached=cached)
         while True:
             limits, ended = self.limits, pending.ended
-            so_far = await self._spent_of(limits)
+            so_far = await self._spending_by_scope(limits)
             if pending.ended != ended:
                 continue  # a request ended in between, and may not be counted
-            why = self._refused(limits, so_far, more)
+            why = self._find_refusal(limits, so_far, request)
             if why is not None:
                 yield why
                 return
-            others = {scope: pending.total(None if scope == "day" else session) for scope in so_far}
-            if all(_fits(limit, so_far, others, more) for limit in limits):
+            pending_spending = {
+                scope: pending.total(None if scope == "day" else session) for scope in so_far
+            }
+            if all(_fits(limit, so_far, pending_spending, request) for limit in limits):
                 break
             await pending.wait_for_end()
-        answered = min(model.max_output, ANSWER_TOKENS)
-        price = (model.cost(Usage(input=sent, output=1)) or 0.0) - (
-            model.cost(Usage(input=sent)) or 0.0
+        expected_output = min(model.max_output, ANSWER_TOKENS)
+        price = (model.cost(Usage(input=sent_tokens, output=1)) or 0.0) - (
+            model.cost(Usage(input=sent_tokens)) or 0.0
         )
-        answer = PendingAnswer(more, answered, price)
+        answer = PendingAnswer(request, expected_output, price)
         with pending.track(session, answer):
             yield answer
 
-    async def refusal(self, model: ModelInfo, sent: int, *, cached: bool) -> str | None:
+    async def refusal(self, model: ModelInfo, sent_tokens: int, *, cached: bool) -> str | None:
         """Return why a request must not be made; None if it may be made.
 
         Args:
             model: the model.
-            sent: the approximate number of tokens that are sent.
+            sent_tokens: the approximate number of tokens that are sent.
             cached: whether the provider may have cached some of them, as with the conversation.
 
         Raises:
             StoreError: the day's spending could not be read.
         """
         limits = self.limits
-        so_far = await self._spent_of(limits)
-        return self._refused(limits, so_far, self._estimate(model, sent, cached=cached))
+        so_far = await self._spending_by_scope(limits)
+        return self._find_refusal(limits, so_far, self._estimate(model, sent_tokens, cached=cached))
 
-    def _refused(
-        self, limits: Sequence[Limit], so_far: Mapping[Scope, Spending], more: Spending
+    def _find_refusal(
+        self, limits: Sequence[Limit], so_far: Mapping[Scope, Spending], request: Spending
     ) -> str | None:
-        """Return why a request that spends at least `more` must not be made; None if it may."""
-        if self._warned is None:
+        """Return why a request that spends at least `request` must not be made; None if it may."""
+        if self._given_warnings is None:
             # An earlier process gave the session's warnings for its spending so far.
-            self._warned = set()
-            self._due([limit for limit in limits if limit.scope == "session"], so_far)
+            self._given_warnings = set()
+            self._new_warnings([limit for limit in limits if limit.scope == "session"], so_far)
         for limit in limits:
-            spent, asked = limit.of(so_far[limit.scope]), limit.of(more)
-            of = _SAYS[limit.scope]
-            share = f"{limit.shown(spent)} of {limit.shown(limit.most)}"
-            if spent >= limit.most:
-                why = f"The budget {of} is used up: {share}."
-            elif spent + asked > limit.most:
+            spent, needed = (
+                limit.amount_in(so_far[limit.scope]),
+                limit.amount_in(request),
+            )
+            scope_name = _PERIODS[limit.scope]
+            usage = f"{limit.format_amount(spent)} of {limit.format_amount(limit.maximum)}"
+            if spent >= limit.maximum:
+                why = f"The budget {scope_name} is used up: {usage}."
+            elif spent + needed > limit.maximum:
                 why = (
-                    f"The next request would exceed the budget {of}: it needs about "
-                    f"{limit.shown(asked)}; {share} used."
+                    f"The next request would exceed the budget {scope_name}: it needs about "
+                    f"{limit.format_amount(needed)}; {usage} used."
                 )
             else:
                 continue
@@ -165,56 +170,57 @@ class SessionBudget:
             StoreError: the day's spending could not be read.
         """
         limits = self.limits
-        so_far = await self._spent_of(limits)
-        warnings = self._due(limits, so_far)
+        so_far = await self._spending_by_scope(limits)
+        warnings = self._new_warnings(limits, so_far)
         for limit in limits:
-            unseen = limit.unit == "cost" and so_far[limit.scope].unpriced
-            if unseen and not self._warned_of_prices:
+            unpriced = limit.unit == "cost" and so_far[limit.scope].unpriced
+            if unpriced and not self._warned_of_prices:
                 self._warned_of_prices = True
                 warnings.append(NO_PRICE)
         return warnings
 
-    async def _spent_of(self, limits: list[Limit]) -> dict[Scope, Spending]:
+    async def _spending_by_scope(self, limits: list[Limit]) -> dict[Scope, Spending]:
         """Return the spending in the scopes of `limits`."""
         return {scope: await self.spent(scope) for scope in {limit.scope for limit in limits}}
 
-    def _due(self, limits: Sequence[Limit], so_far: Mapping[Scope, Spending]) -> list[str]:
+    def _new_warnings(self, limits: Sequence[Limit], so_far: Mapping[Scope, Spending]) -> list[str]:
         """Return the warnings that are due, and mark them as given."""
-        if self._warned is None:
-            self._warned = set()
-        part = self._core.services.config.budget.warn_at
-        due: list[str] = []
+        if self._given_warnings is None:
+            self._given_warnings = set()
+        share = self._core.services.config.budget.warn_at
+        warnings: list[str] = []
         for limit in limits:
-            spent = limit.of(so_far[limit.scope])
+            spent = limit.amount_in(so_far[limit.scope])
             period = {"turn": str(self._core.state.turns), "day": date.today().isoformat()}  # noqa: DTZ011 - the user's own day
-            key = (limit.scope, limit.unit, str(limit.most), period.get(limit.scope, ""))
-            if limit.most and spent >= part * limit.most and key not in self._warned:
-                self._warned.add(key)
-                due.append(
-                    f"{spent / limit.most:.0%} of the budget {_SAYS[limit.scope]} is used: "
-                    f"{limit.shown(spent)} of {limit.shown(limit.most)}."
+            key = (limit.scope, limit.unit, str(limit.maximum), period.get(limit.scope, ""))
+            if limit.maximum and spent >= share * limit.maximum and key not in self._given_warnings:
+                self._given_warnings.add(key)
+                warnings.append(
+                    f"{spent / limit.maximum:.0%} of the budget {_PERIODS[limit.scope]} is used: "
+                    f"{limit.format_amount(spent)} of {limit.format_amount(limit.maximum)}."
                 )
-        return due
+        return warnings
 
-    def _estimate(self, model: ModelInfo, sent: int, *, cached: bool) -> Spending:
+    def _estimate(self, model: ModelInfo, sent_tokens: int, *, cached: bool) -> Spending:
         """Return the minimum spending of a request: the tokens sent, with cached ones cheaper."""
         last = self._core.state.last_usage
-        read = 0
+        cached_tokens = 0
         if last is not None and last.cache_read and cached:
-            read = min(sent, last.input)
-        usage = Usage(input=sent, cache_read=read)
-        return Spending(tokens=sent, cost=model.cost(usage) or 0.0)
+            cached_tokens = min(sent_tokens, last.input)
+        usage = Usage(input=sent_tokens, cache_read=cached_tokens)
+        return Spending(tokens=sent_tokens, cost=model.cost(usage) or 0.0)
 
 
 def _fits(
     limit: Limit,
     so_far: Mapping[Scope, Spending],
-    others: Mapping[Scope, Spending],
-    more: Spending,
+    pending: Mapping[Scope, Spending],
+    request: Spending,
 ) -> bool:
     """Return whether a request and the pending ones fit into a budget; true if none is pending."""
-    pending = limit.of(others[limit.scope])
-    return not pending or limit.of(so_far[limit.scope]) + pending + limit.of(more) <= limit.most
+    waiting = limit.amount_in(pending[limit.scope])
+    total = limit.amount_in(so_far[limit.scope]) + waiting + limit.amount_in(request)
+    return not waiting or total <= limit.maximum
 
 
 def midnight(now: datetime | None = None, *, days: int = 0) -> int:

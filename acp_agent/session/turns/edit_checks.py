@@ -42,8 +42,8 @@ class SessionEditChecks:
         self._checks: EditChecks | None = None
         self._servers: LanguageServers | None = None
         self._know_symbols = False
-        self._said_left_out = False
-        self._loading: asyncio.Task[None] | None = None
+        self._notice_shown = False
+        self._load_task: asyncio.Task[None] | None = None
         self._touched: dict[Path, None] = {}  # until the checks are loaded
         self._changed: dict[Path, str | None] = {}
 
@@ -107,8 +107,8 @@ class SessionEditChecks:
     async def aclose(self) -> None:
         """Stop the session's use of the servers."""
         self._enabled = False
-        if self._loading is not None:
-            await asyncio.wait([self._loading])
+        if self._load_task is not None:
+            await asyncio.wait([self._load_task])
         if self._servers is not None:
             await self._servers.aclose()
 
@@ -117,11 +117,11 @@ class SessionEditChecks:
         trusts = self._core.services.trust().trusts
         return all(trusts(code_item(find_repository(root) or root)) for root in self._files.roots)
 
-    def _left_out(self, names: Sequence[str]) -> None:
+    def _notify_untrusted(self, names: Sequence[str]) -> None:
         """Notify the user, once, that the project's own servers are not used."""
-        if self._said_left_out:
+        if self._notice_shown:
             return
-        self._said_left_out = True
+        self._notice_shown = True
         notice = NoticeShown(
             severity="info",
             title=f"Language servers of the project are not used: {', '.join(names)}.",
@@ -129,26 +129,26 @@ class SessionEditChecks:
         )
         self._core.background.spawn(self._core.notify(notice))
 
-    def _describe(self, found: Sequence[Problem]) -> str:
+    def _describe(self, problems: Sequence[Problem]) -> str:
         from acp_agent.language_servers.problems import describe_problems  # noqa: PLC0415 - loaded
 
-        return describe_problems(found, self._files.roots[0]) if found else ""
+        return describe_problems(problems, self._files.roots[0]) if problems else ""
 
     def _load(self) -> asyncio.Task[None]:
-        if self._loading is None:
-            self._loading = asyncio.create_task(self._loaded())
-        return self._loading
+        if self._load_task is None:
+            self._load_task = asyncio.create_task(self._load_checks())
+        return self._load_task
 
-    async def _loaded(self) -> None:
+    async def _load_checks(self) -> None:
         try:
             await asyncio.to_thread(_import)
-            self._make()
+            self._make_checks()
         except Exception:  # noqa: BLE001 - edits work without checks
             _log.exception("the language servers cannot be used")
             self._enabled = False
             self._changed.clear()
 
-    def _make(self) -> None:
+    def _make_checks(self) -> None:
         from acp_agent.language_servers.edit_checks import EditChecks  # noqa: PLC0415 - loaded
         from acp_agent.language_servers.service import LanguageServers  # noqa: PLC0415 - loaded
         from acp_agent.language_servers.syntax_check import SyntaxChecks  # noqa: PLC0415 - loaded
@@ -164,7 +164,7 @@ class SessionEditChecks:
             services.config.language_servers,
             self._may_run_code,
             enabled=self._use_servers,
-            on_left_out=self._left_out,
+            on_left_out=self._notify_untrusted,
         )
         syntax = SyntaxChecks(
             self._files.roots, services.environ.get("PATH", os.defpath), services.confine

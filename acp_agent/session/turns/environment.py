@@ -27,13 +27,13 @@ from acp_agent.workspace.project_tree import project_tree, safe_name
 from acp_agent.workspace.scrub import scrub
 from acp_agent.workspace.threads import in_daemon_thread
 
-SECONDS = 0.3  # for which a prompt waits at most
-_END_LIMIT = 2.0  # seconds for which closing waits for git to end
-_FRESH = 30.0  # seconds for which gathered data counts as current
-_CHANGED = 10  # changed files that are listed
-_PATH = 120  # characters of a file's path
+WAIT_SECONDS = 0.3  # for which a prompt waits at most
+_END_SECONDS = 2.0  # seconds for which closing waits for git to end
+_FRESH_SECONDS = 30.0  # seconds for which gathered data counts as current
+_MAX_CHANGED_FILES = 10  # changed files that are listed
+_MAX_PATH_LENGTH = 120  # characters of a file's path
 
-_Found = TypeVar("_Found")
+_Result = TypeVar("_Result")
 
 _log = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class EnvironmentGatherer:
     async def text(self) -> str:
         """Return the environment's description for the system prompt, without secrets.
 
-        Data that is not found within `SECONDS` of the start is left out.
+        Data that is not found within `WAIT_SECONDS` of the start is left out.
         """
         self.start()
         assert self._gathering is not None
@@ -77,7 +77,7 @@ class _Gathering:
         self._folders = tuple(folders)
         self._confine = confine
         self._began = time.monotonic()
-        self._deadline = self._began + SECONDS
+        self._deadline = self._began + WAIT_SECONDS
         cwd = self._folders[0]
         self._system = asyncio.create_task(in_daemon_thread(describe_system))
         self._git_read = threading.Event()
@@ -86,7 +86,7 @@ class _Gathering:
 
     def serves(self, folders: Sequence[Path]) -> bool:
         """Return whether this is fresh data of these folders."""
-        return self._folders == tuple(folders) and time.monotonic() - self._began < _FRESH
+        return self._folders == tuple(folders) and time.monotonic() - self._began < _FRESH_SECONDS
 
     def _read_git(self) -> GitStatus | None:
         try:
@@ -100,15 +100,15 @@ class _Gathering:
         """Stop what still runs; git and the file search are separate processes."""
         self._deadline = self._began
         self._tree.cancel()
-        await asyncio.wait([self._tree], timeout=_END_LIMIT)
+        await asyncio.wait([self._tree], timeout=_END_SECONDS)
         if not self._git_read.is_set():
-            await asyncio.to_thread(self._git_read.wait, _END_LIMIT)
+            await asyncio.to_thread(self._git_read.wait, _END_SECONDS)
 
     async def text(self) -> str:
         """Return a description of the data found in time."""
         tasks = (self._system, self._git, self._tree)
-        left = self._began + SECONDS - time.monotonic()
-        _, late = await asyncio.wait(tasks, timeout=max(0.0, left))
+        remaining = self._began + WAIT_SECONDS - time.monotonic()
+        _, late = await asyncio.wait(tasks, timeout=max(0.0, remaining))
         for task in late:
             task.cancel()
         for task in tasks:
@@ -123,7 +123,7 @@ class _Gathering:
         )
 
 
-def _result(task: asyncio.Task[_Found]) -> _Found | None:
+def _result(task: asyncio.Task[_Result]) -> _Result | None:
     return None if not task.done() or task.cancelled() or task.exception() else task.result()
 
 
@@ -139,11 +139,11 @@ def describe(
         git: the state of the repository, if it is known.
         tree: the project's files; "" if there are none, None if they are not known.
     """
-    cwd, *further = folders
+    cwd, *additional = folders
     lines = [f"Working folder: {display_name(str(cwd))}"]
-    if further:
+    if additional:
         lines.append(
-            "Further folders: " + ", ".join(display_name(str(folder)) for folder in further)
+            "Further folders: " + ", ".join(display_name(str(folder)) for folder in additional)
         )
     lines += [
         f"System: {system}",
@@ -176,11 +176,11 @@ def describe_system() -> str:
 def _describe_git(git: GitStatus) -> list[str]:
     branch = f"branch `{safe_name(git.branch)}`" if git.branch else "no branch checked out"
     commits = "" if git.has_commits else ", no commits yet"
-    changed = [f"  {letters} {safe_name(path, _PATH)}" for letters, path in git.changed]
+    changed = [f"  {letters} {safe_name(path, _MAX_PATH_LENGTH)}" for letters, path in git.changed]
     if not changed:
         return [f"Git: {branch}{commits}, no changed files"]
-    if len(changed) > _CHANGED:
-        changed[_CHANGED:] = [f"  … {len(changed) - _CHANGED:,} more"]
+    if len(changed) > _MAX_CHANGED_FILES:
+        changed[_MAX_CHANGED_FILES:] = [f"  … {len(changed) - _MAX_CHANGED_FILES:,} more"]
     return [f"Git: {branch}{commits}; changed files:", *changed]
 
 

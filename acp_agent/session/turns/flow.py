@@ -20,9 +20,9 @@ from acp_agent.models.base import AnswerText, ModelSide
 from acp_agent.workspace.scrub import scrub
 
 MAX_STEPS = 100  # of one run; repeated steps count again
-_ASKED = 3  # attempts to get the choice of a branch
-_SHOWN = 200  # characters of a step in the plan
-_TITLE = 80  # characters of a step in its heading
+_MAX_ATTEMPTS = 3  # attempts to get the choice of a branch
+_MAX_PLAN_TEXT = 200  # characters of a step in the plan
+_MAX_TITLE = 80  # characters of a step in its heading
 _OPENING, _CLOSING = "<choice>", "</choice>"
 
 
@@ -34,17 +34,17 @@ class FlowRun:
     Args:
         name: the name of the skill.
         flow: the flow, with the user's arguments filled in.
-        given: the user's further text.
+        request: the user's further text.
         resumed: the step at which to resume, and the completed ones; None starts from the
             beginning.
     """
 
     def __init__(
-        self, name: str, flow: Flow, *, given: str, resumed: tuple[str, set[str]] | None = None
+        self, name: str, flow: Flow, *, request: str, resumed: tuple[str, set[str]] | None = None
     ) -> None:
         self._name = name
         self._flow = flow
-        self._given = given
+        self._request = request
         self._at, self._done = resumed or (flow.first, set[str]())
 
     @property
@@ -53,10 +53,10 @@ class FlowRun:
         head = f"[The user runs the flow {self._name}. You are told one step at a time: do this "
         lines = [f"{head}step and no other, then end your answer.]"]
         lines += filter(None, [self._flow.notes])
-        if self._given:
-            lines.append(f"The user adds: {self._given}")
+        if self._request:
+            lines.append(f"The user adds: {self._request}")
         node = self._flow.nodes.get(self._at)
-        return "\n\n".join([*lines, *([] if node is None else [_told(node)])])
+        return "\n\n".join([*lines, *([] if node is None else [_step_text(node)])])
 
     async def run(self, turn: TurnResources) -> StopReason:
         """Run the steps until the flow ends; return why the last one stopped.
@@ -76,25 +76,25 @@ class FlowRun:
                 await journal.emit(*agent_notice(text))
                 return "max_turn_requests"
             count += 1
-            heading = " ".join(node.text.split())[:_TITLE]
+            heading = " ".join(node.text.split())[:_MAX_TITLE]
             title = translate("Step {number}: {what}", number=count, what=heading)
-            news: list[AnyEvent] = [self._plan()]
+            events: list[AnyEvent] = [self._plan()]
             if count > 1:
-                news.append(_asked(count, _told(node), journal.secrets))
-            await journal.emit(*news, *agent_message(f"\n\n**{title}**\n\n"))
+                events.append(_repeat_prompt(count, _step_text(node), journal.secrets))
+            await journal.emit(*events, *agent_message(f"\n\n**{title}**\n\n"))
             stop, branch = await run_turn(turn), None
-            for again in range(_ASKED):
+            for attempt in range(_MAX_ATTEMPTS):
                 if stop != "end_turn" or journal.context.awaits_answer:
                     return stop
-                branch = _chosen(node, _last_answer(turn))
-                if branch is not None or again == _ASKED - 1:
+                branch = _find_choice(node, _last_answer(turn))
+                if branch is not None or attempt == _MAX_ATTEMPTS - 1:
                     break
-                await journal.emit(_asked(count, _asked_again(node), journal.secrets))
+                await journal.emit(_repeat_prompt(count, _choice_reminder(node), journal.secrets))
                 stop = await run_turn(turn)
             if branch is None:
                 text = translate(
                     "The flow stopped: the model chose none of the branches {branches}.",
-                    branches=", ".join(one.label for one in node.branches),
+                    branches=", ".join(choice.label for choice in node.branches),
                 )
                 await journal.emit(*agent_notice(text))
                 return stop
@@ -107,10 +107,10 @@ class FlowRun:
         return "end_turn"
 
     def _plan(self) -> PlanChanged:
-        return plan_of(self._flow, self._at, self._done)
+        return flow_plan(self._flow, self._at, self._done)
 
 
-def plan_of(flow: Flow, at: str, done: set[str]) -> PlanChanged:
+def flow_plan(flow: Flow, at: str, done: set[str]) -> PlanChanged:
     """Return the plan that shows the progress of a flow.
 
     Args:
@@ -121,7 +121,7 @@ def plan_of(flow: Flow, at: str, done: set[str]) -> PlanChanged:
     return PlanChanged(
         entries=tuple(
             PlanEntry(
-                content=" ".join(node.text.split())[:_SHOWN],
+                content=" ".join(node.text.split())[:_MAX_PLAN_TEXT],
                 status="in_progress"
                 if node.id == at
                 else "completed"
@@ -142,19 +142,22 @@ def stopped_at(flow: Flow, history: Sequence[AnyEvent]) -> tuple[str, set[str]] 
         flow: the current flow; runs of earlier versions do not count.
         history: the session's events.
     """
-    wanted = [entry.content for entry in plan_of(flow, "", set()).entries]
+    contents = [entry.content for entry in flow_plan(flow, "", set()).entries]
     for event in reversed(history):
-        if isinstance(event, PlanChanged) and [one.content for one in event.entries] == wanted:
+        if (
+            isinstance(event, PlanChanged)
+            and [entry.content for entry in event.entries] == contents
+        ):
             status: Mapping[str, str] = {
                 id_: entry.status for id_, entry in zip(flow.nodes, event.entries, strict=True)
             }
-            at = next((id_ for id_, one in status.items() if one == "in_progress"), None)
-            done = {id_ for id_, one in status.items() if one == "completed"}
+            at = next((id_ for id_, state in status.items() if state == "in_progress"), None)
+            done = {id_ for id_, state in status.items() if state == "completed"}
             return None if at is None else (at, done)
     return None
 
 
-def _told(node: Node) -> str:
+def _step_text(node: Node) -> str:
     """Return the text of a step for the model."""
     if len(node.branches) == 1:
         return node.text
@@ -163,35 +166,35 @@ def _told(node: Node) -> str:
             node.text,
             "",
             f"Then choose what comes next, with {_OPENING}…{_CLOSING} at the end of your answer:",
-            *(f"- {_OPENING}{one.label}{_CLOSING}" for one in node.branches),
+            *(f"- {_OPENING}{branch.label}{_CLOSING}" for branch in node.branches),
         ]
     )
 
 
-def _asked_again(node: Node) -> str:
-    choices = " or ".join(f"{_OPENING}{one.label}{_CLOSING}" for one in node.branches)
+def _choice_reminder(node: Node) -> str:
+    choices = " or ".join(f"{_OPENING}{branch.label}{_CLOSING}" for branch in node.branches)
     return f"[Your answer chooses none of the branches. Answer with {choices}.]"
 
 
-def _asked(step: int, text: str, secrets: Sequence[str]) -> PromptRepeated:
+def _repeat_prompt(step: int, text: str, secrets: Sequence[str]) -> PromptRepeated:
     # No rounds: the prompt is not a repetition.
     return PromptRepeated(message=new_message_id(), round=step, rounds=0, text=scrub(text, secrets))
 
 
-def _chosen(node: Node, answer: str) -> Branch | None:
+def _find_choice(node: Node, answer: str) -> Branch | None:
     if len(node.branches) == 1:
         return node.branches[0]
-    _, opening, rest = answer.rpartition(_OPENING)
-    choice, closing, _ = rest.partition(_CLOSING)
+    _, opening, tail = answer.rpartition(_OPENING)
+    choice, closing, _ = tail.partition(_CLOSING)
     choice = " ".join(choice.split()).casefold()
     if not (opening and closing):
         return None
-    return next((one for one in node.branches if one.label.casefold() == choice), None)
+    return next((branch for branch in node.branches if branch.label.casefold() == choice), None)
 
 
 def _last_answer(turn: TurnResources) -> str:
     entries = turn.journal.context.entries
     if not entries or not isinstance(entries[-1].message, ModelSide):
         return ""
-    parts = entries[-1].message.parts
-    return "".join(one.text for one in parts if isinstance(one, AnswerText))
+    answer_parts = entries[-1].message.parts
+    return "".join(part.text for part in answer_parts if isinstance(part, AnswerText))

@@ -45,18 +45,18 @@ class LazyTools:
         async with self._lock:
             while self._current is None:
                 if self._building is None:
-                    work = asyncio.to_thread(self._build, self._trust())
-                    self._building = self._version, asyncio.create_task(work)
+                    build = asyncio.to_thread(self._build, self._trust())
+                    self._building = self._version, asyncio.create_task(build)
                 version, building = self._building
                 try:
                     # If the caller is cancelled, the next one waits for the same thread. Two
                     # threads would each make a `BackgroundCommands`.
-                    built = await asyncio.shield(building)
+                    tools = await asyncio.shield(building)
                 finally:
                     if building.done():
                         self._building = None
                 if version == self._version:
-                    self._current = built
+                    self._current = tools
             return self._current
 
     def rebuild(self) -> None:
@@ -68,10 +68,10 @@ class LazyTools:
 
     async def aclose(self) -> None:
         """End every process that the tools started."""
-        everything = [*self._retired, *([self._current] if self._current is not None else [])]
+        toolsets = [*self._retired, *([self._current] if self._current is not None else [])]
         await asyncio.gather(
-            *(one.workspace.processes.aclose() for one in everything),
-            *(one.edit_checks.aclose() for one in everything),
+            *(tools.workspace.processes.aclose() for tools in toolsets),
+            *(tools.edit_checks.aclose() for tools in toolsets),
         )
         if self.background is not None:
             await self.background.ended()
@@ -96,7 +96,7 @@ class LazyTools:
                 services.definition_folders(cwd)
             ),  # skills refer to their files
         ]
-        built = build_tools(
+        tools = build_tools(
             cwd=cwd,
             directories=directories,
             outputs=outputs,
@@ -119,9 +119,9 @@ class LazyTools:
         )
         plugins = services.plugins.load(services.definition_folders(cwd))
         if plugins is not None:
-            added = built.toolset.with_tools(plugins.tools(built.workspace))
-            built = replace(built, toolset=added)
-        return replace(built, toolset=services.adapt_tools(built.toolset))
+            toolset = tools.toolset.with_tools(plugins.tools(tools.workspace))
+            tools = replace(tools, toolset=toolset)
+        return replace(tools, toolset=services.adapt_tools(tools.toolset))
 
     def finish_loop(self) -> bool:
         """End the repetition of a prompt; return whether there is one."""

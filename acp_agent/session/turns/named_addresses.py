@@ -33,20 +33,24 @@ class NamedAddresses:
         allows for commands count as named, and so does this computer.
         """
         try:
-            parts = urlsplit(url.strip())
-            host, port = (parts.hostname or "").lower(), parts.port
+            address = urlsplit(url.strip())
+            host, port = (address.hostname or "").lower(), address.port
         except ValueError:
             return False
         if not host:
             return False
-        if is_loopback(host) or self._is_allowed(host, port or (80, 443)[parts.scheme == "https"]):
+        if is_loopback(host) or self._is_allowed(
+            host, port or (80, 443)[address.scheme == "https"]
+        ):
             return True
-        plain = host.removeprefix("www.")
-        mention = re.compile(rf"(?<![\w.-])(?:www\.)?{re.escape(plain)}(?!\.?[\w-])", re.IGNORECASE)
+        bare_host = host.removeprefix("www.")
+        mention = re.compile(
+            rf"(?<![\w.-])(?:www\.)?{re.escape(bare_host)}(?!\.?[\w-])", re.IGNORECASE
+        )
         events = await self._core.history()
         if any(map(mention.search, user_texts(events))):
             return True
-        return not by_user and _plain(url) in _found(events)
+        return not by_user and _normalize(url) in _search_results(events)
 
     def _is_allowed(self, host: str, port: int) -> bool:
         network = self._core.services.config.sandbox.network
@@ -56,18 +60,18 @@ class NamedAddresses:
         return False
 
 
-def _found(events: Sequence[AnyEvent]) -> set[str]:
+def _search_results(events: Sequence[AnyEvent]) -> set[str]:
     """Return the addresses that web searches found."""
     searches: set[CallId] = set()
-    found: set[str] = set()
+    addresses: set[str] = set()
     for event in map(of_a_child, events):
         if isinstance(event, ToolCalled) and event.kind == "search":  # no MCP tool has it
             searches.add(event.call)
         elif isinstance(event, ToolEnded) and event.call in searches and event.raw_output:
             sources = event.raw_output.get("sources", ())
-            found.update(_plain(source["url"]) for source in sources)
-    return found
+            addresses.update(_normalize(source["url"]) for source in sources)
+    return addresses
 
 
-def _plain(url: str) -> str:
+def _normalize(url: str) -> str:
     return urldefrag(url.strip()).url.rstrip("/")

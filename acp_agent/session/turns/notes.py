@@ -52,9 +52,9 @@ class Notes:
             "mode": _MODE_NOTES[mode].format(folder=self._draft_folder),
         }
         if moved_to is not None:
-            cwd, further = moved_to
-            beside = f" Further folders: {', '.join(map(str, further))}." if further else ""
-            notes["folders"] = f"[The working folder is now {cwd}.{beside}]"
-        new = {key: note for key, note in notes.items() if self._sent.get(key) != note}
-        self._sent.update(new)
-        return list(new.values())
+            cwd, folders = moved_to
+            additional = f" Further folders: {', '.join(map(str, folders))}." if folders else ""
+            notes["folders"] = f"[The working folder is now {cwd}.{additional}]"
+        changed = {key: note for key, note in notes.items() if self._sent.get(key) != note}
+        self._sent.update(changed)
+        return list(changed.values())

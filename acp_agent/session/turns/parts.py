@@ -144,9 +144,9 @@ class SessionUser:
         """The current permission mode."""
         return self._core.settings.mode
 
-    async def ask_permission(self, asking: PermissionRequest, ask: Ask) -> Decision:
+    async def ask_permission(self, request: PermissionRequest, ask: Ask) -> Decision:
         """Ask the user for permission for a tool call."""
-        return await self._core.client.ask_permission(self._core.id, asking, ask)
+        return await self._core.client.ask_permission(self._core.id, request, ask)
 
     async def ask_question(self, call: CallId, question: Question) -> Answer | None:
         """Ask the user a question."""
@@ -200,8 +200,8 @@ class TurnBudget:
         """Return why no further request may be made; None if one may."""
         if not self._limited:
             return None
-        model, sent = self._estimate(side_request)
-        return await self._budget.refusal(model, sent, cached=side_request is None)
+        model, sent_tokens = self._estimate(side_request)
+        return await self._budget.refusal(model, sent_tokens, cached=side_request is None)
 
     @asynccontextmanager
     async def reserve(self, side_request: ModelRequest | None = None) -> AsyncIterator[str | None]:
@@ -209,14 +209,16 @@ class TurnBudget:
         if not self._limited:
             yield None
             return
-        model, sent = self._estimate(side_request)
-        async with self._budget.reserve(model, sent, cached=side_request is None) as found:
-            if isinstance(found, str):
-                yield found
+        model, sent_tokens = self._estimate(side_request)
+        async with self._budget.reserve(
+            model, sent_tokens, cached=side_request is None
+        ) as reservation:
+            if isinstance(reservation, str):
+                yield reservation
             elif side_request is not None:
                 yield None
             else:
-                self._pending = found
+                self._pending = reservation
                 try:
                     yield None
                 finally:
@@ -233,7 +235,9 @@ class TurnBudget:
         """Count a received part of the answer for which budget is reserved."""
         if self._pending is not None:
             pieces = [
-                one.text for one in batch if isinstance(one, TextDelta | ThoughtDelta | CallDelta)
+                event.text
+                for event in batch
+                if isinstance(event, TextDelta | ThoughtDelta | CallDelta)
             ]
             self._pending.receive(text_tokens("".join(pieces)))
 
@@ -253,7 +257,7 @@ class TurnTools:
 
     Args:
         core: the session.
-        own: the session's built-in tools and their workspace.
+        built_in: the session's built-in tools and their workspace.
         extensions: the MCP servers, whose tools are added.
         options: the run options, which may limit the tools; None: all are allowed.
         checkpoints: returns the saved files.
@@ -262,7 +266,7 @@ class TurnTools:
     def __init__(
         self,
         core: SessionCore,
-        own: WorkspaceTools,
+        built_in: WorkspaceTools,
         extensions: Extensions,
         options: RunOptions | None,
         checkpoints: Callable[[], Checkpoints],
@@ -271,30 +275,30 @@ class TurnTools:
         self.added: list[AddedTools] = []
         self.search: AddedTools | None = None  # web search by the model's provider
         self._core = core
-        self._own = own
+        self._built_in = built_in
         self._extensions = extensions
         self._checkpoints = checkpoints
         self._allowed = None if options is None else CachedChange(options.filter)
         self._notified = False  # whether the user was told that calls wait
-        self._may_have_written = False
+        self._may_write_files = False
 
     @property
     def workspace(self) -> Workspace:
         """The workspace of the tools."""
-        return self._own.workspace
+        return self._built_in.workspace
 
     @property
     def edit_checks(self) -> SessionEditChecks:
         """The checks that find problems caused by edits."""
-        return self._own.edit_checks
+        return self._built_in.edit_checks
 
     @property
     def unfiltered(self) -> Toolset:
         """The session's built-in tools and the current tools of MCP servers."""
-        mcp, tools = self._extensions.mcp, self._own.toolset
+        mcp, tools = self._extensions.mcp, self._built_in.toolset
         if self.search is not None:
             tools = self.search.apply(tools)
-        return tools if mcp is None else mcp.toolset(tools, self._own.workspace)
+        return tools if mcp is None else mcp.toolset(tools, self._built_in.workspace)
 
     @property
     def toolset(self) -> Toolset:
@@ -311,17 +315,17 @@ class TurnTools:
 
     async def save_files(self, access: Access) -> None:
         """Save the files before a call that may change them."""
-        self._may_have_written = self._may_have_written or may_write(access)
-        if self._may_have_written:
+        self._may_write_files = self._may_write_files or may_write(access)
+        if self._may_write_files:
             await self._checkpoints().before_call(access)
 
     async def command_diffs(self, access: Access) -> tuple[CallContent, ...]:
         """Return content that shows the files that a command changed since `save_files`."""
         if not isinstance(access, CommandAccess | McpAccess):
             return ()
-        changed = await self._checkpoints().command_diffs(access)
+        diffs = await self._checkpoints().command_diffs(access)
         # Changes by background commands cannot be distinguished from the call's.
-        return () if self.workspace.background.running else changed
+        return () if self.workspace.background.running else diffs
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
@@ -329,19 +333,19 @@ class TurnTools:
         limit = self._core.services.call_limit
         notified = self._notified
         self._notified = notified or limit.full
-        async with held(self._core, limit, None if notified else CALLS_WAIT):
+        async with hold_slot(self._core, limit, None if notified else CALLS_WAIT):
             yield
 
 
 @asynccontextmanager
 async def turn_slot(core: SessionCore) -> AsyncIterator[None]:
     """Wait for a slot of the process's limit of turns, and hold it."""
-    async with held(core, core.services.turn_limit, TURN_WAITS):
+    async with hold_slot(core, core.services.turn_limit, TURN_WAITS):
         yield
 
 
 @asynccontextmanager
-async def held(
+async def hold_slot(
     core: SessionCore, limit: ConcurrencyLimit, notice: str | None
 ) -> AsyncIterator[None]:
     """Wait for a slot of a limit, and hold it; `notice` is shown if it has to wait."""
@@ -354,7 +358,7 @@ async def held(
         limit.release()
 
 
-def limits_of(services: Services, options: RunOptions | None) -> Limits:
+def turn_limits(services: Services, options: RunOptions | None) -> Limits:
     """Return the limits of a turn."""
     limits = services.config.limits
     requests = None if options is None else options.uses.max_requests

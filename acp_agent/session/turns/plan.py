@@ -83,7 +83,7 @@ def run_options(
     Raises:
         InvalidInputError: there is no such model, or it cannot be used; the message says why.
     """
-    model = main if uses.model is None else _named(uses.model, main, models, config)
+    model = main if uses.model is None else _find_model(uses.model, main, models, config)
     option = thought_option(model, uses.thought_level or thought)
     level = None if option is None else cast("ThoughtLevel", option.current)
     if uses.max_output is not None:
@@ -96,7 +96,7 @@ def run_options(
     return RunOptions(model=model, thought_level=level, uses=uses)
 
 
-def _named(name: str, main: ModelInfo, models: Models, config: Config) -> ModelInfo:
+def _find_model(name: str, main: ModelInfo, models: Models, config: Config) -> ModelInfo:
     if name == SMALL:
         from acp_agent.models.roles import small_model  # noqa: PLC0415 - rarely needed
 
@@ -155,7 +155,7 @@ class Repetition:
         stop: StopReason = "end_turn"
         for number in range(1, self._rounds + 1):
             if number > 1:
-                await journal.emit(self._repeated(number, journal.secrets))
+                await journal.emit(self._next_round(number, journal.secrets))
             title = translate("Round {number} of {rounds}", number=number, rounds=self._rounds)
             await journal.emit(*agent_message(f"\n\n**{title}**\n\n"))
             if self._call is not None:
@@ -174,7 +174,7 @@ class Repetition:
     def _with_ask(self, text: str) -> str:
         return f"{text}\n\n{self._ask}" if self._ask else text
 
-    def _repeated(self, number: int, secrets: Sequence[str]) -> PromptRepeated:
+    def _next_round(self, number: int, secrets: Sequence[str]) -> PromptRepeated:
         text = self._with_ask(
             f"[Round {number} of {self._rounds}. Again, unless nothing is left to do; then "
             f"call finish_loop:]\n{self._prompt}"

@@ -74,9 +74,9 @@ class SessionResources:
         Args:
             options: the run options of a skill; None: the user's settings.
         """
-        await self._imported()
+        await self._wait_for_imports()
         agent = await self._agent()
-        own = await self._tools.get()
+        built_in = await self._tools.get()
         if not self._memory_known:
             from acp_agent.session.memory import note_folders  # noqa: PLC0415 - for prompts only
 
@@ -88,28 +88,28 @@ class SessionResources:
             SessionUser,
             TurnBudget,
             TurnTools,
-            limits_of,
+            turn_limits,
         )
 
         core = self._core
         # Unless an agent tunes answers, the user can change the model during the turn.
-        modelled = options
+        overrides = options
         if agent is not None:
-            from acp_agent.session.turns.agent import options_of  # noqa: PLC0415 - only if there is one
+            from acp_agent.session.turns.agent import agent_options  # noqa: PLC0415 - only if there is one
 
-            options = options_of(core, agent, options)
-            modelled = options if modelled is not None or agent.uses.tunes_answers else None
-        models = SessionModels(core, modelled, self.driver)
-        tools = TurnTools(core, own, self._extensions, options, lambda: self.checkpoints)
+            options = agent_options(core, agent, options)
+            overrides = options if overrides is not None or agent.uses.tunes_answers else None
+        models = SessionModels(core, overrides, self.driver)
+        tools = TurnTools(core, built_in, self._extensions, options, lambda: self.checkpoints)
         turn = TurnResources(
             journal=core,
             models=models,
             user=SessionUser(core, self._take_compaction_request),
             budget=TurnBudget(core, self.budget, core, models, tools),
             tools=tools,
-            limits=limits_of(core.services, options),
+            limits=turn_limits(core.services, options),
             agent="" if agent is None else agent.name,
-            hooks=await self._current_hooks(own),
+            hooks=await self._current_hooks(built_in),
         )
         self._add_tools(turn, tools, options)
         return turn
@@ -125,28 +125,28 @@ class SessionResources:
         """Write the system prompt to the journal; further requests use it."""
         from acp_agent.session.turns.system_prompt import write_system_prompt  # noqa: PLC0415 - for prompts only
 
-        core, own = self._core, None
+        core, agent_prompt = self._core, None
         agent = await self._agent()
         if agent is not None:
-            from acp_agent.session.turns.agent import prompt_of  # noqa: PLC0415 - only if there is one
+            from acp_agent.session.turns.agent import agent_system_prompt  # noqa: PLC0415 - only if there is one
 
-            own = prompt_of(core, agent)
-        given = core.state.given_system_prompt
-        await write_system_prompt(core, core, given, self.environment, own)
+            agent_prompt = agent_system_prompt(core, agent)
+        client_prompt = core.state.given_system_prompt
+        await write_system_prompt(core, core, client_prompt, self.environment, agent_prompt)
 
-    async def _imported(self) -> None:
+    async def _wait_for_imports(self) -> None:
         """Wait for the modules of a prompt if they are being imported."""
         if self._preload is None:
             return
-        preload, loading = self._preload
-        if not loading.done():
+        preload, preload_task = self._preload
+        if not preload_task.done():
             # Importing the same modules here would block the event loop.
             preload.hurry()
-            await asyncio.wait([loading])
+            await asyncio.wait([preload_task])
 
     async def ask_for_trust(self) -> None:
         """Ask whether to trust the session's folder, if there are new items."""
-        await self._imported()
+        await self._wait_for_imports()
         await self._extensions.trust.ask_in_turn()
 
     async def check_background(self) -> None:
@@ -180,14 +180,14 @@ class SessionResources:
         if turn.hooks is not None:
             self.hooks.use(turn, delegation)
 
-        async def give(given: AgentTask, progress: Progress) -> Outcome:
-            return await delegation().run_task(given, progress)
+        async def run_task(task: AgentTask, progress: Progress) -> Outcome:
+            return await delegation().run_task(task, progress)
 
         def bundled_agents() -> Sequence[AnyTool]:
             from acp_agent.tools.task import BundledTaskTool  # noqa: PLC0415 - for prompts only
 
-            agents, made = definitions.task_agents, self.children.records
-            return [BundledTaskTool(tools.workspace, agents, give, made)] if agents else []
+            agents, records = definitions.task_agents, self.children.records
+            return [BundledTaskTool(tools.workspace, agents, run_task, records)] if agents else []
 
         def search() -> Sequence[AnyTool]:
             from acp_agent.tools.session_search import SessionSearchTool  # noqa: PLC0415 - rarely needed
@@ -271,9 +271,9 @@ class SessionResources:
         """
         services = self._core.services
         services.account.require(model)
-        made = services.models.cached_driver(model)
-        if made is not None:
-            return made
+        cached = services.models.cached_driver(model)
+        if cached is not None:
+            return cached
         return await asyncio.to_thread(services.models.driver, model)
 
     async def prepare(self, modules: Sequence[str], busy: Callable[[], bool]) -> None:
@@ -287,9 +287,9 @@ class SessionResources:
             return
         try:
             preload = Preload(modules, PROMPT_MODULES, busy)
-            loading = asyncio.create_task(preload.run())
-            self._preload = preload, loading
-            await loading
+            preload_task = asyncio.create_task(preload.run())
+            self._preload = preload, preload_task
+            await preload_task
             if self._core.state.system_prompt_is_due:
                 self.environment.start()
             await self._core.state.catch_up_in_steps()
@@ -346,13 +346,13 @@ class SessionResources:
             self._hooks = HookSource(self._core, lambda: self._extensions.mcp)
         return self._hooks
 
-    async def _current_hooks(self, own: WorkspaceTools) -> SessionHooks | None:
+    async def _current_hooks(self, tools: WorkspaceTools) -> SessionHooks | None:
         """Return the current hooks; None if there are none."""
         if self._hooks is None and not self._core.services.may_have_hooks(self._core.cwd):
             return None
-        return await self.hooks.current(own)
+        return await self.hooks.current(tools)
 
-    async def refuses(self, content: tuple[ContentBlock, ...]) -> str:
+    async def refuse_prompt(self, content: tuple[ContentBlock, ...]) -> str:
         """Return why a hook refuses a steering prompt; "" if none does."""
         hooks = await self._current_hooks(await self._tools.get())
         return "" if hooks is None else await self.hooks.run_prompt_hooks(hooks, content)
@@ -373,20 +373,20 @@ class SessionResources:
 
     # -- turns ---------------------------------------------------------------------------------
 
-    def turn_begins(self, repetition: Repetition | None) -> None:
+    def begin_turn(self, repetition: Repetition | None) -> None:
         """Set the repetition of a turn that begins; None if it has none."""
         self._tools.repetition = repetition
 
-    async def turn_ends(self, *, cancelled: bool) -> None:
+    async def save_turn_end(self, *, cancelled: bool) -> None:
         """Save the files at the end of a turn, before the end is reported."""
         if self._checkpoints is not None and self._checkpoints_used:
             await self._checkpoints.save_turn_end(cancelled=cancelled)
 
-    def turn_ended(self) -> None:
+    def reset_turn(self) -> None:
         """Reset the state for the next turn."""
         self._tools.repetition = None
         if self._checkpoints is not None and self._checkpoints_used:
-            self._checkpoints.turn_ended()
+            self._checkpoints.reset_turn()
             self._checkpoints_used = self.has_background
 
     async def aclose(self) -> None:

@@ -90,10 +90,10 @@ class TurnRunner:
         """
         self.check(steers)
         if self.is_steerable and not message.local:  # a new turn runs the hooks itself
-            refused = await self._resources.refuses(message.content)
-            if refused:
+            refusal = await self._resources.refuse_prompt(message.content)
+            if refusal:
                 message = replace(message, local=True)
-                plan = replace(plan, reply=agent_notice(refused), action=None)
+                plan = replace(plan, reply=agent_notice(refusal), action=None)
         while (turn := self.current) is not None:
             if turn.is_steerable:
                 if withdrawn():
@@ -111,10 +111,10 @@ class TurnRunner:
         turn = self.current = Turn(
             self._core, self._resources, self._children, first=message, plan=plan
         )
-        turn.start(on_end=self._ended)
+        turn.start(on_end=self._clear)
         return turn
 
-    def _ended(self) -> None:
+    def _clear(self) -> None:
         self.current = None
 
     @asynccontextmanager

@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # first needed when a prompt runs
     from acp_agent.session.turns.environment import EnvironmentGatherer
     from acp_agent.workspace.instructions.files import Instructions
 
-_REFUSED = 10  # files that a notice lists
+_MAX_FILES = 10  # files that a notice lists
 
 
 def given_system_prompt(
@@ -61,34 +61,34 @@ async def find_instructions(core: SessionCore) -> Instructions:
 async def write_system_prompt(
     core: SessionCore,
     journal: Journal,
-    given: SystemPromptGiven | None,
+    client_prompt: SystemPromptGiven | None,
     environment: EnvironmentGatherer,
-    own: str | None = None,
+    agent_prompt: str | None = None,
 ) -> None:
-    """Write the system prompt to the journal; `given` replaces or follows the agent's own.
+    """Write the system prompt to the journal; `client_prompt` replaces or follows the agent's own.
 
     Args:
         core: the session, whose folders the system prompt names.
         journal: the journal of the session, or of a child session.
-        given: the instructions of the client.
+        client_prompt: the instructions of the client.
         environment: gathers the description of the environment.
-        own: the system prompt of the agent; None for the built-in agent's.
+        agent_prompt: the system prompt of the agent; None for the built-in agent's.
     """
     from acp_agent.agent.system_prompt import system_prompt  # noqa: PLC0415 - for prompts only
 
-    found = await find_instructions(core)
+    instructions = await find_instructions(core)
     from acp_agent.session.memory import memory_index  # noqa: PLC0415 - for prompts only
 
     text = system_prompt(
-        instructions=escaped(scrub(found.text, core.secrets)),
+        instructions=escaped(scrub(instructions.text, core.secrets)),
         environment=await environment.text(),
         memory=await memory_index(core),
-        given=given,
-        own=own,
+        given=client_prompt,
+        own=agent_prompt,
     )
     await journal.emit(SystemPromptWritten(text=text))
-    if found.refused:
-        some = found.refused[:_REFUSED]
+    if instructions.refused:
+        some = instructions.refused[:_MAX_FILES]
         lines = [f"{path}: {core.translate.rendered(why)}" for path, why in some]
         title = "An instruction file is not used."
         notice = NoticeShown(severity="warning", title=title, description="\n".join(lines))

@@ -16,12 +16,12 @@ from acp_agent.models.base import AnswerText, ModelRequest, ModelSide, UserSide,
 from acp_agent.session.core import SessionCore
 from acp_agent.session.store.event_codec import replace_surrogates
 
-_LONGEST = 200  # characters of a title by the user
-_LONGEST_FIRST = 80  # characters of a title from the first prompt
-_LONGEST_ANSWERED = 80  # characters of a title by a model
+_MAX_LENGTH = 200  # characters of a title by the user
+_MAX_FIRST_LENGTH = 80  # characters of a title from the first prompt
+_MAX_MODEL_LENGTH = 80  # characters of a title by a model
 _SECONDS = 30.0  # for which the model's title is awaited
-_EXCERPT = 2_000  # characters of the prompt and of the answer that the model is sent, each
-_ANSWER = 1_000  # tokens; some models reason first
+_MAX_EXCERPT = 2_000  # characters of the prompt and of the answer that the model is sent, each
+_MAX_ANSWER_TOKENS = 1_000  # tokens; some models reason first
 
 _FORK = re.compile(r" \(fork(?: (\d{1,4}))?\)$")
 
@@ -30,7 +30,7 @@ def first_title(prompt: UserMessage) -> str | None:
     """Return the first line of a prompt, shortened; None if it has no text."""
     for block in prompt.content:
         if isinstance(block, TextBlock) and block.text.strip():
-            return _cut(block.text.strip().splitlines()[0].strip(), _LONGEST_FIRST)
+            return _shorten(block.text.strip().splitlines()[0].strip(), _MAX_FIRST_LENGTH)
     return None
 
 
@@ -44,20 +44,20 @@ def tidy_title(title: str) -> str:
     line = " ".join(line.split())
     if not line:
         raise InvalidInputError("title: it is empty; give at least one character", field="title")
-    return _cut(line, _LONGEST)
+    return _shorten(line, _MAX_LENGTH)
 
 
 def fork_title(title: str) -> str:
     """Return the title of a fork: its source's with " (fork)", numbered for forks of forks."""
     mark = " (fork)"
-    found = _FORK.search(title)
-    if found is not None:
-        title = title[: found.start()]
-        mark = f" (fork {int(found[1] or 1) + 1})"
-    return _cut(title, _LONGEST - len(mark)) + mark
+    match = _FORK.search(title)
+    if match is not None:
+        title = title[: match.start()]
+        mark = f" (fork {int(match[1] or 1) + 1})"
+    return _shorten(title, _MAX_LENGTH - len(mark)) + mark
 
 
-def _cut(line: str, limit: int) -> str:
+def _shorten(line: str, limit: int) -> str:
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
@@ -80,7 +80,7 @@ async def improve_title(
     from importlib.resources import files  # noqa: PLC0415 - takes 8 ms
 
     request = ModelRequest(
-        model=msgspec.structs.replace(small, max_output=min(small.max_output, _ANSWER)),
+        model=msgspec.structs.replace(small, max_output=min(small.max_output, _MAX_ANSWER_TOKENS)),
         system=(files(__package__) / "naming.md").read_text("utf-8").strip(),
         messages=(UserSide((UserText(_excerpt(core.context, first)),)),),
         thought_level=next(iter(small.thought_levels), None),
@@ -91,7 +91,7 @@ async def improve_title(
     except TimeoutError:
         raise ModelError("the title took too long", provider=small.provider) from None
     await core.settled()  # including a title that was just set
-    better = _title_in(core.clean(answer))
+    better = _parse_title(core.clean(answer))
     if better and core.state.title == title:
         await core.emit(TitleChanged(title=better))
 
@@ -106,15 +106,20 @@ def _excerpt(context: Context, first: UserMessage) -> str:
         if isinstance(part, AnswerText)
     ]
     answer = "".join(answers[-1:])
-    return f"<user>\n{prompt[:_EXCERPT]}\n</user>\n<agent>\n{answer[:_EXCERPT]}\n</agent>"
+    return f"<user>\n{prompt[:_MAX_EXCERPT]}\n</user>\n<agent>\n{answer[:_MAX_EXCERPT]}\n</agent>"
 
 
-def _title_in(answer: str) -> str:
+def _parse_title(answer: str) -> str:
     """Return the title in an answer; "" if there is no usable one."""
     lines = [line.strip().strip("#*\"'`“”「」《》").strip() for line in answer.strip().splitlines()]
-    line = next((one for one in lines if one), "").removeprefix("Title:").strip().rstrip(".。")
+    line = (
+        next((candidate for candidate in lines if candidate), "")
+        .removeprefix("Title:")
+        .strip()
+        .rstrip(".。")
+    )
     try:
         title = tidy_title(line)
     except InvalidInputError:
         return ""
-    return title if len(title) <= _LONGEST_ANSWERED else ""
+    return title if len(title) <= _MAX_MODEL_LENGTH else ""

@@ -77,7 +77,9 @@ def build_tools(
         confine: launches the programs that search files or convert pages to text.
     """
     confined = sandbox if isinstance(sandbox, Sandbox) else None
-    key_variables = [one.api_key_env for one in config.providers.values() if one.api_key_env]
+    key_variables = [
+        provider.api_key_env for provider in config.providers.values() if provider.api_key_env
+    ]
     workspace = Workspace(
         cwd=cwd,
         files=WorkspaceFiles(

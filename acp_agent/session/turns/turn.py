@@ -68,9 +68,9 @@ class Turn:
         self._id = new_turn_id()
         self._insertion: asyncio.Future[None] | None = None
         self._task: asyncio.Task[StopReason] | None = None
-        self._working: TurnResources | None = None
+        self._active: TurnResources | None = None
         self._usage: Usage | None = None
-        self._begun = False
+        self._started = False
         self._cancelled = False
         self._closing = False
         self._steered = False
@@ -78,7 +78,7 @@ class Turn:
     def start(self, *, on_end: Callable[[], None]) -> None:
         """Start the turn; `on_end` is called at its end, before any prompt is answered."""
         # Queued in this step, so that the prompt is recorded even if the user cancels at once.
-        self._resources.turn_begins(self._plan.repetition)
+        self._resources.begin_turn(self._plan.repetition)
         self._insertion = self._core.write(TurnStarted(turn=self._id), self._first)
         self._insertion.add_done_callback(_retrieve)
         self._task = asyncio.create_task(self._run(on_end))
@@ -112,7 +112,7 @@ class Turn:
         if self._task is None or self._cancelled or self._closing:
             return
         self._cancelled = True
-        if self._begun:  # a task cancelled before its first step would not run at all
+        if self._started:  # a task cancelled before its first step would not run at all
             self._task.cancel()
 
     def cancel_call(self, call: CallId) -> None:
@@ -121,9 +121,9 @@ class Turn:
         Raises:
             InvalidInputError: there is no such call, or it has ended.
         """
-        working = self._working
-        if working is None or not (
-            working.tools.open_calls.stop(call) or self._children.stop(call)
+        resources = self._active
+        if resources is None or not (
+            resources.tools.open_calls.stop(call) or self._children.stop(call)
         ):
             raise no_such_call(call)
 
@@ -134,9 +134,9 @@ class Turn:
             InvalidInputError: there is no such command, or it has ended.
         """
         call = CallId(terminal)
-        working = self._working
-        if working is None or not (
-            working.tools.open_calls.stop_command(call) or self._children.stop_command(call)
+        resources = self._active
+        if resources is None or not (
+            resources.tools.open_calls.stop_command(call) or self._children.stop_command(call)
         ):
             raise no_such_terminal(terminal)
 
@@ -164,7 +164,7 @@ class Turn:
         core = self._core
         stop: StopReason | None = None
         error: AcpAgentError | None = None
-        self._begun = True
+        self._started = True
         try:
             try:
                 stop = await self._work()
@@ -188,17 +188,17 @@ class Turn:
                     # A cancelled turn must report "cancelled", not an error that the cancellation
                     # caused (Agent Client Protocol v1, Prompt Turn, Cancellation).
                     stop, error = "cancelled", None
-            if error is not None and self._working is not None and self._working.hooks is not None:
-                await self._resources.hooks.run_failure_hooks(self._working, error)
+            if error is not None and self._active is not None and self._active.hooks is not None:
+                await self._resources.hooks.run_failure_hooks(self._active, error)
             await core.settled()  # usage is computed from the journal
-            if self._working is not None:
-                self._report_key(self._working, stop, error)
-            await self._resources.turn_ends(cancelled=self._cancelled)
+            if self._active is not None:
+                self._report_key(self._active, stop, error)
+            await self._resources.save_turn_end(cancelled=self._cancelled)
             if self._is_inserted():  # otherwise the turn is not in the journal
                 self._usage = core.state.turn_usage
                 error = await self._write_end(stop, error)
         finally:
-            self._resources.turn_ended()
+            self._resources.reset_turn()
             on_end()
         if error is not None:
             raise error
@@ -206,7 +206,7 @@ class Turn:
         return stop
 
     def _report_key(
-        self, working: TurnResources, stop: StopReason | None, error: AcpAgentError | None
+        self, resources: TurnResources, stop: StopReason | None, error: AcpAgentError | None
     ) -> None:
         """Report to the account whether the provider accepted or refused its key."""
         account = self._core.services.account
@@ -214,13 +214,13 @@ class Turn:
             if error.status == UNAUTHORIZED:
                 account.report_key(error.provider, refused=True)
         elif error is None and stop != "cancelled":
-            account.report_key(working.models.current.provider, refused=False)
+            account.report_key(resources.models.current.provider, refused=False)
 
     async def _write_end(
         self, stop: StopReason | None, error: AcpAgentError | None
     ) -> AcpAgentError | None:
         """Write the turn's end; return the turn's error, or the error of writing."""
-        ended = TurnEnded(
+        end = TurnEnded(
             turn=self._id,
             stop_reason=stop,
             error="" if error is None else str(error),
@@ -231,17 +231,17 @@ class Turn:
         if core.state.title is None and not self._first.local:
             title = first_title(self._first)
         try:
-            await core.emit(*(() if title is None else (TitleChanged(title=title),)), ended)
-            wanted = core.services.config.titles == "model" and stop == "end_turn"
-            if wanted and title is not None and self._working is not None:
-                core.background.spawn(improve_title(core, self._working, self._first, title))
+            await core.emit(*(() if title is None else (TitleChanged(title=title),)), end)
+            improves = core.services.config.titles == "model" and stop == "end_turn"
+            if improves and title is not None and self._active is not None:
+                core.background.spawn(improve_title(core, self._active, self._first, title))
         except AcpAgentError as failure:
             error = error or failure  # the first error says more
-            failed = msgspec.structs.replace(
-                ended, stop_reason=None, error=str(error), error_kind=error.kind
+            failed_end = msgspec.structs.replace(
+                end, stop_reason=None, error=str(error), error_kind=error.kind
             )
             # Not stored, but the client was shown the turn's beginning.
-            await core.notify(failed)
+            await core.notify(failed_end)
         return error
 
     def _is_inserted(self) -> bool:
@@ -254,7 +254,7 @@ class Turn:
             return "cancelled"
         stop = await self._carry_out(self._plan)
         while stop in {"end_turn", "max_tokens"} and await self._has_unanswered_steering():
-            if self._working is not None and self._working.budget.exhausted:
+            if self._active is not None and self._active.budget.exhausted:
                 break  # another request would be refused, too
             stop = await self._ask_model()
         return stop
@@ -275,7 +275,7 @@ class Turn:
         await self._resources.check_background()
         await self._resources.ask_for_trust()
         turn = await self._resources.for_turn(None if plan is None else plan.options)
-        self._working = turn
+        self._active = turn
         if core.state.system_prompt_is_due:
             self._resources.environment.start()
         await self._resources.wait_for_extensions()
@@ -346,7 +346,7 @@ def _why_stopped(stop: StopReason, context: Context, translate: Translator) -> s
         )
     if context.has_unsent_message:  # the model runs again
         return None
-    match stop, _said_something(context):
+    match stop, _has_answer(context):
         case "max_tokens", True:
             return translate(
                 "The answer is cut off: it reached the token limit for one answer. Send “go on” "
@@ -361,19 +361,19 @@ def _why_stopped(stop: StopReason, context: Context, translate: Translator) -> s
             return None
 
 
-def _said_something(context: Context) -> bool:
+def _has_answer(context: Context) -> bool:
     """Return whether the model has answered or called a tool since the user's last message."""
     for entry in reversed(context.entries):
         message = entry.message
         if isinstance(message, ModelSide):
-            if any(_is_something(part) for part in message.parts):
+            if any(_is_answer(part) for part in message.parts):
                 return True
         elif not any(isinstance(part, ToolResult) for part in message.parts):
             return False
     return False
 
 
-def _is_something(part: object) -> bool:
+def _is_answer(part: object) -> bool:
     return isinstance(part, AnswerCall) or (
         isinstance(part, AnswerText) and bool(part.text.strip())
     )
