@@ -143,14 +143,14 @@ def _damaged_sessions(checked: CheckResult) -> list[Finding]:
     """Return the sessions with unreadable events, in a database that is otherwise intact."""
     found = []
     for one in checked.damaged:
-        more = ", …" if one.lost > len(one.places) else ""
+        more = ", …" if one.lost > len(one.positions) else ""
         what = translate(
             "{session} ({about}): {lost} of {events} events cannot be read (number {places})",
             session=one.id,
             about=one.title or translate("Untitled"),
             lost=one.lost,
             events=one.events,
-            places=f"{', '.join(map(str, one.places))}{more}",
+            places=f"{', '.join(map(str, one.positions))}{more}",
         )
         remedy = translate(
             "The session opens with a note in their place; `acp-agent sessions export {session}` "
@@ -169,7 +169,7 @@ def _lost_write(lost: LostWrite) -> Finding:
     """Return the finding for a write that is missing from the journal."""
     session, at = lost.note.session, datetime.fromtimestamp(lost.note.at / 1000)  # noqa: DTZ006
     when = f"{at:%Y-%m-%d %H:%M}"
-    if lost.there is None:
+    if lost.present is None:
         what = translate(
             "session {session}, last written at {when}, is missing; others may be missing too: "
             "the journal's log (-wal) was lost, or the journal was replaced by an older copy",
@@ -184,7 +184,7 @@ def _lost_write(lost: LostWrite) -> Finding:
             session=session,
             count=lost.note.events,
             when=when,
-            there=lost.there,
+            there=lost.present,
         )
     remedy = translate(
         "Stop all agents and restore the journal with its log from a backup, or accept the loss "

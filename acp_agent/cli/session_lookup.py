@@ -60,7 +60,7 @@ async def find_session(store: Store, name: str) -> SessionRecord:
     try:
         return await store.get(SessionId(name))
     except SessionNotFoundError:
-        found = await store.beginning_with(name, limit=_LISTED + 1) if name else []
+        found = await store.find_by_prefix(name, limit=_LISTED + 1) if name else []
     one = meant(name, [(record.id, record.title or record.cwd) for record in found])
     if one is None:
         raise SessionNotFoundError(name, "; list sessions with `acp-agent sessions list`")

@@ -25,13 +25,13 @@ from acp_agent.errors import (
 )
 from acp_agent.session.store.database import (
     has_log,
+    is_foreign_database,
     is_missing,
-    is_of_another_program,
     open_database,
 )
 from acp_agent.session.store.database_recovery import RecoveredSessions, recover_sessions
 from acp_agent.session.store.last_write import forget_lost_writes
-from acp_agent.session.store.lease import any_held
+from acp_agent.session.store.lease import any_lease_held
 from acp_agent.session.store.sqlite_errors import store_error
 from acp_agent.session.store.store import Store
 
@@ -75,7 +75,7 @@ def repair(options: argparse.Namespace) -> int:
         else:
             say(translate("{file} is intact; nothing to repair", file=file))
         return 0
-    if any_held(file.parent / "locks"):
+    if any_lease_held(file.parent / "locks"):
         raise SessionBusyError(
             "the journal cannot be repaired while a session is open; end the agents that run, and "
             "the editors with them"
@@ -83,7 +83,7 @@ def repair(options: argparse.Namespace) -> int:
     fresh = file.with_name(f"{file.name}.repaired-{os.getpid()}")
     try:
         rescued = _recover(file, fresh)
-        if not rescued.sessions and is_of_another_program(file):
+        if not rescued.sessions and is_foreign_database(file):
             asyncio.run(Store.open(file))  # raises an error that says what it is
         renamed = _rename_damaged(file)
         fresh.rename(file)
@@ -194,5 +194,5 @@ def _tell(rescued: RecoveredSessions, file: Path) -> None:
             file=file,
         )
     )
-    if rescued.known:
-        say(translate("{count} sessions already existed.", count=rescued.known))
+    if rescued.existing:
+        say(translate("{count} sessions already existed.", count=rescued.existing))

@@ -146,7 +146,7 @@ async def _read(
         for events in await store.decisions_since(since):
             questions.add(events)
         apart = catalog.priced_by_length()
-        rows = await store.usage_since(since, by=["time" if by == "day" else by], apart=apart)
+        rows = await store.usage_since(since, by=["time" if by == "day" else by], separate=apart)
         return rows, questions
     finally:
         await store.close()

@@ -12,7 +12,7 @@ from msgspec import structs
 from acp_agent.content import escaped, escaped_values
 from acp_agent.events import Usage
 from acp_agent.ids import SessionId
-from acp_agent.session.store.event_codec import MERGED_CHARACTERS
+from acp_agent.session.store.event_codec import MAX_MERGED_CHARACTERS
 
 UpdateT = TypeVar("UpdateT")
 
@@ -93,7 +93,9 @@ def join_texts(
     pending: tuple[SessionId, UpdateT] | None = None
     for session, update in updates:
         if pending is not None:
-            joined = join(pending[1], update, MERGED_CHARACTERS) if pending[0] == session else None
+            joined = (
+                join(pending[1], update, MAX_MERGED_CHARACTERS) if pending[0] == session else None
+            )
             if joined is not None:
                 pending = session, joined
                 continue

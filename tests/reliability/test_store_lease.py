@@ -43,7 +43,7 @@ async def test_a_session_is_free_again_after_kill_9(tmp_path: Path) -> None:
     assert child.stdout.readline() == "held\n"
     kill(child)
     lease = store.lease(SESSION)
-    assert lease.held
+    assert lease.is_held
     lease.release()
     assert list((tmp_path / "locks").iterdir()) == []
     await store.close()
@@ -57,7 +57,7 @@ async def test_a_session_is_leased_once_in_one_process_too(tmp_path: Path) -> No
             store.lease(SESSION)
     lease.release()
     lease.release()
-    assert not lease.held
+    assert not lease.is_held
     second = other.lease(SESSION)
     lease.release()  # not its own any more
     with pytest.raises(SessionBusyError):
@@ -131,6 +131,6 @@ async def test_an_id_that_could_not_be_a_files_name_is_no_session(
 async def test_the_ids_that_we_make_can_be_leased(tmp_path: Path) -> None:
     store = await Store.open(tmp_path / "journal.db")
     lease = store.lease(new_session_id())
-    assert lease.held
+    assert lease.is_held
     lease.release()
     await store.close()

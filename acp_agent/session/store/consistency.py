@@ -37,8 +37,8 @@ LOST_CALL = "A damaged call"
 LOST_RESULT = "The result of this call is lost: the journal is damaged there."
 LOST_SUMMARY = "How this ended is lost: the journal is damaged there."
 
-_OF_A_CALL = (ToolStarted, ToolOutput, ToolShown, ToolEnded, PermissionAsked, PermissionDecided)
-_OF_AN_ANSWER = (AgentText, AgentThought, ThoughtEnded, ToolCalled)
+_CALL_EVENTS = (ToolStarted, ToolOutput, ToolShown, ToolEnded, PermissionAsked, PermissionDecided)
+_ANSWER_EVENTS = (AgentText, AgentThought, ThoughtEnded, ToolCalled)
 
 
 def make_consistent(events: Sequence[AnyEvent | None], name: str) -> list[list[AnyEvent]]:
@@ -48,57 +48,61 @@ def make_consistent(events: Sequence[AnyEvent | None], name: str) -> list[list[A
         events: the events of a session or of a child, with None for each lost event.
         name: the prefix of the ids of added events; it must be the same each time.
     """
-    order = _Order(events, name)
-    return [list(order.take(place, event)) for place, event in enumerate(events)]
+    repair = _Repair(events, name)
+    return [list(repair.take(index, event)) for index, event in enumerate(events)]
 
 
-class _Order:
+class _Repair:
     def __init__(self, events: Sequence[AnyEvent | None], name: str) -> None:
         self._name = name
         self._events = events
-        self._asked = {one.message for one in events if isinstance(one, ModelAsked)}
-        self._answered = {one.message: one for one in events if isinstance(one, ModelAnswered)}
-        self._begun, self._homeless = _lost_calls(events)
+        self._asked_messages = {event.message for event in events if isinstance(event, ModelAsked)}
+        self._answers = {
+            event.message: event for event in events if isinstance(event, ModelAnswered)
+        }
+        self._lost_starts, self._unplaced = _lost_calls(events)
         self._turn: TurnId | None = None
-        self._writing: tuple[MessageId, str] | None = None  # the open answer and its model
+        self._open_answer: tuple[MessageId, str] | None = None  # the open answer and its model
         self._open: dict[CallId, None] = {}
         self._by_provider: set[CallId] = set()  # the calls that a provider runs
         self._compactions: dict[str, None] = {}
 
-    def take(self, place: int, event: AnyEvent | None) -> list[AnyEvent]:
+    def take(self, index: int, event: AnyEvent | None) -> list[AnyEvent]:
         """Return the events that replace one event."""
         if event is None:
-            return self._lost(place)
-        if isinstance(event, _OF_AN_ANSWER):
-            return self._answer(place, event)
-        if isinstance(event, _OF_A_CALL):
+            return self._replace_lost(index)
+        if isinstance(event, _ANSWER_EVENTS):
+            return self._answer(index, event)
+        if isinstance(event, _CALL_EVENTS):
             return self._call(event)
         match event:
             case TurnStarted():
-                before = self._end_turn()
+                missing = self._end_turn()
                 self._turn = event.turn
             case TurnEnded():
-                before = [*self._in_turn(place), *self._end_calls(), *self._end_compactions()]
-                self._turn = self._writing = None
+                missing = [*self._start_turn(index), *self._end_calls(), *self._end_compactions()]
+                self._turn = self._open_answer = None
             case TurnInterrupted():
-                event = replace(event, calls=tuple(one for one in event.calls if one in self._open))
-                before = self._in_turn(place)
-                self._turn = self._writing = None
+                event = replace(
+                    event, calls=tuple(call for call in event.calls if call in self._open)
+                )
+                missing = self._start_turn(index)
+                self._turn = self._open_answer = None
                 self._open.clear()
             case UserMessage() if not event.steering:
-                before = self._in_turn(place)
+                missing = self._start_turn(index)
             case ModelAsked():
-                before = [*self._in_turn(place), *self._end_answer(), *self._end_calls()]
-                self._writing = event.message, event.model
+                missing = [*self._start_turn(index), *self._end_answer(), *self._end_calls()]
+                self._open_answer = event.message, event.model
             case _:
-                before = []
+                missing = []
                 self._follow(event)
-        return [*before, event]
+        return [*missing, event]
 
     def _follow(self, event: AnyEvent) -> None:
         match event:
-            case ModelAnswered() if self._writing and event.message == self._writing[0]:
-                self._writing = None
+            case ModelAnswered() if self._open_answer and event.message == self._open_answer[0]:
+                self._open_answer = None
             case CompactionChanged(status="in_progress"):
                 self._compactions[event.compaction] = None
             case CompactionChanged():
@@ -106,76 +110,76 @@ class _Order:
             case _:
                 pass
 
-    def _lost(self, place: int) -> list[AnyEvent]:
+    def _replace_lost(self, index: int) -> list[AnyEvent]:
         """Return substitutes for calls that must have begun here, as later events show."""
-        made: list[AnyEvent] = []
-        for call in self._begun.get(place, ()):
-            if self._writing is None:
-                made += [*self._in_turn(place), *self._end_calls()]
-                self._writing = self._lost_answer(place), ""
-                self._asked.add(self._writing[0])
-                made.append(ModelAsked(message=self._writing[0], model=""))
-            made.append(
+        events: list[AnyEvent] = []
+        for call in self._lost_starts.get(index, ()):
+            if self._open_answer is None:
+                events += [*self._start_turn(index), *self._end_calls()]
+                self._open_answer = self._lost_answer(index), ""
+                self._asked_messages.add(self._open_answer[0])
+                events.append(ModelAsked(message=self._open_answer[0], model=""))
+            events.append(
                 ToolCalled(
                     call=call,
-                    message=self._writing[0],
+                    message=self._open_answer[0],
                     name="unknown",
                     arguments="{}",
                     title=LOST_CALL,
                 )
             )
             self._open[call] = None
-        return made
+        return events
 
-    def _lost_answer(self, place: int) -> MessageId:
+    def _lost_answer(self, index: int) -> MessageId:
         """Return the id of the answer whose beginning is lost at a place, or a new one."""
-        for event in self._events[place:]:
+        for event in self._events[index:]:
             if isinstance(event, TurnStarted | ModelAsked):
                 break
             if isinstance(event, ToolCalled | ThoughtEnded | ModelAnswered):
-                if event.message not in self._asked:
+                if event.message not in self._asked_messages:
                     return event.message
                 break
-        return MessageId(f"{self._name}_{place}_asked")
+        return MessageId(f"{self._name}_{index}_asked")
 
     def _answer(
-        self, place: int, event: AgentText | AgentThought | ThoughtEnded | ToolCalled
+        self, index: int, event: AgentText | AgentThought | ThoughtEnded | ToolCalled
     ) -> list[AnyEvent]:
-        made: list[AnyEvent] = []
-        of_model = isinstance(event, ThoughtEnded | ToolCalled) or event.message in self._answered
-        if of_model and event.message not in self._asked:
+        events: list[AnyEvent] = []
+        of_model = isinstance(event, ThoughtEnded | ToolCalled) or event.message in self._answers
+        if of_model and event.message not in self._asked_messages:
             # The `ModelAsked` event is lost. A message by the agent itself has none.
-            self._asked.add(event.message)
-            answered = self._answered.get(event.message)
+            self._asked_messages.add(event.message)
+            answered = self._answers.get(event.message)
             model = "" if answered is None else answered.model
-            made = [*self._in_turn(place), *self._end_answer(), *self._end_calls()]
-            made.append(ModelAsked(message=event.message, model=model))
-            self._writing = event.message, model
+            events = [*self._start_turn(index), *self._end_answer(), *self._end_calls()]
+            events.append(ModelAsked(message=event.message, model=model))
+            self._open_answer = event.message, model
         if isinstance(event, ToolCalled):
             self._open[event.call] = None
             if event.provider:
                 self._by_provider.add(event.call)
-        return [*made, event]
+        return [*events, event]
 
     def _call(self, event: AnyEvent) -> list[AnyEvent]:
-        assert isinstance(event, _OF_A_CALL)
-        if event.call in self._homeless:
+        assert isinstance(event, _CALL_EVENTS)
+        if event.call in self._unplaced:
             return []
         if event.call not in self._open:
             # A background command may still write output after its call.
             return [event] if isinstance(event, ToolOutput) else []
         # Only a provider runs a call before the answer that contains it is complete.
-        made = [] if event.call in self._by_provider else self._end_answer()
+        events = [] if event.call in self._by_provider else self._end_answer()
         if isinstance(event, ToolEnded):
             del self._open[event.call]
-        return [*made, event]
+        return [*events, event]
 
-    def _in_turn(self, place: int) -> list[AnyEvent]:
+    def _start_turn(self, index: int) -> list[AnyEvent]:
         """Return the beginning of the current turn if it is lost."""
         if self._turn is not None:
             return []
-        self._turn = TurnId(f"{self._name}_{place}_turn")
-        for event in self._events[place:]:
+        self._turn = TurnId(f"{self._name}_{index}_turn")
+        for event in self._events[index:]:
             if isinstance(event, TurnStarted):
                 break
             if isinstance(event, TurnEnded | TurnInterrupted):
@@ -187,15 +191,15 @@ class _Order:
         """Return the end of a turn whose end is lost before another turn begins."""
         if self._turn is None:
             return []
-        made = [*self._end_answer(), *self._end_calls(), *self._end_compactions()]
-        made.append(TurnEnded(turn=self._turn, stop_reason="end_turn"))
+        events = [*self._end_answer(), *self._end_calls(), *self._end_compactions()]
+        events.append(TurnEnded(turn=self._turn, stop_reason="end_turn"))
         self._turn = None
-        return made
+        return events
 
     def _end_answer(self) -> list[AnyEvent]:
-        if self._writing is None:
+        if self._open_answer is None:
             return []
-        (message, model), self._writing = self._writing, None
+        (message, model), self._open_answer = self._open_answer, None
         return [ModelAnswered(message=message, model=model, complete=False)]
 
     def _end_calls(self) -> list[AnyEvent]:
@@ -206,10 +210,10 @@ class _Order:
         ]
 
     def _end_compactions(self) -> list[AnyEvent]:
-        open_ones, self._compactions = self._compactions, {}
+        compactions, self._compactions = self._compactions, {}
         return [
-            CompactionChanged(compaction=one, status="failed", error=LOST_SUMMARY)
-            for one in open_ones
+            CompactionChanged(compaction=compaction, status="failed", error=LOST_SUMMARY)
+            for compaction in compactions
         ]
 
 
@@ -221,34 +225,36 @@ def _lost_calls(
     The place is a lost event in the last answer before the first event of the call; otherwise, the
     last lost event before that in the same turn.
     """
-    called = {one.call for one in events if isinstance(one, ToolCalled)}
-    by_provider = {one.call for one in events if isinstance(one, ToolCalled) and one.provider}
-    begun: dict[int, list[CallId]] = {}
-    homeless: set[CallId] = set()
-    gap: int | None = None
-    in_answer: int | None = None
-    writing = False
-    for place, event in enumerate(events):
+    called = {event.call for event in events if isinstance(event, ToolCalled)}
+    by_provider = {
+        event.call for event in events if isinstance(event, ToolCalled) and event.provider
+    }
+    starts: dict[int, list[CallId]] = {}
+    unplaced: set[CallId] = set()
+    last_gap: int | None = None
+    answer_gap: int | None = None
+    in_answer_text = False
+    for index, event in enumerate(events):
         if event is None:
-            gap = place
-            in_answer = place if writing else in_answer
+            last_gap = index
+            answer_gap = index if in_answer_text else answer_gap
         elif isinstance(event, TurnStarted):
-            gap = in_answer = None
+            last_gap = answer_gap = None
         elif isinstance(event, ModelAsked | AgentText | AgentThought | ThoughtEnded | ToolCalled):
-            in_answer = in_answer if writing else None
-            writing = True
+            answer_gap = answer_gap if in_answer_text else None
+            in_answer_text = True
         elif isinstance(event, ModelAnswered):
-            writing = False
-        elif isinstance(event, _OF_A_CALL):
+            in_answer_text = False
+        elif isinstance(event, _CALL_EVENTS):
             if event.call in by_provider:
                 continue
-            writing = False
+            in_answer_text = False
             if event.call in called:
                 continue
             called.add(event.call)
-            began = gap if in_answer is None else in_answer
-            if began is None:
-                homeless.add(event.call)
+            start = last_gap if answer_gap is None else answer_gap
+            if start is None:
+                unplaced.add(event.call)
             else:
-                begun.setdefault(began, []).append(event.call)
-    return begun, homeless
+                starts.setdefault(start, []).append(event.call)
+    return starts, unplaced

@@ -45,10 +45,10 @@ def damaged_event(seq: int, at: object, body: object) -> StoredEvent:
     try:
         event = decode_event(raw)  # only its time is invalid
     except Exception:  # noqa: BLE001 - the bytes may be anything
-        found = _TAG.match(raw)
-        tag = found[1].decode("ascii") if found else ""
+        match = _TAG.match(raw)
+        tag = match[1].decode("ascii") if match else ""
         event = DamagedEvent(tag=tag, raw=raw, why="broken")
-    return StoredEvent(seq, sound_time(at), event)
+    return StoredEvent(seq, valid_time(at), event)
 
 
 def missing_events(
@@ -56,10 +56,10 @@ def missing_events(
 ) -> StoredEvent:
     """Return the placeholder for the missing events `first` to `last`."""
     event = DamagedEvent(tag="", raw=b"", why=why, count=last - first + 1)
-    return StoredEvent(first, sound_time(at), event)
+    return StoredEvent(first, valid_time(at), event)
 
 
-def sound_time(at: object) -> int:
+def valid_time(at: object) -> int:
     """Return a time in milliseconds since 1970; 0 if `at` is not a time."""
     return at if isinstance(at, int) and 0 <= at <= LATEST else 0
 
@@ -80,18 +80,18 @@ def read_around(
         limit: how many events are tried.
     """
     events: list[StoredEvent] = []
-    found = False
+    any_readable = False
     for seq in range(after + 1, min(last, after + limit) + 1):
-        item = _one(connection, first, seq)
-        found = found or not isinstance(item.event, DamagedEvent)
-        events.append(item)
-    if found or after + limit >= last:
+        stored = _read_event(connection, first, seq)
+        any_readable = any_readable or not isinstance(stored.event, DamagedEvent)
+        events.append(stored)
+    if any_readable or after + limit >= last:
         return events
-    following = _following(connection, first, after + limit, last)
-    return [missing_events(after + 1, following - 1, why="unreadable")]
+    next_seq = _next_seq(connection, first, after + limit, last)
+    return [missing_events(after + 1, next_seq - 1, why="unreadable")]
 
 
-def _one(connection: sqlite3.Connection, first: int, seq: int) -> StoredEvent:
+def _read_event(connection: sqlite3.Connection, first: int, seq: int) -> StoredEvent:
     try:
         row = connection.execute(
             "SELECT at, CAST(body AS BLOB) FROM events WHERE place = ?", (first + seq,)
@@ -103,19 +103,19 @@ def _one(connection: sqlite3.Connection, first: int, seq: int) -> StoredEvent:
     return missing_events(seq, seq) if row is None else damaged_event(seq, *row)
 
 
-def _following(connection: sqlite3.Connection, first: int, after: int, last: int) -> int:
+def _next_seq(connection: sqlite3.Connection, first: int, after: int, last: int) -> int:
     """Return the number of the next event after `after`; `last` + 1 if there is none."""
     try:
-        (place,) = connection.execute(
+        (position,) = connection.execute(
             "SELECT min(place) FROM events WHERE place > ? AND place <= ?",
             (first + after, first + last),
         ).fetchone()
     except sqlite3.DatabaseError as error:
         if not is_damage(error):
             raise
-        place = None
+        position = None
     # A damaged tree may return any place; only accept one that makes progress.
-    return int(place) - first if place is not None and place > first + after else last + 1
+    return int(position) - first if position is not None and position > first + after else last + 1
 
 
 def last_seq(item: StoredEvent) -> int:
@@ -150,8 +150,8 @@ def _record(row: Sequence[object]) -> SessionRecord:
         cwd=_text(cwd),
         directories=folders,
         title=None if title is None else _text(title),
-        created_at=_in_order(created_at),
-        updated_at=_in_order(updated_at),
+        created_at=_sortable_time(created_at),
+        updated_at=_sortable_time(updated_at),
         turns=turns if isinstance(turns, int) else 0,
         archived=archived == 1,
     )
@@ -163,8 +163,8 @@ def _text(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def _in_order(at: object) -> int:
+def _sortable_time(at: object) -> int:
     """Return a valid time; the latest one for a value that SQLite sorts after all times."""
     if isinstance(at, str | bytes) or (isinstance(at, int | float) and at > LATEST):
         return LATEST
-    return sound_time(at)
+    return valid_time(at)

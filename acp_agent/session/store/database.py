@@ -28,8 +28,8 @@ from acp_agent.session.store.sqlite_errors import (
     store_error,
 )
 
-_LARGEST_VERSION = 1 << 16  # no program will ever write so many versions
-LARGEST_ROW = 1 << 28  # bytes; an event is never half as large
+_MAX_VERSION = 1 << 16  # no program will ever write so many versions
+MAX_ROW_BYTES = 1 << 28  # bytes; an event is never half as large
 _SETTINGS = (
     # A commit is with the operating system when it returns and survives the death of the process;
     # docs/decisions/journal.md explains this.
@@ -71,7 +71,7 @@ def open_database(path: Path, *, migrations: tuple[Migration, ...] = MIGRATIONS)
     """
     try:
         _create_file(path)
-        _examine(path, len(migrations))
+        _check_file(path, len(migrations))
         try:
             return Database(_open_to_write(path, migrations), path, read_only=False)
         except sqlite3.Error as error:
@@ -112,40 +112,40 @@ def _create_file(path: Path) -> None:
         return  # another process created it first
 
 
-def _examine(path: Path, version: int) -> None:
+def _check_file(path: Path, version: int) -> None:
     """Raise for a file that is not a journal or has a newer version, without changing it.
 
     The file is opened as immutable, which takes no locks and creates no files. It may be read while
     another process writes, so a bad result is checked a second time. If a log beside the file has
     more data, the later open decides.
     """
-    for last in (False, True):
+    for is_last in (False, True):
         try:
             with closing(_connect(path, "mode=ro&immutable=1")) as connection:
-                found = Identity(connection)
-            if not (found.empty and _is_blank(path)):
-                _check_identity(found, path, version)
+                identity = Identity(connection)
+            if not (identity.empty and _is_blank(path)):
+                _check_identity(identity, path, version)
             return
         except StoreDamagedError:
-            if last:
+            if is_last:
                 raise
         except sqlite3.DatabaseError:
             if has_log(path, "-wal", "-journal"):
                 return
-            if last:
+            if is_last:
                 raise
         time.sleep(0.01)
 
 
-def is_of_another_program(path: Path) -> bool:
+def is_foreign_database(path: Path) -> bool:
     """Return whether a file is an intact database of another program."""
     try:
         with closing(_connect(path, "mode=ro&immutable=1")) as connection:
-            found = Identity(connection)
+            identity = Identity(connection)
             sound = connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
     except (sqlite3.Error, UnicodeDecodeError):
         return False
-    return sound and not found.empty and found.application_id != APPLICATION_ID
+    return sound and not identity.empty and identity.application_id != APPLICATION_ID
 
 
 def is_missing(path: Path) -> bool:
@@ -170,21 +170,21 @@ def _is_blank(path: Path) -> bool:
     return path.stat().st_size != 1 and not has_log(path, "-wal")
 
 
-def _check_identity(found: Identity, path: Path, version: int) -> None:
-    if found.application_id != APPLICATION_ID:
+def _check_identity(identity: Identity, path: Path, version: int) -> None:
+    if identity.application_id != APPLICATION_ID:
         raise StoreDamagedError(
             f"{path} is not a journal of acp-agent and was left as it is; move it away, or let "
             "the journal have another place; if it was one, run `acp-agent sessions repair`"
         )
-    if found.version > _LARGEST_VERSION or found.version < 0:
+    if identity.version > _MAX_VERSION or identity.version < 0:
         raise damage_error(path, "it has no version")
-    if found.version > version:
+    if identity.version > version:
         raise StoreNewerError(
             f"a newer version of acp-agent wrote the journal {path} (its format is "
-            f"{found.version}, this one knows {version}); update acp-agent. The file was not "
+            f"{identity.version}, this one knows {version}); update acp-agent. The file was not "
             "changed"
         )
-    if found.version == 0:
+    if identity.version == 0:
         raise damage_error(path, "it has no version")
 
 
@@ -202,10 +202,10 @@ def has_log(path: Path, *suffixes: str) -> bool:
 def _open_to_write(path: Path, migrations: tuple[Migration, ...]) -> sqlite3.Connection:
     connection = _connect(path, "mode=rw")
     try:
-        found = Identity(connection)
-        if not found.empty:
-            _check_identity(found, path, len(migrations))
-        if found.version < len(migrations):
+        identity = Identity(connection)
+        if not identity.empty:
+            _check_identity(identity, path, len(migrations))
+        if identity.version < len(migrations):
             migrate(connection, migrations)
             # The header of the file itself must have the version, not only the log.
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -277,5 +277,5 @@ def _connect(path: Path, query: str) -> sqlite3.Connection:
         f"file:{name}?{query}", uri=True, timeout=BUSY_SECONDS, isolation_level=None
     )
     # A damaged length must not exhaust the memory.
-    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_ROW)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_ROW_BYTES)
     return connection

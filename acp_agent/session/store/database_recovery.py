@@ -19,24 +19,24 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_agent.ids import new_session_id
-from acp_agent.session.store.damaged_events import damaged_event, sound_time
+from acp_agent.session.store.damaged_events import damaged_event, valid_time
 from acp_agent.session.store.records import DamagedEvent
-from acp_agent.session.store.write_queries import LARGEST_KEY, LARGEST_SEQ, SEQ_BITS, JournalEntry
+from acp_agent.session.store.write_queries import MAX_KEY, MAX_SEQ, SEQ_BITS, JournalEntry
 
 _ID = re.compile(rb"[A-Za-z0-9_-]{8,100}\Z")
-_SESSION = range(9, 12)  # columns, by the version of the journal
-_USAGE = 10  # columns
+_SESSION_COLUMNS = range(9, 12)  # columns, by the version of the journal
+_USAGE_COLUMNS = 10  # columns
 
 
 class RecoveredSessions(NamedTuple):
-    """Counts of the recovered sessions and events; `known` sessions were in the intact journal."""
+    """Counts of recovered sessions and events; `existing` sessions were in the intact journal."""
 
     sessions: int
     events: int
-    known: int
+    existing: int
 
 
-class _Found:
+class _DamagedRows:
     """The rows on the pages of a damaged journal, by session key."""
 
     def __init__(self, path: Path) -> None:
@@ -45,22 +45,22 @@ class _Found:
         self.events: dict[int, dict[int, tuple[int, bytes]]] = {}
         self.usage: list[tuple[Value, ...]] = []
         for record in Pages(path).records():
-            self._take(record)
+            self._add(record)
 
-    def _take(self, record: Record) -> None:
+    def _add(self, record: Record) -> None:
         rowid, values = record
         match values:
             case (bytes(name), int(key)) | (int(), bytes(name), int(key)) if rowid is None:
                 self._name(key, name)
             case (None, at, bytes(body)) if rowid is not None:
                 key, seq = rowid >> SEQ_BITS, rowid & ((1 << SEQ_BITS) - 1)
-                if 0 < key < LARGEST_KEY and 0 < seq < LARGEST_SEQ:
-                    time = sound_time(at)
+                if 0 < key < MAX_KEY and 0 < seq < MAX_SEQ:
+                    time = valid_time(at)
                     self.events.setdefault(key, {})[seq] = time, body
-            case (None, bytes(name), *_) if rowid is not None and len(values) in _SESSION:
+            case (None, bytes(name), *_) if rowid is not None and len(values) in _SESSION_COLUMNS:
                 self.rows[rowid] = values
                 self._name(rowid, name)
-            case (int(), bytes(), bytes(), bytes(), *_) if len(values) == _USAGE:
+            case (int(), bytes(), bytes(), bytes(), *_) if len(values) == _USAGE_COLUMNS:
                 self.usage.append(values)
             case _:
                 pass
@@ -80,38 +80,38 @@ def recover_sessions(damaged: Path, connection: sqlite3.Connection) -> Recovered
         OSError: the damaged file cannot be read.
         sqlite3.Error: the intact journal cannot be written.
     """
-    found = _Found(damaged)
+    rows = _DamagedRows(damaged)
     connection.execute("BEGIN IMMEDIATE")
     try:
-        rescued = _put(found, connection)
+        counts = _copy_sessions(rows, connection)
     except BaseException:
         connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
-    return rescued
+    return counts
 
 
-def _put(found: _Found, connection: sqlite3.Connection) -> RecoveredSessions:
-    there = {row[0] for row in connection.execute("SELECT id FROM sessions")}
-    taken: set[str] = set()
-    events = known = 0
-    for key in sorted(found.events.keys() | {key for key in found.rows if 0 < key < LARGEST_KEY}):
-        name = found.ids.get(key) or new_session_id()
-        if name in there:
-            known += 1
+def _copy_sessions(rows: _DamagedRows, connection: sqlite3.Connection) -> RecoveredSessions:
+    existing = {row[0] for row in connection.execute("SELECT id FROM sessions")}
+    new_ids: set[str] = set()
+    events = existing_count = 0
+    for key in sorted(rows.events.keys() | {key for key in rows.rows if 0 < key < MAX_KEY}):
+        name = rows.ids.get(key) or new_session_id()
+        if name in existing:
+            existing_count += 1
             continue
-        name = new_session_id() if name in taken else name
-        taken.add(name)
-        own = found.events.get(key, {})
-        _put_session(connection, name, found.rows.get(key, ()), own)
-        events += len(own)
-    for row in found.usage:
-        if not there or _text(row[1]) in taken:  # usage of deleted sessions names no session
-            _put_usage(connection, row)
-    return RecoveredSessions(len(taken), events, known)
+        name = new_session_id() if name in new_ids else name
+        new_ids.add(name)
+        session_events = rows.events.get(key, {})
+        _copy_session(connection, name, rows.rows.get(key, ()), session_events)
+        events += len(session_events)
+    for row in rows.usage:
+        if not existing or _text(row[1]) in new_ids:  # usage of deleted sessions names no session
+            _copy_usage(connection, row)
+    return RecoveredSessions(len(new_ids), events, existing_count)
 
 
-def _put_session(
+def _copy_session(
     connection: sqlite3.Connection,
     name: str,
     row: Sequence[Value],
@@ -119,18 +119,18 @@ def _put_session(
 ) -> None:
     last = max(events, default=0)
     if row:
-        _, _, cwd, directories, title, created_at, updated_at, turns, last_seq, *rest = row
+        _, _, cwd, directories, title, created_at, updated_at, turns, last_seq, *flags = row
         values = (_text(cwd), _text(directories) or "[]", None if title is None else _text(title))
-        times = sound_time(created_at), sound_time(updated_at)
+        times = valid_time(created_at), valid_time(updated_at)
         count = turns if isinstance(turns, int) and turns >= 0 else 1
-        if isinstance(last_seq, int) and last < last_seq < LARGEST_SEQ:
+        if isinstance(last_seq, int) and last < last_seq < MAX_SEQ:
             last = last_seq  # the last events are missing
-        archived, configured = (int(flag == 1) for flag in (*rest, 0, 0)[:2])
+        archived, configured = (int(flag == 1) for flag in (*flags, 0, 0)[:2])
     else:
         entry = _entry(events)
         values = entry.cwd or "", entry.directories or "[]", entry.title
-        ats = [at for at, _ in events.values() if at]
-        times = min(ats, default=0), max(ats, default=0)
+        times_of_events = [at for at, _ in events.values() if at]
+        times = min(times_of_events, default=0), max(times_of_events, default=0)
         count = max(entry.turns, 1)  # it may have had turns; it must appear in lists
         archived = configured = 0
     key = connection.execute(
@@ -149,17 +149,17 @@ def _entry(events: Mapping[int, tuple[int, bytes]]) -> JournalEntry:
     """Return the session's data according to its events."""
     read = [damaged_event(seq, at, body).event for seq, (at, body) in sorted(events.items())]
     return JournalEntry(
-        [], 0, behind=[event for event in read if not isinstance(event, DamagedEvent)]
+        [], 0, earlier=[event for event in read if not isinstance(event, DamagedEvent)]
     )
 
 
-def _put_usage(connection: sqlite3.Connection, row: Sequence[Value]) -> None:
+def _copy_usage(connection: sqlite3.Connection, row: Sequence[Value]) -> None:
     at, session, cwd, model, *numbers, cost = row
     counts = [number if isinstance(number, int) else 0 for number in numbers]
     price = cost if isinstance(cost, int | float) else None
     connection.execute(
         "INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (sound_time(at), _text(session), _text(cwd), _text(model), *counts, price),
+        (valid_time(at), _text(session), _text(cwd), _text(model), *counts, price),
     )
 
 
@@ -170,12 +170,12 @@ def _text(value: Value) -> str:
 Value = int | float | bytes | None
 
 _TABLE_LEAF, _INDEX_LEAF, _INDEX_INTERIOR = 0x0D, 0x0A, 0x02
-_HEADS = {_TABLE_LEAF: 8, _INDEX_LEAF: 8, _INDEX_INTERIOR: 12}
-_SIZES = {1 << power for power in range(9, 17)}
-_USUAL_SIZE = 4096
-_LOG_HEAD, _FRAME_HEAD = 32, 24
+_HEADER_BYTES = {_TABLE_LEAF: 8, _INDEX_LEAF: 8, _INDEX_INTERIOR: 12}
+_PAGE_SIZES = {1 << power for power in range(9, 17)}
+_DEFAULT_PAGE_SIZE = 4096
+_LOG_HEADER_BYTES, _FRAME_HEADER_BYTES = 32, 24
 _INTEGERS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}  # bytes by serial type
-_LARGEST = 1 << 28  # bytes of one record; a larger record is damaged
+_MAX_RECORD_BYTES = 1 << 28  # bytes of one record; a larger record is damaged
 
 
 class Record(NamedTuple):
@@ -207,17 +207,17 @@ class Pages:
             page = self._page(number)
             start = 100 if number == 1 else 0
             kind = page[start] if len(page) > start else 0
-            if kind in _HEADS:
-                for offset in _cells(page, start, _HEADS[kind], self._usable):
+            if kind in _HEADER_BYTES:
+                for offset in _cells(page, start, _HEADER_BYTES[kind], self._usable):
                     try:
                         yield self._record(page, kind, offset)
                     except (IndexError, ValueError, struct.error):
                         continue  # this cell is damaged; continue with the next one
 
     def _page(self, number: int) -> bytes:
-        laid_over = self._log.get(number)
-        if laid_over is not None:
-            return laid_over
+        logged = self._log.get(number)
+        if logged is not None:
+            return logged
         return self._data[(number - 1) * self._size : number * self._size]
 
     def _record(self, page: bytes, kind: int, offset: int) -> Record:
@@ -227,31 +227,31 @@ class Pages:
         rowid: int | None = None
         if kind == _TABLE_LEAF:
             rowid, offset = _varint(page, offset)
-        if not 0 < length < _LARGEST:
+        if not 0 < length < _MAX_RECORD_BYTES:
             raise ValueError("not a length")
         return Record(rowid, _values(self._payload(page, kind, offset, length)))
 
     def _payload(self, page: bytes, kind: int, offset: int, length: int) -> bytes:
         usable = self._usable
-        most = usable - 35 if kind == _TABLE_LEAF else (usable - 12) * 64 // 255 - 23
-        if length <= most:
+        max_local = usable - 35 if kind == _TABLE_LEAF else (usable - 12) * 64 // 255 - 23
+        if length <= max_local:
             return _slice(page, offset, length)
-        least = (usable - 12) * 32 // 255 - 23
-        local = least + (length - least) % (usable - 4)
-        local = least if local > most else local
+        min_local = (usable - 12) * 32 // 255 - 23
+        local = min_local + (length - min_local) % (usable - 4)
+        local = min_local if local > max_local else local
         pieces = [_slice(page, offset, local)]
         (following,) = struct.unpack_from(">I", page, offset + local)
-        left = length - local
-        seen: set[int] = set()
-        while left > 0:
-            if following in seen or not 0 < following <= self.count:
+        remaining = length - local
+        visited: set[int] = set()
+        while remaining > 0:
+            if following in visited or not 0 < following <= self.count:
                 raise ValueError("the rest of a record is lost")
-            seen.add(following)
-            more = self._page(following)
-            taken = min(left, usable - 4)
-            pieces.append(_slice(more, 4, taken))
-            (following,) = struct.unpack_from(">I", more, 0)
-            left -= taken
+            visited.add(following)
+            overflow = self._page(following)
+            size = min(remaining, usable - 4)
+            pieces.append(_slice(overflow, 4, size))
+            (following,) = struct.unpack_from(">I", overflow, 0)
+            remaining -= size
         return b"".join(pieces)
 
 
@@ -259,10 +259,10 @@ def _shape(data: bytes, log: bytes) -> tuple[int, int]:
     """Return the page size, and the number of unused bytes at the end of each page."""
     if len(data) < 100 or not data.startswith(b"SQLite format 3\x00"):
         size = int.from_bytes(log[8:12])
-        return (size if not data and size in _SIZES else _USUAL_SIZE), 0
+        return (size if not data and size in _PAGE_SIZES else _DEFAULT_PAGE_SIZE), 0
     size = int.from_bytes(data[16:18]) or 0
     size = 1 << 16 if size == 1 else size
-    return (size, data[20]) if size in _SIZES and data[20] <= 32 else (_USUAL_SIZE, 0)
+    return (size, data[20]) if size in _PAGE_SIZES and data[20] <= 32 else (_DEFAULT_PAGE_SIZE, 0)
 
 
 def _committed(log: bytes, size: int) -> dict[int, bytes]:
@@ -271,18 +271,20 @@ def _committed(log: bytes, size: int) -> dict[int, bytes]:
     Frames from before the last restart of the log have another salt. Checksums are ignored, because
     a frame with a little damage is still useful.
     """
-    step = _FRAME_HEAD + size
+    step = _FRAME_HEADER_BYTES + size
     frames = [
-        (struct.unpack_from(">II8s", log, place), place + _FRAME_HEAD)
-        for place in range(_LOG_HEAD, len(log) - step + 1, step)
+        (struct.unpack_from(">II8s", log, offset), offset + _FRAME_HEADER_BYTES)
+        for offset in range(_LOG_HEADER_BYTES, len(log) - step + 1, step)
     ]
     if not frames:
         return {}
     salt = log[16:24]
-    if all(found != salt for (_, _, found), _ in frames):
-        salt = Counter(found for (_, _, found), _ in frames).most_common(1)[0][0]
-    current = [(page, commit, at) for (page, commit, found), at in frames if found == salt]
-    last = max((place for place, (_, commit, _) in enumerate(current) if commit), default=-1)
+    if all(frame_salt != salt for (_, _, frame_salt), _ in frames):
+        salt = Counter(frame_salt for (_, _, frame_salt), _ in frames).most_common(1)[0][0]
+    current = [
+        (page, commit, at) for (page, commit, frame_salt), at in frames if frame_salt == salt
+    ]
+    last = max((index for index, (_, commit, _) in enumerate(current) if commit), default=-1)
     limit = 1 << 31
     return {page: log[at : at + size] for page, _, at in current[: last + 1] if 0 < page < limit}
 
@@ -293,60 +295,60 @@ def _cells(page: bytes, start: int, head: int, usable: int) -> Iterator[int]:
         return
     (count,) = struct.unpack_from(">H", page, start + 3)
     first = start + head
-    for place in range(first, min(first + 2 * count, len(page) - 1), 2):
-        (offset,) = struct.unpack_from(">H", page, place)
+    for position in range(first, min(first + 2 * count, len(page) - 1), 2):
+        (offset,) = struct.unpack_from(">H", page, position)
         if first <= offset < usable:
             yield offset
 
 
-def _varint(data: bytes, place: int) -> tuple[int, int]:
+def _varint(data: bytes, offset: int) -> tuple[int, int]:
     """Return a signed number of variable length, and the place after it."""
     value = 0
     for index in range(9):
-        byte = data[place + index]
+        byte = data[offset + index]
         if index == 8:
             value = value << 8 | byte
             break
         value = value << 7 | byte & 0x7F
         if byte < 0x80:
             break
-    return value - (1 << 64) if value >= 1 << 63 else value, place + index + 1
+    return value - (1 << 64) if value >= 1 << 63 else value, offset + index + 1
 
 
-def _slice(data: bytes, place: int, length: int) -> bytes:
-    found = data[place : place + length]
-    if len(found) != length:
+def _slice(data: bytes, offset: int, length: int) -> bytes:
+    piece = data[offset : offset + length]
+    if len(piece) != length:
         raise ValueError("a record is cut off")
-    return found
+    return piece
 
 
 def _values(payload: bytes) -> tuple[Value, ...]:
-    head, place = _varint(payload, 0)
+    head, offset = _varint(payload, 0)
     if not 0 < head <= len(payload):
         raise ValueError("not the head of a record")
     kinds: list[int] = []
-    while place < head:
-        kind, place = _varint(payload, place)
+    while offset < head:
+        kind, offset = _varint(payload, offset)
         kinds.append(kind)
     values: list[Value] = []
-    place = head
+    offset = head
     for kind in kinds:
-        value, place = _value(payload, place, kind)
+        value, offset = _value(payload, offset, kind)
         values.append(value)
     return tuple(values)
 
 
-def _value(payload: bytes, place: int, kind: int) -> tuple[Value, int]:
+def _value(payload: bytes, offset: int, kind: int) -> tuple[Value, int]:
     if kind == 0:
-        return None, place
+        return None, offset
     if kind in {8, 9}:
-        return kind - 8, place
+        return kind - 8, offset
     if kind in _INTEGERS:
         length = _INTEGERS[kind]
-        return int.from_bytes(_slice(payload, place, length), signed=True), place + length
+        return int.from_bytes(_slice(payload, offset, length), signed=True), offset + length
     if kind == 7:
-        return struct.unpack(">d", _slice(payload, place, 8))[0], place + 8
+        return struct.unpack(">d", _slice(payload, offset, 8))[0], offset + 8
     if kind < 12:
         raise ValueError("not a kind of value")
     length = (kind - 12) // 2
-    return _slice(payload, place, length), place + length
+    return _slice(payload, offset, length), offset + length

@@ -55,7 +55,7 @@ def encode_event(event: AnyEvent | UnknownEvent) -> bytes:
     try:
         body = _encoder.encode(event)
     except UnicodeEncodeError:
-        body = _encoder.encode(_repaired(msgspec.to_builtins(event)))
+        body = _encoder.encode(_replace_all_surrogates(msgspec.to_builtins(event)))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInputError(
             f"this cannot be kept in the session: {str(error).splitlines()[0]}"
@@ -99,17 +99,20 @@ def replace_surrogates(text: str) -> str:
     return text
 
 
-def _repaired(value: Any) -> Any:  # JSON values of any type
+def _replace_all_surrogates(value: Any) -> Any:  # JSON values of any type
     if isinstance(value, str):
         return replace_surrogates(value)
     if isinstance(value, dict):
-        return {_repaired(key): _repaired(item) for key, item in value.items()}
+        return {
+            _replace_all_surrogates(key): _replace_all_surrogates(item)
+            for key, item in value.items()
+        }
     if isinstance(value, list | tuple):
-        return [_repaired(item) for item in value]
+        return [_replace_all_surrogates(item) for item in value]
     return value
 
 
-MERGED_CHARACTERS = 1 << 20  # limits the size of a row, and of an update sent to an editor
+MAX_MERGED_CHARACTERS = 1 << 20  # limits the size of a row, and of an update sent to an editor
 
 EventT = TypeVar("EventT", bound=Struct)
 
@@ -131,7 +134,7 @@ def merge_adjacent(events: Sequence[EventT], *, output: bool = True) -> list[Eve
         source, text = _piece(event)
         if source is not None and source[0] is ToolOutput and not output:
             source = None
-        if source is not None and source == last and length + len(text) <= MERGED_CHARACTERS:
+        if source is not None and source == last and length + len(text) <= MAX_MERGED_CHARACTERS:
             pieces.append(text)
             length += len(text)
             continue

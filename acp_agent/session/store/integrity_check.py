@@ -15,13 +15,13 @@ from acp_agent.session.store.write_queries import SEQ_BITS, find_extent
 
 
 class DamagedSession(NamedTuple):
-    """A session with events that cannot be read; `places` has the numbers of the first few."""
+    """A session with events that cannot be read; `positions` has the numbers of the first few."""
 
     id: str
     title: str | None
     lost: int
     events: int
-    places: tuple[int, ...]
+    positions: tuple[int, ...]
 
 
 class CheckResult(NamedTuple):
@@ -32,7 +32,7 @@ class CheckResult(NamedTuple):
     strays: int
 
 
-PLACES = 10
+MAX_POSITIONS = 10
 
 
 def check_sessions(connection: sqlite3.Connection) -> CheckResult:
@@ -41,8 +41,8 @@ def check_sessions(connection: sqlite3.Connection) -> CheckResult:
         SessionId(bytes(row[0] or b"").decode("utf-8", "replace"))
         for row in connection.execute("SELECT CAST(id AS BLOB) FROM sessions")
     ]
-    found = (_examine(connection, name) for name in names)
-    damaged = tuple(one for one in found if one is not None)
+    results = (_check_session(connection, name) for name in names)
+    damaged = tuple(result for result in results if result is not None)
     (strays,) = connection.execute(
         "SELECT count(*) FROM events WHERE place >> ? NOT IN (SELECT key FROM sessions)",
         (SEQ_BITS,),
@@ -50,25 +50,25 @@ def check_sessions(connection: sqlite3.Connection) -> CheckResult:
     return CheckResult(len(names), damaged, strays)
 
 
-def _examine(connection: sqlite3.Connection, session: SessionId) -> DamagedSession | None:
+def _check_session(connection: sqlite3.Connection, session: SessionId) -> DamagedSession | None:
     try:
         key, last = find_extent(connection, session)
     except SessionNotFoundError:  # its id is damaged
         return DamagedSession(session, None, 1, 1, ())
-    places: list[int] = []
+    positions: list[int] = []
     lost, after = 0, 0
     while after < last:
         batch = read(connection, key, after, last)
         for item in batch:
             if isinstance(item.event, UnknownEvent) and is_damage(item.event):
                 lost += item.event.count if isinstance(item.event, DamagedEvent) else 1
-                places.append(item.seq)
+                positions.append(item.seq)
         if not batch:
             lost += last - after
-            places.append(after + 1)
+            positions.append(after + 1)
             break
         after = last_seq(batch[-1])
     if not lost:
         return None
     title = get(connection, session).title
-    return DamagedSession(session, title, lost, last, tuple(places[:PLACES]))
+    return DamagedSession(session, title, lost, last, tuple(positions[:MAX_POSITIONS]))

@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 _LENGTH = 256  # bytes; all notes have this length, so that each overwrites the previous one
 _PAUSE = 0.1  # seconds between two notes of the same session
-_MOST = 100  # notes of lost writes at most
+_MAX_NOTES = 100  # notes of lost writes at most
 
 
 class WriteNote(Struct, frozen=True):
@@ -40,10 +40,10 @@ class WriteNote(Struct, frozen=True):
 
 
 class LostWrite(Struct, frozen=True):
-    """A write that the journal lacks; `there` is the session's number of events, None if gone."""
+    """A write that the journal lacks; `present` is the session's number of events, None if gone."""
 
     note: WriteNote
-    there: int | None
+    present: int | None
 
 
 class LastWrite:
@@ -57,23 +57,23 @@ class LastWrite:
         self._file = _newest_file(journal)
         self._descriptor: int | None = None
         self._session = ""  # the session of the last note
-        self._due = 0.0  # time of the next note, by the monotonic clock
+        self._next_note = 0.0  # time of the next note, by the monotonic clock
 
     def note(self, session: str, events: int) -> None:
         """Note a committed write if enough time has passed. Ignores a full disk."""
         now = time.monotonic()
-        if session == self._session and now < self._due:
+        if session == self._session and now < self._next_note:
             return
-        self._session, self._due = session, now + _PAUSE
+        self._session, self._next_note = session, now + _PAUSE
         note = msgspec.json.encode(WriteNote(session, events, time.time_ns() // 1_000_000))
         if len(note) < _LENGTH:
-            self._put(note.ljust(_LENGTH - 1) + b"\n")
+            self._write(note.ljust(_LENGTH - 1) + b"\n")
 
     def forget(self, session: str) -> None:
         """Clear the note of a session that was deleted on purpose."""
-        noted = _notes(self._file)
+        noted = _read_notes(self._file)
         if noted and noted[0].session == session:
-            self._put(b" " * (_LENGTH - 1) + b"\n")
+            self._write(b" " * (_LENGTH - 1) + b"\n")
 
     def close(self) -> None:
         """Close the file."""
@@ -81,7 +81,7 @@ class LastWrite:
         if descriptor is not None:
             os.close(descriptor)
 
-    def _put(self, line: bytes) -> None:
+    def _write(self, line: bytes) -> None:
         with contextlib.suppress(OSError):
             if self._descriptor is None:
                 flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -95,10 +95,10 @@ def record_lost_writes(journal: Path, connection: sqlite3.Connection) -> None:
     Raises:
         sqlite3.Error: the journal cannot be read.
     """
-    noted = _notes(_newest_file(journal))
-    kept = _notes(_lost_file(journal))
-    new = [lost for lost in _lacking(noted, connection) if lost.note not in kept]
-    if not new or len(kept) >= _MOST:
+    noted = _read_notes(_newest_file(journal))
+    recorded = _read_notes(_lost_file(journal))
+    new = [lost for lost in _find_lost(noted, connection) if lost.note not in recorded]
+    if not new or len(recorded) >= _MAX_NOTES:
         return
     _log.warning("the journal %s lacks its newest writes; run acp-agent sessions check", journal)
     with contextlib.suppress(OSError), _lost_file(journal).open("ab") as file:
@@ -111,7 +111,7 @@ def lost_writes(journal: Path, connection: sqlite3.Connection) -> tuple[LostWrit
     Raises:
         sqlite3.Error: the journal cannot be read.
     """
-    return tuple(_lacking(_notes(_lost_file(journal)), connection))
+    return tuple(_find_lost(_read_notes(_lost_file(journal)), connection))
 
 
 def forget_lost_writes(journal: Path) -> None:
@@ -128,22 +128,22 @@ def _lost_file(journal: Path) -> Path:
     return journal.with_name(f"{journal.name}.lost")
 
 
-def _lacking(notes: list[WriteNote], connection: sqlite3.Connection) -> list[LostWrite]:
+def _find_lost(notes: list[WriteNote], connection: sqlite3.Connection) -> list[LostWrite]:
     lacking = []
     for note in notes:
-        there: int | None = None
+        present: int | None = None
         with contextlib.suppress(SessionNotFoundError):
-            _, there = write_queries.find_session(connection, SessionId(note.session))
-        if there is None or there < note.events:
-            lacking.append(LostWrite(note, there))
+            _, present = write_queries.find_session(connection, SessionId(note.session))
+        if present is None or present < note.events:
+            lacking.append(LostWrite(note, present))
     return lacking
 
 
-def _notes(file: Path) -> list[WriteNote]:
+def _read_notes(file: Path) -> list[WriteNote]:
     """Return the valid notes in a file."""
     try:
         with file.open("rb") as opened:
-            lines = opened.read(_LENGTH * _MOST).splitlines()
+            lines = opened.read(_LENGTH * _MAX_NOTES).splitlines()
     except OSError:
         return []
     notes = []

@@ -32,7 +32,7 @@ class Lease:
         self._descriptor: int | None = descriptor
 
     @property
-    def held(self) -> bool:
+    def is_held(self) -> bool:
         """Return whether the lease is not released yet."""
         return self._descriptor is not None
 
@@ -85,7 +85,7 @@ def sweep(folder: Path) -> None:
                     _remove(file, descriptor)
 
 
-def any_held(folder: Path) -> bool:
+def any_lease_held(folder: Path) -> bool:
     """Return whether any process has a session open."""
     with contextlib.suppress(OSError):
         for entry in list(os.scandir(folder)):

@@ -33,7 +33,7 @@ BATCH_BYTES = 1 << 20  # a batch ends with the event that reaches this size
 
 _RECORD = "id, cwd, directories, title, created_at, updated_at, turns, archived"
 # Sessions worth listing: those with a turn, and those that the user named or configured.
-_IN_USE = " AND (turns > 0 OR title IS NOT NULL OR configured)"
+_NON_EMPTY = " AND (turns > 0 OR title IS NOT NULL OR configured)"
 _ARCHIVED: dict[ArchiveFilter, str] = {
     "exclude": " AND NOT archived",
     "include": "",
@@ -55,8 +55,8 @@ def read(connection: sqlite3.Connection, key: int, after: int, last: int) -> lis
             " ORDER BY place LIMIT ?",
             (first + after, first + last, BATCH_EVENTS),
         )
-        for place, at, body in rows:
-            seq = place - first
+        for position, at, body in rows:
+            seq = position - first
             after += 1
             if seq < after:  # the tree is damaged, and its rows are out of order
                 after -= 1
@@ -98,17 +98,17 @@ def get(connection: sqlite3.Connection, session_id: SessionId) -> SessionRecord:
         SessionNotFoundError: there is no such session.
     """
     key, _ = find_session(connection, session_id)
-    found = _select_records(
+    records = _select_records(
         connection,
         f"SELECT {_RECORD} FROM sessions WHERE key = ?",  # noqa: S608 - a constant of this module
         (key,),
     )
-    if not found:
+    if not records:
         raise SessionNotFoundError(session_id)
-    return found[0]
+    return records[0]
 
 
-def beginning_with(connection: sqlite3.Connection, name: str, limit: int) -> list[SessionRecord]:
+def find_by_prefix(connection: sqlite3.Connection, name: str, limit: int) -> list[SessionRecord]:
     """Return up to `limit` sessions whose ids begin with `name`, newest first."""
     return _select_records(
         connection,
@@ -135,7 +135,7 @@ def _select_page(
         connection,
         f"SELECT {_RECORD} FROM sessions"  # noqa: S608 - constants of this module
         " WHERE (updated_at, id) < (?, ?) AND (? IS NULL OR cwd = ?)"
-        f"{'' if with_empty else _IN_USE}{_ARCHIVED[archived]}"
+        f"{'' if with_empty else _NON_EMPTY}{_ARCHIVED[archived]}"
         " ORDER BY updated_at DESC, id DESC LIMIT ?",
         (*before, cwd, cwd, limit),
     )
@@ -195,34 +195,34 @@ def page(
     """
     if not 1 <= limit <= MAX_PAGE:
         raise InvalidInputError(f"the limit must be from 1 to {MAX_PAGE}", field="limit")
-    selection = _selection(cwd, archived)
-    found = _select_page(
+    selection = _hash_filters(cwd, archived)
+    records = _select_page(
         connection,
         cwd=cwd,
-        before=_position_of(cursor, selection),
+        before=_decode_cursor(cursor, selection),
         limit=limit + 1,
         with_empty=with_empty,
         archived=archived,
     )
-    more = len(found) > limit
-    sessions = found[:limit]
-    cursor_after = _cursor_after(sessions[-1], selection) if more else None
+    has_more = len(records) > limit
+    sessions = records[:limit]
+    cursor_after = _encode_cursor(sessions[-1], selection) if has_more else None
     return SessionPage(sessions=sessions, next_cursor=cursor_after)
 
 
-def _selection(cwd: str | None, archived: ArchiveFilter) -> str:
+def _hash_filters(cwd: str | None, archived: ArchiveFilter) -> str:
     """Return a short hash of a list's filters, which a cursor includes."""
     filters = msgspec.json.encode((cwd, archived))
     return hashlib.blake2b(filters, digest_size=9).hexdigest()
 
 
-def _cursor_after(record: SessionRecord, selection: str) -> str:
+def _encode_cursor(record: SessionRecord, selection: str) -> str:
     """Return the cursor of the page that follows `record`."""
     position = msgspec.json.encode((record.updated_at, record.id, selection))
     return base64.urlsafe_b64encode(position).decode()
 
 
-def _position_of(cursor: str | None, selection: str) -> tuple[int | bytes, str]:
+def _decode_cursor(cursor: str | None, selection: str) -> tuple[int | bytes, str]:
     """Return the position in the list (`updated_at`, id) that a cursor encodes.
 
     Raises:
@@ -233,13 +233,13 @@ def _position_of(cursor: str | None, selection: str) -> tuple[int | bytes, str]:
     try:
         raw = base64.b64decode(cursor.encode("ascii"), altchars=b"-_", validate=True)
         with first_use:
-            at, session_id, of = msgspec.json.decode(raw, type=_Position)
+            at, session_id, cursor_selection = msgspec.json.decode(raw, type=_Position)
     except (ValueError, binascii.Error, msgspec.DecodeError) as error:
         raise InvalidInputError(
             "the cursor is not one that session/list gave; leave it out to start at the beginning",
             field="cursor",
         ) from error
-    if of != selection:
+    if cursor_selection != selection:
         raise InvalidInputError(
             "the cursor belongs to a list with another cwd or archived filter; repeat those "
             "filters, or leave the cursor out to start at the beginning",

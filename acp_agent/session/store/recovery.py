@@ -20,16 +20,18 @@ from acp_agent.platform.first_use import first_use
 from acp_agent.session.store.consistency import make_consistent
 from acp_agent.session.store.records import DamagedEvent, StoredEvent, UnknownEvent
 
-_NEWER = "Part of this conversation was written by a newer version of acp-agent and is not shown."
-_UPDATE = "Update acp-agent to see it."
-_CHECK = "The readable part follows; `acp-agent sessions check` has details."
+_NEWER_TITLE = (
+    "Part of this conversation was written by a newer version of acp-agent and is not shown."
+)
+_NEWER_ADVICE = "Update acp-agent to see it."
+_DAMAGE_ADVICE = "The readable part follows; `acp-agent sessions check` has details."
 
 # What is missing, by kind of event: for the user, and for the model unless it was not sent to it.
 _USER = ("what you said", "what the user said")
 _ANSWER = ("a part of an answer", "a part of your answer")
 _CALL = ("a call of a tool", "a call of a tool")
 _RESULT = ("the result of a call", "the result of a call")
-_SOMETHING = ("something that was said or done", "something that was said or done")
+_UNSPECIFIED = ("something that was said or done", "something that was said or done")
 _LOST: dict[str, tuple[str, str]] = {
     "user_message": _USER,
     "prompt_repeated": _USER,
@@ -68,15 +70,15 @@ def recover(stored: Sequence[StoredEvent]) -> list[StoredEvent]:
     A notice or substitute has the number and the time of the event that it replaces.
     """
     read = [_read(item) for item in stored]
-    after: list[list[AnyEvent]] = [[] for _ in stored]
+    repaired: list[list[AnyEvent]] = [[] for _ in stored]
     for stream in _streams(read):
-        for place, events in enumerate(stream):
-            after[place] += events
+        for index, events in enumerate(stream):
+            repaired[index] += events
     notes = _notes(stored, read)
     return [
         StoredEvent(item.seq, item.at, event)
-        for place, item in enumerate(stored)
-        for event in (*notes.get(place, ()), *after[place])
+        for index, item in enumerate(stored)
+        for event in (*notes.get(index, ()), *repaired[index])
     ]
 
 
@@ -92,38 +94,42 @@ def _read(item: StoredEvent) -> AnyEvent | None:
 
 def _streams(read: Sequence[AnyEvent | None]) -> Iterator[list[list[AnyEvent]]]:
     """Yield the events for each place: of the session, then of each child."""
-    children = list(dict.fromkeys(one.session for one in read if isinstance(one, ChildWorked)))
-    own = [place for place, one in enumerate(read) if not isinstance(one, ChildWorked)]
-    yield _spread(len(read), own, make_consistent([read[place] for place in own], "lost"))
+    children = list(
+        dict.fromkeys(event.session for event in read if isinstance(event, ChildWorked))
+    )
+    indexes = [index for index, event in enumerate(read) if not isinstance(event, ChildWorked)]
+    yield _align(len(read), indexes, make_consistent([read[index] for index in indexes], "lost"))
     for number, child in enumerate(children):
         yield _child(read, child, f"lost_{number}")
 
 
 def _child(read: Sequence[AnyEvent | None], child: SessionId, name: str) -> list[list[AnyEvent]]:
-    places: list[int] = []
-    did: list[AnyEvent | None] = []
+    indexes: list[int] = []
+    child_events: list[AnyEvent | None] = []
     calls: list[CallId | None] = []  # the parent's calls
-    for place, event in enumerate(read):
+    for index, event in enumerate(read):
         if event is None or (isinstance(event, ChildWorked) and event.session == child):
-            places.append(place)
-            did.append(None if event is None else event.did)
+            indexes.append(index)
+            child_events.append(None if event is None else event.did)
             calls.append(None if event is None else event.call)
-    following: CallId | None = None
-    for place in reversed(range(len(calls))):
-        following = calls[place] = calls[place] or following
+    next_call: CallId | None = None
+    for index in reversed(range(len(calls))):
+        next_call = calls[index] = calls[index] or next_call
     wrapped: list[list[AnyEvent]] = [
-        [ChildWorked(session=child, call=call, did=one) for one in events] if call else []
-        for call, events in zip(calls, make_consistent(did, name), strict=True)
+        [ChildWorked(session=child, call=call, did=child_event) for child_event in events]
+        if call
+        else []
+        for call, events in zip(calls, make_consistent(child_events, name), strict=True)
     ]
-    return _spread(len(read), places, wrapped)
+    return _align(len(read), indexes, wrapped)
 
 
-def _spread(
-    length: int, places: Sequence[int], events: Sequence[list[AnyEvent]]
+def _align(
+    length: int, indexes: Sequence[int], events: Sequence[list[AnyEvent]]
 ) -> list[list[AnyEvent]]:
     spread: list[list[AnyEvent]] = [[] for _ in range(length)]
-    for place, found in zip(places, events, strict=True):
-        spread[place] = found
+    for index, replacement in zip(indexes, events, strict=True):
+        spread[index] = replacement
     return spread
 
 
@@ -137,20 +143,20 @@ def _notes(
     notes: dict[int, list[NoticeShown]] = {}
     newer = False
     run: list[tuple[StoredEvent, bool]] = []
-    for place, item in enumerate(stored):
+    for index, item in enumerate(stored):
         if isinstance(item.event, UnknownEvent) and is_damage(item.event):
-            run.append((item, read[place] is not None))
+            run.append((item, read[index] is not None))
             continue
         if run:
-            notes[place - len(run)] = [_note(run)]
+            notes[index - len(run)] = [_note(run)]
             run = []
         if isinstance(item.event, UnknownEvent) and not newer:
             newer = True
-            notes.setdefault(place, []).append(
+            notes.setdefault(index, []).append(
                 NoticeShown(
                     severity="warning",
-                    title=_NEWER,
-                    description=_UPDATE,
+                    title=_NEWER_TITLE,
+                    description=_NEWER_ADVICE,
                     message=MessageId(f"lost_{item.seq}"),
                 )
             )
@@ -166,25 +172,25 @@ def is_damage(event: UnknownEvent) -> bool:
 
 def _note(run: Sequence[tuple[StoredEvent, bool]]) -> NoticeShown:
     items = [item for item, _ in run]
-    partly = all(salvaged for _, salvaged in run)
-    kinds = [_LOST.get(_tag(item), _SOMETHING) for item in items]
+    is_partial = all(salvaged for _, salvaged in run)
+    kinds = [_LOST.get(_tag(item), _UNSPECIFIED) for item in items]
     count = sum(getattr(item.event, "count", 1) for item in items)
     if len(set(kinds)) == 1 and count == 1:
-        what, of_model = kinds[0]
+        lost_item, model_text = kinds[0]
     else:
-        what = of_model = _SOMETHING[0]
-        if not any(mine for _, mine in kinds):
-            of_model = ""
-    how = "only in part here" if partly else "missing here"
-    for_model = f"[The record of this conversation is damaged: {of_model} is {how}.]"
+        lost_item = model_text = _UNSPECIFIED[0]
+        if not any(text for _, text in kinds):
+            model_text = ""
+    extent = "only in part here" if is_partial else "missing here"
+    for_model = f"[The record of this conversation is damaged: {model_text} is {extent}.]"
     return NoticeShown(
         severity="warning",
-        title=f"The journal is damaged here; this is only partly readable: {what}."
-        if partly
-        else f"The journal is damaged here; this is no longer readable: {what}.",
-        description=_CHECK,
+        title=f"The journal is damaged here; this is only partly readable: {lost_item}."
+        if is_partial
+        else f"The journal is damaged here; this is no longer readable: {lost_item}.",
+        description=_DAMAGE_ADVICE,
         message=MessageId(f"lost_{items[0].seq}"),
-        for_model=for_model if of_model else "",
+        for_model=for_model if model_text else "",
     )
 
 
@@ -203,12 +209,12 @@ _TEXTS = {
     "plan_changed": "entries",
 }
 _CONTROLS = bytes(range(0x20))
-_PLACE = re.compile(r"line 1 column (\d+)$")
+_ERROR_COLUMN = re.compile(r"line 1 column (\d+)$")
 
 
 def salvaged(raw: bytes) -> AnyEvent | None:
     """Return the event with the readable part of its text; None if too little can be read."""
-    value = _beginning(raw)
+    value = _parse_beginning(raw)
     if not isinstance(value, dict):
         return None
     event_fields = value.get("did") if value.get("event") == "child_worked" else value
@@ -227,7 +233,7 @@ def salvaged(raw: bytes) -> AnyEvent | None:
     return event
 
 
-def _beginning(raw: bytes) -> Any:
+def _parse_beginning(raw: bytes) -> Any:
     """Return the JSON value at the beginning of `raw`, as far as it can be parsed."""
     from pydantic_core import from_json  # noqa: PLC0415 - for damage only
 
@@ -238,10 +244,10 @@ def _beginning(raw: bytes) -> Any:
         try:
             return from_json(data, allow_partial="trailing-strings")
         except ValueError as error:
-            place = _PLACE.search(str(error))
-            if place is None:
+            match = _ERROR_COLUMN.search(str(error))
+            if match is None:
                 return None
-            data = data[: int(place[1]) - 1]
+            data = data[: int(match[1]) - 1]
     return None
 
 

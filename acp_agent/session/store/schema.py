@@ -87,15 +87,15 @@ class Identity:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         # In one transaction, as another process may initialise the file between the queries.
-        alone = not connection.in_transaction
-        if alone:
+        owns_transaction = not connection.in_transaction
+        if owns_transaction:
             connection.execute("BEGIN")
         try:
             self.application_id = _number(connection, "PRAGMA application_id")
             self.version = _number(connection, "PRAGMA user_version")
             objects = _number(connection, "SELECT count(*) FROM sqlite_master")
         finally:
-            if alone:
+            if owns_transaction:
                 connection.execute("ROLLBACK")
         self.empty = not (self.application_id or self.version or objects)
 
@@ -112,12 +112,12 @@ def migrate(connection: sqlite3.Connection, migrations: tuple[Migration, ...]) -
     """
     connection.execute("BEGIN EXCLUSIVE")
     try:
-        found = Identity(connection)
-        if found.empty or found.application_id == APPLICATION_ID:
-            for migration in migrations[found.version :]:
+        identity = Identity(connection)
+        if identity.empty or identity.application_id == APPLICATION_ID:
+            for migration in migrations[identity.version :]:
                 for statement in migration:
                     connection.execute(statement)
-            if found.version < len(migrations):
+            if identity.version < len(migrations):
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 connection.execute(f"PRAGMA user_version = {len(migrations)}")
     except BaseException:

@@ -14,7 +14,12 @@ BUSY_SECONDS = 5.0  # how long to wait for another process that writes
 # We never write a row that is too large: its length is damaged.
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_TOOBIG}
 # Our statements are correct: if a name does not exist, the schema table is damaged.
-_NAMES_GONE = ("no such ", "table sessions has no ", "table events has no ", "table usage has no ")
+_MISSING_NAMES = (
+    "no such ",
+    "table sessions has no ",
+    "table events has no ",
+    "table usage has no ",
+)
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 UNWRITABLE = {
     sqlite3.SQLITE_READONLY,
@@ -33,7 +38,7 @@ def primary_code(error: sqlite3.Error) -> int:
 
 def is_damage(error: sqlite3.Error) -> bool:
     """Return whether the error means that the file is damaged, not just inaccessible."""
-    return primary_code(error) in _DAMAGED or str(error).startswith(_NAMES_GONE)
+    return primary_code(error) in _DAMAGED or str(error).startswith(_MISSING_NAMES)
 
 
 def damage_error(path: Path, why: str) -> StoreDamagedError:

@@ -109,9 +109,9 @@ class Store:
             InvalidInputError: an event cannot be stored.
             StoreError: it could not be written; no session was created.
         """
-        source = _known_text(source)
+        source = _stored_id(source)
         entry = JournalEntry(
-            merge_adjacent(events), self._clock(), behind=[item.event for item in copied]
+            merge_adjacent(events), self._clock(), earlier=[item.event for item in copied]
         )
         last = copied[-1].seq
         await self._write(
@@ -133,7 +133,7 @@ class Store:
         """
         if not events:
             return
-        session_id = _known_text(session_id)
+        session_id = _stored_id(session_id)
         entry = JournalEntry(merge_adjacent(events), self._clock())
         await self._write(session_id, lambda db: write_queries.append(db, session_id, entry))
 
@@ -148,7 +148,7 @@ class Store:
             SessionNotFoundError: there is no such session, or it was deleted meanwhile.
             StoreError: they could not be read.
         """
-        session_id = _known_text(session_id)
+        session_id = _stored_id(session_id)
         after = max(after, 0)
         from acp_agent.session.store import read_queries  # noqa: PLC0415 - a new session reads nothing
 
@@ -185,12 +185,12 @@ class Store:
             SessionNotFoundError: there is no such session.
             StoreError: it could not be read.
         """
-        session_id = _known_text(session_id)
+        session_id = _stored_id(session_id)
         from acp_agent.session.store import read_queries  # noqa: PLC0415 - see `read`
 
         return await self._worker.run(lambda db: read_queries.get(db, session_id))
 
-    async def beginning_with(self, name: str, *, limit: int) -> Sequence[SessionRecord]:
+    async def find_by_prefix(self, name: str, *, limit: int) -> Sequence[SessionRecord]:
         """Return the sessions whose ids begin with `name`, including archived ones, newest first.
 
         Raises:
@@ -199,7 +199,7 @@ class Store:
         from acp_agent.session.store import read_queries  # noqa: PLC0415 - see `read`
 
         text = replace_surrogates(name)
-        return await self._worker.run(lambda db: read_queries.beginning_with(db, text, limit))
+        return await self._worker.run(lambda db: read_queries.find_by_prefix(db, text, limit))
 
     async def list(
         self,
@@ -259,21 +259,21 @@ class Store:
         at: int,
         *,
         by: Collection[By] = ("time", "project", "model"),
-        apart: Collection[str] | None = None,
+        separate: Collection[str] | None = None,
     ) -> Sequence[UsageRow]:
         """Return usage grouped by quarter of an hour, project and model, or by some of these.
 
         Args:
             at: the start, in ms since 1970.
             by: the columns to group by.
-            apart: the models whose requests without a price get a row each; None: all models.
+            separate: the models whose requests without a price get a row each; None: all models.
 
         Raises:
             StoreError: it could not be read.
         """
         from acp_agent.session.store.usage import usage_since  # noqa: PLC0415 - for a report only
 
-        return await self._worker.run(lambda db: usage_since(db, at, by=by, apart=apart))
+        return await self._worker.run(lambda db: usage_since(db, at, by=by, separate=separate))
 
     async def decisions_since(self, at: int) -> Sequence[Sequence[AnyEvent]]:
         """Return the events about permissions from a moment on (ms since 1970), grouped by session.
@@ -292,7 +292,7 @@ class Store:
             SessionNotFoundError: there is no such session.
             StoreError: it could not be written.
         """
-        session_id = _known_text(session_id)
+        session_id = _stored_id(session_id)
         await self._write(
             session_id, lambda db: write_queries.archive(db, session_id, archived=archived)
         )
@@ -303,7 +303,7 @@ class Store:
         Raises:
             StoreError: it could not be deleted.
         """
-        session_id = _known_text(session_id)
+        session_id = _stored_id(session_id)
         return await self._write(session_id, lambda db: write_queries.delete(db, session_id))
 
     def lease(self, session_id: SessionId) -> Lease:
@@ -375,6 +375,6 @@ class Store:
             del self._chains[session_id]
 
 
-def _known_text(session_id: SessionId) -> SessionId:
+def _stored_id(session_id: SessionId) -> SessionId:
     """Return the id as stored, with lone surrogates replaced."""
     return SessionId(replace_surrogates(session_id))

@@ -20,9 +20,11 @@ from acp_agent.session.store.write_queries import SEQ_BITS
 
 _COUNTS = ("input", "output", "cache_read", "cache_write", "reasoning")
 QUARTER = 15 * 60 * 1000  # ms; midnight in every time zone is a multiple of this
-_LAST = 253_370_764_800_000  # ms; start of the year 9999, the last year that a calendar has in full
-_MOST = 1e12  # US dollars; a higher cost is damage
-_COST = f"CASE WHEN abs(cost) < {_MOST:.0f} THEN cost END"
+_END_OF_TIME = (
+    253_370_764_800_000  # ms; start of the year 9999, the last year that a calendar has in full
+)
+_MAX_COST = 1e12  # US dollars; a higher cost is damage
+_COST = f"CASE WHEN abs(cost) < {_MAX_COST:.0f} THEN cost END"
 
 By = Literal["time", "project", "model"]
 
@@ -52,7 +54,7 @@ class SpentTotal(Struct, frozen=True, kw_only=True):
 
 def spent_since(connection: sqlite3.Connection, at: int, until: int | None = None) -> SpentTotal:
     """Return the usage of all sessions from `at` to `until`, in ms since 1970."""
-    period = at, _LAST if until is None else until
+    period = at, _END_OF_TIME if until is None else until
     tokens, cost, unpriced = connection.execute(
         "SELECT coalesce(sum(input + output), 0),"  # noqa: S608 - constants
         f" coalesce(sum({_COST}), 0.0), count(*) - count({_COST})"
@@ -66,8 +68,8 @@ def spent_since(connection: sqlite3.Connection, at: int, until: int | None = Non
         f" FROM usage WHERE at >= ? AND at < ? AND {_COST} IS NULL",
         period,
     )
-    each = tuple((model, _usage(numbers)) for model, *numbers in rows)
-    return SpentTotal(tokens=tokens, cost=cost, unpriced=each)
+    requests = tuple((model, _usage(numbers)) for model, *numbers in rows)
+    return SpentTotal(tokens=tokens, cost=cost, unpriced=requests)
 
 
 def usage_since(
@@ -75,7 +77,7 @@ def usage_since(
     at: int,
     *,
     by: Collection[By] = ("time", "project", "model"),
-    apart: Collection[str] | None = None,
+    separate: Collection[str] | None = None,
 ) -> list[UsageRow]:
     """Return the usage from a moment on, in order of time, project and model.
 
@@ -83,10 +85,10 @@ def usage_since(
         connection: the journal.
         at: the start, in ms since 1970.
         by: the columns to group by; fewer are faster.
-        apart: the models whose requests without a price get a row each, because today's price of a
-            request depends on its length; None: all models.
+        separate: the models whose requests without a price get a row each, because today's price of
+            a request depends on its length; None: all models.
     """
-    alone = "TRUE" if apart is None else f"model IN ({', '.join('?' * len(apart))})"
+    where = "TRUE" if separate is None else f"model IN ({', '.join('?' * len(separate))})"
     columns = (
         f"at / {QUARTER} * {QUARTER}" if "time" in by else "0",
         "cwd" if "project" in by else "''",
@@ -96,9 +98,9 @@ def usage_since(
     rows = connection.execute(
         f"SELECT {', '.join(columns)}, count(*), sum({_COST}), {sums}"  # noqa: S608 - constants
         " FROM usage WHERE at >= ? AND at < ?"
-        f" GROUP BY 1, 2, 3, {_COST} IS NULL, CASE WHEN {_COST} IS NULL AND {alone} THEN rowid END"
+        f" GROUP BY 1, 2, 3, {_COST} IS NULL, CASE WHEN {_COST} IS NULL AND {where} THEN rowid END"
         " ORDER BY 1, 2, 3",
-        (at, _LAST, *(apart or ())),
+        (at, _END_OF_TIME, *(separate or ())),
     )
     return [
         UsageRow(

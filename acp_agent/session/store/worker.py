@@ -25,22 +25,22 @@ from acp_agent.session.store.sqlite_errors import damage_error, primary_code, st
 
 T = TypeVar("T")
 
-_GROUP = 256  # jobs in one transaction at most, to limit the wait for each
+_MAX_GROUP = 256  # jobs in one transaction at most, to limit the wait for each
 
 
 class WriteChain:
     """The pending writes of one session.
 
     If one of them fails, the pending writes after it fail too, so that the journal has no holes.
-    The chain ends, and `ended` is called with it, when the failure was reported or nothing is
+    The chain ends, and `on_end` is called with it, when the failure was reported or nothing is
     pending.
     """
 
-    __slots__ = ("broken", "ended", "pending", "session")
+    __slots__ = ("broken", "on_end", "pending", "session")
 
-    def __init__(self, session: str, ended: Callable[[WriteChain], None]) -> None:
+    def __init__(self, session: str, on_end: Callable[[WriteChain], None]) -> None:
         self.session = session
-        self.ended = ended
+        self.on_end = on_end
         self.broken: Exception | None = None
         self.pending = 0
 
@@ -72,7 +72,7 @@ class Job(Generic[T]):
         if self.chain is not None:
             self.chain.pending -= 1
             if self.error is not None or not self.chain.pending:
-                self.chain.ended(self.chain)
+                self.chain.on_end(self.chain)
         if self.future.done():
             return  # the waiting task was cancelled, but the job is done
         if self.error is not None:
@@ -92,7 +92,7 @@ class Worker:
         self._loop = loop
         self._queue: queue.SimpleQueue[AnyJob | None] = queue.SimpleQueue()
         self._database: Database | None = None  # used by the thread only
-        self._newest: LastWrite | None = None  # likewise
+        self._last_write: LastWrite | None = None  # likewise
         self._closed = False
         self._ended: asyncio.Future[None] = loop.create_future()
 
@@ -160,7 +160,7 @@ class Worker:
 
     def _serve(self) -> bool:
         """Run all waiting jobs; return false after `stop`."""
-        jobs, going_on = self._take()
+        jobs, continues = self._take()
         for writes, group in groupby(jobs, key=lambda job: job.chain is not None):
             members = list(group)
             if writes:
@@ -169,7 +169,7 @@ class Worker:
                 for job in members:
                     self._read(job)
             self._answer(members)
-        return going_on
+        return continues
 
     def _take(self) -> tuple[list[AnyJob], bool]:
         """Return all waiting jobs, at most one group, and false if no more will follow."""
@@ -177,7 +177,7 @@ class Worker:
         job = self._queue.get()
         while job is not None:
             jobs.append(job)
-            if len(jobs) == _GROUP:
+            if len(jobs) == _MAX_GROUP:
                 return jobs, True
             try:
                 job = self._queue.get_nowait()
@@ -246,14 +246,14 @@ class Worker:
 
     def _note(self, jobs: list[AnyJob]) -> None:
         """Record the last committed write; an integer result is the session's number of events."""
-        if self._newest is None:
-            self._newest = LastWrite(self.path)
+        if self._last_write is None:
+            self._last_write = LastWrite(self.path)
         for job in jobs:
             if job.chain is not None and job.result is True:  # deleted
-                self._newest.forget(job.chain.session)
+                self._last_write.forget(job.chain.session)
         for job in reversed(jobs):
             if job.chain is not None and type(job.result) is int:
-                self._newest.note(job.chain.session, job.result)
+                self._last_write.note(job.chain.session, job.result)
                 break
 
     def _connection(self) -> sqlite3.Connection:
@@ -269,9 +269,9 @@ class Worker:
         if database is not None:
             with contextlib.suppress(sqlite3.Error):  # the next start recovers commits
                 database.connection.close()
-        if self._newest is not None:
-            self._newest.close()
-            self._newest = None
+        if self._last_write is not None:
+            self._last_write.close()
+            self._last_write = None
 
     def _describe_error(self, error: Exception) -> Exception:
         if isinstance(error, StoreDamagedError) and str(self.path) not in str(error):

@@ -39,14 +39,14 @@ class JournalEntry:
         events: Sequence[AnyEvent | UnknownEvent],
         at: int,
         *,
-        behind: Sequence[AnyEvent | UnknownEvent] = (),
+        earlier: Sequence[AnyEvent | UnknownEvent] = (),
     ) -> None:
         """Encode `events` with the time `at` (ms since 1970).
 
         Args:
             events: the events to write.
             at: their time.
-            behind: earlier events that are in the journal already, if the session's row is derived
+            earlier: earlier events that are in the journal already, if the session's row is derived
                 from both.
 
         Raises:
@@ -64,7 +64,7 @@ class JournalEntry:
             for event in map(of_a_child, events)
             if isinstance(event, ModelAnswered) and (event.usage or event.cost)
         ]
-        for event in (*behind, *events):
+        for event in (*earlier, *events):
             if isinstance(event, SessionStarted | DirectoriesChanged):
                 self.cwd = replace_surrogates(event.cwd)
                 folders = [replace_surrogates(folder) for folder in event.directories]
@@ -84,8 +84,8 @@ def _counts(usage: Usage) -> tuple[int, ...]:
 
 
 SEQ_BITS = 32  # an event's place is its session's key, shifted by this, plus its number
-LARGEST_KEY = 1 << 30  # far more than anybody has sessions; a larger key is damaged
-LARGEST_SEQ = (1 << SEQ_BITS) - (1 << 20)  # likewise; leaves room for appended events
+MAX_KEY = 1 << 30  # far more than anybody has sessions; a larger key is damaged
+MAX_SEQ = (1 << SEQ_BITS) - (1 << 20)  # likewise; leaves room for appended events
 
 
 def create(connection: sqlite3.Connection, session_id: SessionId, entry: JournalEntry) -> int:
@@ -99,8 +99,8 @@ def create(connection: sqlite3.Connection, session_id: SessionId, entry: Journal
         _insert(connection, key, 0, entry)
     except sqlite3.IntegrityError:
         # The sessions table lost its last rows, but their events are still there.
-        behind = connection.execute("SELECT max(place) >> ? FROM events", (SEQ_BITS,)).fetchone()
-        key = _move(connection, key, behind[0] + 1)
+        last_key = connection.execute("SELECT max(place) >> ? FROM events", (SEQ_BITS,)).fetchone()
+        key = _move(connection, key, last_key[0] + 1)
         _insert(connection, key, 0, entry)
     return len(entry.bodies)
 
@@ -153,8 +153,8 @@ def _new_session(
     except sqlite3.IntegrityError as error:
         raise SessionError(f"a session with the id {session_id} exists already") from error
     assert key is not None
-    if key >= LARGEST_KEY:  # the previous key is damaged
-        sound = connection.execute("SELECT max(key) FROM sessions WHERE key < ?", (LARGEST_KEY,))
+    if key >= MAX_KEY:  # the previous key is damaged
+        sound = connection.execute("SELECT max(key) FROM sessions WHERE key < ?", (MAX_KEY,))
         return _move(connection, key, (sound.fetchone()[0] or 0) + 1)
     return key
 
@@ -173,17 +173,17 @@ def append(connection: sqlite3.Connection, session_id: SessionId, entry: Journal
         StoreDamagedError: no event number is free after its last event.
     """
     key, last = find_session(connection, session_id)
-    if type(last) is not int or not 0 <= last < LARGEST_SEQ:
+    if type(last) is not int or not 0 <= last < MAX_SEQ:
         last = _last_seq(connection, key)
-    before = connection.total_changes
+    changes = connection.total_changes
     try:
         _insert(connection, key, last, entry)
     except sqlite3.IntegrityError:
         # `last_seq` is damaged: events follow it. Delete the rows just inserted and retry.
-        place = (key << SEQ_BITS) + last
-        done = min(connection.total_changes - before, len(entry.bodies))
+        position = (key << SEQ_BITS) + last
+        inserted = min(connection.total_changes - changes, len(entry.bodies))
         connection.execute(
-            "DELETE FROM events WHERE place > ? AND place <= ?", (place, place + done)
+            "DELETE FROM events WHERE place > ? AND place <= ?", (position, position + inserted)
         )
         last = _last_seq(connection, key)
         _insert(connection, key, last, entry)
@@ -207,11 +207,11 @@ def append(connection: sqlite3.Connection, session_id: SessionId, entry: Journal
 
 def _insert(connection: sqlite3.Connection, key: int, last: int, entry: JournalEntry) -> None:
     at = entry.at
-    place = (key << SEQ_BITS) + last
+    position = (key << SEQ_BITS) + last
     connection.executemany(
         # The bytes are UTF-8 already; stored as text, SQLite's JSON functions can read them.
         "INSERT INTO events (place, at, body) VALUES (?, ?, CAST(? AS TEXT))",
-        [(place + number, at, body) for number, body in enumerate(entry.bodies, 1)],
+        [(position + number, at, body) for number, body in enumerate(entry.bodies, 1)],
     )
     if entry.usage:
         connection.executemany(
@@ -246,13 +246,13 @@ def find_extent(connection: sqlite3.Connection, session_id: SessionId) -> tuple[
     """
     key, last = find_session(connection, session_id)
     try:
-        there = _last_seq(connection, key)
+        stored = _last_seq(connection, key)
     except sqlite3.DatabaseError as error:
         if not is_damage(error):
             raise
-        there = 0
-    sound = type(last) is int and 0 <= last < LARGEST_SEQ
-    return key, max(there, last) if sound else there
+        stored = 0
+    is_valid = type(last) is int and 0 <= last < MAX_SEQ
+    return key, max(stored, last) if is_valid else stored
 
 
 def find_session(connection: sqlite3.Connection, session_id: SessionId) -> tuple[int, int]:
@@ -280,12 +280,12 @@ def find_session(connection: sqlite3.Connection, session_id: SessionId) -> tuple
 def _last_seq(connection: sqlite3.Connection, key: int) -> int:
     """Return the number of the last stored event or 0; `last_seq` may differ from it."""
     first = key << SEQ_BITS
-    place = connection.execute(
+    position = connection.execute(
         "SELECT max(place) FROM events WHERE place > ? AND place < ?",
         (first, first + (1 << SEQ_BITS)),
     ).fetchone()[0]
-    last = 0 if place is None else int(place) - first
-    if last >= LARGEST_SEQ:
+    last = 0 if position is None else int(position) - first
+    if last >= MAX_SEQ:
         raise StoreDamagedError("an event has an impossible number")
     return last
 
@@ -305,5 +305,5 @@ def archive(connection: sqlite3.Connection, session_id: SessionId, *, archived: 
 
 def check(connection: sqlite3.Connection) -> tuple[str, ...]:
     """Return the damage in the file, one line each (SQLite's `quick_check`)."""
-    found = tuple(str(row[0]) for row in connection.execute("PRAGMA quick_check(20)"))
-    return () if found == ("ok",) else found
+    lines = tuple(str(row[0]) for row in connection.execute("PRAGMA quick_check(20)"))
+    return () if lines == ("ok",) else lines

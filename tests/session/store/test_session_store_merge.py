@@ -14,7 +14,7 @@ from acp_agent.events import (
     TurnEnded,
 )
 from acp_agent.ids import CallId, MessageId, TurnId
-from acp_agent.session.store.event_codec import MERGED_CHARACTERS, merge_adjacent
+from acp_agent.session.store.event_codec import MAX_MERGED_CHARACTERS, merge_adjacent
 
 texts = st.text(max_size=5)
 names = st.sampled_from(["a", "b"])
@@ -93,10 +93,10 @@ def test_what_is_given_stays_as_it_was() -> None:
 
 
 def test_a_joined_text_stays_of_moderate_size() -> None:
-    piece = "x" * (MERGED_CHARACTERS // 4)
+    piece = "x" * (MAX_MERGED_CHARACTERS // 4)
     merged = merge_adjacent([AgentText(message=MessageId("a"), text=piece) for _ in range(10)])
     assert [len(event.text) for event in merged] == [
-        MERGED_CHARACTERS,
-        MERGED_CHARACTERS,
-        MERGED_CHARACTERS // 2,
+        MAX_MERGED_CHARACTERS,
+        MAX_MERGED_CHARACTERS,
+        MAX_MERGED_CHARACTERS // 2,
     ]

@@ -90,9 +90,10 @@ async def test_what_is_not_asked_for_is_summed_up_before_it_is_read(tmp_path: Pa
     for _ in range(20):
         await store.append(session, [answered(0.5), answered()])
     unpriced, priced = sorted(
-        await store.usage_since(0, by=["project"], apart=["x/y"]), key=lambda row: bool(row.cost)
+        await store.usage_since(0, by=["project"], separate=["x/y"]),
+        key=lambda row: bool(row.cost),
     )
     assert (priced.requests, priced.cost, priced.project, priced.model) == (20, 10.0, "/w", "")
     assert (unpriced.requests, unpriced.cost, unpriced.model) == (20, None, "a/b")
-    assert len(await store.usage_since(0, by=["project"], apart=["a/b"])) == 21
+    assert len(await store.usage_since(0, by=["project"], separate=["a/b"])) == 21
     await store.close()
