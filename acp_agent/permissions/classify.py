@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from tempfile import gettempdir
 
@@ -13,7 +13,13 @@ from msgspec.structs import replace
 from acp_agent.permissions.access import Tier
 from acp_agent.permissions.choices import Language, translate_reason
 from acp_agent.permissions.command_scope import names_what_it_runs
-from acp_agent.permissions.inner_texts import command_values, destructive_text_reason, program_texts
+from acp_agent.permissions.inner_texts import (
+    command_values,
+    destructive_text_reason,
+    output_paths_in_texts,
+    program_texts,
+    variable_reason,
+)
 from acp_agent.permissions.paths import CommandContext, is_below, stays_inside
 from acp_agent.permissions.read_only import is_installed, is_read_only, sets_own_variables
 from acp_agent.permissions.refused_commands import (
@@ -245,32 +251,28 @@ class _Classifier:
             self.text(inner.text.text, depth, stdin=outer.stdin, piped=outer.piped)
 
     def _add_command_values(self, command: Command, depth: int) -> None:
-        """Add the refused commands among the texts that the command may run."""
+        """Add the destructive commands among the texts that the command may run."""
         texts = command_values(command)
         if not texts or is_read_only(command, self.context, self.folders):
             return
         for text in texts:
             nested = self._nested_classifier()
             nested.text(text, depth)
-            self._add_refused(nested)
+            self._add_nested(nested, {"destructive", "blocked"})
 
     def _add_program_texts(self, command: Command, depth: int) -> None:
         """Add the destructive commands that a program text among the words runs."""
         for text in program_texts(command):
             nested = self._nested_classifier()
             nested.text(text, depth)
-            self.findings += [
-                finding
-                for finding in nested.findings
-                if finding.tier in {"destructive", "blocked"} and finding.words
-            ]
+            self._add_nested(nested, {"destructive", "blocked"})
 
     def _add_guess(self, outer: Command, inner: InnerCommand, line: ShellLine, depth: int) -> None:
         """Add the refused commands that result if the words of `outer` are read this way."""
         nested = self._nested_classifier()
         nested.guessing = True
         nested._classify_inner(outer, inner, line, depth)  # noqa: SLF001 - its own class
-        self._add_refused(nested)
+        self._add_nested(nested, {"blocked"})
 
     def _nested_classifier(self) -> _Classifier:
         nested = _Classifier(self.context)
@@ -279,17 +281,18 @@ class _Classifier:
         nested.written_files = self.written_files
         return nested
 
-    def _add_refused(self, nested: _Classifier) -> None:
+    def _add_nested(self, nested: _Classifier, tiers: Collection[Tier]) -> None:
         self.findings += [
-            finding for finding in nested.findings if finding.tier == "blocked" and finding.words
+            finding for finding in nested.findings if finding.tier in tiers and finding.words
         ]
 
     def _direct_tier(self, command: Command, line: ShellLine) -> tuple[Tier, str]:
         """Return the tier and the reason for what a command does itself."""
         overwrites = "overwrites data" if self._empties_file(command) else ""
         outside = self._writes_outside(command) or overwrites
-        if outside:
-            return "destructive", outside
+        dangerous = outside or variable_reason(command.assignments)
+        if dangerous:
+            return "destructive", dangerous
         if not command.words:
             if any(redirect.writes for redirect in command.redirects):
                 return "standard", "writes a file"
@@ -301,7 +304,7 @@ class _Classifier:
             return "destructive", "runs a program that is only known when it runs"
         texts = [word.text for word in expand_tar_letters(name, command.words[1:])]
         for rule in shell_rules().rules:
-            if name in rule.programs and _applies(rule, name, texts):
+            if name in rule.programs and texts != ["--version"] and _applies(rule, name, texts):
                 return "destructive", rule.why
         discards = name == "git" and discards_changes(texts, self.folders)
         why = "throws uncommitted changes away" if discards else destructive_text_reason(command)
@@ -326,6 +329,7 @@ class _Classifier:
         targets = [r.target for r in command.redirects if r.writes and not _is_descriptor(r.target)]
         if command.words:
             targets += output_paths(base_name(command), command.words[1:])
+            targets += map(Word, output_paths_in_texts(command))
         for target in targets:
             if not self._may_write(target):
                 return f"writes to {target.text}, outside the project's folders"

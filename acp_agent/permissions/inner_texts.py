@@ -13,7 +13,7 @@ from functools import cache
 from itertools import pairwise
 
 from acp_agent.permissions.rules import option_matches, shell_rules
-from acp_agent.permissions.shell.syntax import Command
+from acp_agent.permissions.shell.syntax import Assignment, Command
 from acp_agent.permissions.shell.words import Word
 from acp_agent.permissions.wrapped_commands import base_name
 
@@ -33,6 +33,17 @@ _CALL = re.compile(
     r"|passthru|do shell script)\s*\(?\s*"
     rf"(\[[^]]*\]|(?:{_QUOTED.pattern})(?:\s*,\s*(?:{_QUOTED.pattern}))*)",
     re.DOTALL,
+)
+_AWK_PIPES = re.compile(r'\|&?\s*"\s*(?:/\S*/)?(?:sh|bash|dash|ksh|zsh)\b')
+_AWK_WRITES = re.compile(r'>\s*"([^"\s]+)"')
+_SED_WRITES = re.compile(
+    r"(?:^|[;{}\n])[\s\d,$!]*[wW][ \t]+([^\s;}]+)"
+    r"|s([^\w\s\\])(?:\\.|(?!\2)[^\\])*\2(?:\\.|(?!\2)[^\\])*\2[gpiImM\d]*[wW][ \t]+([^\s;}]+)"
+)
+_SHELL_ESCAPES = re.compile(
+    r"(?:^|[|;\n])[\s:\d,%$.]*(?:sil\w*!?\s+)?"
+    r"(?:[rwe]\s+)?(?:!+|\\!|\.?(?:shell|system)\s|platform shell\s)\s*([^\n]+)"
+    r'|\((?:async-)?shell-command\s+"([^"]+)"|\bsystem\(\s*[\'"]([^\'"]+)[\'"]'
 )
 _SEDS = frozenset({"sed", "gsed"})
 _SED_RUNS = re.compile(r"(?:^|[\s;{}!$/,\d])e[ \t]+([^\n]+)")
@@ -56,6 +67,11 @@ def inner_texts(command: Command) -> Iterator[str]:
 def program_texts(command: Command) -> Iterator[str]:
     """Yield the command lines that a program text in a command's words runs on this machine."""
     name, inline = base_name(command), shell_rules().languages.inline
+    if name in shell_rules().languages.shell_escapes:
+        stdin = command.stdin.text if command.stdin is not None else ""
+        for text in (*(word.text.lstrip("+") for word in command.words[1:]), stdin):
+            for match in _SHELL_ESCAPES.finditer(text[:_MAX_WORD_LENGTH]):
+                yield next(group for group in match.groups() if group is not None)
     if name not in inline and name not in _AWKS and name not in _SEDS:
         return
     words = [word.text[:_MAX_WORD_LENGTH] for word in command.words[1:]]
@@ -80,6 +96,8 @@ def destructive_text_reason(command: Command) -> str:
     """Return why a program text in a command's words is destructive; "" if it is not."""
     languages = shell_rules().languages
     name = base_name(command)
+    if name in _AWKS and any(_AWK_PIPES.search(word.text) for word in command.words):
+        return "runs what another command prints"
     if name not in languages.databases and name not in languages.inline:
         return ""
     words = [word.text[:_MAX_WORD_LENGTH] for word in command.words[1:]]
@@ -102,6 +120,26 @@ def _inline_programs(name: str, words: Sequence[str]) -> Iterator[str]:
 
 def _unquoted(text: str) -> str:
     return re.sub(r"\\(.)", r"\1", text[1:-1])
+
+
+def variable_reason(assignments: Sequence[Assignment]) -> str:
+    """Return why variables are destructive: programs run, or load, what they name; or ""."""
+    patterns = shell_rules().languages.running_variables
+    for assignment in assignments:
+        for name, value in patterns.items():
+            if re.fullmatch(name, assignment.name) and re.search(value, assignment.value.text):
+                return f"sets {assignment.name}, which makes programs run something else"
+    return ""
+
+
+def output_paths_in_texts(command: Command) -> Iterator[str]:
+    """Yield the files that a program of awk or a script of sed writes."""
+    name = base_name(command)
+    pattern = _AWK_WRITES if name in _AWKS else _SED_WRITES
+    if name in _AWKS or name in _SEDS:
+        for word in command.words[1:]:
+            for match in pattern.finditer(word.text[:_MAX_WORD_LENGTH]):
+                yield match[1] or match[match.lastindex or 1]
 
 
 def sed_files(command: Command) -> Iterator[str]:

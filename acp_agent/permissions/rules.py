@@ -96,6 +96,8 @@ class Languages(Struct, frozen=True, forbid_unknown_fields=True):
     folder_readers: dict[str, FolderReader]
     acting_texts: dict[str, str]
     databases: frozenset[str]
+    shell_escapes: frozenset[str]
+    running_variables: dict[str, str]
     destructive_programs: tuple[DestructiveProgram, ...]
 
 
