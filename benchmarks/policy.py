@@ -18,7 +18,7 @@ from acp_agent.permissions.gate import PolicyGate
 from acp_agent.permissions.grants import GrantStore
 from acp_agent.permissions.policy.loading import Policies, compile_rules
 from acp_agent.permissions.policy.rules import PolicyRule, Source
-from acp_agent.workspace.git_repositories import GitRepositories, KnownRepositories
+from acp_agent.workspace.git_repositories import GitRepositories, RepositoryCache
 from benchmarks.table import Row, row
 
 _CORPORA = Path(__file__).parents[1] / "tests" / "permissions"
@@ -54,8 +54,8 @@ def rows() -> list[Row]:
         # Git is asked about the repository only where a line reads by git.
         every = [line for line in lines() if "git" not in line]
         times = sorted(_best(command(line)) for line in every)
-        known = KnownRepositories()
-        gate.repositories = lambda stopped: GitRepositories(stopped, known=known)  # as a session's
+        cache = RepositoryCache()
+        gate.repositories = lambda stopped: GitRepositories(stopped, cache=cache)  # as a session's
         reads = _best(command("git status"))
         asked = _best(lambda: GitRepositories().used_in(project))
         edits = _best(lambda: gate.judge(edit, mode="ask", project=project))

@@ -46,13 +46,13 @@ class FolderInstructions:
         return tuple((str(one.path), one.text) for one in found)
 
     def _find(self, paths: Sequence[Path], roots: Sequence[Path]) -> list[Instruction]:
-        found: list[Instruction] = []
+        entries: list[Instruction] = []
         for path in paths:
             root = next((root for root in roots if path.is_relative_to(root)), None)
             if root is not None and path.is_file():
-                added = map(self._clean, added_instructions(path, root, self._is_known).found)
-                found += [one for one in added if not self._is_known(one.path, one.text)]
-        return list(dict.fromkeys(found))
+                added = map(self._clean, added_instructions(path, root, self._is_known).entries)
+                entries += [one for one in added if not self._is_known(one.path, one.text)]
+        return list(dict.fromkeys(entries))
 
     def _is_known(self, path: Path, text: str | None = None) -> bool:
         """Return whether the model has an instruction file, or the same text from another file."""

@@ -32,7 +32,7 @@ from acp_agent.models.base import (
 from acp_agent.permissions.access import Allow, Ask, FetchAccess
 from acp_agent.tools.spec import ToolSpec
 from acp_agent.tools.web_search import WebSearchTool, page_list, search_title
-from acp_agent.workspace.search_services import MOST_RESULTS, FoundPage, FoundPages
+from acp_agent.workspace.search_services import MAX_RESULTS, SearchResult, SearchResults
 
 SEARCH_TOOL = "web_search"
 CUT_SEARCH = "The search was cut off with its answer."
@@ -81,7 +81,7 @@ class _Provider:
         search = self._turn.models.web_search(self._turn.models.current)
         return "" if search is None else search.address
 
-    async def search(self, query: str, *, timeout: float) -> FoundPages:
+    async def search(self, query: str, *, timeout: float) -> SearchResults:
         """Ask the provider to search, and return the pages with its report.
 
         Raises:
@@ -114,8 +114,8 @@ class _Provider:
                 f"the model's provider could not search the web: {why}",
                 advice="go on without a search, and tell the user",
             )
-        pages = [FoundPage(one.title, one.url, "") for one in found.values()]
-        return FoundPages(pages[:MOST_RESULTS], summary)
+        pages = [SearchResult(one.title, one.url, "") for one in found.values()]
+        return SearchResults(pages[:MAX_RESULTS], summary)
 
 
 class AnswerSearches:

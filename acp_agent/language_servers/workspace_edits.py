@@ -149,7 +149,7 @@ async def _is_current(
     if document is None:  # it has what is on the disk
         try:
             data = await servers.files.read_bytes(path, limit=TEXT_LIMIT)
-            if decode(path, data, shown=path.name).digest == now.digest:
+            if decode(path, data, label=path.name).digest == now.digest:
                 return version is None or version == 0
         except MissingFileError:
             pass

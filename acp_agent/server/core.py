@@ -203,12 +203,12 @@ async def assemble(
         from acp_agent.permissions.opening import open_permissions  # noqa: PLC0415 - for prompts only
         from acp_agent.workspace.git_repositories import (  # noqa: PLC0415 - so
             GitRepositories,
-            KnownRepositories,
+            RepositoryCache,
         )
 
         opened = open_permissions(paths, config, environ, trust=trust()).gate
         confine = sandboxes.confine(config.sandbox, environ.get("PATH"))
-        repositories = KnownRepositories()
+        repositories = RepositoryCache()
         opened.repositories = lambda stopped: GitRepositories(stopped, confine, repositories)
         return opened
 

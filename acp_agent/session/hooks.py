@@ -215,7 +215,7 @@ class HookSource:
             return
         from acp_agent.session.turns.system_prompt import find_instructions  # noqa: PLC0415 - rarely
 
-        for one in (await find_instructions(self._core)).found:
+        for one in (await find_instructions(self._core)).entries:
             is_own = one.path.is_relative_to(self._core.services.user_folder)
             kind = "Local" if one.path.name.endswith(".local.md") else "Project"
             kind = "User" if is_own else kind

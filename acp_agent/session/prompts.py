@@ -275,7 +275,7 @@ class PromptHandler:
 
         loaded_paths: list[Path] = []
         if self._core.context.system_prompt is None:  # it is written when the turn begins
-            loaded_paths = [file.path for file in (await find_instructions(self._core)).found]
+            loaded_paths = [file.path for file in (await find_instructions(self._core)).entries]
         paths = linked_paths(content, turn.tools.workspace)
         return await FolderInstructions(turn, loaded_paths).added_by(ReadAccess(paths))
 

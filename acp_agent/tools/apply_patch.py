@@ -64,7 +64,7 @@ class ApplyPatchTool(Tool[PatchParams]):
         return prepare_changes(changes, title=title, run=run)
 
     def _path(self, file: FilePatch) -> str:
-        return self.workspace.files.cleaned(file.path, existing=file.content is None)
+        return self.workspace.files.clean_path(file.path, existing=file.content is None)
 
     async def _change(self, file: FilePatch) -> Change:
         files = self.workspace.files

@@ -370,7 +370,7 @@ async def limit_result(text: str, outputs: Path, call: CallId) -> str:
 
 def _save(outputs: Path, name: str, text: str) -> Path:
     path = outputs.resolve() / name
-    replace_file(path, text.encode("utf-8", "replace"), shown=str(path))
+    replace_file(path, text.encode("utf-8", "replace"), label=str(path))
     return path
 
 

@@ -115,7 +115,7 @@ class CodeTool(Tool[CodeParams]):
         files = self.workspace.files
         path = None
         if params.path:
-            path = files.resolve(files.cleaned(params.path, existing=True), to_read=True)
+            path = files.resolve(files.clean_path(params.path, existing=True), to_read=True)
             if not path.is_file():
                 label = display_path(path, files.roots[0])
                 raise ToolError(f"file not found: {label}", advice="give a file in `path`")

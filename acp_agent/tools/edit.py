@@ -84,7 +84,7 @@ class EditTool(FileTool[EditParams]):
     def cleaned_path(self, params: EditParams) -> str:
         """The path; that of an existing file if there is text to find in it."""
         existing = params.needs_file
-        return self.workspace.files.cleaned(params.path, existing=existing)
+        return self.workspace.files.clean_path(params.path, existing=existing)
 
     async def prepare(self, params: EditParams) -> Prepared:
         """Find the text and make the diff."""

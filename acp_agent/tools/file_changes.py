@@ -45,7 +45,7 @@ class FileTool(Tool[_Params]):
 
     def cleaned_path(self, params: _Params) -> str:
         """The cleaned path; that of a new file unless a subclass overrides it."""
-        return self.workspace.files.cleaned(params.path, existing=False)
+        return self.workspace.files.clean_path(params.path, existing=False)
 
     def touches(self, params: _Params) -> Touches:
         """The file."""

@@ -27,7 +27,7 @@ from acp_agent.tools.glob import relative_pattern, searched_path
 from acp_agent.tools.quoting import code_block, code_span, first_line, shorten
 from acp_agent.workspace.file_io import display_path, file_kind
 from acp_agent.workspace.folder_listing import suggest_existing
-from acp_agent.workspace.search import FoundLines, count_lines, find_lines
+from acp_agent.workspace.search import LineMatches, count_lines, find_lines
 
 MAX_LINES = 400
 MAX_FILES = 300
@@ -125,15 +125,15 @@ class GrepTool(Tool[GrepParams]):
         notes = self._refusal_notes(refused)
         if matches.more:
             notes.append((f"more than {MAX_LINES} lines", NARROW_ADVICE))
-        if matches.left_out:
-            notes.append((f"{matches.left_out} matches in enormous lines are left out", ""))
+        if matches.skipped:
+            notes.append((f"{matches.skipped} matches in enormous lines are left out", ""))
         rows = self._group_by_file(matches, folder)
         locations = self._locations(matches, folder)
         return _outcome(
             rows, notes, params=params, timed_out=matches.timed_out, locations=locations
         )
 
-    def _group_by_file(self, matches: FoundLines, folder: Path) -> list[str]:
+    def _group_by_file(self, matches: LineMatches, folder: Path) -> list[str]:
         rows: list[str] = []
         for name, lines in itertools.groupby(matches.lines, key=lambda line: line.name):
             if rows:
@@ -147,7 +147,7 @@ class GrepTool(Tool[GrepParams]):
                 last_number = line.number
         return rows
 
-    def _locations(self, matches: FoundLines, folder: Path) -> tuple[Location, ...]:
+    def _locations(self, matches: LineMatches, folder: Path) -> tuple[Location, ...]:
         """The first match of each of the first files, for the editor to follow."""
         first_lines: dict[str, int] = {}
         for line in matches.lines:

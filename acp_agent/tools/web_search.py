@@ -14,7 +14,7 @@ from acp_agent.events import ToolKind
 from acp_agent.permissions.access import FetchAccess
 from acp_agent.tools.base import NOTHING, Outcome, Prepared, Progress, Tool, ToolParams, Touches
 from acp_agent.tools.quoting import code_block, escape_markdown, first_line
-from acp_agent.workspace.search_services import FoundPages
+from acp_agent.workspace.search_services import SearchResults
 from acp_agent.workspace.workspace import Workspace
 
 TIMEOUT = 20.0  # seconds for an answer
@@ -29,7 +29,7 @@ class Searcher(Protocol):
         """Return the address that a query is sent to; permission is asked for its host."""
         ...
 
-    async def search(self, query: str, *, timeout: float) -> FoundPages:
+    async def search(self, query: str, *, timeout: float) -> SearchResults:
         """Ask for pages; `timeout` in seconds for all of it.
 
         Raises:

@@ -20,9 +20,9 @@ from acp_agent.workspace.command_output import replace_invalid
 if TYPE_CHECKING:
     from acp_agent.workspace.processes import CommandResult, LocalProcesses
 
-KNOWN_LIMIT = 32  # commands that are remembered, including ended ones
+MAX_COMMANDS = 32  # commands that are remembered, including ended ones
 UNREAD_LIMIT = 48_000  # characters of unread output; beyond it there is a file
-UNREAD_KEPT = 32_000  # unread output is cut to this many characters at the limit
+UNREAD_TAIL = 32_000  # unread output is cut to this many characters at the limit
 
 _log = logging.getLogger(__name__)
 
@@ -48,15 +48,15 @@ class BackgroundCommand:
         self.failure = ""
         self.reported = False
         self.stopped_by_call = False
-        self._began = time.monotonic()
+        self._start_time = time.monotonic()
         self._ended_at: float | None = None
         self._unread = ""
-        self._left_out = 0
-        self._awaited = ""  # the pattern that `wait` looks for
+        self._omitted = 0
+        self._awaited_pattern = ""  # the pattern that `wait` looks for
         self._matched = False  # whether a line that matched it was cut off since
         self._file: Path | None = None
         self._running = asyncio.Event()
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -70,7 +70,7 @@ class BackgroundCommand:
     @property
     def seconds(self) -> float:
         """Return how long the command has run, or ran until its end."""
-        return (time.monotonic() if self._ended_at is None else self._ended_at) - self._began
+        return (time.monotonic() if self._ended_at is None else self._ended_at) - self._start_time
 
     @property
     def file(self) -> Path | None:
@@ -80,13 +80,13 @@ class BackgroundCommand:
     def read_output(self) -> str:
         """Return the unread output, and mark it as read."""
         text, self._unread = self._unread, ""
-        left_out, self._left_out = self._left_out, 0
-        if not left_out:
+        omitted, self._omitted = self._omitted, 0
+        if not omitted:
             return text
-        left_out += max(0, len(text) - UNREAD_KEPT)
-        text = text[-UNREAD_KEPT:]
-        where = "it is not kept" if self._file is None else f"{self._file} has the first 64 MB"
-        return f"[... {left_out:,} characters are left out here; {where} ...]\n{text}"
+        omitted += max(0, len(text) - UNREAD_TAIL)
+        text = text[-UNREAD_TAIL:]
+        location = "it is not kept" if self._file is None else f"{self._file} has the first 64 MB"
+        return f"[... {omitted:,} characters are left out here; {location} ...]\n{text}"
 
     async def wait(self, seconds: float, until: str = "") -> bool:
         """Wait until the command ends or a line of unread output matches, with a timeout.
@@ -99,23 +99,25 @@ class BackgroundCommand:
         Returns:
             Whether a line matched.
         """
-        self._awaited, self._matched = until, False
+        self._awaited_pattern, self._matched = until, False
         try:
             async with asyncio.timeout(seconds):
                 while self.is_running:
                     if self._line_matched():
                         return True
-                    self._news.clear()
-                    await self._news.wait()
+                    self._changed.clear()
+                    await self._changed.wait()
         except TimeoutError:
             pass
         finally:
-            came, self._awaited = self._line_matched(), ""
-        return came
+            matched, self._awaited_pattern = self._line_matched(), ""
+        return matched
 
     def _line_matched(self) -> bool:
         """Return whether a line matched the awaited pattern."""
-        return bool(self._awaited) and (self._matched or _has_line(self._unread, self._awaited))
+        return bool(self._awaited_pattern) and (
+            self._matched or _has_line(self._unread, self._awaited_pattern)
+        )
 
     def stop(self, *, by_call: bool = False) -> None:
         """Ask the command to end. `by_call` says that the model requested it."""
@@ -135,9 +137,9 @@ class BackgroundCommand:
         self._unread += replace_invalid(text)
         if len(self._unread) > UNREAD_LIMIT:
             self._matched = self._line_matched()
-            self._left_out += len(self._unread) - UNREAD_KEPT
-            self._unread = self._unread[-UNREAD_KEPT:]
-        self._news.set()
+            self._omitted += len(self._unread) - UNREAD_TAIL
+            self._unread = self._unread[-UNREAD_TAIL:]
+        self._changed.set()
 
     # -- life cycle --------------------------------------------------------------------------
 
@@ -174,10 +176,10 @@ class BackgroundCommand:
                 self.failure = str(error)
             finally:
                 self._ended_at = time.monotonic()
-                began = self._running.is_set()
+                has_started = self._running.is_set()
                 self._running.set()
-                self._news.set()
-            if began:
+                self._changed.set()
+            if has_started:
                 try:
                     await on_end(self)
                 except AcpAgentError as error:
@@ -208,17 +210,17 @@ class BackgroundCommands:
     def __init__(self, limit: int = 8) -> None:
         """Args: limit: how many commands may run at the same time; 0 disables them."""
         self.limit = limit
-        self._known: dict[str, BackgroundCommand] = {}
+        self._commands: dict[str, BackgroundCommand] = {}
         self._count = 0
 
     def __iter__(self) -> Iterator[BackgroundCommand]:
         """Iterate over the known commands, oldest first."""
-        return iter(tuple(self._known.values()))
+        return iter(tuple(self._commands.values()))
 
     @property
     def running(self) -> Sequence[BackgroundCommand]:
         """The running commands, oldest first."""
-        return [command for command in self._known.values() if command.is_running]
+        return [command for command in self._commands.values() if command.is_running]
 
     def get(self, name: str) -> BackgroundCommand:
         """Return the command of a name.
@@ -226,9 +228,9 @@ class BackgroundCommands:
         Raises:
             ToolError: there is none; the error lists the existing names.
         """
-        command = self._known.get(name.strip().lstrip("#"))
+        command = self._commands.get(name.strip().lstrip("#"))
         if command is None:
-            names = ", ".join(self._known) or "none yet"
+            names = ", ".join(self._commands) or "none yet"
             raise ToolError(
                 f"there is no background command {name!r}", advice=f"there are: {names}"
             )
@@ -260,16 +262,16 @@ class BackgroundCommands:
         """
         self.check_limit()
         self._count += 1
-        one = BackgroundCommand(str(self._count), call, command)
-        self._known[one.name] = one
-        for old in tuple(self._known.values()):
-            if len(self._known) > KNOWN_LIMIT and not old.is_running:
-                del self._known[old.name]
-        return one
+        background_command = BackgroundCommand(str(self._count), call, command)
+        self._commands[background_command.name] = background_command
+        for old in tuple(self._commands.values()):
+            if len(self._commands) > MAX_COMMANDS and not old.is_running:
+                del self._commands[old.name]
+        return background_command
 
     def forget(self, command: BackgroundCommand) -> None:
         """Remove a command that could not be started."""
-        self._known.pop(command.name, None)
+        self._commands.pop(command.name, None)
 
     def stop_call(self, call: str) -> bool:
         """Stop the command of a call; return False if no such command runs."""
@@ -281,20 +283,20 @@ class BackgroundCommands:
 
     async def ended(self) -> None:
         """Wait until all commands have ended and their ends are reported. Stops none of them."""
-        await asyncio.gather(*(command.ended() for command in self._known.values()))
+        await asyncio.gather(*(command.ended() for command in self._commands.values()))
 
 
 def _has_line(text: str, pattern: str) -> bool:
     """Return whether a line contains the parts of the pattern in order."""
-    parts = pattern.split("*")
-    return any(_matches(line, parts) for line in text.splitlines())
+    fragments = pattern.split("*")
+    return any(_matches(line, fragments) for line in text.splitlines())
 
 
-def _matches(line: str, parts: Sequence[str]) -> bool:
-    place = 0
-    for part in parts:
-        found = line.find(part, place)
-        if found < 0:
+def _matches(line: str, fragments: Sequence[str]) -> bool:
+    position = 0
+    for fragment in fragments:
+        index = line.find(fragment, position)
+        if index < 0:
             return False
-        place = found + len(part)
+        position = index + len(fragment)
     return True

@@ -23,11 +23,11 @@ from acp_agent.sandbox.launch import Confine, Launch, unconfined
 if TYPE_CHECKING:  # known once the first command runs
     from acp_agent.sandbox.watch import RenamedFile
 
-_REAP_LIMIT = 2.0  # seconds; a killed process that takes longer hangs in the kernel
+_PIPE_REAP_LIMIT = 2.0  # seconds; a killed process that takes longer hangs in the kernel
 BUFFER_LIMIT = 1024 * 1024  # bytes read ahead
 MARK = "ACP_AGENT_COMMAND"  # the variable that identifies a command's processes
 _TERM_GRACE = 0.7  # seconds between SIGTERM and SIGKILL
-LINGER = 0.25  # seconds for background processes to exit by themselves
+EXIT_GRACE = 0.25  # seconds for background processes to exit by themselves
 REAP_LIMIT = 5.0  # seconds for a killed process to exit; longer means that it hangs in the kernel
 _POLL = 0.02  # seconds between checks of a group
 
@@ -151,7 +151,7 @@ async def end_process(process: asyncio.subprocess.Process) -> None:
     if process.stdin is not None:
         process.stdin.close()
     pipes = [pipe.read() for pipe in (process.stdout, process.stderr) if pipe is not None]
-    await wait_at_most(asyncio.gather(process.wait(), *pipes), _REAP_LIMIT)
+    await wait_at_most(asyncio.gather(process.wait(), *pipes), _PIPE_REAP_LIMIT)
 
 
 def _close(launching: asyncio.Future[Launch]) -> None:
@@ -164,7 +164,7 @@ def _kill(starting: asyncio.Future[asyncio.subprocess.Process]) -> None:
         end_group(starting.result().pid, at_once=True)
 
 
-class StartedCommand:
+class RunningCommand:
     """A running command; its shell is the leader of a process group."""
 
     def __init__(
@@ -189,22 +189,22 @@ class StartedCommand:
         watched = None if self.confined is None else self.confined.watched
         return () if watched is None else tuple(watched.moved)
 
-    def follow_sandbox(self, note: Callable[[str], None], *, tell_moved: bool) -> None:
+    def follow_sandbox(self, note: Callable[[str], None], *, report_moved: bool) -> None:
         """Report what the sandbox does; kill the command if it keeps recreating a moved file.
 
         Args:
             note: called in the event loop with each line for the command's output.
-            tell_moved: whether to report files that are moved away.
+            report_moved: whether to report files that are moved away.
         """
         if self.confined is None or self.confined.watched is None:
             return
         loop, watched = asyncio.get_running_loop(), self.confined.watched
 
-        def moved(one: RenamedFile) -> None:
+        def moved(file: RenamedFile) -> None:
             if watched.insists:
                 posix.end_group(self.group, at_once=True)
-            if tell_moved:
-                loop.call_soon_threadsafe(note, str(one))
+            if report_moved:
+                loop.call_soon_threadsafe(note, str(file))
 
         def exceeded(limit: str) -> None:
             line = f"[the sandbox ended {limit}; `sandbox.limits` in the configuration sets that]\n"
@@ -224,7 +224,7 @@ class StartedCommand:
         else:
             posix.end_group(self.group, at_once=False)
         await wait_at_most(self.reader.exited.wait(), _TERM_GRACE)
-        if not self.reader.exited.is_set() or not await self._group_gone(LINGER):
+        if not self.reader.exited.is_set() or not await self._wait_for_group(EXIT_GRACE):
             posix.end_group(self.group, at_once=True)
         await wait_at_most(self.reader.exited.wait(), REAP_LIMIT)
         await self.end_strays()
@@ -234,19 +234,19 @@ class StartedCommand:
         if self.confined is not None:  # killing the sandbox's first process ends all
             posix.end_group(self.group, at_once=True)
             return
-        if await self._group_gone(LINGER):
+        if await self._wait_for_group(EXIT_GRACE):
             return
         self.background_ended = True
         posix.end_group(self.group, at_once=False)
-        if not await self._group_gone(_TERM_GRACE):
+        if not await self._wait_for_group(_TERM_GRACE):
             posix.end_group(self.group, at_once=True)
-            await self._group_gone(LINGER)
+            await self._wait_for_group(EXIT_GRACE)
 
     async def end_strays(self) -> None:
         """End the processes of this command that left its group."""
         await asyncio.to_thread(end_marked, self.mark)
 
-    async def _group_gone(self, limit: float) -> bool:
+    async def _wait_for_group(self, limit: float) -> bool:
         if not posix.group_alive(self.group):
             return True
         loop = asyncio.get_running_loop()

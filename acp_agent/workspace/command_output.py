@@ -23,8 +23,8 @@ from acp_agent.platform.descriptor_limit import describe_os_error
 HEAD_LIMIT = 16_000  # characters from the beginning for the model
 TAIL_LIMIT = 32_000  # and from the end; with the tool's own text, this is below 50 KB
 FILE_LIMIT = 64 * 1024 * 1024  # bytes of one output file
-_LINE_LIMIT = 65_536  # characters of an unfinished line
-_HELD_LIMIT = 4_096  # characters of an unfinished escape sequence
+_MAX_LINE = 65_536  # characters of an unfinished line
+_MAX_INCOMPLETE = 4_096  # characters of an unfinished escape sequence
 _TAIL_BYTES = 4 * TAIL_LIMIT  # a character takes up to four bytes
 
 _ESCAPES = re.compile(
@@ -58,8 +58,8 @@ def invalid_bytes(text: str) -> bytes:
     """
     if text.isascii() or _INVALID.search(text) is None:
         return b""
-    found = _INVALID_OR_REPLACED.findall(text)
-    return bytes(0 if one == "\ufffd" else ord(one) - 0xDC00 for one in found)
+    characters = _INVALID_OR_REPLACED.findall(text)
+    return bytes(0 if char == "\ufffd" else ord(char) - 0xDC00 for char in characters)
 
 
 class PlainText:
@@ -70,19 +70,19 @@ class PlainText:
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
-        self._held = ""
+        self._incomplete = ""
 
     def feed(self, data: bytes, *, final: bool = False) -> str:
         """Return the text of the next bytes; incomplete sequences wait for the next call."""
-        text = self._held + self._decoder.decode(data, final)
-        self._held = ""
+        text = self._incomplete + self._decoder.decode(data, final)
+        self._incomplete = ""
         if "\x1b" in text:
             text = _ESCAPES.sub("", text)
             start = text.find("\x1b")
-            if start >= 0 and not final and len(text) - start <= _HELD_LIMIT:
-                text, self._held = text[:start], text[start:]
+            if start >= 0 and not final and len(text) - start <= _MAX_INCOMPLETE:
+                text, self._incomplete = text[:start], text[start:]
         if text.endswith("\r") and not final:
-            text, self._held = text[:-1], "\r" + self._held
+            text, self._incomplete = text[:-1], "\r" + self._incomplete
         return _LINE_END.sub("\n", _CONTROLS.sub("", text))
 
 
@@ -90,24 +90,24 @@ class CommandOutput:
     """Collects a command's output: beginning and end in memory, and all of it in a file if long."""
 
     def __init__(
-        self, folder: Path, *, clean: Callable[[str], str] = str, watched: bool = False
+        self, folder: Path, *, clean: Callable[[str], str] = str, is_watched: bool = False
     ) -> None:
         """Create an instance; no file is created yet.
 
         Args:
             folder: the folder for the file; created when needed.
             clean: removes text that must not be in the file, such as keys.
-            watched: whether the text is needed until the command ends, even if the file is full.
+            is_watched: whether the text is needed until the command ends, even if the file is full.
         """
         self.total_bytes = 0
         self.path: Path | None = None
-        self.trouble = ""  # why the file is incomplete
+        self.incomplete_reason = ""  # why the file is incomplete
         self._folder = folder
         self._clean = clean
-        self._watched = watched
+        self._is_watched = is_watched
         self._line = ""  # the unfinished last line; `clean` does not recognise half a key
-        self._whole = False
-        self._text = PlainText()
+        self._is_final = False
+        self._plain_text = PlainText()
         self._tail = bytearray()
         self._head: list[str] = []
         self._head_length = 0
@@ -125,24 +125,24 @@ class CommandOutput:
     def feed(self, data: bytes, *, final: bool = False) -> str:
         """Add the next bytes; return their text for the user.
 
-        Once the file is full, the text is empty unless the output is `watched`.
+        Once the file is full, the text is empty unless the output is watched.
         """
         self.total_bytes += len(data)
         self._tail += data
         if len(self._tail) > 2 * _TAIL_BYTES:
             del self._tail[:-_TAIL_BYTES]
-        if self._ended and not self._watched:
+        if self._ended and not self._is_watched:
             return ""
-        shown = self._text.feed(data, final=final)
+        user_text = self._plain_text.feed(data, final=final)
         if self._ended:
-            return shown.replace("\r", "\n")
-        text = _replaced(shown)
-        self._whole = final
+            return user_text.replace("\r", "\n")
+        text = _replaced(user_text)
+        self._is_final = final
         if not self.overflowed:
             self._head.append(text)
             self._head_length += len(text)
         self._unwritten.append(text)
-        return shown.replace("\r", "\n")
+        return user_text.replace("\r", "\n")
 
     @property
     def wants_writing(self) -> bool:
@@ -159,7 +159,7 @@ class CommandOutput:
         """Write the rest and close the file. Blocks like `write`."""
         with self._lock:
             if self._line and not self._ended:
-                self._whole = True
+                self._is_final = True
                 self._write()
             self._ended = True
             if self._descriptor is not None:
@@ -170,39 +170,39 @@ class CommandOutput:
         text = self._line + "".join(self._unwritten).replace("\r", "\n")
         self._unwritten.clear()
         self._line = ""
-        if not self._whole:
-            start = max(text.rfind("\n") + 1, len(text) - _LINE_LIMIT)
+        if not self._is_final:
+            start = max(text.rfind("\n") + 1, len(text) - _MAX_LINE)
             text, self._line = text[:start], text[start:]
         data = self._clean(text).encode("utf-8", "replace")
-        room = FILE_LIMIT - self._written
+        remaining = FILE_LIMIT - self._written
         try:
             if self._descriptor is None:
                 self._folder.mkdir(parents=True, exist_ok=True)
                 self._descriptor, name = tempfile.mkstemp(".txt", "command-", self._folder)
                 self.path = Path(name)
-            view = memoryview(data[:room])
+            view = memoryview(data[:remaining])
             while view:
                 count = os.write(self._descriptor, view)
                 self._written += count
                 view = view[count:]
         except OSError as error:
-            self.trouble = f"the rest could not be kept: {describe_os_error(error)}"
+            self.incomplete_reason = f"the rest could not be kept: {describe_os_error(error)}"
             self._ended = True
         else:
-            if len(data) > room:
-                self.trouble = f"the file ends after {FILE_LIMIT // 1024 // 1024} MB"
+            if len(data) > remaining:
+                self.incomplete_reason = f"the file ends after {FILE_LIMIT // 1024 // 1024} MB"
                 self._ended = True
 
-    def for_model(self) -> str:
+    def model_text(self) -> str:
         """Return all of the text if it fits, else its beginning and end with a note in between."""
-        whole = "".join(self._head)
+        full_text = "".join(self._head)
         if not self.overflowed:
-            return _left_standing(whole)
-        head = until_line_end(_left_standing(whole[:HEAD_LIMIT]))
+            return _drop_overwritten(full_text)
+        head = until_line_end(_drop_overwritten(full_text[:HEAD_LIMIT]))
         tail = _replaced(PlainText().feed(bytes(self._tail), final=True))
-        tail = from_line_start(_left_standing(tail)[-TAIL_LIMIT:])
-        kept = f"the whole is in {self.path}" if self.path else "the rest is not kept"
-        note = "; ".join(part for part in (kept, self.trouble) if part)
+        tail = from_line_start(_drop_overwritten(tail)[-TAIL_LIMIT:])
+        location_note = f"the whole is in {self.path}" if self.path else "the rest is not kept"
+        note = "; ".join(item for item in (location_note, self.incomplete_reason) if item)
         gap = f"[... the middle of {self.total_bytes:,} bytes is left out; {note} ...]"
         return f"{head}\n{gap}\n{tail}"
 
@@ -214,7 +214,7 @@ def _replaced(text: str) -> str:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def _left_standing(text: str) -> str:
+def _drop_overwritten(text: str) -> str:
     if "\r" not in text:
         return text
     return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
@@ -247,11 +247,11 @@ class LiveOutput:
         self._has_line = False
         self._since = 0.0  # when the oldest pending text arrived
         self._last = float("-inf")  # when the last piece was delivered
-        self._room = LIVE_LIMIT
+        self._remaining = LIVE_LIMIT
 
     def add(self, text: str, now: float) -> None:
         """Add text."""
-        if not text or self._room <= 0:
+        if not text or self._remaining <= 0:
             return
         if not self._pending:
             self._since = now
@@ -262,27 +262,27 @@ class LiveOutput:
         """Return the seconds until a piece is due (0 means now), or None if no text is pending."""
         if not self._pending:
             return None
-        due = self._last + INTERVAL
+        next_delivery = self._last + INTERVAL
         if not self._has_line:
-            due = max(due, self._since + INTERVAL)
-        return max(0.0, due - now)
+            next_delivery = max(next_delivery, self._since + INTERVAL)
+        return max(0.0, next_delivery - now)
 
     async def flush(self, now: float, *, final: bool = False) -> None:
         """Deliver pending text; an unfinished line only if there is nothing else, or if `final`."""
         text = "".join(self._pending)
         self._pending.clear()
         if self._has_line and not final:
-            lines, _, rest = text.rpartition("\n")
+            lines, _, unfinished = text.rpartition("\n")
             text = lines + "\n"
-            if rest:
-                self._pending.append(rest)
+            if unfinished:
+                self._pending.append(unfinished)
                 self._since = now
         self._has_line = False
         self._last = now
         if not text:
             return
-        piece, self._room = text[: self._room], self._room - len(text)
-        if self._room <= 0:
+        piece, self._remaining = text[: self._remaining], self._remaining - len(text)
+        if self._remaining <= 0:
             self._pending.clear()
             piece += "\n[... more output follows; it is not shown live ...]\n"
         for start in range(0, len(piece), PIECE_LIMIT):

@@ -46,12 +46,12 @@ from acp_agent.workspace.file_io import (
     with_newline,
 )
 
-_CATCH_UP = (0.05, 0.15, 0.3)  # seconds between the repeated reads of rule 5
-_ASKED_AT_ONCE = 16
-_REFUSALS_SECONDS = 20.0  # for all files of one search
+_CATCH_UP_DELAYS = (0.05, 0.15, 0.3)  # seconds between the repeated reads of rule 5
+_MAX_CONCURRENT = 16
+_MAX_REFUSAL_SECONDS = 20.0  # for all files of one search
 
 
-class _Look(Struct, frozen=True):
+class _Comparison(Struct, frozen=True):
     """Digests of the editor's and the disk's text at the last comparison or write.
 
     `saved` means that the editor had no unsaved changes; `commands` is the number of commands
@@ -68,7 +68,7 @@ class _Style(Struct, frozen=True):
     """How the editor shows a file: with CRLF line endings, with a byte order mark."""
 
     crlf: bool
-    marked: bool
+    has_mark: bool
 
 
 class EditorBuffers(Protocol):
@@ -105,13 +105,13 @@ class EditorView:
         as_opened: maps a resolved path to the path that the editor uses.
     """
 
-    def __init__(self, buffers: EditorBuffers, as_opened: Callable[[Path], Path]) -> None:
+    def __init__(self, buffers: EditorBuffers, editor_path: Callable[[Path], Path]) -> None:
         self._buffers = buffers
-        self._as_opened = as_opened
-        self._looks: dict[Path, _Look] = {}
+        self._editor_path = editor_path
+        self._comparisons: dict[Path, _Comparison] = {}
         self._styles: dict[Path, _Style] = {}
-        self._foreign: set[Path] = set()
-        self._commands = 0
+        self._disk_only: set[Path] = set()
+        self._command_count = 0
 
     @property
     def can_read(self) -> bool:
@@ -120,11 +120,11 @@ class EditorView:
 
     def can_write(self, path: Path) -> bool:
         """Return whether a write of this file goes through the editor."""
-        return self._buffers.can_write and path not in self._foreign
+        return self._buffers.can_write and path not in self._disk_only
 
     def commands_ran(self) -> None:
         """Note that a command ran, which may have changed files without the editor's knowledge."""
-        self._commands += 1
+        self._command_count += 1
 
     async def read(
         self, path: Path, read_disk: Callable[[], Awaitable[TextFile | None]]
@@ -140,28 +140,36 @@ class EditorView:
             WorkspaceError: `read_disk` failed, the editor refuses, or its content is not text.
         """
         disk = await read_disk()
-        shown = await self._ask(path, disk)
-        if shown is None or disk is None:
-            return shown or disk
-        if not _same(shown, disk) and self._commands and path not in self._looks:
-            for delay in _CATCH_UP:
+        editor_file = await self._read_editor(path, disk)
+        if editor_file is None or disk is None:
+            return editor_file or disk
+        if (
+            not _is_same(editor_file, disk)
+            and self._command_count
+            and path not in self._comparisons
+        ):
+            for delay in _CATCH_UP_DELAYS:
                 await asyncio.sleep(delay)
                 disk = await read_disk()
-                shown = await self._ask(path, disk)
-                if shown is None or disk is None:
-                    return shown or disk
-                if _same(shown, disk):
+                editor_file = await self._read_editor(path, disk)
+                if editor_file is None or disk is None:
+                    return editor_file or disk
+                if _is_same(editor_file, disk):
                     break
-        if _same(shown, disk):
-            self._looks[path] = _Look(disk.digest, disk.digest, True, self._commands)
+        if _is_same(editor_file, disk):
+            self._comparisons[path] = _Comparison(
+                disk.digest, disk.digest, True, self._command_count
+            )
             return disk
-        if self._is_behind(path, shown, disk):
+        if self._is_behind(path, editor_file, disk):
             return disk
-        self._looks[path] = _Look(shown.digest, disk.digest, False, self._commands)
+        self._comparisons[path] = _Comparison(
+            editor_file.digest, disk.digest, False, self._command_count
+        )
         # The disk supplies what the editor may hide: line endings and the byte order mark.
         return msgspec.structs.replace(
-            shown,
-            newline=shown.newline if "\r\n" in shown.text else disk.newline,
+            editor_file,
+            newline=editor_file.newline if "\r\n" in editor_file.text else disk.newline,
             encoding=disk.encoding,
         )
 
@@ -171,12 +179,12 @@ class EditorView:
         A file without an answer in time counts as refused.
         """
         reasons = dict.fromkeys(paths, "the editor did not answer in time")
-        asking = asyncio.Semaphore(_ASKED_AT_ONCE)
+        semaphore = asyncio.Semaphore(_MAX_CONCURRENT)
 
-        async def ask(path: Path) -> None:
-            async with asking:
+        async def check(path: Path) -> None:
+            async with semaphore:
                 try:
-                    await self._buffers.read_text(self._as_opened(path), lines=1)
+                    await self._buffers.read_text(self._editor_path(path), lines=1)
                 except NoEditorFileError:
                     del reasons[path]
                 except WorkspaceError as error:
@@ -185,9 +193,9 @@ class EditorView:
                     del reasons[path]
 
         with suppress(TimeoutError):
-            async with asyncio.timeout(_REFUSALS_SECONDS), asyncio.TaskGroup() as group:
+            async with asyncio.timeout(_MAX_REFUSAL_SECONDS), asyncio.TaskGroup() as group:
                 for path in paths:
-                    group.create_task(ask(path))
+                    group.create_task(check(path))
         return reasons
 
     async def write(
@@ -200,48 +208,50 @@ class EditorView:
             WorkspaceError: the editor refused or failed.
         """
         style = self._styles.get(path)
-        marked = encoding == "utf-8-sig" if style is None else style.marked
+        has_mark = encoding == "utf-8-sig" if style is None else style.has_mark
         text = with_newline(text, newline) if style is None or style.crlf else with_lf(text)
         await self._buffers.write_text(
-            self._as_opened(path), BYTE_ORDER_MARK + text if marked else text
+            self._editor_path(path), BYTE_ORDER_MARK + text if has_mark else text
         )
-        self._looks[path] = _Look(
-            text_digest(text), before.digest if before else None, True, self._commands
+        self._comparisons[path] = _Comparison(
+            text_digest(text), before.digest if before else None, True, self._command_count
         )
 
-    async def _ask(self, path: Path, disk: TextFile | None) -> TextFile | None:
+    async def _read_editor(self, path: Path, disk: TextFile | None) -> TextFile | None:
         try:
-            text = await self._buffers.read_text(self._as_opened(path))
+            text = await self._buffers.read_text(self._editor_path(path))
         except NoEditorMethodError:
             return None
         except NoEditorFileError:
             if disk is not None:
-                self._foreign.add(path)
+                self._disk_only.add(path)
             return None
         except WorkspaceError as error:
             if disk is None:  # many editors have no error code for a missing file
                 raise MissingFileError(f"no such file: {path.name}; {error}") from error
             raise
-        self._foreign.discard(path)
+        self._disk_only.discard(path)
         if not text and disk is None:
             return None
         if "\0" in text or not is_utf8(text):
             raise WorkspaceError(f"{path.name} is not text in the editor; it cannot be read")
-        shown = text_file(path, text)
+        editor_file = text_file(path, text)
         if disk is None or disk.text:  # an empty answer does not show the line endings
-            self._styles[path] = _Style("\r\n" in text, shown.encoding == "utf-8-sig")
-        return shown
+            self._styles[path] = _Style("\r\n" in text, editor_file.encoding == "utf-8-sig")
+        return editor_file
 
-    def _is_behind(self, path: Path, shown: TextFile, disk: TextFile) -> bool:
-        look = self._looks.get(path)
+    def _is_behind(self, path: Path, editor_file: TextFile, disk: TextFile) -> bool:
+        comparison = self._comparisons.get(path)
         return (
-            look is not None
-            and look.saved
-            and look.commands < self._commands
-            and look.editor == shown.digest
-            and disk.digest not in (look.disk, look.editor)
+            comparison is not None
+            and comparison.saved
+            and comparison.commands < self._command_count
+            and comparison.editor == editor_file.digest
+            and disk.digest not in (comparison.disk, comparison.editor)
         )
 
 
-def _same(shown: TextFile, disk: TextFile) -> bool:
-    return shown.digest == disk.digest or with_lf(shown.text) + "\n" == with_lf(disk.text)
+def _is_same(editor_file: TextFile, disk: TextFile) -> bool:
+    return editor_file.digest == disk.digest or with_lf(editor_file.text) + "\n" == with_lf(
+        disk.text
+    )

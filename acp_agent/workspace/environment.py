@@ -30,10 +30,12 @@ QUIET = {
 }
 
 # Variables that lead programs to files or name programs, with any value.
-_LEADING = ("GIT_", "LD_", "DYLD_", "BASH", "PYTHON", "PERL", "RUBY", "NODE_", "LESS")
-_NAMED = frozenset({"PATH", "ENV", "IFS", "SHELLOPTS", "CDPATH", "PAGER", "EDITOR", "VISUAL"})
-_PLAIN = re.compile(r"[\w.,:@%+-]*")
-_FORCED_COLOUR = frozenset({"FORCE_COLOR", "CLICOLOR_FORCE"})
+_UNSAFE_PREFIXES = ("GIT_", "LD_", "DYLD_", "BASH", "PYTHON", "PERL", "RUBY", "NODE_", "LESS")
+_UNSAFE_NAMES = frozenset(
+    {"PATH", "ENV", "IFS", "SHELLOPTS", "CDPATH", "PAGER", "EDITOR", "VISUAL"}
+)
+_PLAIN_VALUE = re.compile(r"[\w.,:@%+-]*")
+_COLOR_VARIABLES = frozenset({"FORCE_COLOR", "CLICOLOR_FORCE"})
 # A folder of the project that looks like a bare repository must not supply git settings.
 EXPLICIT: Mapping[str, str] = {"safe.bareRepository": "explicit"}
 # Git runs no programs that the repository names, and fetches no missing objects.
@@ -56,14 +58,14 @@ def command_environ(
         keep: names that are passed on although they look like credentials.
         hide: further names that are never passed on.
     """
-    passed = {
+    passed_on = {
         name: value
         for name, value in environ.items()
-        if name not in _FORCED_COLOUR
+        if name not in _COLOR_VARIABLES
         and name not in hide
         and (name in keep or not is_secret_name(name))
     }
-    return passed | QUIET | added_variables(environ, only_reads=False)
+    return passed_on | QUIET | added_variables(environ, only_reads=False)
 
 
 def plain_variables(variables: Mapping[str, str]) -> dict[str, str]:
@@ -74,7 +76,9 @@ def plain_variables(variables: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value
         for name, value in variables.items()
-        if not name.startswith(_LEADING) and name not in _NAMED and _PLAIN.fullmatch(value)
+        if not name.startswith(_UNSAFE_PREFIXES)
+        and name not in _UNSAFE_NAMES
+        and _PLAIN_VALUE.fullmatch(value)
     }
 
 

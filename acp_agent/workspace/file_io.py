@@ -22,17 +22,17 @@ from acp_agent.errors import MissingFileError, WorkspaceError
 from acp_agent.platform.descriptor_limit import explain_descriptor_limit
 from acp_agent.platform.nofollow import open_in_folder, opened_folder
 
-_FULL = "{shown} cannot be {doing}: the disk or the quota is full; free some space and try again"
-_DENIED = "{shown} cannot be {doing}: permission denied"
+_FULL = "{label} cannot be {action}: the disk or the quota is full; free some space and try again"
+_DENIED = "{label} cannot be {action}: permission denied"
 _MESSAGES = {
-    errno.EISDIR: "{shown} is a folder, not a file",
+    errno.EISDIR: "{label} is a folder, not a file",
     errno.EACCES: _DENIED,
     errno.EPERM: _DENIED,
     errno.ENOSPC: _FULL,
     errno.EDQUOT: _FULL,
     errno.EFBIG: _FULL,
-    errno.EROFS: "{shown} cannot be {doing}: its file system is read-only",
-    errno.ENAMETOOLONG: "the path is too long: {shown:.80}",
+    errno.EROFS: "{label} cannot be {action}: its file system is read-only",
+    errno.ENAMETOOLONG: "the path is too long: {label:.80}",
 }
 
 _ADVICE = {
@@ -45,25 +45,25 @@ _ADVICE = {
 BYTE_ORDER_MARK = "\ufeff"
 
 
-def explain(error: OSError, shown: str, doing: str) -> WorkspaceError:
+def explain(error: OSError, label: str, action: str) -> WorkspaceError:
     """Return the error to raise for an `OSError`.
 
     Args:
         error: the system's error.
-        shown: the file's name as shown to the user.
-        doing: the past participle of the failed action, such as `read`.
+        label: the file's name as shown to the user.
+        action: the past participle of the failed action, such as `read`.
     """
     number = error.errno or 0
     if number in (errno.ENOENT, errno.ENOTDIR):
-        return MissingFileError(f"no such file: {shown}")
+        return MissingFileError(f"no such file: {label}")
     if number == errno.ELOOP:
-        return moved(shown)
+        return moved_error(label)
     message = _MESSAGES.get(number)
     if message is None:
-        why = explain_descriptor_limit(error) or os.strerror(number).lower()
-        return WorkspaceError(f"{shown} cannot be {doing}: {why}")
+        reason = explain_descriptor_limit(error) or os.strerror(number).lower()
+        return WorkspaceError(f"{label} cannot be {action}: {reason}")
     advice = _ADVICE.get(number, "")
-    return WorkspaceError(message.format(shown=shown, doing=doing), advice=advice)
+    return WorkspaceError(message.format(label=label, action=action), advice=advice)
 
 
 def file_kind(path: Path) -> Literal["file", "folder", "other"] | None:
@@ -77,36 +77,36 @@ def file_kind(path: Path) -> Literal["file", "folder", "other"] | None:
     return "file" if stat.S_ISREG(mode) else "other"
 
 
-def moved(shown: str) -> WorkspaceError:
+def moved_error(label: str) -> WorkspaceError:
     """Return the error for a path that leads to another place than when it was checked."""
     return WorkspaceError(
-        f"{shown} leads to another place than a moment ago (a symbolic link?)",
+        f"{label} leads to another place than a moment ago (a symbolic link?)",
         advice="look at it again, then try again",
     )
 
 
-def too_large(shown: str, size: int, limit: int) -> WorkspaceError:
+def too_large_error(label: str, size: int, limit: int) -> WorkspaceError:
     """Return the error for a file over a limit; both numbers are in bytes."""
     return WorkspaceError(
-        f"{shown} is too large: {size:,} bytes, the limit is {limit:,}",
+        f"{label} is too large: {size:,} bytes, the limit is {limit:,}",
         advice="use `grep`, or `shell` with head, tail or sed, for the part that you need",
     )
 
 
-def _require_regular(status: os.stat_result, shown: str, limit: int) -> None:
+def _require_regular(status: os.stat_result, label: str, limit: int) -> None:
     if stat.S_ISDIR(status.st_mode):
-        raise explain(IsADirectoryError(errno.EISDIR, ""), shown, "read")
+        raise explain(IsADirectoryError(errno.EISDIR, ""), label, "read")
     if stat.S_ISLNK(status.st_mode):
-        raise moved(shown)
+        raise moved_error(label)
     if not stat.S_ISREG(status.st_mode):
         raise WorkspaceError(
-            f"{shown} is not a regular file but a pipe, a socket or a device; it cannot be read"
+            f"{label} is not a regular file but a pipe, a socket or a device; it cannot be read"
         )
     if status.st_size > limit:
-        raise too_large(shown, status.st_size, limit)
+        raise too_large_error(label, status.st_size, limit)
 
 
-async def read_regular(path: Path, *, limit: int, shown: str) -> bytes:
+async def read_regular(path: Path, *, limit: int, label: str) -> bytes:
     """Return the content of a regular file, read in a thread.
 
     Only a regular file of at most `limit` bytes is ever opened.
@@ -119,11 +119,11 @@ async def read_regular(path: Path, *, limit: int, shown: str) -> bytes:
 
     def open_regular(_: str, flags: int) -> int:
         with opened_folder(path.parent) as folder:
-            found = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
-            _require_regular(found, shown, limit)  # opening a device may have effects
+            status = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
+            _require_regular(status, label, limit)  # opening a device may have effects
             descriptor = open_in_folder(path.name, flags, folder)
         try:
-            _require_regular(os.fstat(descriptor), shown, limit)
+            _require_regular(os.fstat(descriptor), label, limit)
         except BaseException:
             os.close(descriptor)
             raise
@@ -133,19 +133,19 @@ async def read_regular(path: Path, *, limit: int, shown: str) -> bytes:
         async with aiofiles.open(str(path), "rb", opener=open_regular) as file:
             data = await file.read(limit + 1)
     except OSError as error:
-        raise explain(error, shown, "read") from error
+        raise explain(error, label, "read") from error
     if len(data) > limit:  # it grew, or its size was unknown (as in /proc)
-        raise too_large(shown, len(data), limit)
+        raise too_large_error(label, len(data), limit)
     return data
 
 
-def make_parents(path: Path, *, shown: str) -> None:
+def make_parents(path: Path, *, label: str) -> None:
     """Create the missing parent folders of `path`."""
-    with _parent(path, shown):
+    with _parent(path, label):
         pass
 
 
-def replace_file(path: Path, data: bytes, *, shown: str) -> None:
+def replace_file(path: Path, data: bytes, *, label: str) -> None:
     """Create or replace a file atomically.
 
     Blocks: call it in a thread. An existing file keeps its mode. A file that is not writable is
@@ -154,23 +154,23 @@ def replace_file(path: Path, data: bytes, *, shown: str) -> None:
     Raises:
         WorkspaceError: the file cannot be written; nothing has changed.
     """
-    with _parent(path, shown) as folder:
+    with _parent(path, label) as folder:
         try:
-            _replace(folder, path.name, data, _mode_of_target(folder, path.name, shown))
+            _replace(folder, path.name, data, _mode_of_target(folder, path.name, label))
         except OSError as error:
-            raise explain(error, shown, "written") from error
+            raise explain(error, label, "written") from error
 
 
 @contextlib.contextmanager
-def _parent(path: Path, shown: str) -> Iterator[int]:
+def _parent(path: Path, label: str) -> Iterator[int]:
     """Open the parent folder of `path`, creating it if it is missing."""
     with contextlib.ExitStack() as stack:
         try:
             folder = stack.enter_context(opened_folder(path.parent, make=True))
         except NotADirectoryError as error:
-            raise WorkspaceError(f"{shown} cannot be written: a file is in its way") from error
+            raise WorkspaceError(f"{label} cannot be written: a file is in its way") from error
         except OSError as error:
-            raise explain(error, shown, "written") from error
+            raise explain(error, label, "written") from error
         yield folder
 
 
@@ -190,7 +190,7 @@ def _replace(folder: int, name: str, data: bytes, mode: int | None) -> None:
             os.unlink(temporary, dir_fd=folder)
 
 
-def _mode_of_target(folder: int, name: str, shown: str) -> int | None:
+def _mode_of_target(folder: int, name: str, label: str) -> int | None:
     """Return the mode of the file to be replaced, or None if it does not exist.
 
     Raises:
@@ -201,16 +201,16 @@ def _mode_of_target(folder: int, name: str, shown: str) -> int | None:
     except FileNotFoundError:
         return None
     if stat.S_ISDIR(status.st_mode):
-        raise WorkspaceError(f"{shown} is a folder", advice="choose a name for a file in it")
+        raise WorkspaceError(f"{label} is a folder", advice="choose a name for a file in it")
     if stat.S_ISLNK(status.st_mode):
-        raise moved(shown)
+        raise moved_error(label)
     if not stat.S_ISREG(status.st_mode):
-        raise WorkspaceError(f"{shown} is not a regular file; it cannot be written")
+        raise WorkspaceError(f"{label} is not a regular file; it cannot be written")
     try:
         os.close(open_in_folder(name, os.O_WRONLY, folder))
     except PermissionError as error:
         raise WorkspaceError(
-            f"{shown} cannot be written: it is read-only", advice="ask the user"
+            f"{label} cannot be written: it is read-only", advice="ask the user"
         ) from error
     return stat.S_IMODE(status.st_mode)
 
@@ -257,7 +257,7 @@ def text_digest(text: str) -> str:
 
 def text_file(path: Path, text: str) -> TextFile:
     """Return a `TextFile` for the text of a file, which may start with a byte order mark."""
-    marked = text.startswith(BYTE_ORDER_MARK)
+    has_mark = text.startswith(BYTE_ORDER_MARK)
     text = text.removeprefix(BYTE_ORDER_MARK)
     crlf = text.count("\r\n")
     return TextFile(
@@ -265,11 +265,11 @@ def text_file(path: Path, text: str) -> TextFile:
         text=text,
         digest=text_digest(text),
         newline="\r\n" if crlf and crlf == text.count("\n") else "\n",
-        encoding="utf-8-sig" if marked else "utf-8",
+        encoding="utf-8-sig" if has_mark else "utf-8",
     )
 
 
-def decode(path: Path, data: bytes, *, shown: str) -> TextFile:
+def decode(path: Path, data: bytes, *, label: str) -> TextFile:
     """Return a file's bytes as a text file.
 
     Raises:
@@ -277,12 +277,12 @@ def decode(path: Path, data: bytes, *, shown: str) -> TextFile:
     """
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise WorkspaceError(
-            f"{shown} is UTF-16 text; only UTF-8 can be read",
+            f"{label} is UTF-16 text; only UTF-8 can be read",
             advice="convert it, with iconv for instance",
         )
     if b"\0" in data:
         raise WorkspaceError(
-            f"{shown} is a binary file, {len(data):,} bytes",
+            f"{label} is a binary file, {len(data):,} bytes",
             advice="look at it with a `shell` command that understands its format",
         )
     try:
@@ -290,7 +290,7 @@ def decode(path: Path, data: bytes, *, shown: str) -> TextFile:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise WorkspaceError(
-            f"{shown} is not valid UTF-8 (byte 0x{data[error.start]:02x} in line {line})",
+            f"{label} is not valid UTF-8 (byte 0x{data[error.start]:02x} in line {line})",
             advice="convert it first, with iconv for instance",
         ) from error
     return text_file(path, text)

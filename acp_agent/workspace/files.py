@@ -34,8 +34,8 @@ from acp_agent.workspace.file_io import (
 from acp_agent.workspace.path_cleaning import clean_path
 
 TEXT_LIMIT = 10_000_000  # bytes of a text file that can be read or written
-_NAMED = 3  # files that an error suggests
-_SEARCH = 0.5  # seconds to search for them
+_MAX_SUGGESTIONS = 3  # files that an error suggests
+_MAX_SEARCH_SECONDS = 0.5  # seconds to search for them
 
 
 class WorkspaceFiles:
@@ -66,9 +66,9 @@ class WorkspaceFiles:
         self._refused = refused
         self._before_write = before_write
         # Existence is not checked here: a missing folder is reported when it is used.
-        self._given = (cwd, *directories)
-        self._roots = tuple(_real(str(folder)) for folder in self._given)
-        self._readable = tuple(_real(str(folder)) for folder in readable)
+        self._folders = (cwd, *directories)
+        self._roots = tuple(_resolve_links(str(folder)) for folder in self._folders)
+        self._readable = tuple(_resolve_links(str(folder)) for folder in readable)
         self._editor = EditorView(buffers, self.editor_path) if buffers is not None else None
         self._seen: dict[str, str] = {}
         self._locks: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()
@@ -94,14 +94,14 @@ class WorkspaceFiles:
             raise WorkspaceError("the path has a NUL character", advice="leave it out")
         if not is_utf8(path):
             raise WorkspaceError("the path has a broken character", advice="leave it out")
-        path = self.cleaned(path, existing=to_read)
+        path = self.clean_path(path, existing=to_read)
         if path == "~" or path.startswith("~/"):
             path = str(Path(path).expanduser())
-        real = _real(str(self._roots[0] / path))
+        real = _resolve_links(str(self._roots[0] / path))
         self._check_inside(real, to_read=to_read)
         if not is_utf8(str(real)):  # the target of a symlink; model and editor cannot name it
             raise WorkspaceError(
-                f"the name of {self._shown(real)} is not valid UTF-8",
+                f"the name of {self._label(real)} is not valid UTF-8",
                 advice="rename it, or use `shell`",
             )
         cwd = self._roots[0]
@@ -111,7 +111,7 @@ class WorkspaceFiles:
             )
         return real
 
-    def cleaned(self, path: str, *, existing: bool) -> str:
+    def clean_path(self, path: str, *, existing: bool) -> str:
         """Return the path that the model probably meant; see `clean_path`."""
         return clean_path(path, self._roots[0], existing=existing)
 
@@ -120,9 +120,9 @@ class WorkspaceFiles:
 
         An editor that opened a folder through a symlink knows its files only by that path.
         """
-        for given, root in zip(self._given, self._roots, strict=True):
+        for folder, root in zip(self._folders, self._roots, strict=True):
             if path.is_relative_to(root):
-                return given / path.relative_to(root)
+                return folder / path.relative_to(root)
         return path
 
     async def read_text(self, path: Path) -> TextFile:
@@ -141,7 +141,7 @@ class WorkspaceFiles:
         async def read_disk() -> TextFile | None:
             return await self._read_disk(path)
 
-        if self._editor is not None and self._editor.can_read and self._is_ours(path):
+        if self._editor is not None and self._editor.can_read and self._is_in_roots(path):
             file = await self._editor.read(path, read_disk)
         else:
             file = await read_disk()
@@ -156,10 +156,10 @@ class WorkspaceFiles:
         """
         by_rules = self._refused([str(path) for path in paths])
         refused = {path: by_rules[str(path)] for path in paths if str(path) in by_rules}
-        ours = [path for path in paths if self._is_ours(path) and is_utf8(str(path))]
-        if self._editor is None or not self._editor.can_read or not ours:
+        root_paths = [path for path in paths if self._is_in_roots(path) and is_utf8(str(path))]
+        if self._editor is None or not self._editor.can_read or not root_paths:
             return refused
-        return {**await self._editor.refused(ours), **refused}
+        return {**await self._editor.refused(root_paths), **refused}
 
     async def read_bytes(self, path: Path, *, limit: int) -> bytes:
         """Return a file's bytes from disk.
@@ -170,7 +170,7 @@ class WorkspaceFiles:
         """
         self._check_inside(path, to_read=True)
         try:
-            return await read_regular(path, limit=limit, shown=self._shown(path))
+            return await read_regular(path, limit=limit, label=self._label(path))
         except MissingFileError:
             raise self._missing(path) from None
 
@@ -187,28 +187,28 @@ class WorkspaceFiles:
             WorkspaceError: the file cannot be written; its old content is unchanged.
         """
         self._check_inside(path, to_read=False)
-        shown = self._shown(path)
+        label = self._label(path)
         data = await asyncio.to_thread(encode, text, newline=newline, encoding=encoding)
         if len(data) > TEXT_LIMIT:
             raise WorkspaceError(
-                f"the text for {shown} is too long: {len(data):,} bytes, "
+                f"the text for {label} is too long: {len(data):,} bytes, "
                 f"the limit is {TEXT_LIMIT:,}",
                 advice="write it in parts, or make it with a command",
             )
         self._before_write(str(path))
         if self._editor is None or not self._editor.can_write(path):
-            await _uninterrupted(asyncio.to_thread(replace_file, path, data, shown=shown))
+            await _finish_write(asyncio.to_thread(replace_file, path, data, label=label))
             return
         before = await self._read_disk(path)
         # The protocol requires the editor to create the file, but not all create the folders.
-        await asyncio.to_thread(make_parents, path, shown=shown)
+        await asyncio.to_thread(make_parents, path, label=label)
         try:
             await self._editor.write(path, text, newline=newline, encoding=encoding, before=before)
         except NoEditorMethodError:
-            await _uninterrupted(asyncio.to_thread(replace_file, path, data, shown=shown))
+            await _finish_write(asyncio.to_thread(replace_file, path, data, label=label))
         except WorkspaceError as error:
             raise WorkspaceError(
-                f"{shown} was not written: {error.shown}", advice=error.advice
+                f"{label} was not written: {error.shown}", advice=error.advice
             ) from error
 
     def mark_seen(self, file: TextFile) -> None:
@@ -228,9 +228,9 @@ class WorkspaceFiles:
 
     def copy_unseen(self) -> WorkspaceFiles:
         """Return a copy for another model, which has not seen any file yet."""
-        other = copy.copy(self)
-        other._seen = {}  # noqa: SLF001 - its own class
-        return other
+        clone = copy.copy(self)
+        clone._seen = {}  # noqa: SLF001 - its own class
+        return clone
 
     async def check_unchanged(self, path: Path) -> TextFile:
         """Return the file if its text is what the model last saw.
@@ -241,14 +241,14 @@ class WorkspaceFiles:
                 it.
         """
         file = await self.read_text(path)
-        known = self._seen.get(file.path)
-        if known is None:
+        last_digest = self._seen.get(file.path)
+        if last_digest is None:
             raise WorkspaceError(
-                f"{self._shown(path)} has not been read yet", advice="read it first"
+                f"{self._label(path)} has not been read yet", advice="read it first"
             )
-        if known != file.digest:
+        if last_digest != file.digest:
             raise WorkspaceError(
-                f"{self._shown(path)} changed since it was read",
+                f"{self._label(path)} changed since it was read",
                 advice="read it again, then try again",
             )
         return file
@@ -258,11 +258,11 @@ class WorkspaceFiles:
         if self._editor is not None:
             self._editor.commands_ran()
 
-    def _is_ours(self, path: Path) -> bool:
+    def _is_in_roots(self, path: Path) -> bool:
         return any(path.is_relative_to(root) for root in self._roots)
 
     def _check_inside(self, path: Path, *, to_read: bool) -> None:
-        if self._is_ours(path):
+        if self._is_in_roots(path):
             return
         if to_read and any(path.is_relative_to(folder) for folder in self._readable):
             return
@@ -272,53 +272,57 @@ class WorkspaceFiles:
             advice="ask the user to open its folder as an additional one",
         )
 
-    def _shown(self, path: Path) -> str:
+    def _label(self, path: Path) -> str:
         return display_path(path, self._roots[0])
 
     async def _read_disk(self, path: Path) -> TextFile | None:
-        shown = self._shown(path)
+        label = self._label(path)
         try:
-            data = await read_regular(path, limit=TEXT_LIMIT, shown=shown)
+            data = await read_regular(path, limit=TEXT_LIMIT, label=label)
         except MissingFileError:
             return None
-        return await asyncio.to_thread(decode, path, data, shown=shown)
+        return await asyncio.to_thread(decode, path, data, label=label)
 
     def _missing(self, path: Path) -> MissingFileError:
-        return MissingFileError(f"no such file: {self._shown(path)}")
+        return MissingFileError(f"no such file: {self._label(path)}")
 
     async def with_suggestions(self, missing: MissingFileError, path: Path) -> MissingFileError:
         """Return the error with suggestions: files of the same name, or of a similar name.
 
         Takes a few milliseconds, and up to `_SEARCH` seconds in a large project.
         """
-        near = await self._of_same_name(path) or await asyncio.to_thread(self._similar, path)
-        hint = f"did you mean {' or '.join(near)}?" if near else "find it with `glob`"
+        suggestions = await self._find_same_name(path) or await asyncio.to_thread(
+            self._find_similar, path
+        )
+        hint = f"did you mean {' or '.join(suggestions)}?" if suggestions else "find it with `glob`"
         return MissingFileError(missing.shown, advice=hint)
 
-    async def _of_same_name(self, path: Path) -> list[str]:
+    async def _find_same_name(self, path: Path) -> list[str]:
         """Return the files of the same name below the working folder."""
         from acp_agent.workspace.search import list_files  # noqa: PLC0415 - rarely needed
 
         cwd = self._roots[0]
         try:
-            names = await list_files(cwd, timeout=_SEARCH, partial=True, confine=self.confine)
+            names = await list_files(
+                cwd, timeout=_MAX_SEARCH_SECONDS, partial=True, confine=self.confine
+            )
         except WorkspaceError:
             return []
-        wanted = os.fsencode(path.name.lower())
-        same = (name for name in names if name.rsplit(b"/", 1)[-1].lower() == wanted)
-        return sorted(os.fsdecode(name).removeprefix("./") for name in same)[:_NAMED]
+        lower_name = os.fsencode(path.name.lower())
+        matches = (name for name in names if name.rsplit(b"/", 1)[-1].lower() == lower_name)
+        return sorted(os.fsdecode(name).removeprefix("./") for name in matches)[:_MAX_SUGGESTIONS]
 
-    def _similar(self, path: Path) -> list[str]:
+    def _find_similar(self, path: Path) -> list[str]:
         try:
             with listed_folder(path.parent) as folder, os.scandir(folder) as entries:
                 names = [entry.name for _, entry in zip(range(2_000), entries, strict=False)]
         except OSError:
             names = []
-        near = difflib.get_close_matches(path.name, names, n=_NAMED, cutoff=0.6)
-        return [self._shown(path.parent / name) for name in near]
+        matches = difflib.get_close_matches(path.name, names, n=_MAX_SUGGESTIONS, cutoff=0.6)
+        return [self._label(path.parent / name) for name in matches]
 
 
-async def _uninterrupted(write: Coroutine[Any, Any, None]) -> None:
+async def _finish_write(write: Coroutine[Any, Any, None]) -> None:
     """Wait until a file is written, and raise a cancellation only then.
 
     A thread cannot be stopped. An abandoned thread could overwrite a later change with its text.
@@ -332,7 +336,7 @@ async def _uninterrupted(write: Coroutine[Any, Any, None]) -> None:
         raise
 
 
-def _real(path: str) -> Path:
+def _resolve_links(path: str) -> Path:
     try:
         return Path(real_path(path))
     except OSError as error:

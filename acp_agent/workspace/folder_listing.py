@@ -19,9 +19,9 @@ from acp_agent.sandbox.launch import Confine, unconfined
 from acp_agent.workspace.file_io import display_path
 from acp_agent.workspace.search import list_files
 
-_HIDDEN = frozenset({".git", ".hg", ".svn", ".jj"})
-_NAMES = 2_000  # names compared with a missing one, to suggest a similar name
-_LOOKS = 200  # entries checked to tell an empty folder from one whose files are all ignored
+_HIDDEN_NAMES = frozenset({".git", ".hg", ".svn", ".jj"})
+_MAX_COMPARED_NAMES = 2_000  # names compared with a missing one, to suggest a similar name
+_MAX_CHECKED = 200  # entries checked to tell an empty folder from one whose files are all ignored
 
 
 class Entry(Struct, frozen=True, kw_only=True):
@@ -69,21 +69,21 @@ def suggest_existing(path: Path, cwd: Path) -> str:
         path: a resolved path below a folder of the session.
         cwd: the folder that displayed paths are relative to.
     """
-    above = next(parent for parent in path.parents if parent.is_dir())
-    with listed_folder(above) as descriptor, os.scandir(descriptor) as entries:
-        names = [entry.name for _, entry in zip(range(_NAMES), entries, strict=False)]
-    near = difflib.get_close_matches(path.name, names, n=1, cutoff=0.6)
-    if near and above == path.parent:
-        return f"did you mean {display_path(above / near[0], cwd)}?"
-    return f"list {display_path(above, cwd)} to see what there is"
+    existing_parent = next(parent for parent in path.parents if parent.is_dir())
+    with listed_folder(existing_parent) as descriptor, os.scandir(descriptor) as entries:
+        names = [entry.name for _, entry in zip(range(_MAX_COMPARED_NAMES), entries, strict=False)]
+    matches = difflib.get_close_matches(path.name, names, n=1, cutoff=0.6)
+    if matches and existing_parent == path.parent:
+        return f"did you mean {display_path(existing_parent / matches[0], cwd)}?"
+    return f"list {display_path(existing_parent, cwd)} to see what there is"
 
 
 def _list(folder: Path, names: list[bytes], depth: int, limit: int) -> FolderListing:
     counts = Counter[str]()
     for name in names:
-        above = os.fsdecode(name)
-        while above := os.path.dirname(above):  # noqa: PTH120 - pathlib takes ten times as long
-            counts[above] += 1
+        parent = os.fsdecode(name)
+        while parent := os.path.dirname(parent):  # noqa: PTH120 - pathlib takes ten times as long
+            counts[parent] += 1
     walk = _Walk(set(map(os.fsdecode, names)), counts, depth, limit)
     try:
         with listed_folder(folder) as descriptor:
@@ -108,8 +108,8 @@ class _Walk:
 
     def visit(self, folder: int, name: str, level: int) -> None:
         """Add the entries of an open folder; `name` is its path below the listed one."""
-        with os.scandir(folder) as found:
-            entries = [entry for entry in found if entry.name not in _HIDDEN]
+        with os.scandir(folder) as scanned:
+            entries = [entry for entry in scanned if entry.name not in _HIDDEN_NAMES]
         entries.sort(key=lambda entry: (not entry.is_dir(follow_symlinks=False), entry.name))
         for entry in entries:
             if len(self.entries) > self._limit:
@@ -150,10 +150,10 @@ def _target(folder: int, name: str) -> str:
 
 
 def _has_files(folder: int, name: str) -> bool:
-    looks = 0
+    checked = 0
     with contextlib.suppress(OSError):  # no longer a folder, or not readable
         for _, folders, files, _ in os.fwalk(name, dir_fd=folder):
-            looks += 1 + len(folders)
-            if files or looks > _LOOKS:
+            checked += 1 + len(folders)
+            if files or checked > _MAX_CHECKED:
                 return True
     return False

@@ -20,24 +20,24 @@ from acp_agent.platform.programs import find_git
 from acp_agent.sandbox.launch import Confine, unconfined
 from acp_agent.workspace.environment import added_variables, with_settings
 
-_SECONDS = 10.0  # for one folder
-_LOOK_SECONDS = 0.05  # between checks for cancellation
-_REPOSITORY_LIMIT = 100  # a repository and its submodules
-_SETTING_LIMIT = 10_000
-_RECORD_LIMIT = 1_000_000  # bytes of one setting or path
-_PIECE = 65_536
-_USERS = frozenset({b"system", b"global", b"command"})  # scopes that a project cannot set
+_MAX_SECONDS = 10.0  # for one folder
+_POLL_SECONDS = 0.05  # between checks for cancellation
+_MAX_REPOSITORIES = 100  # a repository and its submodules
+_MAX_SETTINGS = 10_000
+_MAX_RECORD = 1_000_000  # bytes of one setting or path
+_CHUNK = 65_536
+_USER_SCOPES = frozenset({b"system", b"global", b"command"})  # scopes that a project cannot set
 _GITLINK = b"160000 "
 # Git passes these variables on to commands in submodules, and no other GIT_ variables.
-_KEPT = frozenset({"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"})
+_PASSED_VARIABLES = frozenset({"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"})
 
 # Files of a repository that determine its settings and its submodules.
 _FILES = ("/config", "/config.worktree", "/commondir", "/HEAD", "/index", "/objects", "/refs")
 # Variables that make git use other files.
-_ELSEWHERE = ("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
+_LOCATION_VARIABLES = ("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
 _SETTLED = 50_000_000  # nanoseconds: a file may change again in the same tick of the clock
 _SECOND = 1_000_000_000
-_KNOWN_LIMIT = 100  # folders
+_MAX_ENTRIES = 100  # folders
 _Stamps = tuple[tuple[int, ...] | None, ...]
 
 
@@ -58,7 +58,7 @@ class _FailedError(_UnreadableError):
     """Git failed."""
 
 
-class KnownRepositories:
+class RepositoryCache:
     """Cache of the repositories of folders; an entry is valid until one of its files changes.
 
     Only simple cases are cached: a folder without a repository, or a `.git` folder without
@@ -70,55 +70,65 @@ class KnownRepositories:
 
     def get(self, folder: str) -> tuple[Repository, ...] | None:
         """Return the entry of a folder, or None if there is no valid one."""
-        known = self._known.get(folder)
-        if known is None or known[0] != _stamps(folder):
+        entry = self._known.get(folder)
+        if entry is None or entry[0] != _stamps(folder):
             return None
-        return known[1]
+        return entry[1]
 
-    def keep(self, folder: str, before: _Stamps, found: tuple[Repository, ...], *, at: int) -> None:
+    def store(
+        self, folder: str, before: _Stamps, repositories: tuple[Repository, ...], *, started_at: int
+    ) -> None:
         """Store an entry, if changes to its files can be detected.
 
         Args:
             folder: the folder.
             before: the result of `_stamps` before reading.
-            found: the repositories of the folder.
-            at: when reading began, in nanoseconds since 1970.
+            repositories: the repositories of the folder.
+            started_at: when reading began, in nanoseconds since 1970.
         """
         git_dir = f"{_top(folder)}/.git"
-        if found:
-            plain = [(one.git_dir, one.common_dir) for one in found] == [(git_dir, git_dir)]
+        if repositories:
+            is_simple = [
+                (repository.git_dir, repository.common_dir) for repository in repositories
+            ] == [(git_dir, git_dir)]
         else:  # a repository that git refuses may become usable if the user's settings change
-            plain = not any(before)
-        included = any(name.startswith("include") for one in found for name, _ in one.settings)
-        if not plain or included or any(name in os.environ for name in _ELSEWHERE):
+            is_simple = not any(before)
+        has_includes = any(
+            name.startswith("include")
+            for repository in repositories
+            for name, _ in repository.settings
+        )
+        if not is_simple or has_includes or any(name in os.environ for name in _LOCATION_VARIABLES):
             return
         present = [stamp for stamp in before if stamp is not None]
-        linked = any(stat.S_ISLNK(stamp[0]) for stamp in present)
+        has_links = any(stat.S_ISLNK(stamp[0]) for stamp in present)
         # Whole seconds mean that the file system's time stamps are too coarse.
-        exact = all(stamp[-1] % _SECOND and stamp[-1] < at - _SETTLED for stamp in present)
-        if exact and not linked and before == _stamps(folder):
-            while len(self._known) >= _KNOWN_LIMIT:
+        is_exact = all(
+            stamp[-1] % _SECOND and stamp[-1] < started_at - _SETTLED for stamp in present
+        )
+        if is_exact and not has_links and before == _stamps(folder):
+            while len(self._known) >= _MAX_ENTRIES:
                 self._known.pop(next(iter(tuple(self._known))), None)
-            self._known[folder] = before, found
+            self._known[folder] = before, repositories
 
 
 def _stamps(folder: str) -> _Stamps:
     """Return values that change if git would find another repository or other settings."""
     paths = [f"{_top(folder)}/.git{name}" for name in _FILES]
-    at, below = os.path.realpath(folder), ""
-    while at != below:
-        paths += [f"{at}/.git", f"{at}/HEAD"]  # a bare repository has the latter
-        at, below = os.path.dirname(at), at  # noqa: PTH120 - a name of any characters
+    folder_, child = os.path.realpath(folder), ""
+    while folder_ != child:
+        paths += [f"{folder_}/.git", f"{folder_}/HEAD"]  # a bare repository has the latter
+        folder_, child = os.path.dirname(folder_), folder_  # noqa: PTH120 - a name of any characters
     return tuple(map(_stamp, paths))
 
 
 def _stamp(path: str) -> tuple[int, ...] | None:
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except OSError:
         return None
-    owner = (found.st_mode, found.st_uid, found.st_ino, found.st_dev, found.st_size)
-    return (*owner, found.st_mtime_ns, found.st_ctime_ns)
+    owner = (status.st_mode, status.st_uid, status.st_ino, status.st_dev, status.st_size)
+    return (*owner, status.st_mtime_ns, status.st_ctime_ns)
 
 
 class GitRepositories:
@@ -127,18 +137,18 @@ class GitRepositories:
     Args:
         stopped: returns whether the work was cancelled; then every result is None.
         confine: wraps git's command line.
-        known: the cache of earlier results.
+        cache: the cache of earlier results.
     """
 
     def __init__(
         self,
         stopped: Callable[[], bool] = lambda: False,
         confine: Confine = unconfined,
-        known: KnownRepositories | None = None,
+        cache: RepositoryCache | None = None,
     ) -> None:
         self._stopped = stopped
         self._confine = confine
-        self._earlier = known or KnownRepositories()
+        self._cache = cache or RepositoryCache()
         self._has_links = False  # to submodules
         self._program = ""
         self._known: dict[str, tuple[Repository, ...] | None] = {}
@@ -150,21 +160,21 @@ class GitRepositories:
         be determined. Starts processes: call it in a thread.
         """
         if folder not in self._known:
-            found = self._earlier.get(folder)
-            self._known[folder] = self._ask(folder) if found is None else found
+            cached = self._cache.get(folder)
+            self._known[folder] = self._find(folder) if cached is None else cached
         return self._known[folder]
 
-    def _ask(self, folder: str) -> tuple[Repository, ...] | None:
-        before, at, self._has_links = _stamps(folder), time.time_ns(), False
+    def _find(self, folder: str) -> tuple[Repository, ...] | None:
+        before, started_at, self._has_links = _stamps(folder), time.time_ns(), False
         try:
-            found = tuple(self._look(folder, time.monotonic() + _SECONDS))
+            repositories = tuple(self._walk(folder, time.monotonic() + _MAX_SECONDS))
         except (_UnreadableError, OSError, ValueError):
             return None
         if self._program and not self._has_links:
-            self._earlier.keep(folder, before, found, at=at)
-        return found
+            self._cache.store(folder, before, repositories, started_at=started_at)
+        return repositories
 
-    def _look(self, folder: str, deadline: float) -> Iterator[Repository]:
+    def _walk(self, folder: str, deadline: float) -> Iterator[Repository]:
         self._program = find_git(_top(folder)) or ""
         if not self._program:
             return
@@ -173,34 +183,36 @@ class GitRepositories:
         # Read bare repositories too, so that their settings are known.
         environ |= with_settings({"safe.bareRepository": "all"}, environ)
         environ |= {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
-        inside = {
+        submodule_environ = {
             name: value
             for name, value in environ.items()
-            if not name.startswith("GIT_") or name in _KEPT
+            if not name.startswith("GIT_") or name in _PASSED_VARIABLES
         }
-        inside |= added_variables(inside, only_reads=True) | {"GIT_DIR": ".git"}
+        submodule_environ |= added_variables(submodule_environ, only_reads=True) | {
+            "GIT_DIR": ".git"
+        }
         pending = [(folder, environ)]
-        seen = 0
+        visited = 0
         while pending:
-            where, environ = pending.pop()
-            seen += 1
-            if seen > _REPOSITORY_LIMIT:
+            current, environ = pending.pop()
+            visited += 1
+            if visited > _MAX_REPOSITORIES:
                 raise _UnreadableError
-            if not os.path.isdir(where):  # noqa: PTH112 - a name of any characters
+            if not os.path.isdir(current):  # noqa: PTH112 - a name of any characters
                 continue
-            found = self._read(where, environ, deadline)
-            if found is None:
+            repository = self._read(current, environ, deadline)
+            if repository is None:
                 continue
-            yield found
-            submodules = self._submodules(found, environ, deadline)
-            pending += [(submodule, inside) for submodule in submodules]
+            yield repository
+            submodules = self._submodules(repository, environ, deadline)
+            pending += [(submodule, submodule_environ) for submodule in submodules]
 
     def _read(self, folder: str, environ: Mapping[str, str], deadline: float) -> Repository | None:
         settings = self._settings(folder, environ, deadline)
-        asked = ("rev-parse", "--path-format=absolute", "--show-toplevel", "--git-dir")
+        query = ("rev-parse", "--path-format=absolute", "--show-toplevel", "--git-dir")
         try:
             lines = b"".join(
-                self._records((*asked, "--git-common-dir"), folder, environ, deadline)
+                self._records((*query, "--git-common-dir"), folder, environ, deadline)
             ).splitlines()
         except _FailedError:
             if settings:
@@ -215,16 +227,16 @@ class GitRepositories:
         self, folder: str, environ: Mapping[str, str], deadline: float
     ) -> tuple[tuple[str, str], ...]:
         arguments = ("config", "--list", "-z", "--show-scope", "--includes")
-        found: list[tuple[str, str]] = []
+        settings: list[tuple[str, str]] = []
         records = self._records(arguments, folder, environ, deadline)
         for scope, setting in zip(records, records, strict=True):
-            if scope in _USERS:
+            if scope in _USER_SCOPES:
                 continue
             name, _, value = setting.decode("utf-8", "replace").partition("\n")
-            found.append((name, value))
-            if len(found) > _SETTING_LIMIT:
+            settings.append((name, value))
+            if len(settings) > _MAX_SETTINGS:
                 raise _UnreadableError
-        return tuple(found)
+        return tuple(settings)
 
     def _submodules(
         self, repository: Repository, environ: Mapping[str, str], deadline: float
@@ -250,12 +262,12 @@ class GitRepositories:
             folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
         assert process.stdout is not None
-        rest = b""
+        remainder = b""
         try:
             while data := self._next(process.stdout.fileno(), deadline):
-                *records, rest = (rest + data).split(b"\0")
+                *records, remainder = (remainder + data).split(b"\0")
                 yield from records
-                if len(rest) > _RECORD_LIMIT:
+                if len(remainder) > _MAX_RECORD:
                     raise _UnreadableError
             if process.wait(max(0.0, deadline - time.monotonic())):
                 raise _FailedError
@@ -266,24 +278,24 @@ class GitRepositories:
                 end_group(process.pid, at_once=True)
             process.stdout.close()
             process.wait()
-        if rest:
-            yield rest
+        if remainder:
+            yield remainder
 
     def _next(self, descriptor: int, deadline: float) -> bytes:
         poll = select.poll()
         poll.register(descriptor, select.POLLIN)
-        while not poll.poll(_LOOK_SECONDS * 1000):
+        while not poll.poll(_POLL_SECONDS * 1000):
             if self._stopped() or time.monotonic() > deadline:
                 raise _UnreadableError
-        return os.read(descriptor, _PIECE)
+        return os.read(descriptor, _CHUNK)
 
 
 def _top(folder: str) -> str:
     """Return the nearest folder with a repository, or the folder itself if there is none."""
-    at = os.path.realpath(folder)
-    while not os.path.lexists(f"{at}/.git"):
-        above = os.path.dirname(at)  # noqa: PTH120 - a name of any characters
-        if above == at:
+    current = os.path.realpath(folder)
+    while not os.path.lexists(f"{current}/.git"):
+        parent = os.path.dirname(current)  # noqa: PTH120 - a name of any characters
+        if parent == current:
             return folder
-        at = above
-    return at
+        current = parent
+    return current

@@ -14,10 +14,10 @@ from acp_agent.sandbox.launch import Confine, unconfined
 from acp_agent.workspace.environment import added_variables
 
 _ARGUMENTS = ("status", "--porcelain", "-z", "--branch", "--ignore-submodules=all", "--", ".")
-_LARGEST = 1_000_000  # bytes of output
-_POLL = 0.02  # seconds between checks for cancellation
-_UNBORN = "No commits yet on "
-_DETACHED = "HEAD (no branch)"
+_MAX_OUTPUT = 1_000_000  # bytes of output
+_POLL_SECONDS = 0.02  # seconds between checks for cancellation
+_UNBORN_PREFIX = "No commits yet on "
+_DETACHED_HEAD = "HEAD (no branch)"
 
 
 class GitStatus(Struct, frozen=True, kw_only=True):
@@ -32,7 +32,7 @@ class GitStatus(Struct, frozen=True, kw_only=True):
 
 
 def git_status(
-    folder: str, stopped: Callable[[], bool], confine: Confine = unconfined
+    folder: str, is_cancelled: Callable[[], bool], confine: Confine = unconfined
 ) -> GitStatus | None:
     """Return the git status of a folder; None if git fails, is missing or is cancelled.
 
@@ -41,49 +41,49 @@ def git_status(
 
     Args:
         folder: the folder, resolved.
-        stopped: returns whether to cancel.
+        is_cancelled: returns whether to cancel.
         confine: wraps git's command line.
     """
     program = find_git(folder)
-    if program is None or stopped():
+    if program is None or is_cancelled():
         return None
     environ = {**os.environ, **added_variables(os.environ, only_reads=True), "LC_ALL": "C"}
     process = confine([program, *_ARGUMENTS], environ, folder).start(
         folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
     try:
-        out = _output(process, stopped)
+        output = _output(process, is_cancelled)
     finally:
         if process.poll() is None:
             end_group(process.pid, at_once=True)
             process.communicate()
-    if out is None or process.returncode or len(out) > _LARGEST:
+    if output is None or process.returncode or len(output) > _MAX_OUTPUT:
         return None
-    return parse_status(out)
+    return parse_status(output)
 
 
-def _output(process: subprocess.Popen[bytes], stopped: Callable[[], bool]) -> bytes | None:
-    while not stopped():
+def _output(process: subprocess.Popen[bytes], is_cancelled: Callable[[], bool]) -> bytes | None:
+    while not is_cancelled():
         try:
-            return process.communicate(timeout=_POLL)[0]
+            return process.communicate(timeout=_POLL_SECONDS)[0]
         except subprocess.TimeoutExpired:
             continue
     return None
 
 
-def parse_status(out: bytes) -> GitStatus | None:
+def parse_status(output: bytes) -> GitStatus | None:
     """Parse the output of `git status --porcelain -z --branch`; return None if it is malformed."""
-    head, *records = os.fsdecode(out).split("\0")
+    head, *records = os.fsdecode(output).split("\0")
     if not head.startswith("## "):
         return None
     head = head[3:]
-    unborn = head.startswith(_UNBORN)
-    branch = "" if head == _DETACHED else head.removeprefix(_UNBORN).partition("...")[0]
+    is_unborn = head.startswith(_UNBORN_PREFIX)
+    branch = "" if head == _DETACHED_HEAD else head.removeprefix(_UNBORN_PREFIX).partition("...")[0]
     changed = []
-    rest = iter(records)
-    for record in rest:
+    remaining_records = iter(records)
+    for record in remaining_records:
         if len(record) > 3:
             changed.append((record[:2].strip(), record[3:]))
             if "R" in record[:2] or "C" in record[:2]:
-                next(rest, "")  # the previous name
-    return GitStatus(branch=branch, changed=tuple(changed), has_commits=not unborn)
+                next(remaining_records, "")  # the previous name
+    return GitStatus(branch=branch, changed=tuple(changed), has_commits=not is_unborn)

@@ -19,13 +19,13 @@ from acp_agent.workspace.page_reader import (
     body_text,
     check_url,
     is_text,
-    media_type_of,
+    parse_media_type,
     read_body,
-    redirected,
-    within,
+    redirect_target,
+    request_limits,
 )
 
-READING = frozenset({"GET", "HEAD"})
+SAFE_METHODS = frozenset({"GET", "HEAD"})
 _ACCEPT = "application/json, text/*;q=0.9, */*;q=0.5"
 
 
@@ -52,14 +52,14 @@ class HttpResponse(Struct, frozen=True, kw_only=True):
     text: str | None
     size: int
     truncated: bool = False
-    leads_to: str = ""
+    redirect_url: str = ""
 
 
 async def exchange(
     reader: PageReader, request: HttpRequest, *, limit: int, timeout: float
 ) -> HttpResponse:
     """Send a request and return the response; see `GuardedNetwork.request`."""
-    async with within(request.url, timeout), reader.client() as client:
+    async with request_limits(request.url, timeout), reader.client() as client:
         client.headers["Accept"] = _ACCEPT
         address = check_url(request.url)
         for _ in range(MAX_REDIRECTS + 1):
@@ -70,16 +70,16 @@ async def exchange(
                 location = response.headers.get("location")
                 if not response.is_redirect or location is None:
                     return await _read(reader, response, address, limit)
-                target = redirected(address, location)
-                if request.method not in READING or not _same_place(address, target):
-                    return await _read(reader, response, address, limit, leads_to=str(target))
+                target = redirect_target(address, location)
+                if request.method not in SAFE_METHODS or not _is_same_host(address, target):
+                    return await _read(reader, response, address, limit, redirect_url=str(target))
             finally:
                 await response.aclose()
             address = target
     raise WorkspaceError(f"{address.host} redirects more than {MAX_REDIRECTS} times")
 
 
-def _same_place(address: httpx2.URL, target: httpx2.URL) -> bool:
+def _is_same_host(address: httpx2.URL, target: httpx2.URL) -> bool:
     """Return whether a redirect stays on the host and port; http may change to https."""
     if address.host != target.host:
         return False
@@ -95,10 +95,10 @@ async def _read(
     response: httpx2.Response,
     url: httpx2.URL,
     limit: int,
-    leads_to: str = "",
+    redirect_url: str = "",
 ) -> HttpResponse:
     body = await read_body(response)
-    media_type = media_type_of(response)
+    media_type = parse_media_type(response)
     text: str | None = None
     if not body:
         text = ""
@@ -112,5 +112,5 @@ async def _read(
         text=None if text is None else text[:limit],
         size=len(body),
         truncated=len(body) > BODY_LIMIT or (text is not None and len(text) > limit),
-        leads_to=leads_to,
+        redirect_url=redirect_url,
     )

@@ -17,10 +17,10 @@ from typing import Self
 
 from acp_agent.errors import WorkspaceError
 
-OF_RIPGREP = frozenset({".gitignore", ".ignore", ".rgignore", ".git/info/exclude"})
-OF_GIT = frozenset({".gitignore", ".gitattributes"})
-_LARGEST = 10_000_000  # bytes
-_PATIENCE = 0.2  # seconds that a program may take before the check starts
+RIPGREP_IGNORE_FILES = frozenset({".gitignore", ".ignore", ".rgignore", ".git/info/exclude"})
+GIT_IGNORE_FILES = frozenset({".gitignore", ".gitattributes"})
+_MAX_SIZE = 10_000_000  # bytes
+_CHECK_DELAY = 0.2  # seconds that a program may take before the check starts
 
 
 def endless_error(path: str) -> WorkspaceError:
@@ -33,7 +33,7 @@ def endless_error(path: str) -> WorkspaceError:
 
 def endless_file(folder: Path, names: Iterable[str]) -> str:
     """Return the path of an ignore file in a folder that never ends, or an empty string."""
-    return next(filter(_is_endless, _named(str(folder), names)), "")
+    return next(filter(_is_endless, _candidate_paths(str(folder), names)), "")
 
 
 class EndlessFileWatch:
@@ -45,19 +45,19 @@ class EndlessFileWatch:
         end: kills the program.
 
     Attributes:
-        found: the path of the file that caused the kill; empty if there was none.
+        path: the path of the file that caused the kill; empty if there was none.
     """
 
     def __init__(self, folder: Path, names: Iterable[str], end: Callable[[], None]) -> None:
-        self.found = ""
+        self.path = ""
         self._folder = folder
         self._names = frozenset(names)
         self._end = end
-        self._over = threading.Event()
-        self._ending = threading.Lock()
+        self._ended = threading.Event()
+        self._end_lock = threading.Lock()
 
     def __enter__(self) -> Self:
-        threading.Thread(target=self._look, name="ignore files", daemon=True).start()
+        threading.Thread(target=self._check, name="ignore files", daemon=True).start()
         return self
 
     def __exit__(
@@ -66,28 +66,28 @@ class EndlessFileWatch:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        with self._ending:
-            self._over.set()
+        with self._end_lock:
+            self._ended.set()
 
     def require_none(self) -> None:
         """Raise WorkspaceError if the program was killed because of a file."""
-        if self.found:
-            raise endless_error(self.found)
+        if self.path:
+            raise endless_error(self.path)
 
-    def _look(self) -> None:
-        if self._over.wait(_PATIENCE):
+    def _check(self) -> None:
+        if self._ended.wait(_CHECK_DELAY):
             return
-        path = next(filter(_is_endless, self._below()), "")
-        with self._ending:
-            if path and not self._over.is_set():
-                self.found = path
+        path = next(filter(_is_endless, self._paths()), "")
+        with self._end_lock:
+            if path and not self._ended.is_set():
+                self.path = path
                 self._end()
 
-    def _below(self) -> Iterator[str]:
+    def _paths(self) -> Iterator[str]:
         folders = [str(self._folder)]
-        while folders and not self._over.is_set():
+        while folders and not self._ended.is_set():
             folder = folders.pop()
-            yield from _named(folder, self._names)
+            yield from _candidate_paths(folder, self._names)
             try:
                 with os.scandir(folder) as entries:
                     folders += [
@@ -99,16 +99,16 @@ class EndlessFileWatch:
                 continue
 
 
-def _named(folder: str, names: Iterable[str]) -> Iterator[str]:
+def _candidate_paths(folder: str, names: Iterable[str]) -> Iterator[str]:
     yield from (f"{folder.rstrip('/')}/{name}" for name in names)
 
 
 def _is_endless(path: str) -> bool:
     try:
-        found = os.stat(path)  # noqa: PTH116 - faster
+        status = os.stat(path)  # noqa: PTH116 - faster
     except (OSError, ValueError):
         return False
-    if stat.S_ISREG(found.st_mode):
-        return found.st_size > _LARGEST
-    harmless = stat.S_ISDIR(found.st_mode) or stat.S_ISSOCK(found.st_mode)
-    return not harmless and found.st_rdev != Path(os.devnull).stat().st_rdev
+    if stat.S_ISREG(status.st_mode):
+        return status.st_size > _MAX_SIZE
+    harmless = stat.S_ISDIR(status.st_mode) or stat.S_ISSOCK(status.st_mode)
+    return not harmless and status.st_rdev != Path(os.devnull).stat().st_rdev

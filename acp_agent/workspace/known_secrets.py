@@ -22,27 +22,27 @@ from ahocorasick import Automaton
 from msgspec import Struct
 
 MIN_SECRET = 8  # characters; a shorter value would match ordinary text
-_KEY_LENGTH = 16  # minimum length of a key whose parts are recognised
-_PIECE = 6  # minimum characters of a piece
-_PIECES = 16  # maximum number of pieces of a key
-_LEAST_BEGINNING = 8  # characters of the beginning of a key that identify it
-_LEAST_PART = 12  # characters of any other part of a key that identify it
+_MIN_KEY = 16  # minimum length of a key whose parts are recognised
+_MIN_PIECE = 6  # minimum characters of a piece
+_MAX_PIECES = 16  # maximum number of pieces of a key
+_MIN_BEGINNING = 8  # characters of the beginning of a key that identify it
+_MIN_PART = 12  # characters of any other part of a key that identify it
 _ENCODED_PIECES = 4  # so that a line break leaves some pieces of an encoded secret whole
-_LEAST_ENCODED = 16
-_LEAST_SEPARATED = 8  # characters or bytes with separators between them
-_LEAST_MASKED = 5  # visible characters of a masked key, in total
-_LONGEST_SPELLED = 1_000  # characters of a secret whose escaped forms are searched
+_MIN_ENCODED = 16
+_MIN_SEPARATED = 8  # characters or bytes with separators between them
+_MIN_MASKED = 5  # visible characters of a masked key, in total
+_MAX_ESCAPED_LENGTH = 1_000  # characters of a secret whose escaped forms are searched
 # A prefix such as `sk-proj-`, which all keys of a kind have.
-_PUBLIC = re.compile(r"(?:[A-Za-z0-9]{1,8}[-_]){0,3}")
+_PUBLIC_PREFIX = re.compile(r"(?:[A-Za-z0-9]{1,8}[-_]){0,3}")
 _PLAIN = re.compile(r"[A-Za-z0-9_.~-]+")
 _MASK = re.compile(r"[*\u2022#xX]{3,}|\.{3,}|\u2026+|(?<!\[)\[(?:REDACTED|redacted)\]")
-_MASKS = (*(sign * 3 for sign in "*\u2022#xX."), "\u2026", "[REDACTED]", "[redacted]")
+_MASKS = (*(char * 3 for char in "*\u2022#xX."), "\u2026", "[REDACTED]", "[redacted]")
 Span = tuple[int, int]
 _URL_SAFE = str.maketrans("+/", "-_")
 # Separators between the characters of a key, and between its bytes in hexadecimal.
 _CHARACTER_SEPARATORS = (" ", "  ", "   ", "\n", "-", ".", ",", ", ", "_", "|", '", "', "', '")
 _BYTE_SEPARATORS = (" ", ":", "-", ",", ", ", "\\x", " 0x", ", 0x", ",0x", "%", "\n")
-_NAMED: dict[str, Sequence[str]] = {
+_NAMED_ESCAPES: dict[str, Sequence[str]] = {
     "&": ("&amp;",), "<": ("&lt;",), ">": ("&gt;",), '"': ("&quot;",), "'": ("&apos;",),
     "\n": (r"\\\\?n",), "\t": (r"\\\\?t",), "\r": (r"\\\\?r",), " ": (r"\+",),
 }  # fmt: skip
@@ -51,7 +51,7 @@ _NAMED: dict[str, Sequence[str]] = {
 Hit = tuple[int, int, int]  # the index of a found string, its start and end
 
 
-class Strings:
+class StringSearcher:
     """Finds many strings in a text in one pass (Aho and Corasick, 1975).
 
     Args:
@@ -64,17 +64,17 @@ class Strings:
             if string:
                 numbers.setdefault(string, []).append(number)
         self._automaton = Automaton()
-        for string, its in numbers.items():
-            self._automaton.add_word(string, (tuple(its), len(string)))
+        for string, string_numbers in numbers.items():
+            self._automaton.add_word(string, (tuple(string_numbers), len(string)))
         self._automaton.make_automaton()
 
     def find(self, text: str) -> Iterator[Hit]:
         """Yield all places of all strings, including overlapping ones, ordered by their ends."""
         if not len(self._automaton):
             return
-        for last, (numbers, length) in self._automaton.iter(text):
+        for end, (numbers, length) in self._automaton.iter(text):
             for number in numbers:
-                yield number, last + 1 - length, last + 1
+                yield number, end + 1 - length, end + 1
 
 
 class _Form(Struct, frozen=True, eq=False):
@@ -94,44 +94,48 @@ class _Form(Struct, frozen=True, eq=False):
     part: int
     wrapped: bool = False
 
-    def span(self, text: str, found: int, at: int, size: int) -> Span | None:
+    def span(self, text: str, text_start: int, form_start: int, size: int) -> Span | None:
         """Return the span of the secret around a found piece, or None if too little of it matches.
 
         Args:
             text: the text.
-            found: the position of the piece in the text.
-            at: the position of the piece in the form.
+            text_start: the position of the piece in the text.
+            form_start: the position of the piece in the form.
             size: its length.
         """
-        start, begin = self._back(text, found, at)
-        end, finish = self._on(text, found + size, at + size)
-        return (start, end) if finish - begin >= (self.part if begin else self.beginning) else None
+        start, matched_start = self._extend_back(text, text_start, form_start)
+        end, matched_end = self._extend_forward(text, text_start + size, form_start + size)
+        return (
+            (start, end)
+            if matched_end - matched_start >= (self.part if matched_start else self.beginning)
+            else None
+        )
 
-    def _back(self, text: str, found: int, at: int) -> tuple[int, int]:
+    def _extend_back(self, text: str, matched: int, form_position: int) -> tuple[int, int]:
         """Return how far the match extends before a piece, as positions in the text and form."""
-        place = found
-        while at and place:
-            if text[place - 1] == self.text[at - 1]:
-                place, at = place - 1, at - 1
-                found = place
-            elif self.wrapped and text[place - 1] in "\r\n":
-                place -= 1
+        position = matched
+        while form_position and position:
+            if text[position - 1] == self.text[form_position - 1]:
+                position, form_position = position - 1, form_position - 1
+                matched = position
+            elif self.wrapped and text[position - 1] in "\r\n":
+                position -= 1
             else:
                 break
-        return found, at
+        return matched, form_position
 
-    def _on(self, text: str, found: int, at: int) -> tuple[int, int]:
+    def _extend_forward(self, text: str, matched: int, form_position: int) -> tuple[int, int]:
         """Return how far the match extends after a piece, as positions in the text and form."""
-        place = found
-        while at < len(self.text) and place < len(text):
-            if text[place] == self.text[at]:
-                place, at = place + 1, at + 1
-                found = place
-            elif self.wrapped and text[place] in "\r\n":
-                place += 1
+        position = matched
+        while form_position < len(self.text) and position < len(text):
+            if text[position] == self.text[form_position]:
+                position, form_position = position + 1, form_position + 1
+                matched = position
+            elif self.wrapped and text[position] in "\r\n":
+                position += 1
             else:
                 break
-        return found, at
+        return matched, form_position
 
 
 class KnownSecrets:
@@ -145,11 +149,11 @@ class KnownSecrets:
     """
 
     def __init__(self, values: frozenset[str]) -> None:
-        known = sorted(value for value in values if len(value) >= MIN_SECRET)
-        self._keys = [value for value in known if _is_key(value)]
-        self._forms = [form for value in known for form in _forms(value)]
-        spelled = [_spelled(value) for value in known if _has_escapes(value)]
-        self._spelled = re.compile("|".join(spelled)) if spelled else None
+        secrets = sorted(value for value in values if len(value) >= MIN_SECRET)
+        self._keys = [value for value in secrets if _is_key(value)]
+        self._forms = [form for value in secrets for form in _forms(value)]
+        escaped_patterns = [_escaped_pattern(value) for value in secrets if _has_escapes(value)]
+        self._escaped_pattern = re.compile("|".join(escaped_patterns)) if escaped_patterns else None
         pieces: dict[str, list[tuple[_Form, int]]] = {}
         for form in self._forms:
             for piece, at in form.pieces:
@@ -164,26 +168,26 @@ class KnownSecrets:
             text: the text.
             hits: the places of `strings` in it.
         """
-        found: list[Span] = []
-        done: dict[_Form, int] = {}  # the end of the last span of each form
-        unmasked = 0  # the end of the last mask
+        result: list[Span] = []
+        last_ends: dict[_Form, int] = {}  # the end of the last span of each form
+        last_mask_end = 0  # the end of the last mask
         for number, start, end in hits:
             if number < len(self._pieces):
                 for form, at in self._pieces[number]:
-                    if start < done.get(form, 0):
+                    if start < last_ends.get(form, 0):
                         continue
                     span = form.span(text, start, at, end - start)
                     if span is not None:
-                        found.append(span)
-                        done[form] = span[1]
-            elif start >= unmasked and (mask := _MASK.match(text, start)) is not None:
-                found += self._masked(text, mask)
-                unmasked = mask.end()
-        if self._spelled is not None and any(mark in text for mark in "%\\&"):
-            found += (match.span() for match in self._spelled.finditer(text))
-        return merged(found)
+                        result.append(span)
+                        last_ends[form] = span[1]
+            elif start >= last_mask_end and (mask := _MASK.match(text, start)) is not None:
+                result += self._masked_spans(text, mask)
+                last_mask_end = mask.end()
+        if self._escaped_pattern is not None and any(mark in text for mark in "%\\&"):
+            result += (match.span() for match in self._escaped_pattern.finditer(text))
+        return merge_spans(result)
 
-    def begun(self, text: str) -> int:
+    def incomplete_length(self, text: str) -> int:
         """Return the length of the longest end of `text` that is the beginning of a secret."""
         longest = 0
         for form in self._forms:
@@ -195,7 +199,7 @@ class KnownSecrets:
                 at = text.find(first, at + 1)
         return longest
 
-    def _masked(self, text: str, mask: re.Match[str]) -> Iterator[Span]:
+    def _masked_spans(self, text: str, mask: re.Match[str]) -> Iterator[Span]:
         """Yield the spans of keys around a mask, as in `sk-abc***wxyz`."""
         start, end = mask.span()
         for key in self._keys:
@@ -204,7 +208,7 @@ class KnownSecrets:
                 continue
             # Reverse both to compare the end of the key.
             after = _ends_with_beginning(text[end : end + len(key)][::-1], key[::-1])
-            if before + after >= _LEAST_MASKED and (after > 1 or before > _public(key)):
+            if before + after >= _MIN_MASKED and (after > 1 or before > _prefix_length(key)):
                 yield start - before, end + after
 
 
@@ -218,63 +222,73 @@ def _ends_with_beginning(text: str, key: str) -> int:
     return 0
 
 
-def _public(key: str) -> int:
+def _prefix_length(key: str) -> int:
     """Return the length of the prefix that shows the kind of a key."""
-    found = _PUBLIC.match(key)
-    return 0 if found is None else found.end()
+    match = _PUBLIC_PREFIX.match(key)
+    return 0 if match is None else match.end()
 
 
 def _is_key(value: str) -> bool:
     """Return whether a value looks like a key, so that even a part of it is no coincidence."""
     return (
-        len(value) >= _KEY_LENGTH
+        len(value) >= _MIN_KEY
         and value.isascii()
         and value.isprintable()
         and " " not in value
         and "://" not in value
         and value[0].isalnum()
-        and any(sign.isdigit() for sign in value)
-        and any(sign.isalpha() for sign in value)
+        and any(char.isdigit() for char in value)
+        and any(char.isalpha() for char in value)
     )
 
 
 def _forms(value: str) -> Iterator[_Form]:
     if _is_key(value):
-        size = max(_PIECE, -(-len(value) // _PIECES))
+        size = max(_MIN_PIECE, -(-len(value) // _MAX_PIECES))
         pieces = tuple((value[at : at + size], at) for at in range(0, len(value) - size + 1, size))
         yield _Form(
-            value, pieces, max(_LEAST_BEGINNING, _public(value) + 3), max(_LEAST_PART, 2 * size - 1)
+            value,
+            pieces,
+            max(_MIN_BEGINNING, _prefix_length(value) + 3),
+            max(_MIN_PART, 2 * size - 1),
         )
     else:
         yield _Form(value, ((value, 0),), len(value), len(value))
     raw = value.encode("utf-8", "surrogatepass")
     encoded = {raw.hex(), raw.hex().upper()}
-    for core in (*_cores(base64.b64encode, raw, 3, 6), *_cores(base64.b32encode, raw, 5, 5)):
+    for core in (
+        *_aligned_encodings(base64.b64encode, raw, 3, 6),
+        *_aligned_encodings(base64.b32encode, raw, 5, 5),
+    ):
         encoded |= {core, core.translate(_URL_SAFE)}
-    encoded |= set(_cores(base64.b64encode, base64.b64encode(raw).rstrip(b"="), 3, 6))
+    encoded |= set(_aligned_encodings(base64.b64encode, base64.b64encode(raw).rstrip(b"="), 3, 6))
     for text in sorted(encoded):
-        yield _encoded_form(text, min(len(text), _LEAST_ENCODED), wrapped=True)
+        yield _encoded_form(text, min(len(text), _MIN_ENCODED), wrapped=True)
     if _is_key(value):
         for text in (value[::-1], codecs.encode(value, "rot13")):
-            yield _encoded_form(text, _LEAST_ENCODED, wrapped=True)
+            yield _encoded_form(text, _MIN_ENCODED, wrapped=True)
         pairs = [f"{byte:02x}" for byte in raw]
-        separated: list[tuple[Sequence[str], str]] = [(value, one) for one in _CHARACTER_SEPARATORS]
-        separated += [(case, one) for one in _BYTE_SEPARATORS for case in (pairs, _upper(pairs))]
+        separated: list[tuple[Sequence[str], str]] = [
+            (value, mark) for mark in _CHARACTER_SEPARATORS
+        ]
+        separated += [(case, mark) for mark in _BYTE_SEPARATORS for case in (pairs, _upper(pairs))]
         # Like xxd and od, which group two bytes.
-        separated += [(_joined(pairs, at), " ") for at in range(2)]
+        separated += [(_join_pairs(pairs, at), " ") for at in range(2)]
         for items, separator in separated:
             text = separator.join(items)
-            least = _LEAST_SEPARATED * (len(text) + len(separator)) // len(raw)
-            yield _encoded_form(text, min(least, len(text)), wrapped=False)
+            min_length = _MIN_SEPARATED * (len(text) + len(separator)) // len(raw)
+            yield _encoded_form(text, min(min_length, len(text)), wrapped=False)
 
 
-def _encoded_form(text: str, least: int, *, wrapped: bool) -> _Form:
-    size = max(8, -(-len(text) // _ENCODED_PIECES)) if wrapped else max(8, least // 2)
+def _encoded_form(text: str, min_length: int, *, wrapped: bool) -> _Form:
+    size = max(8, -(-len(text) // _ENCODED_PIECES)) if wrapped else max(8, min_length // 2)
     pieces = tuple((text[at : at + size], at) for at in range(0, len(text) - size + 1, size))
-    return _Form(text, pieces, least, least, wrapped=wrapped)
+    return _Form(text, pieces, min_length, min_length, wrapped=wrapped)
 
 
-def _cores(encode: Callable[[bytes], bytes], raw: bytes, group: int, bits: int) -> Iterator[str]:
+def _aligned_encodings(
+    encode: Callable[[bytes], bytes], raw: bytes, group: int, bits: int
+) -> Iterator[str]:
     """Yield the encodings of bytes at each alignment, without characters that depend on neighbours.
 
     Args:
@@ -284,44 +298,48 @@ def _cores(encode: Callable[[bytes], bytes], raw: bytes, group: int, bits: int) 
         bits: the number of bits per character.
     """
     for shift in range(group):
-        whole = encode(b"\0" * shift + raw).decode()
-        yield whole[-(-shift * 8 // bits) : (shift + len(raw)) * 8 // bits]
+        encoded = encode(b"\0" * shift + raw).decode()
+        yield encoded[-(-shift * 8 // bits) : (shift + len(raw)) * 8 // bits]
 
 
 def _upper(pairs: Iterable[str]) -> list[str]:
     return [pair.upper() for pair in pairs]
 
 
-def _joined(pairs: list[str], first: int) -> list[str]:
+def _join_pairs(pairs: list[str], first: int) -> list[str]:
     """Return pairs joined two at a time, after a single one if `first` is 1."""
-    rest = pairs[first:]
-    return pairs[:first] + ["".join(rest[at : at + 2]) for at in range(0, len(rest), 2)]
+    remainder = pairs[first:]
+    return pairs[:first] + ["".join(remainder[at : at + 2]) for at in range(0, len(remainder), 2)]
 
 
-def merged(spans: Iterable[Span]) -> list[Span]:
+def merge_spans(spans: Iterable[Span]) -> list[Span]:
     """Return the spans in order, with overlapping ones merged."""
-    found: list[Span] = []
+    result: list[Span] = []
     for start, end in sorted(spans):
-        if found and start < found[-1][1]:
-            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        if result and start < result[-1][1]:
+            result[-1] = (result[-1][0], max(end, result[-1][1]))
         else:
-            found.append((start, end))
-    return found
+            result.append((start, end))
+    return result
 
 
 def _has_escapes(value: str) -> bool:
-    return len(value) <= _LONGEST_SPELLED and _PLAIN.fullmatch(value) is None
+    return len(value) <= _MAX_ESCAPED_LENGTH and _PLAIN.fullmatch(value) is None
 
 
-def _spelled(value: str) -> str:
+def _escaped_pattern(value: str) -> str:
     """Return a pattern for the value with any characters escaped as in URLs, JSON or HTML."""
-    return "".join(re.escape(sign) if _PLAIN.match(sign) else _escaped(sign) for sign in value)
+    return "".join(re.escape(char) if _PLAIN.match(char) else _escaped(char) for char in value)
 
 
 @functools.cache
-def _escaped(sign: str) -> str:
-    code = ord(sign)
-    ways = [re.escape(sign), rf"\\\\?{re.escape(sign)}", f"(?i:{re.escape(quote(sign, safe=''))})"]
-    ways += [rf"\\\\?(?i:u{code:04x})", f"&#0*{code};", f"(?i:&#x0*{code:x};)"]
-    ways += _NAMED.get(sign, ())
-    return f"(?:{'|'.join(ways)})"
+def _escaped(char: str) -> str:
+    code = ord(char)
+    patterns = [
+        re.escape(char),
+        rf"\\\\?{re.escape(char)}",
+        f"(?i:{re.escape(quote(char, safe=''))})",
+    ]
+    patterns += [rf"\\\\?(?i:u{code:04x})", f"&#0*{code};", f"(?i:&#x0*{code:x};)"]
+    patterns += _NAMED_ESCAPES.get(char, ())
+    return f"(?:{'|'.join(patterns)})"

@@ -16,7 +16,7 @@ from importlib.resources import files as package_files
 
 from msgspec import Struct
 
-from acp_agent.workspace.known_secrets import Hit, Span, Strings
+from acp_agent.workspace.known_secrets import Hit, Span, StringSearcher
 
 _NAME_BEFORE = re.compile(r"[A-Za-z0-9_.-]{0,60}\Z")
 # The rest of the name, its quote, a type, the assignment, and the quote of the value.
@@ -36,11 +36,11 @@ _ASSIGNMENT = re.compile(
 _QUOTED = re.compile(r"""[^\s"'`<>]{8,512}(?=\\?["'`<])""")
 _ELEMENT = re.compile(r"""[^\s"'`<>]{8,512}(?=</)""")
 _BARE = re.compile(r"""[^\s"'`,;<>(){}\[\]&|\\]{8,512}""")
-_LONGEST_NAME = 60
-_CALLED = ("(", "[", "{")  # a call or an index: the value is code
-_LEAST_MIXED = 24  # minimum length of a secret with all kinds of characters
-_RANDOM_WORD = 2.7  # maximum average length of the words in a random value
-_ENTROPY_MIXED = 3.8  # minimum bits per character of a secret with all kinds of characters
+_MAX_NAME = 60
+_CODE_BRACKETS = ("(", "[", "{")  # a call or an index: the value is code
+_MIN_MIXED = 24  # minimum length of a secret with all kinds of characters
+_MAX_RANDOM_WORD = 2.7  # maximum average length of the words in a random value
+_MIN_MIXED_ENTROPY = 3.8  # minimum bits per character of a secret with all kinds of characters
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
@@ -79,7 +79,9 @@ class _Table(Struct, frozen=True, forbid_unknown_fields=True):
 def strings() -> tuple[str, ...]:
     """Return the strings to search for in a text: the stems of names."""
     stems = _table().stems
-    return tuple(sorted({one for stem in stems for one in (stem, stem.title(), stem.upper())}))
+    return tuple(
+        sorted({variant for stem in stems for variant in (stem, stem.title(), stem.upper())})
+    )
 
 
 def spans(text: str, hits: Iterable[Hit]) -> list[Span]:
@@ -89,34 +91,34 @@ def spans(text: str, hits: Iterable[Hit]) -> list[Span]:
         text: the text.
         hits: the places of `strings` in it.
     """
-    found: list[Span] = []
-    done = 0
+    result: list[Span] = []
+    last_end = 0
     for _, start, end in hits:
-        if start < done:
+        if start < last_end:
             continue
         assignment = _ASSIGNMENT.match(text, end)
         if assignment is None:
             continue
-        begin = assignment.end()
+        value_start = assignment.end()
         element = assignment["assigns"].startswith(">")
         quoted = element or assignment["quote"] is not None
         form = _ELEMENT if element else _QUOTED if quoted else _BARE
-        value = form.match(text, begin)
-        if value is None or (not quoted and text[value.end() : value.end() + 1] in _CALLED):
+        value = form.match(text, value_start)
+        if value is None or (not quoted and text[value.end() : value.end() + 1] in _CODE_BRACKETS):
             continue
-        first = _name_start(text, start)
-        if text[first - 1 : first] == ":":  # part of a path, such as an AWS resource name
+        name_start = _name_start(text, start)
+        if text[name_start - 1 : name_start] == ":":  # part of a path, such as an AWS resource name
             continue
-        name = text[first : assignment.end("rest")]
+        name = text[name_start : assignment.end("rest")]
         if assignment["assigns"].isspace() and not _is_option(name, text, value.end()):
             continue
         if _is_secret(name, value[0], quoted=quoted):
-            found.append(value.span())
-            done = value.end()
-    return found
+            result.append(value.span())
+            last_end = value.end()
+    return result
 
 
-def begun(text: str, since: int) -> int:
+def incomplete_name_start(text: str, since: int) -> int:
     """Return the start of a name whose value may continue after `text`, or the length of `text`.
 
     Args:
@@ -131,7 +133,7 @@ def begun(text: str, since: int) -> int:
 
 def _name_start(text: str, stem: int) -> int:
     """Return the start of the name that contains the stem at a position."""
-    before = _NAME_BEFORE.search(text, max(0, stem - _LONGEST_NAME), stem)
+    before = _NAME_BEFORE.search(text, max(0, stem - _MAX_NAME), stem)
     return stem if before is None else before.start()
 
 
@@ -150,9 +152,9 @@ def _is_secret(name: str, value: str, *, quoted: bool) -> bool:
         )
     if "key" in name and not any(word in name for word in table.keys):
         return False
-    signs = quoted and "secret" in name and len(value) >= _LEAST_MIXED
+    is_mixed = quoted and "secret" in name and len(value) >= _MIN_MIXED
     return _is_random(value, quoted=quoted) or (
-        signs and _entropy(value) >= _ENTROPY_MIXED and _may_be_password(value, quoted=True)
+        is_mixed and _entropy(value) >= _MIN_MIXED_ENTROPY and _may_be_password(value, quoted=True)
     )
 
 
@@ -166,30 +168,30 @@ def _may_be_password(value: str, *, quoted: bool) -> bool:
     if _REFERENCE.match(value) is not None or _DATE.match(value) is not None:
         return False
     if value.isidentifier() or (not quoted and _CODE.match(value) is not None):
-        return any(map(str.isdigit, value)) and _word_length(value) <= _RANDOM_WORD
+        return any(map(str.isdigit, value)) and _word_length(value) <= _MAX_RANDOM_WORD
     kinds = sum(any(map(kind, value)) for kind in (str.islower, str.isupper, str.isdigit))
-    kinds += any(not sign.isalnum() for sign in value)
+    kinds += any(not char.isalnum() for char in value)
     if any(map(str.isdigit, value)):
         return kinds >= (2 if quoted else 3)
-    return kinds >= 3 and _word_length(value) <= _RANDOM_WORD
+    return kinds >= 3 and _word_length(value) <= _MAX_RANDOM_WORD
 
 
 def _is_random(value: str, *, quoted: bool) -> bool:
     """Return whether a value looks random."""
     table = _table()
     core = value.rstrip("=")
-    signs = sum(map(str.isalnum, core))
-    if signs < table.least or not core.isascii() or _entropy(core) < table.least_entropy:
+    alnum_count = sum(map(str.isalnum, core))
+    if alnum_count < table.least or not core.isascii() or _entropy(core) < table.least_entropy:
         return False
     if _UUID.fullmatch(value) is not None or _HEX.fullmatch(value) is not None:
         return True
     if _LOWER.fullmatch(value) is not None:
         return True
-    if signs < (0.8 if len(core) >= 2 * table.least else 0.9) * len(core):
+    if alnum_count < (0.8 if len(core) >= 2 * table.least else 0.9) * len(core):
         return False
     if any(map(str.isdigit, core)):
         return _word_length(core) <= (3.5 if quoted else 3.0)
-    return quoted and _word_length(core) <= _RANDOM_WORD
+    return quoted and _word_length(core) <= _MAX_RANDOM_WORD
 
 
 def _word_length(value: str) -> float:
@@ -215,5 +217,5 @@ def _table() -> _Table:
 
 
 @functools.cache
-def _stems() -> Strings:
-    return Strings(strings())
+def _stems() -> StringSearcher:
+    return StringSearcher(strings())

@@ -34,10 +34,10 @@ async def system_resolve(host: str, port: int) -> Sequence[str]:
         OSError: the name is unknown, or no name server answers.
     """
     # Bytes bypass Python's own, older IDNA encoding.
-    found = await in_daemon_thread(
+    entries = await in_daemon_thread(
         functools.partial(socket.getaddrinfo, host.encode("ascii"), port, type=socket.SOCK_STREAM)
     )
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
 
 class GuardedNetwork:

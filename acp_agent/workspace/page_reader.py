@@ -36,16 +36,16 @@ from acp_agent.workspace.worker_process import run_in_process
 
 BODY_LIMIT = 2_000_000  # bytes of a body that are read, after decompression
 MAX_REDIRECTS = 5
-_PARSE_LIMIT = 20.0  # seconds to convert a body to text
+_MAX_PARSE_SECONDS = 20.0  # seconds to convert a body to text
 _MAX_URL = 8_000  # characters
 _MAX_ADDRESSES = 4  # addresses of a host that are tried
-_CONNECT_LIMIT = 10.0  # seconds for each address
+_MAX_CONNECT_SECONDS = 10.0  # seconds for each address
 _HEADERS = {
     "User-Agent": "acp-agent",
     "Accept": "text/markdown, text/html;q=0.9, text/plain;q=0.8, application/json;q=0.8, */*;q=0.5",
     "Accept-Encoding": "gzip, deflate",
 }
-_TEXT = frozenset(
+_TEXT_TYPES = frozenset(
     {
         "application/ecmascript",
         "application/javascript",
@@ -103,7 +103,7 @@ class PageReader:
 
     async def fetch(self, url: str, *, limit: int, timeout: float) -> Page:
         """Return a page; see `GuardedNetwork.fetch`."""
-        async with within(url, timeout):
+        async with request_limits(url, timeout):
             return await self._fetch(url, limit)
 
     def client(self) -> httpx2.AsyncClient:
@@ -121,13 +121,13 @@ class PageReader:
                         return await _read(response, address, limit, self.confine)
                 finally:
                     await response.aclose()
-                target = redirected(address, location)
+                target = redirect_target(address, location)
                 if target.host != address.host:
                     return Page(
                         url=str(target), status=response.status_code, media_type="", text=""
                     )
                 address = target
-        raise WorkspaceError(f"{_shown(url)} redirects more than {MAX_REDIRECTS} times")
+        raise WorkspaceError(f"{_display_url(url)} redirects more than {MAX_REDIRECTS} times")
 
     async def send(
         self,
@@ -152,7 +152,7 @@ class PageReader:
             httpx2.HTTPError: there is no response.
         """
         addresses = await self._addresses(url.raw_host.decode("ascii"), _port(url))
-        refused: httpx2.HTTPError | None = None
+        connect_error: httpx2.HTTPError | None = None
         for address in addresses[:_MAX_ADDRESSES]:
             request = client.build_request(
                 method,
@@ -161,27 +161,27 @@ class PageReader:
                 content=body,
                 extensions={
                     "sni_hostname": url.raw_host.decode("ascii"),
-                    "timeout": {"connect": _CONNECT_LIMIT},
+                    "timeout": {"connect": _MAX_CONNECT_SECONDS},
                 },
             )
             try:
                 return await client.send(request, stream=True)
             except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
-                refused = error
-        raise refused or httpx2.ConnectError("the name has no address")
+                connect_error = error
+        raise connect_error or httpx2.ConnectError("the name has no address")
 
     async def _addresses(self, host: str, port: int) -> Sequence[str]:
         literal = literal_address(host)
         try:
-            found = [str(literal)] if literal else await self._resolve(host, port)
+            addresses = [str(literal)] if literal else await self._resolve(host, port)
         except OSError as error:
             reason = explain_descriptor_limit(error) or error.strerror or "no name server answers"
             raise WorkspaceError(
                 f"the name {host} cannot be resolved: {reason}", advice="check the address"
             ) from None
-        for address in found:
+        for address in addresses:
             self._check_public(host, address, port)
-        return found
+        return addresses
 
     def _check_public(self, host: str, address: str, port: int) -> None:
         if (address, port) not in self._allow:
@@ -189,7 +189,7 @@ class PageReader:
 
 
 @asynccontextmanager
-async def within(url: str, timeout: float) -> AsyncIterator[None]:
+async def request_limits(url: str, timeout: float) -> AsyncIterator[None]:
     """Limit the time of a request, and convert its errors to `WorkspaceError`.
 
     Raises:
@@ -200,10 +200,10 @@ async def within(url: str, timeout: float) -> AsyncIterator[None]:
             yield
     except TimeoutError:
         raise WorkspaceError(
-            f"no complete answer from {_shown(url)} within {timeout:g} s"
+            f"no complete answer from {_display_url(url)} within {timeout:g} s"
         ) from None
     except httpx2.HTTPError as error:
-        raise WorkspaceError(f"cannot fetch {_shown(url)}: {_reason(error)}") from None
+        raise WorkspaceError(f"cannot fetch {_display_url(url)}: {_reason(error)}") from None
 
 
 def _port(url: httpx2.URL) -> int:
@@ -222,20 +222,22 @@ def check_url(url: str) -> httpx2.URL:
         parsed = httpx2.URL(url)
         host = parsed.raw_host.decode("ascii").removesuffix(".")
     except (httpx2.InvalidURL, UnicodeError, ValueError):
-        raise WorkspaceError(f"not an address: {_shown(url)}") from None
+        raise WorkspaceError(f"not an address: {_display_url(url)}") from None
     if parsed.scheme not in {"http", "https"}:
-        raise WorkspaceError(f"only http and https addresses can be fetched, not {_shown(url)}")
+        raise WorkspaceError(
+            f"only http and https addresses can be fetched, not {_display_url(url)}"
+        )
     if parsed.userinfo:
         raise WorkspaceError("an address with a user name or password in it is not fetched")
     if parsed.port is not None and not 0 < parsed.port < 65_536:
         raise WorkspaceError(f"{parsed.port} is not a port", advice="give one from 1 to 65535")
     if not host or (":" not in host and not _NAME_CHARACTERS.issuperset(host)):
-        raise WorkspaceError(f"the address has no usable host: {_shown(url)}")
+        raise WorkspaceError(f"the address has no usable host: {_display_url(url)}")
     literal_address(host)
     return parsed.copy_with(host=host)
 
 
-def redirected(address: httpx2.URL, location: str) -> httpx2.URL:
+def redirect_target(address: httpx2.URL, location: str) -> httpx2.URL:
     """Return the target of a redirect, checked like any address.
 
     Raises:
@@ -250,10 +252,10 @@ def redirected(address: httpx2.URL, location: str) -> httpx2.URL:
 
 async def _read(response: httpx2.Response, url: httpx2.URL, limit: int, confine: Confine) -> Page:
     """Return a response as a page of at most `limit` characters; read at most `BODY_LIMIT`."""
-    media_type = media_type_of(response)
+    media_type = parse_media_type(response)
     if not is_text(media_type):
         raise WorkspaceError(
-            f"{_shown(str(url))} is {media_type}, which cannot be read as text",
+            f"{_display_url(str(url))} is {media_type}, which cannot be read as text",
             advice="save it with `curl` in `shell` if you need it",
         )
     body = await read_body(response)
@@ -267,7 +269,7 @@ async def _read(response: httpx2.Response, url: httpx2.URL, limit: int, confine:
     )
 
 
-def media_type_of(response: httpx2.Response) -> str:
+def parse_media_type(response: httpx2.Response) -> str:
     """Return the media type of a response without its parameters, or "" if it has none."""
     return response.headers.get("content-type", "").partition(";")[0].strip().lower()
 
@@ -292,42 +294,42 @@ async def body_text(
     """
     arguments = {
         "body": body,
-        "media_type": media_type_of(response),
+        "media_type": parse_media_type(response),
         "charset": response.charset_encoding,
         "url": str(url),
         "limit": limit,
     }
-    shown = _shown(str(url))
+    label = _display_url(str(url))
     try:
         return await run_in_process(
             "acp_agent.workspace.pages:page_text",
             arguments,
             str,
-            seconds=_PARSE_LIMIT,
+            seconds=_MAX_PARSE_SECONDS,
             confine=confine,
         )
     except TimeoutError:
         raise WorkspaceError(
-            f"{shown} is too complicated: it cannot be read within {_PARSE_LIMIT:g} seconds"
+            f"{label} is too complicated: it cannot be read within {_MAX_PARSE_SECONDS:g} seconds"
         ) from None
     except WorkspaceError as error:
-        raise WorkspaceError(f"{shown} cannot be read as text: {error.shown}") from None
+        raise WorkspaceError(f"{label} cannot be read as text: {error.shown}") from None
 
 
-def _shown(url: str) -> str:
+def _display_url(url: str) -> str:
     """Return an address for use in a message: shortened, without query or credentials."""
-    shown = "".join(c if c.isprintable() else "?" for c in url.partition("?")[0])
-    scheme, separator, rest = shown.partition("://")
-    host, slash, path = rest.partition("/")
-    shown = f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}"
-    return shown if len(shown) <= 200 else shown[:199] + "…"
+    text = "".join(c if c.isprintable() else "?" for c in url.partition("?")[0])
+    scheme, separator, remainder = text.partition("://")
+    host, slash, path = remainder.partition("/")
+    text = f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}"
+    return text if len(text) <= 200 else text[:199] + "…"
 
 
 def _reason(error: httpx2.HTTPError) -> str:
     """Return a description of the error on one line."""
-    limited = explain_descriptor_limit(error)
-    if limited is not None:
-        return limited
+    limit_reason = explain_descriptor_limit(error)
+    if limit_reason is not None:
+        return limit_reason
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):
@@ -341,7 +343,7 @@ def is_text(media_type: str) -> bool:
     """Return whether a body of this media type is text; "" (no media type) counts as text."""
     return (
         not media_type
-        or media_type in _TEXT
+        or media_type in _TEXT_TYPES
         or media_type.startswith("text/")
         or media_type.endswith(("+json", "+xml", "+yaml"))
     )
@@ -354,12 +356,13 @@ def check_public(host: str, address: str) -> None:
         WorkspaceError: the address is private, reserved or invalid.
     """
     try:
-        public = is_public(ipaddress.ip_address(address))
+        is_allowed = is_public(ipaddress.ip_address(address))
     except ValueError:
-        public = False
-    if not public:
-        found = "" if host == address else f" ({address})"
+        is_allowed = False
+    if not is_allowed:
+        resolved_note = "" if host == address else f" ({address})"
         raise WorkspaceError(
-            f"{host}{found} is a private or reserved address: only the public network is reached",
+            f"{host}{resolved_note} is a private or reserved address: "
+            "only the public network is reached",
             advice="use `curl` in `shell` for a server of your own",
         )

@@ -13,7 +13,7 @@ from acp_agent.content import escaped
 from acp_agent.errors import WorkspaceError
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
-_UNREAD = ("script", "style", "noscript", "template", "svg", "iframe", "object", "head")
+_REMOVED_ELEMENTS = ("script", "style", "noscript", "template", "svg", "iframe", "object", "head")
 
 
 def page_text(body: bytes, *, media_type: str, charset: str | None, url: str, limit: int) -> str:
@@ -39,7 +39,7 @@ def page_text(body: bytes, *, media_type: str, charset: str | None, url: str, li
     if media_type in _HTML:
         text = _markdown(body, charset, url)
     else:
-        text = body.decode(_known(charset) or "utf-8-sig", "replace")
+        text = body.decode(_valid_charset(charset) or "utf-8-sig", "replace")
     # Characters that a reader of the page cannot see must be visible to the model.
     return escaped(text[:limit])[:limit]
 
@@ -50,7 +50,7 @@ def _looks_like_html(body: bytes) -> bool:
     )
 
 
-def _known(charset: str | None) -> str | None:
+def _valid_charset(charset: str | None) -> str | None:
     """Return the charset if Python has a text encoding of that name, else None."""
     try:
         if charset is None or codecs.lookup(charset).name in {"base64", "hex", "rot13", "zlib"}:
@@ -62,9 +62,9 @@ def _known(charset: str | None) -> str | None:
 
 
 def _markdown(body: bytes, charset: str | None, url: str) -> str:
-    soup = BeautifulSoup(body, "html.parser", from_encoding=_known(charset))
+    soup = BeautifulSoup(body, "html.parser", from_encoding=_valid_charset(charset))
     title = soup.title.get_text(" ", strip=True) if soup.title else ""
-    for element in soup(_UNREAD):
+    for element in soup(_REMOVED_ELEMENTS):
         element.decompose()
     _make_links_absolute(soup, url)
     try:
@@ -88,8 +88,8 @@ def _make_links_absolute(soup: BeautifulSoup, url: str) -> None:
 
 
 def _without_blank_runs(lines: Iterable[str]) -> str:
-    kept: list[str] = []
+    result: list[str] = []
     for line in lines:
-        if line or (kept and kept[-1]):
-            kept.append(line)
-    return "\n".join(kept).strip("\n")
+        if line or (result and result[-1]):
+            result.append(line)
+    return "\n".join(result).strip("\n")

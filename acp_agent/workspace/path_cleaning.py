@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-_ENTRIES = 2_000  # entries of a folder whose names are compared
+_MAX_ENTRIES = 2_000  # entries of a folder whose names are compared
 _QUOTES = "`\"'"
 _LINE = re.compile(r"(.+?):\d+(?:[-:]\d+)?")
 _DASHES = dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2212"), "-")
@@ -34,18 +34,32 @@ def clean_path(path: str, cwd: Path, *, existing: bool) -> str:
     plain = _plain(path, cwd)
     # `/src` means the project's src, unless the system has a folder of that name.
     top = plain.lstrip("/").partition("/")[0]
-    outside = plain.startswith("/") and bool(top) and not os.path.lexists(f"/{top}")
-    new = [plain, plain.lstrip("/")] if outside else [plain]
-    candidates: list[str] = [*new, *(_variants(plain, cwd) if existing else ())]
-    found = next((one for one in candidates if _is_inside(cwd, one) and _exists(cwd, one)), None)
-    if found is not None:
-        return found
+    is_outside = plain.startswith("/") and bool(top) and not os.path.lexists(f"/{top}")
+    new_paths = [plain, plain.lstrip("/")] if is_outside else [plain]
+    candidates: list[str] = [*new_paths, *(_variants(plain, cwd) if existing else ())]
+    existing_path = next(
+        (
+            candidate
+            for candidate in candidates
+            if _is_inside(cwd, candidate) and _exists(cwd, candidate)
+        ),
+        None,
+    )
+    if existing_path is not None:
+        return existing_path
     if existing:
-        for one in candidates:
-            if _is_inside(cwd, one) and (spelt := _spelt_otherwise(cwd, one)) is not None:
-                return spelt
+        for candidate in candidates:
+            if (
+                _is_inside(cwd, candidate)
+                and (respelled := _find_respelled(cwd, candidate)) is not None
+            ):
+                return respelled
     # A new file: the first candidate whose folder exists.
-    folders = (one for one in new if _is_inside(cwd, one) and _has_folder(cwd, one))
+    folders = (
+        candidate
+        for candidate in new_paths
+        if _is_inside(cwd, candidate) and _has_folder(cwd, candidate)
+    )
     return next(folders, plain)
 
 
@@ -64,37 +78,37 @@ def _plain(path: str, cwd: Path) -> str:
 def _variants(path: str, cwd: Path) -> Iterator[str]:
     """Yield other interpretations of a path as an existing file."""
     if path.startswith("/"):
-        top, _, rest = path.lstrip("/").partition("/")
-        if rest and not os.path.lexists(f"/{top}"):
-            yield rest  # the project's path on another machine
+        top, _, relative = path.lstrip("/").partition("/")
+        if relative and not os.path.lexists(f"/{top}"):
+            yield relative  # the project's path on another machine
     elif path.startswith((f"{cwd.name}/", "a/", "b/")):  # the two sides of a diff
         yield path.partition("/")[2]
     if path.endswith("/"):
         yield path.rstrip("/")
-    if numbered := _LINE.fullmatch(path):
-        yield numbered[1]
+    if match := _LINE.fullmatch(path):
+        yield match[1]
 
 
-def _spelt_otherwise(cwd: Path, path: str) -> str | None:
+def _find_respelled(cwd: Path, path: str) -> str | None:
     """Return the existing path that differs only in spelling, if there is exactly one."""
-    place = Path(path) if path.startswith("/") else cwd / path
-    known = next((parent for parent in place.parents if parent.is_dir()), None)
-    if known is None or not known.is_relative_to(cwd):
+    full_path = Path(path) if path.startswith("/") else cwd / path
+    current = next((parent for parent in full_path.parents if parent.is_dir()), None)
+    if current is None or not current.is_relative_to(cwd):
         return None
-    for name in place.relative_to(known).parts:
+    for name in full_path.relative_to(current).parts:
         try:
-            with os.scandir(known) as entries:
-                names = [entry.name for _, entry in zip(range(_ENTRIES), entries, strict=False)]
+            with os.scandir(current) as entries:
+                names = [entry.name for _, entry in zip(range(_MAX_ENTRIES), entries, strict=False)]
         except OSError:
             return None
-        same = [one for one in names if _folded(one) == _folded(name)]
-        if len(same) != 1:
+        matches = [entry_name for entry_name in names if _fold(entry_name) == _fold(name)]
+        if len(matches) != 1:
             return None
-        known /= same[0]
-    return os.path.relpath(known, cwd)
+        current /= matches[0]
+    return os.path.relpath(current, cwd)
 
 
-def _folded(name: str) -> str:
+def _fold(name: str) -> str:
     name = unicodedata.normalize("NFC", name).translate(_DASHES)
     return name.replace("\u00a0", " ").casefold()
 

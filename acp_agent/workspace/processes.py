@@ -24,11 +24,11 @@ from acp_agent.platform.watchdog import Watchdog
 from acp_agent.sandbox.launch import CONFINED, Launch, Reach
 from acp_agent.sandbox.sandbox import Sandbox
 from acp_agent.workspace.child_process import (
-    LINGER,
+    EXIT_GRACE,
     MARK,
     REAP_LIMIT,
     ChildOutput,
-    StartedCommand,
+    RunningCommand,
     end_marked,
     wait_at_most,
 )
@@ -123,15 +123,15 @@ class LocalProcesses:
         self._clean = clean
         self._outputs = outputs
         self._environ = command_environ(environ, keep=keep, hide=hide)
-        self._reading = self._environ | added_variables(self._environ, only_reads=True)
+        self._read_only_environ = self._environ | added_variables(self._environ, only_reads=True)
         outside = outside_folders(environ.get("PATH", os.defpath), roots)
-        if "PATH" in self._reading:
-            self._reading["PATH"] = outside
+        if "PATH" in self._read_only_environ:
+            self._read_only_environ["PATH"] = outside
         self._shell = posix.find_shell(outside)
         self._mark = uuid.uuid4().hex + "."
         self._watch = Watchdog(f"{MARK}={self._mark}")
-        self._started = 0
-        self._running: set[StartedCommand] = set()
+        self._command_count = 0
+        self._running: set[RunningCommand] = set()
         self._reaping: set[asyncio.Task[None]] = set()
         self._closed = asyncio.Event()
 
@@ -157,41 +157,41 @@ class LocalProcesses:
             WorkspaceError: the command cannot be started, or the session is closed.
         """
         started = await self._start(command, cwd, only_reads=only_reads, reach=reach)
-        watched = watcher is not None
-        output = CommandOutput(self._outputs, clean=self._clean, watched=watched)
+        is_watched = watcher is not None
+        output = CommandOutput(self._outputs, clean=self._clean, is_watched=is_watched)
         if watcher is not None:
             watcher.started()
-        late: list[str] = []  # notes that arrive after the pump has finished
+        late_notes: list[str] = []  # notes that arrive after the pump has finished
 
         def note(line: str) -> None:
             if pump.done():
-                late.append(line)
+                late_notes.append(line)
             else:
                 started.reader.pipe_data_received(1, line.encode("utf-8", "replace"))
 
-        started.follow_sandbox(note, tell_moved=watcher is not None)
+        started.follow_sandbox(note, report_moved=watcher is not None)
         pump = asyncio.create_task(_pump(started, output, LiveOutput(on_output), watcher))
         try:
-            stopped = await _stopped(started, timeout, stop or asyncio.Event())
+            stopped = await _wait_for_end(started, timeout, stop or asyncio.Event())
             if stopped is not None:
                 await started.end()
             await started.end_background()
             await started.finish()
             # A daemon that left the group may hold the pipe open; its output is ignored.
-            if not await wait_at_most(started.reader.closed.wait(), LINGER):
+            if not await wait_at_most(started.reader.closed.wait(), EXIT_GRACE):
                 started.transport.close()
             await asyncio.wait_for(pump, REAP_LIMIT)
-            for line in late:
+            for line in late_notes:
                 await on_output(line)
         except TimeoutError:
             raise WorkspaceError(
                 "the command ended, but its output could not be passed on"
             ) from None
         finally:
-            self._let_go(started, pump, output)
+            self._release(started, pump, output)
         if watcher is not None:
-            watcher.wrote("".join(late), output.path)
-        text = output.for_model() + "".join(late)
+            watcher.wrote("".join(late_notes), output.path)
+        text = output.model_text() + "".join(late_notes)
         if started.background_ended and stopped is None:
             text += "" if text.endswith("\n") or not text else "\n"
             text += "[processes left in the background were ended]\n"
@@ -216,7 +216,7 @@ class LocalProcesses:
         await asyncio.gather(*ending)
         if self._reaping:
             await asyncio.wait(set(self._reaping), timeout=REAP_LIMIT)
-        if self._started:
+        if self._command_count:
             await asyncio.to_thread(end_marked, self._mark)
             if self.sandbox is not None:
                 await self.sandbox.aclose()
@@ -224,14 +224,14 @@ class LocalProcesses:
 
     async def _start(
         self, command: str, cwd: Path, *, only_reads: bool, reach: Reach
-    ) -> StartedCommand:
+    ) -> RunningCommand:
         if self._closed.is_set():
             raise WorkspaceError("the session is closed: no command can be started")
         await self._watch.start()
-        self._started += 1
-        mark = f"{self._mark}{self._started}."
+        self._command_count += 1
+        mark = f"{self._mark}{self._command_count}."
         added = plain_variables(self.variables) if only_reads else self.variables
-        environ = (self._reading if only_reads else self._environ) | added
+        environ = (self._read_only_environ if only_reads else self._environ) | added
         environ |= {MARK: mark, "PWD": str(cwd)}
         sandbox = self.sandbox if reach.confined else None
         spawn = self._spawn(
@@ -249,7 +249,7 @@ class LocalProcesses:
                 "the command has a NUL or a lone surrogate in it, which no shell can be given"
             ) from None
         except OSError as error:
-            raise _cannot_start(command, cwd, error) from None
+            raise _start_error(command, cwd, error) from None
         if self._closed.is_set():
             posix.end_group(started.group, at_once=True)
         self._watch.add_group(started.group, started.confined.end if started.confined else ())
@@ -266,7 +266,7 @@ class LocalProcesses:
         *,
         only_reads: bool,
         hosts: Sequence[str],
-    ) -> StartedCommand:
+    ) -> RunningCommand:
         plain = Launch((self._shell, "-c", command), environ)
         confined = None
         if sandbox is not None:
@@ -297,10 +297,10 @@ class LocalProcesses:
             raise
         finally:
             launch.close_descriptors()
-        return StartedCommand(transport, reader, mark, confined=confined)
+        return RunningCommand(transport, reader, mark, confined=confined)
 
-    def _let_go(
-        self, started: StartedCommand, pump: asyncio.Task[None], output: CommandOutput
+    def _release(
+        self, started: RunningCommand, pump: asyncio.Task[None], output: CommandOutput
     ) -> None:
         """Forget a command; if it still runs, kill it now and reap it in the background."""
         self._running.discard(started)
@@ -312,7 +312,7 @@ class LocalProcesses:
 
     async def _clean_up(
         self,
-        started: StartedCommand,
+        started: RunningCommand,
         pump: asyncio.Task[None],
         output: CommandOutput,
         *,
@@ -331,7 +331,7 @@ class LocalProcesses:
         if output.path is not None:
             await asyncio.to_thread(output.close)
 
-    async def _end_unwanted(self, starting: asyncio.Future[StartedCommand]) -> None:
+    async def _end_unwanted(self, starting: asyncio.Future[RunningCommand]) -> None:
         with suppress(OSError, ValueError):
             started = await starting
             posix.end_group(started.group, at_once=True)
@@ -346,8 +346,8 @@ class LocalProcesses:
         task.add_done_callback(self._reaping.discard)
 
 
-async def _stopped(
-    command: StartedCommand, timeout: float | None, stop: asyncio.Event
+async def _wait_for_end(
+    command: RunningCommand, timeout: float | None, stop: asyncio.Event
 ) -> Literal["timeout", "user"] | None:
     """Wait for a command's end; return what stopped the wait early, or None."""
     waits = [asyncio.ensure_future(event.wait()) for event in (command.reader.exited, stop)]
@@ -362,7 +362,7 @@ async def _stopped(
 
 
 async def _pump(
-    command: StartedCommand, output: CommandOutput, live: LiveOutput, watcher: CommandWatcher | None
+    command: RunningCommand, output: CommandOutput, live: LiveOutput, watcher: CommandWatcher | None
 ) -> None:
     """Pass a command's output to its readers until the pipe ends."""
     loop = asyncio.get_running_loop()
@@ -388,7 +388,7 @@ async def _pump(
         raise
 
 
-def _cannot_start(command: str, cwd: Path, error: OSError) -> WorkspaceError:
+def _start_error(command: str, cwd: Path, error: OSError) -> WorkspaceError:
     if error.errno == errno.E2BIG:
         return WorkspaceError(
             f"the command is too long to start ({len(command):,} characters)",

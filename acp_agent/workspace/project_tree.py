@@ -14,15 +14,15 @@ from acp_agent.sandbox.launch import Confine, unconfined
 from acp_agent.workspace.file_io import display_name
 from acp_agent.workspace.search import list_files
 
-LINES = 40
-CHARACTERS = 1_500
-_FILES = 60_000  # maximum number of names
-_SECONDS = 0.12
+MAX_LINES = 40
+MAX_LENGTH = 1_500
+_MAX_FILES = 60_000  # maximum number of names
+_MAX_SECONDS = 0.12
 _INCOMPLETE = "… (incomplete: the project is large)"
-_NAME = 60  # characters of a name
-_IN_FOLDER = 8  # entries shown of each folder on the second level
+_MAX_NAME = 60  # characters of a name
+_MAX_FOLDER_ENTRIES = 8  # entries shown of each folder on the second level
 # Hidden files, and files named like a key or a list of secrets.
-_LEFT_OUT = re.compile(
+_EXCLUDED_NAMES = re.compile(
     r"\..*|.*\.(key|kdbx|p12|pem|pfx)|.*(credential|secret).*|id_(rsa|dsa|ecdsa|ed25519).*",
     re.IGNORECASE,
 )
@@ -36,20 +36,20 @@ async def project_tree(folder: Path, confine: Confine = unconfined) -> str | Non
     cannot be listed.
     """
     try:
-        began = time.monotonic()
+        start = time.monotonic()
         names = await list_files(
-            folder, limit=_FILES, timeout=_SECONDS, partial=True, confine=confine
+            folder, limit=_MAX_FILES, timeout=_MAX_SECONDS, partial=True, confine=confine
         )
-        late = time.monotonic() - began >= _SECONDS
+        is_late = time.monotonic() - start >= _MAX_SECONDS
     except WorkspaceError:  # the tree is optional
         return None
-    complete = not late and len(names) <= _FILES
-    if not names and not complete:
+    is_complete = not is_late and len(names) <= _MAX_FILES
+    if not names and not is_complete:
         return None
-    return await asyncio.to_thread(draw_tree, map(os.fsdecode, names), complete=complete)
+    return await asyncio.to_thread(draw_tree, map(os.fsdecode, names), complete=is_complete)
 
 
-def safe_name(name: str, limit: int = _NAME) -> str:
+def safe_name(name: str, limit: int = _MAX_NAME) -> str:
     """Return the name of a file or branch as one short line without markup."""
     name = _MARKUP.sub("?", display_name(name))
     return name if len(name) <= limit else f"{name[: limit - 1]}…"
@@ -74,32 +74,32 @@ def draw_tree(names: Iterable[str], *, complete: bool = True) -> str:
     """
     top = _Folder()
     for name in names:
-        parts = name.split("/")
-        if not any(map(_LEFT_OUT.fullmatch, parts)):
-            _add(top, parts)
-    blocks = [[line] for line in _lines(top, LINES - 1, "", complete)]
+        path_parts = name.split("/")
+        if not any(map(_EXCLUDED_NAMES.fullmatch, path_parts)):
+            _add(top, path_parts)
+    blocks = [[line] for line in _lines(top, MAX_LINES - 1, "", complete)]
     cut = len(top.folders) + len(top.files) > len(blocks)
     order = sorted(top.folders)[: len(blocks) - cut]
-    left = LINES - 1 - len(blocks)
-    room = CHARACTERS - len(_INCOMPLETE) - sum(len(line) + 1 for (line,) in blocks)
-    for name in sorted(order, key=lambda one: -top.folders[one].count):
-        lines = _lines(top.folders[name], _IN_FOLDER, "  ", complete)
+    remaining_lines = MAX_LINES - 1 - len(blocks)
+    remaining_chars = MAX_LENGTH - len(_INCOMPLETE) - sum(len(line) + 1 for (line,) in blocks)
+    for name in sorted(order, key=lambda folder_name: -top.folders[folder_name].count):
+        lines = _lines(top.folders[name], _MAX_FOLDER_ENTRIES, "  ", complete)
         size = sum(len(line) + 1 for line in lines)
-        if len(lines) <= left and size <= room:
+        if len(lines) <= remaining_lines and size <= remaining_chars:
             blocks[order.index(name)] += lines
-            left, room = left - len(lines), room - size
+            remaining_lines, remaining_chars = remaining_lines - len(lines), remaining_chars - size
     lines = [line for block in blocks for line in block]
     if lines and not complete:
         lines.append(_INCOMPLETE)
-    return "\n".join(lines)[:CHARACTERS]
+    return "\n".join(lines)[:MAX_LENGTH]
 
 
-def _add(folder: _Folder, parts: Sequence[str]) -> None:
+def _add(folder: _Folder, path_parts: Sequence[str]) -> None:
     folder.count += 1
-    for part in parts[:-1]:
+    for part in path_parts[:-1]:
         folder = folder.folders.setdefault(part, _Folder())
         folder.count += 1
-    folder.files.append(parts[-1])
+    folder.files.append(path_parts[-1])
 
 
 def _lines(folder: _Folder, limit: int, indent: str, complete: bool) -> list[str]:

@@ -22,35 +22,35 @@ from acp_agent.platform.programs import find_program
 from acp_agent.sandbox.launch import Confine
 from acp_agent.workspace.child_process import start_confined
 from acp_agent.workspace.ignore_files import (
-    OF_RIPGREP,
+    RIPGREP_IGNORE_FILES,
     EndlessFileWatch,
     endless_error,
     endless_file,
 )
 
 TIME_LIMIT = 20.0  # seconds for one search
-_RECORD_LIMIT = 4_000_000  # bytes; a longer record (such as a line of a minified file) is skipped
+_MAX_RECORD = 4_000_000  # bytes; a longer record (such as a line of a minified file) is skipped
 _CHUNK = 262_144
 # Kinds of ignore files, with the options that disable them.
-_WITHOUT = {
+_DISABLING_OPTIONS = {
     (".gitignore",): "--no-ignore-vcs",
     (".ignore", ".rgignore"): "--no-ignore-dot",
     (".git/info/exclude",): "--no-ignore-exclude",
 }
-_REAP_LIMIT = 2.0  # seconds; a killed process that takes longer hangs in the kernel
+_MAX_REAP_SECONDS = 2.0  # seconds; a killed process that takes longer hangs in the kernel
 # The variables that ripgrep gets: they locate the user's ignore files and hold no secrets.
 _ENVIRONMENT = ("HOME", "PATH", "XDG_CONFIG_HOME")
-_BESIDE = 150  # characters before a match in a shortened line
+_CONTEXT_LENGTH = 150  # characters before a match in a shortened line
 
 
-class Ended(Struct, frozen=True, kw_only=True):
+class RipgrepResult(Struct, frozen=True, kw_only=True):
     """The end of a run: its exit status (0 found, 1 nothing, 2 error), and why it was cut short."""
 
     status: int
     error: str = ""
     stopped: bool = False
     timed_out: bool = False
-    left_out: int = 0  # records over the limit
+    skipped: int = 0  # records over the limit
 
 
 def find_ripgrep() -> str:
@@ -59,13 +59,15 @@ def find_ripgrep() -> str:
     Raises:
         WorkspaceError: ripgrep is not installed.
     """
-    beside = Path(sys.executable).parent  # of the virtual environment, so symlinks stay unresolved
-    found = find_program("rg", str(beside)) or find_program("rg")
-    if found is None:
+    environment_folder = Path(
+        sys.executable
+    ).parent  # of the virtual environment, so symlinks stay unresolved
+    program = find_program("rg", str(environment_folder)) or find_program("rg")
+    if program is None:
         raise WorkspaceError(
             "ripgrep (rg) is missing: install acp-agent-server again, or ripgrep itself"
         )
-    return found
+    return program
 
 
 async def run_ripgrep(
@@ -73,11 +75,11 @@ async def run_ripgrep(
     folder: Path,
     *,
     separator: bytes,
-    take: Callable[[bytes], bool],
+    on_record: Callable[[bytes], bool],
     confine: Confine,
     timeout: float = TIME_LIMIT,
-) -> Ended:
-    """Run ripgrep in a folder and pass each record of its output to `take`.
+) -> RipgrepResult:
+    """Run ripgrep in a folder and pass each record of its output to `on_record`.
 
     Hidden files are searched, except those of version control. Ignore files apply, also outside a
     repository. The user's ripgrep configuration is not read. The process has ended when this
@@ -87,26 +89,26 @@ async def run_ripgrep(
         arguments: the arguments, without the options for the above.
         folder: the working folder.
         separator: the byte that ends a record.
-        take: called with each record; returns whether to continue.
+        on_record: called with each record; returns whether to continue.
         confine: wraps the command line.
         timeout: seconds after which the process is killed.
 
     Raises:
         WorkspaceError: ripgrep cannot be started, or would hang at an ignore file.
     """
-    process = await _start([*arguments, *_without_endless(folder)], folder, confine)
+    process = await _start([*arguments, *_endless_file_options(folder)], folder, confine)
     reader, errors = process.stdout, process.stderr
     if reader is None or errors is None:
         raise AssertionError("both streams were asked for as pipes")
-    said = asyncio.create_task(errors.read())
+    error_output = asyncio.create_task(errors.read())
     stopped = timed_out = False
-    left_out = 0
+    skipped = 0
     end = partial(end_group, process.pid, at_once=True)
-    watch = EndlessFileWatch(folder, OF_RIPGREP, end)
+    watch = EndlessFileWatch(folder, RIPGREP_IGNORE_FILES, end)
     try:
         with watch:
             async with asyncio.timeout(timeout):
-                stopped, left_out = await _read_records(reader, separator, take)
+                stopped, skipped = await _read_records(reader, separator, on_record)
                 if not stopped:
                     await process.wait()
     except TimeoutError:
@@ -115,17 +117,17 @@ async def run_ripgrep(
         if process.returncode is None:
             end()
         reaped = asyncio.create_task(process.wait())
-        await asyncio.wait([said, reaped], timeout=_REAP_LIMIT)
-        heard = said.done()  # otherwise a leftover process holds the pipe
-        said.cancel()
+        await asyncio.wait([error_output, reaped], timeout=_MAX_REAP_SECONDS)
+        has_error_output = error_output.done()  # otherwise a leftover process holds the pipe
+        error_output.cancel()
         reaped.cancel()
     watch.require_none()
-    return Ended(
+    return RipgrepResult(
         status=process.returncode if process.returncode is not None else 2,
-        error=said.result().decode("utf-8", "replace").strip() if heard else "",
+        error=error_output.result().decode("utf-8", "replace").strip() if has_error_output else "",
         stopped=stopped,
         timed_out=timed_out,
-        left_out=left_out,
+        skipped=skipped,
     )
 
 
@@ -164,48 +166,48 @@ async def _start(
         ) from error
 
 
-def _without_endless(folder: Path) -> Sequence[str]:
+def _endless_file_options(folder: Path) -> Sequence[str]:
     """Return options that disable the kinds of ignore files that never end above a folder.
 
     Raises:
         WorkspaceError: an ignore file in the folder itself never ends.
     """
-    path = endless_file(folder, OF_RIPGREP)
+    path = endless_file(folder, RIPGREP_IGNORE_FILES)
     if path:
         raise endless_error(path)
     # A file above the folder may belong to another user and must not break every search, so its
     # kind is disabled. `--no-ignore-parent` does not help: ripgrep still opens the file.
     return [
         option
-        for names, option in _WITHOUT.items()
+        for names, option in _DISABLING_OPTIONS.items()
         if any(endless_file(parent, names) for parent in folder.parents)
     ]
 
 
 async def _read_records(
-    reader: asyncio.StreamReader, separator: bytes, take: Callable[[bytes], bool]
+    reader: asyncio.StreamReader, separator: bytes, on_record: Callable[[bytes], bool]
 ) -> tuple[bool, int]:
-    """Pass records to `take`; return whether it stopped, and how many records were too long."""
-    left_out = 0
-    rest = b""
+    """Pass on records; return whether `on_record` stopped, and how many were too long."""
+    skipped = 0
+    remainder = b""
     too_long = False
     while chunk := await reader.read(_CHUNK):
-        *records, rest = (rest + chunk).split(separator)
+        *records, remainder = (remainder + chunk).split(separator)
         if records and too_long:
             del records[0]
             too_long = False
-        if not all(map(take, records)):
-            return True, left_out
-        if len(rest) > _RECORD_LIMIT:
-            left_out += not too_long
+        if not all(map(on_record, records)):
+            return True, skipped
+        if len(remainder) > _MAX_RECORD:
+            skipped += not too_long
             too_long = True
-            rest = b""
-    if rest and not too_long:
-        take(rest)
-    return False, left_out
+            remainder = b""
+    if remainder and not too_long:
+        on_record(remainder)
+    return False, skipped
 
 
-class FoundLine(Struct, frozen=True, kw_only=True):
+class MatchLine(Struct, frozen=True, kw_only=True):
     """A matching line or a context line. `name` is relative to the searched folder."""
 
     name: str
@@ -246,7 +248,7 @@ class _Message(Struct, frozen=True):
 _MESSAGES = msgspec.json.Decoder(_Message)
 
 
-def decode_lines(record: bytes, *, width: int) -> list[FoundLine]:
+def decode_lines(record: bytes, *, width: int) -> list[MatchLine]:
     """Return the lines in one message; a match may span several.
 
     Each line is cut to `width` characters around its first match.
@@ -262,7 +264,7 @@ def decode_lines(record: bytes, *, width: int) -> list[FoundLine]:
     first = data.line_number or 0
     text = raw.decode("utf-8", "replace").removesuffix("\n")
     return [
-        FoundLine(
+        MatchLine(
             name=name,
             number=number,
             text=_cut(line.removesuffix("\r"), start if number == first else 0, width),
@@ -275,7 +277,7 @@ def decode_lines(record: bytes, *, width: int) -> list[FoundLine]:
 def _cut(line: str, start: int, width: int) -> str:
     if len(line) <= width:
         return line
-    first = max(0, min(start - _BESIDE, len(line) - width))
+    first = max(0, min(start - _CONTEXT_LENGTH, len(line) - width))
     before = "…" if first else ""
     after = "…" if first + width < len(line) else ""
     return f"{before}{line[first : first + width]}{after}"

@@ -12,13 +12,13 @@ import re
 from collections.abc import Iterable, Sequence
 
 from acp_agent.workspace import named_secrets, secret_formats
-from acp_agent.workspace.known_secrets import Hit, KnownSecrets, Span, Strings, merged
+from acp_agent.workspace.known_secrets import Hit, KnownSecrets, Span, StringSearcher, merge_spans
 
 REPLACEMENT = "[secret]"
 _WORD_AT_END = re.compile(r"[A-Za-z0-9_+/=.%\\-]+\Z")
-_LONGEST_WORD = 512  # characters; keys recognised by their format are not longer
-_LEAST_WORD = 20  # letters and digits; keys with a format are longer, and most words shorter
-_LONGEST_BLOCK = 8_192  # characters of a private key
+_MAX_WORD = 512  # characters; keys recognised by their format are not longer
+_MIN_WORD = 20  # letters and digits; keys with a format are longer, and most words shorter
+_MAX_BLOCK = 8_192  # characters of a private key
 
 
 def scrub(text: str, secrets: Iterable[str] = ()) -> str:
@@ -38,7 +38,7 @@ def scrub_known(text: str, secrets: Iterable[str]) -> str:
         text: the text to be shown or stored.
         secrets: values that must not appear; see `KnownSecrets`.
     """
-    return _without(text, _finder(frozenset(secrets)).known_spans(text))
+    return _without(text, _finder(frozenset(secrets)).secret_spans(text))
 
 
 def holds_credential(text: str, secrets: Iterable[str]) -> bool:
@@ -59,15 +59,19 @@ def incomplete_tail(text: str, secrets: Iterable[str]) -> int:
         secrets: the known values.
     """
     finder = _finder(frozenset(secrets))
-    cut = len(text) - finder.known.begun(text)
-    word = _WORD_AT_END.search(text, max(0, len(text) - _LONGEST_WORD))
+    cut = len(text) - finder.known.incomplete_length(text)
+    word = _WORD_AT_END.search(text, max(0, len(text) - _MAX_WORD))
     if word is not None and _may_be_key(word.group()):
         cut = min(cut, word.start())
-    cut = min(cut, named_secrets.begun(text, max(0, len(text) - _LONGEST_WORD)))
-    begun = text.rfind("-----BEGIN ")
-    if len(text) - begun <= _LONGEST_BLOCK and begun >= 0 and "-----END " not in text[begun:]:
-        cut = min(cut, begun)
-    for start, end in reversed(finder.known_spans(text)):
+    cut = min(cut, named_secrets.incomplete_name_start(text, max(0, len(text) - _MAX_WORD)))
+    block_start = text.rfind("-----BEGIN ")
+    if (
+        len(text) - block_start <= _MAX_BLOCK
+        and block_start >= 0
+        and "-----END " not in text[block_start:]
+    ):
+        cut = min(cut, block_start)
+    for start, end in reversed(finder.secret_spans(text)):
         if start < cut < end:  # do not cut inside a known value
             cut = start
     return len(text) - cut
@@ -87,22 +91,22 @@ class _Finder:
 
     def scrub(self, text: str) -> str:
         """Return `text` without credentials."""
-        known, formats, names = self._hits(text)
-        spans = self.known.spans(text, known)
+        value_hits, formats, names = self._find_hits(text)
+        spans = self.known.spans(text, value_hits)
         if spans:  # search again, since the replacements end adjacent values
             text = _without(text, spans)
-            _, formats, names = self._hits(text)
+            _, formats, names = self._find_hits(text)
         found = [*secret_formats.spans(text, formats), *named_secrets.spans(text, names)]
-        return _without(text, merged(found))
+        return _without(text, merge_spans(found))
 
     def holds(self, text: str) -> bool:
         """Return whether `text` contains a known value, or a key with a recognisable format."""
-        known, formats, _ = self._hits(text)
-        return bool(self.known.spans(text, known) or secret_formats.spans(text, formats))
+        value_hits, formats, _ = self._find_hits(text)
+        return bool(self.known.spans(text, value_hits) or secret_formats.spans(text, formats))
 
-    def _hits(self, text: str) -> tuple[list[Hit], list[Hit], list[Hit]]:
+    def _find_hits(self, text: str) -> tuple[list[Hit], list[Hit], list[Hit]]:
         """Return the places of the strings of known values, of formats and of names."""
-        known: list[Hit] = []
+        value_hits: list[Hit] = []
         formats: list[Hit] = []
         names: list[Hit] = []
         for number, start, end in self._strings.find(text):
@@ -111,20 +115,22 @@ class _Finder:
             elif number >= self._formats:
                 formats.append((number - self._formats, start, end))
             else:
-                known.append((number, start, end))
-        return known, formats, names
+                value_hits.append((number, start, end))
+        return value_hits, formats, names
 
-    def known_spans(self, text: str) -> list[Span]:
+    def secret_spans(self, text: str) -> list[Span]:
         """Return the spans of known values in `text`, in order and without overlaps."""
         return self.known.spans(text, self._known_strings.find(text))
 
     @functools.cached_property
-    def _strings(self) -> Strings:
-        return Strings([*self.known.strings, *secret_formats.strings(), *named_secrets.strings()])
+    def _strings(self) -> StringSearcher:
+        return StringSearcher(
+            [*self.known.strings, *secret_formats.strings(), *named_secrets.strings()]
+        )
 
     @functools.cached_property
-    def _known_strings(self) -> Strings:
-        return Strings(self.known.strings)
+    def _known_strings(self) -> StringSearcher:
+        return StringSearcher(self.known.strings)
 
 
 @functools.lru_cache(maxsize=16)
@@ -134,7 +140,7 @@ def _finder(secrets: frozenset[str]) -> _Finder:
 
 def _may_be_key(word: str) -> bool:
     """Return whether an unfinished word is long, or contains the beginning of a key."""
-    return sum(map(str.isalnum, word)) >= _LEAST_WORD or secret_formats.may_begin(word)
+    return sum(map(str.isalnum, word)) >= _MIN_WORD or secret_formats.may_start_key(word)
 
 
 def _without(text: str, spans: Sequence[Span]) -> str:
@@ -142,8 +148,8 @@ def _without(text: str, spans: Sequence[Span]) -> str:
     if not spans:
         return text
     pieces: list[str] = []
-    done = 0
+    position = 0
     for start, end in spans:
-        pieces += (text[done:start], REPLACEMENT)
-        done = end
-    return "".join((*pieces, text[done:]))
+        pieces += (text[position:start], REPLACEMENT)
+        position = end
+    return "".join((*pieces, text[position:]))

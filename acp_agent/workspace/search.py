@@ -12,12 +12,18 @@ from msgspec import Struct
 from acp_agent.errors import WorkspaceError
 from acp_agent.sandbox.launch import Confine, unconfined
 from acp_agent.workspace.file_io import file_kind
-from acp_agent.workspace.ripgrep import TIME_LIMIT, Ended, FoundLine, decode_lines, run_ripgrep
+from acp_agent.workspace.ripgrep import (
+    TIME_LIMIT,
+    MatchLine,
+    RipgrepResult,
+    decode_lines,
+    run_ripgrep,
+)
 
 FILE_LIMIT = 300_000  # files below one folder that a search by name covers
 
 
-class FoundFiles(Struct, frozen=True, kw_only=True):
+class FileMatches(Struct, frozen=True, kw_only=True):
     """File names relative to the searched folder, newest first, and their total number."""
 
     names: tuple[str, ...]
@@ -25,16 +31,16 @@ class FoundFiles(Struct, frozen=True, kw_only=True):
     timed_out: bool = False
 
 
-class FoundLines(Struct, frozen=True, kw_only=True):
+class LineMatches(Struct, frozen=True, kw_only=True):
     """Matching lines by file name and line number; `more` is true if some were left out."""
 
-    lines: tuple[FoundLine, ...]
+    lines: tuple[MatchLine, ...]
     more: bool = False
     timed_out: bool = False
-    left_out: int = 0  # lines too long to search
+    skipped: int = 0  # lines too long to search
 
 
-class FoundCounts(Struct, frozen=True, kw_only=True):
+class MatchCounts(Struct, frozen=True, kw_only=True):
     """File names in order, each with the number of matching lines."""
 
     counts: tuple[tuple[str, int], ...]
@@ -63,17 +69,17 @@ async def list_files(
         WorkspaceError: there are more than `limit` files, or the listing took too long.
     """
     names: list[bytes] = []
-    ended = await run_ripgrep(
+    result = await run_ripgrep(
         ["--files", "--null", "./"],
         folder,
         separator=b"\0",
-        take=_collect(names, limit),
+        on_record=_collect(names, limit),
         confine=confine,
         timeout=timeout,
     )
-    _require_success(ended)
-    if not partial and (ended.timed_out or ended.stopped):
-        reason = f"took over {timeout:g} s" if ended.timed_out else f"has over {limit:,} files"
+    _require_success(result)
+    if not partial and (result.timed_out or result.stopped):
+        reason = f"took over {timeout:g} s" if result.timed_out else f"has over {limit:,} files"
         raise WorkspaceError(f"{folder} {reason}", advice="name a folder further down")
     return names
 
@@ -85,42 +91,42 @@ async def find_files(
     limit: int,
     timeout: float = TIME_LIMIT,
     confine: Confine = unconfined,
-) -> FoundFiles:
+) -> FileMatches:
     """Return the files that match a glob pattern as in `.gitignore`, newest first.
 
     Raises:
         WorkspaceError: the pattern is not a valid glob, or there are too many files.
     """
-    matching: list[bytes] = []
+    matched_names: list[bytes] = []
     arguments = ["--files", "--null", "--sortr=modified", f"--glob={pattern}", "./"]
     # In ripgrep a glob overrides the ignore files, so its results are filtered by a listing that
     # respects them.
     listing = asyncio.create_task(list_files(folder, timeout=timeout, confine=confine))
     try:
-        ended = await run_ripgrep(
+        result = await run_ripgrep(
             arguments,
             folder,
             separator=b"\0",
-            take=_collect(matching, FILE_LIMIT),
+            on_record=_collect(matched_names, FILE_LIMIT),
             confine=confine,
             timeout=timeout,
         )
-        known = await listing
+        listed_names = await listing
     finally:
         listing.cancel()
         await asyncio.gather(listing, return_exceptions=True)
-    _require_success(ended)
-    kept = set(known)
-    names = [name for name in matching if name in kept]
-    return FoundFiles(
+    _require_success(result)
+    allowed = set(listed_names)
+    names = [name for name in matched_names if name in allowed]
+    return FileMatches(
         names=tuple(os.fsdecode(name) for name in names[:limit]),
         total=len(names),
-        timed_out=ended.timed_out,
+        timed_out=result.timed_out,
     )
 
 
 async def find_lines(
-    place: Path,
+    path: Path,
     pattern: str,
     *,
     glob: str | None,
@@ -130,11 +136,11 @@ async def find_lines(
     width: int,
     timeout: float = TIME_LIMIT,
     confine: Confine = unconfined,
-) -> FoundLines:
+) -> LineMatches:
     """Return the lines that match a regular expression, in a file or below a folder.
 
     Args:
-        place: the file or the folder.
+        path: the file or the folder.
         pattern: a regular expression in ripgrep's syntax, or PCRE2's if it uses look-around.
         glob: search only files whose names match this pattern.
         ignore_case: if true, ignore case.
@@ -147,37 +153,37 @@ async def find_lines(
     Raises:
         WorkspaceError: the pattern or the glob is invalid, or there are too many files.
     """
-    folder, target = _target(place)
-    kept = await _names_kept(folder, glob, timeout, confine)
-    lines: list[FoundLine] = []
+    folder, target = _target(path)
+    allowed = await _allowed_names(folder, glob, timeout, confine)
+    lines: list[MatchLine] = []
 
-    def take(record: bytes) -> bool:
+    def on_record(record: bytes) -> bool:
         lines.extend(
             line
             for line in decode_lines(record, width=width)
-            if kept is None or os.fsencode(line.name) in kept
+            if allowed is None or os.fsencode(line.name) in allowed
         )
         return len(lines) <= limit
 
-    ended = await run_ripgrep(
-        ["--json", f"--context={context}", *_matching(pattern, glob, ignore_case), target],
+    result = await run_ripgrep(
+        ["--json", f"--context={context}", *_match_arguments(pattern, glob, ignore_case), target],
         folder,
         separator=b"\n",
-        take=take,
+        on_record=on_record,
         confine=confine,
         timeout=timeout,
     )
-    _require_success(ended)
-    return FoundLines(
+    _require_success(result)
+    return LineMatches(
         lines=tuple(lines[:limit]),
         more=len(lines) > limit,
-        timed_out=ended.timed_out,
-        left_out=ended.left_out,
+        timed_out=result.timed_out,
+        skipped=result.skipped,
     )
 
 
 async def count_lines(
-    place: Path,
+    path: Path,
     pattern: str,
     *,
     glob: str | None,
@@ -185,34 +191,40 @@ async def count_lines(
     limit: int,
     timeout: float = TIME_LIMIT,
     confine: Confine = unconfined,
-) -> FoundCounts:
+) -> MatchCounts:
     """Return how many lines match in each file. Arguments and errors are as in `find_lines`."""
-    folder, target = _target(place)
-    kept = await _names_kept(folder, glob, timeout, confine)
+    folder, target = _target(path)
+    allowed = await _allowed_names(folder, glob, timeout, confine)
     records: list[bytes] = []
-    ended = await run_ripgrep(
-        ["--count", "--with-filename", "--null", *_matching(pattern, glob, ignore_case), target],
+    result = await run_ripgrep(
+        [
+            "--count",
+            "--with-filename",
+            "--null",
+            *_match_arguments(pattern, glob, ignore_case),
+            target,
+        ],
         folder,
         separator=b"\0",
-        take=_collect(records, FILE_LIMIT),
+        on_record=_collect(records, FILE_LIMIT),
         confine=confine,
         timeout=timeout,
     )
-    _require_success(ended)
+    _require_success(result)
     # Records: a name; then a count, a line feed and the next name; …; then the last count.
     counts = []
     name = records[0].removeprefix(b"./") if records else b""
     for record in records[1:]:
         count, _, following = record.partition(b"\n")
-        if kept is None or name in kept:
+        if allowed is None or name in allowed:
             counts.append((os.fsdecode(name), int(count)))
         name = following.removeprefix(b"./")
-    return FoundCounts(
-        counts=tuple(counts[:limit]), more=len(counts) > limit, timed_out=ended.timed_out
+    return MatchCounts(
+        counts=tuple(counts[:limit]), more=len(counts) > limit, timed_out=result.timed_out
     )
 
 
-def _matching(pattern: str, glob: str | None, ignore_case: bool) -> Sequence[str]:
+def _match_arguments(pattern: str, glob: str | None, ignore_case: bool) -> Sequence[str]:
     arguments = ["--sort=path", "--engine=auto", f"--regexp={pattern}"]
     if ignore_case:
         arguments.append("--ignore-case")
@@ -223,7 +235,7 @@ def _matching(pattern: str, glob: str | None, ignore_case: bool) -> Sequence[str
     return arguments
 
 
-async def _names_kept(
+async def _allowed_names(
     folder: Path, glob: str | None, timeout: float, confine: Confine
 ) -> set[bytes] | None:
     """Return the files that are not ignored, or None if there is no glob to filter by them."""
@@ -232,27 +244,27 @@ async def _names_kept(
     return set(await list_files(folder, timeout=timeout, confine=confine))
 
 
-def _target(place: Path) -> tuple[Path, str]:
-    return (place, "./") if file_kind(place) == "folder" else (place.parent, f"./{place.name}")
+def _target(path: Path) -> tuple[Path, str]:
+    return (path, "./") if file_kind(path) == "folder" else (path.parent, f"./{path.name}")
 
 
 def _collect(records: list[bytes], limit: int) -> Callable[[bytes], bool]:
     """Return a function that appends records to a list and returns false beyond the limit."""
 
-    def take(record: bytes) -> bool:
+    def on_record(record: bytes) -> bool:
         records.append(record.removeprefix(b"./"))
         return len(records) <= limit
 
-    return take
+    return on_record
 
 
-def _require_success(ended: Ended) -> None:
+def _require_success(result: RipgrepResult) -> None:
     """Raise an error if ripgrep failed; errors on unreadable files are not reported."""
-    if ended.status < 2 or ended.stopped or ended.timed_out or not ended.error:
+    if result.status < 2 or result.stopped or result.timed_out or not result.error:
         return
-    lines = [line.strip() for line in ended.error.splitlines() if line.strip()]
-    said = next((line for line in reversed(lines) if "error" in line), lines[-1])
+    lines = [line.strip() for line in result.error.splitlines() if line.strip()]
+    message = next((line for line in reversed(lines) if "error" in line), lines[-1])
     raise WorkspaceError(
-        f"the search is not possible: {said.removeprefix('rg: ').removeprefix('error: ')}",
+        f"the search is not possible: {message.removeprefix('rg: ').removeprefix('error: ')}",
         advice="correct the pattern, and escape metacharacters such as ( [ { . that are literal",
     )

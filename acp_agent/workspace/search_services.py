@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
     from acp_agent.config.types import WebSearchConfig
 
-MOST_RESULTS = 10
-_MOST_BYTES = 2_000_000  # of a response
-_TITLE = 200  # characters
-_TEXT = 500
+MAX_RESULTS = 10
+_MAX_BYTES = 2_000_000  # of a response
+_MAX_TITLE = 200  # characters
+_MAX_TEXT = 500
 Service = Literal["searxng", "brave", "tavily"]
 
 
-class FoundPage(Struct, frozen=True):
+class SearchResult(Struct, frozen=True):
     """A search result."""
 
     title: str
@@ -42,10 +42,10 @@ class FoundPage(Struct, frozen=True):
     text: str
 
 
-class FoundPages(Struct, frozen=True):
+class SearchResults(Struct, frozen=True):
     """The results of a search, best first, and a summary of them."""
 
-    pages: Sequence[FoundPage]
+    pages: Sequence[SearchResult]
     summary: str = ""
 
 
@@ -64,11 +64,11 @@ class SearchService(Struct, frozen=True):
         if self.kind == "tavily":
             return f"{self.base_url}/search"
         if self.kind == "brave":
-            asked = {"q": query, "count": MOST_RESULTS, "text_decorations": "false"}
-            return f"{self.base_url}/res/v1/web/search?{urlencode(asked)}"
+            query_fields = {"q": query, "count": MAX_RESULTS, "text_decorations": "false"}
+            return f"{self.base_url}/res/v1/web/search?{urlencode(query_fields)}"
         return f"{self.base_url}/search?{urlencode({'q': query, 'format': 'json'})}"
 
-    async def search(self, query: str, *, timeout: float) -> FoundPages:
+    async def search(self, query: str, *, timeout: float) -> SearchResults:
         """Return the pages found for a query; `timeout` is in seconds, for the whole search.
 
         Raises:
@@ -90,7 +90,7 @@ class SearchService(Struct, frozen=True):
         except httpx2.HTTPError as error:
             reason = " ".join(str(error).split())[:200] or type(error).__name__
             raise WorkspaceError(f"cannot reach the search service {host}: {reason}") from None
-        return FoundPages(_read(body, self.kind, host))
+        return SearchResults(_read(body, self.kind, host))
 
     async def _request(self, query: str, host: str) -> bytes:
         import httpx2  # noqa: PLC0415 - loaded late, as in `search`
@@ -101,13 +101,15 @@ class SearchService(Struct, frozen=True):
         elif self.kind == "tavily":
             headers["Authorization"] = f"Bearer {self.key}"
         url = self.address(query)
-        posted = {"query": query, "max_results": MOST_RESULTS} if self.kind == "tavily" else None
+        body_fields = (
+            {"query": query, "max_results": MAX_RESULTS} if self.kind == "tavily" else None
+        )
         async with (
             httpx2.AsyncClient(
                 verify=tls_verification(url), mounts=no_proxy_mounts(url), timeout=None
             ) as client,
             client.stream(
-                "POST" if posted else "GET", url, json=posted, headers=headers
+                "POST" if body_fields else "GET", url, json=body_fields, headers=headers
             ) as response,
         ):
             if response.status_code != 200:
@@ -118,7 +120,7 @@ class SearchService(Struct, frozen=True):
             body = bytearray()
             async for piece in response.aiter_bytes():
                 body += piece
-                if len(body) > _MOST_BYTES:
+                if len(body) > _MAX_BYTES:
                     raise WorkspaceError(f"the answer of the search service {host} is too long")
         return bytes(body)
 
@@ -128,29 +130,34 @@ _ADDRESSES: Mapping[Service, str] = {
     "tavily": "https://api.tavily.com",
 }
 # Variables with these endings are removed from commands' environments and scrubbed from outputs.
-_KEYS: Mapping[Service, tuple[str, ...]] = {
+_KEY_VARIABLES: Mapping[Service, tuple[str, ...]] = {
     "brave": ("BRAVE_API_KEY", "BRAVE_SEARCH_API_KEY"),
     "tavily": ("TAVILY_API_KEY",),
 }
 
 
-def chosen_service(config: WebSearchConfig, environ: Mapping[str, str]) -> SearchService | None:
+def select_service(config: WebSearchConfig, environ: Mapping[str, str]) -> SearchService | None:
     """Return the service to use, or None if none is configured or searching is off."""
-    wanted: tuple[Service, ...]
+    kinds: tuple[Service, ...]
     match config.service:
         case "off" | "provider":
             return None
         case "auto":
-            wanted = ("searxng",) if config.base_url else ("searxng", "brave", "tavily")
+            kinds = ("searxng",) if config.base_url else ("searxng", "brave", "tavily")
         case named:
-            wanted = (named,)
-    for kind in wanted:
+            kinds = (named,)
+    for kind in kinds:
         address = config.base_url or _ADDRESSES.get(kind) or environ.get("SEARXNG_URL", "").strip()
         key = next(
-            (key for name in _KEYS.get(kind, ()) if (key := environ.get(name, "").strip())), ""
+            (
+                key
+                for name in _KEY_VARIABLES.get(kind, ())
+                if (key := environ.get(name, "").strip())
+            ),
+            "",
         )
-        usable = key.isascii() and key.isprintable() and (key or kind not in _KEYS)
-        if usable and address.startswith(("http://", "https://")):
+        is_usable = key.isascii() and key.isprintable() and (key or kind not in _KEY_VARIABLES)
+        if is_usable and address.startswith(("http://", "https://")):
             return SearchService(kind, address.rstrip("/"), key)
     return None
 
@@ -167,7 +174,7 @@ def _advice(kind: Service, response: httpx2.Response) -> str:
     return "go on without a search, or try once more later"
 
 
-def _read(body: bytes, kind: Service, host: str) -> list[FoundPage]:
+def _read(body: bytes, kind: Service, host: str) -> list[SearchResult]:
     """Return the results in a response body, without those that have no web address."""
     try:
         answer = json.loads(body)
@@ -178,14 +185,16 @@ def _read(body: bytes, kind: Service, host: str) -> list[FoundPage]:
         results = None
     if not isinstance(results, list):
         raise WorkspaceError(f"the search service {host} gave no list of results")
-    pages = [_page(one) for one in results if isinstance(one, dict)]
-    return [page for page in pages if page.url.startswith(("http://", "https://"))][:MOST_RESULTS]
+    pages = [_page(result) for result in results if isinstance(result, dict)]
+    return [page for page in pages if page.url.startswith(("http://", "https://"))][:MAX_RESULTS]
 
 
-def _page(result: JsonObject) -> FoundPage:
+def _page(result: JsonObject) -> SearchResult:
     text = result.get("content") or result.get("description")
-    return FoundPage(
-        _line(result.get("title"), _TITLE), _line(result.get("url"), 2_000), _line(text, _TEXT)
+    return SearchResult(
+        _line(result.get("title"), _MAX_TITLE),
+        _line(result.get("url"), 2_000),
+        _line(text, _MAX_TEXT),
     )
 
 

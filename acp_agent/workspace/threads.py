@@ -15,7 +15,7 @@ from typing import TypeVar
 
 Result = TypeVar("Result")
 
-_SOON = 1.0  # seconds
+_RELEASE_DELAY = 1.0  # seconds
 
 
 async def in_daemon_thread(work: Callable[[], Result], *, name: str | None = None) -> Result:
@@ -47,7 +47,7 @@ async def in_daemon_thread(work: Callable[[], Result], *, name: str | None = Non
 
 def release_memory_soon() -> None:
     """Schedule the return of freed memory to the system; called after a session has ended."""
-    asyncio.get_running_loop().call_later(_SOON, _release_memory)
+    asyncio.get_running_loop().call_later(_RELEASE_DELAY, _release_memory)
 
 
 def _release_memory() -> None:

@@ -25,9 +25,9 @@ from acp_agent.errors import AcpAgentError, WorkspaceError
 from acp_agent.sandbox.launch import Confine, unconfined
 from acp_agent.workspace.child_process import end_process, start_confined
 
-_MEMORY = 3_000_000_000  # bytes of address space
-_ANSWER = 64_000_000  # bytes
-_PIECE = 1 << 16  # bytes per read
+_MAX_MEMORY = 3_000_000_000  # bytes of address space
+_MAX_ANSWER = 64_000_000  # bytes
+_CHUNK = 1 << 16  # bytes per read
 
 T = TypeVar("T")
 
@@ -83,7 +83,7 @@ async def run_in_process(
         raise WorkspaceError(f"no process can be started: {error.strerror or error}") from None
     try:
         async with asyncio.timeout(seconds):
-            raw = await _answered(process, msgspec.msgpack.encode(task))
+            raw = await _send_task(process, msgspec.msgpack.encode(task))
     finally:
         await end_process(process)
     try:
@@ -95,7 +95,7 @@ async def run_in_process(
     raise WorkspaceError(answer.error)
 
 
-async def _answered(process: asyncio.subprocess.Process, task: bytes) -> bytes:
+async def _send_task(process: asyncio.subprocess.Process, task: bytes) -> bytes:
     assert process.stdin is not None
     assert process.stdout is not None
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it exited early
@@ -103,20 +103,20 @@ async def _answered(process: asyncio.subprocess.Process, task: bytes) -> bytes:
         await process.stdin.drain()
     process.stdin.close()
     answer = bytearray()
-    while len(answer) < _ANSWER and (piece := await process.stdout.read(_PIECE)):
+    while len(answer) < _MAX_ANSWER and (piece := await process.stdout.read(_CHUNK)):
         answer += piece
     return bytes(answer)
 
 
-def _limit(seconds: int) -> None:
-    for limit, value in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, _MEMORY)):
+def _limit_resources(seconds: int) -> None:
+    for limit, value in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, _MAX_MEMORY)):
         with contextlib.suppress(OSError, ValueError):  # unsupported, or already lower
             resource.setrlimit(limit, (value, value))
 
 
 def _run(raw: bytes) -> _Answer:
     task = msgspec.msgpack.decode(raw, type=_Task)
-    _limit(task.seconds)
+    _limit_resources(task.seconds)
     module, _, name = task.function.partition(":")
     try:
         arguments = msgspec.msgpack.decode(task.arguments)

@@ -11,7 +11,7 @@ import pytest
 
 from acp_agent.session.turns.environment import WAIT_SECONDS, describe
 from acp_agent.workspace.git_status import GitStatus, parse_status
-from acp_agent.workspace.project_tree import CHARACTERS, LINES, draw_tree
+from acp_agent.workspace.project_tree import MAX_LENGTH, MAX_LINES, draw_tree
 from tests.server.server_session import system
 from tests.support.model_server import ModelServer, answer
 from tests.support.open_session import Desk
@@ -109,8 +109,8 @@ async def test_a_git_that_hangs_is_not_waited_for(desk: Desk) -> None:
 def test_the_tree_is_bounded_and_shows_the_top_level_first() -> None:
     names = [f"d{a}/e{b}/f{c}.py" for a in range(60) for b in range(9) for c in range(9)]
     tree = draw_tree([*names, *(f"file{n}" for n in range(100))])
-    assert len(tree.splitlines()) <= LINES
-    assert len(tree) <= CHARACTERS
+    assert len(tree.splitlines()) <= MAX_LINES
+    assert len(tree) <= MAX_LENGTH
     assert tree.startswith("d0/ (81 files)\n")
     assert tree.endswith("… 122 more")
     assert draw_tree(["src/a/b.py", "src/c.py"], complete=False) == (

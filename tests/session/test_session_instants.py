@@ -173,9 +173,9 @@ async def test_files_are_not_saved_for_a_turn_that_was_stopped_meanwhile(
     keep, holding = checkpoints._in_thread, asyncio.Event()
 
     async def slowly(deadline: Deadline, work: Callable[[Deadline], object]) -> object:
-        while not (holding.is_set() or deadline.given_up):
+        while not (holding.is_set() or deadline.is_cancelled):
             holding.set()
-            await asyncio.to_thread(deadline._given_up.wait, 10)
+            await asyncio.to_thread(deadline._cancelled.wait, 10)
         return await keep(deadline, work)
 
     monkeypatch.setattr(checkpoints, "_in_thread", slowly)

@@ -19,7 +19,7 @@ from acp_agent.tools.web_search import WebSearchParams, WebSearchTool
 from acp_agent.workspace.files import WorkspaceFiles
 from acp_agent.workspace.network import GuardedNetwork
 from acp_agent.workspace.processes import LocalProcesses
-from acp_agent.workspace.search_services import SearchService, Service, chosen_service
+from acp_agent.workspace.search_services import SearchService, Service, select_service
 from acp_agent.workspace.workspace import Workspace
 from tests.support.web_site import Server, response
 
@@ -112,7 +112,7 @@ async def test_an_unusable_answer_is_reported_as_a_tool_error(
 def test_the_tool_is_offered_only_where_a_service_is_set_up(
     workspace: Workspace, config: WebSearchConfig, environ: dict[str, str], kind: str | None
 ) -> None:
-    chosen = chosen_service(config, environ)
+    chosen = select_service(config, environ)
     assert (chosen and chosen.kind) == kind
     names = [spec.name for spec in core_tools(workspace, search_service=chosen).specs()]
     assert ("web_search" in names) is (kind is not None)

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from acp_agent.workspace.checkpoints.base import Deadline, Rules, Snapshot, shown
+from acp_agent.workspace.checkpoints.base import Deadline, Rules, Snapshot, path_text
 from acp_agent.workspace.checkpoints.folders import FolderCheckpoints, RestorePlan, RestoreResult
 
 SESSION = "sess_test"
@@ -43,25 +43,25 @@ class Checkpoints:
         (result,) = self.checkpoints.restore([plan], checkpoint, Deadline(30))
         return result
 
-    def left_out(self) -> dict[str, str]:
+    def unsaved(self) -> dict[str, str]:
         """What the last checkpoint could not keep, and why."""
-        return {shown(one.path): one.why for one in self.last.left_out}
+        return {path_text(one.path): one.reason for one in self.last.unsaved}
 
     def without(self, checkpoint: str) -> dict[str, str]:
         """What a checkpoint does not have, for whatever reason."""
-        found = self.checkpoints.left_out(checkpoint, Deadline(30))
-        return {shown(one.path): one.why for _, one in found}
+        found = self.checkpoints.unsaved(checkpoint, Deadline(30))
+        return {path_text(one.path): one.reason for _, one in found}
 
 
 def kinds(plan: RestorePlan | RestoreResult) -> dict[str, str]:
     """What is done to which path."""
-    changes = plan.changes if isinstance(plan, RestorePlan) else plan.done
-    return {shown(change.path): change.kind for change in changes}
+    changes = plan.changes if isinstance(plan, RestorePlan) else plan.applied
+    return {path_text(change.path): change.kind for change in changes}
 
 
 def skipped(plan: RestorePlan | RestoreResult) -> dict[str, str]:
     """What is left as it is, and why."""
-    return {shown(one.path): one.why for one in plan.skipped}
+    return {path_text(one.path): one.reason for one in plan.skipped}
 
 
 def picture(root: Path) -> dict[bytes, tuple[str, bytes]]:

@@ -12,7 +12,7 @@ import pytest
 from acp_agent.errors import ToolError, WorkspaceError
 from acp_agent.workspace import command_output
 from acp_agent.workspace.background_commands import (
-    UNREAD_KEPT,
+    UNREAD_TAIL,
     BackgroundCommand,
     BackgroundCommands,
 )
@@ -51,13 +51,13 @@ async def test_of_much_unread_output_the_end_is_kept_and_the_file_named_that_has
     await command.ended()
     text = command.read_output()
     note, _, kept = text.partition("\n")
-    assert len(kept) == UNREAD_KEPT
+    assert len(kept) == UNREAD_TAIL
     assert kept.endswith("99999\n100000\n")
     assert command.file is not None
     assert str(command.file) in note
     assert command.file.read_text().startswith("1\n2\n3\n")
     written = len("".join(f"{number}\n" for number in range(1, 100_001)))
-    assert note.startswith(f"[... {written - UNREAD_KEPT:,} characters are left out here")
+    assert note.startswith(f"[... {written - UNREAD_TAIL:,} characters are left out here")
     assert command.read_output() == ""
 
 

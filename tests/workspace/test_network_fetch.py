@@ -224,7 +224,7 @@ async def test_a_page_that_keeps_the_parser_busy_ends_with_the_call(
 async def test_a_page_that_keeps_the_parser_busy_is_given_up(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page_reader, "_PARSE_LIMIT", 1.0)
+    monkeypatch.setattr(page_reader, "_MAX_PARSE_SECONDS", 1.0)
     server.pages["/"] = response(b"<!--" * 500_000, "text/html")
     with pytest.raises(WorkspaceError, match="is too complicated"):
         await fetch(server, "/")

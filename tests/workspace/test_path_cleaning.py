@@ -55,13 +55,13 @@ def test_a_path_is_taken_for_the_one_file_that_it_can_mean(
     project: Path, written: str, meant: str | None
 ) -> None:
     files = WorkspaceFiles(project)
-    assert files.cleaned(written, existing=True) == (meant or written)
+    assert files.clean_path(written, existing=True) == (meant or written)
 
 
 def test_a_new_file_does_not_take_the_place_of_one_with_another_spelling(project: Path) -> None:
     files = WorkspaceFiles(project)
     for path in ("readme.md", "b/src/utils.py", "project/README.md", "/nowhere/new.py"):
-        assert files.cleaned(path, existing=False) == path
+        assert files.clean_path(path, existing=False) == path
 
 
 @pytest.mark.parametrize(

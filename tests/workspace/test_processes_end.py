@@ -134,7 +134,7 @@ async def test_a_process_left_in_the_background_ends_with_the_command(
 async def test_a_background_process_that_ends_by_itself_is_waited_for(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(child_process, "LINGER", 20)
+    monkeypatch.setattr(child_process, "EXIT_GRACE", 20)
     result = await home.run("(sleep 0.1; echo late) & echo on")
     assert result.output == "on\nlate\n"
 

@@ -172,7 +172,7 @@ def test_of_an_overwritten_line_the_model_sees_what_was_left_and_the_user_every_
     output = CommandOutput(tmp_path)
     live = output.feed(b"start\n 10%\r 50%\r100%\nend\n", final=True)
     assert live == "start\n 10%\n 50%\n100%\nend\n"
-    assert output.for_model() == "start\n100%\nend\n"
+    assert output.model_text() == "start\n100%\nend\n"
 
 
 def test_one_endless_line_is_cut_too(tmp_path: Path) -> None:
@@ -180,4 +180,4 @@ def test_one_endless_line_is_cut_too(tmp_path: Path) -> None:
     output.feed(b"x" * 500_000, final=True)
     output.write()
     output.close()
-    assert 40_000 < len(output.for_model()) < 50_000
+    assert 40_000 < len(output.model_text()) < 50_000

@@ -67,7 +67,7 @@ async def test_a_search_whose_process_is_not_gone_in_time_is_said_to_have_taken_
 
     monkeypatch.setattr(asyncio, "create_subprocess_exec", starts)
     monkeypatch.setattr(ripgrep, "find_ripgrep", lambda: str(program))
-    monkeypatch.setattr(ripgrep, "_REAP_LIMIT", 0)  # as where it hangs in the kernel
+    monkeypatch.setattr(ripgrep, "_MAX_REAP_SECONDS", 0)  # as where it hangs in the kernel
     with pytest.raises(WorkspaceError, match=r"took over 1\.5 s"):
         await list_files(project, timeout=1.5)
     await until(lambda: gone(pids))

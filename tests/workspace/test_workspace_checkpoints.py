@@ -126,7 +126,7 @@ def test_any_name_that_a_file_can_have_is_kept(kept: Checkpoints, root: Path) ->
             file.write(name)
     before, checkpoint = picture(root), kept.keep()
     assert len(before) == len(names)
-    assert kept.left_out() == {}
+    assert kept.unsaved() == {}
     for path in list(root.iterdir()):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     kept.back(checkpoint)
@@ -263,7 +263,7 @@ def test_a_deadline_is_held_and_what_comes_after_it_works(kept: Checkpoints, roo
     with pytest.raises(CheckpointTooSlowError, match="less than an hour ago"):
         kept.keep(seconds=0.0001)  # nobody waits for it again at once
     given_up = Deadline(60)
-    given_up.give_up()
+    given_up.cancel()
     with pytest.raises(CheckpointTooSlowError, match="given up"):
         kept.checkpoints.save("ckpt_x", given_up)
     checkpoint = kept.keep()

@@ -84,7 +84,7 @@ def test_a_git_that_hangs_while_files_are_put_back_is_ended(
     plans = checkpoints.plan(checkpoints.save(None, Deadline(30)), "then", Deadline(30))
     deadline = Deadline(30 if given_up else 0.5)
     if given_up:
-        threading.Timer(0.5, deadline.give_up).start()
+        threading.Timer(0.5, deadline.cancel).start()
     raised: list[Exception] = []
 
     def restore() -> None:

@@ -58,7 +58,7 @@ def test_a_git_that_takes_its_time_gets_all_it_is_to_read(tmp_path: Path) -> Non
     slow.chmod(0o755)
     isolated = IsolatedGit(str(slow), tmp_path, os.fsencode(tmp_path), tmp_path / "index")
     names = b"src/some/file.py\0" * 50_000  # more than a pipe holds
-    assert int(isolated.run("update-index", given=names, deadline=Deadline(10))) == len(names)
+    assert int(isolated.run("update-index", stdin_data=names, deadline=Deadline(10))) == len(names)
 
 
 def test_a_repository_without_commits_is_kept(tmp_path: Path, root: Path) -> None:

@@ -81,7 +81,7 @@ def test_huge_files_are_left_out_named_and_not_touched(
     kept = Checkpoints(tmp_path, root, Rules(max_file_bytes=1000))
     put(root, {"big": b"x" * 1001, "grows": b"small", "shrinks": b"y" * 5000, "limit": b"z" * 1000})
     first = kept.keep()
-    assert kept.left_out() == {"big": "size", "shrinks": "size"}
+    assert kept.unsaved() == {"big": "size", "shrinks": "size"}
     put(root, {"big": b"changed" * 1000, "grows": b"w" * 5000, "shrinks": b"s", "limit": b""})
     before = picture(root)
     result = kept.back(first)
@@ -150,13 +150,13 @@ def test_what_is_in_a_repository_among_too_many_is_not_deleted(
     put(root, {"a": "1"})
     kept = Checkpoints(tmp_path, root)
     checkpoint = kept.keep()
-    ((left_out, why),) = kept.left_out().items()
+    ((unsaved, why),) = kept.unsaved().items()
     assert why == "folders"
     put(root, {"a": "2"})  # with the next checkpoint there is room for the third repository
     result = kept.back(checkpoint)
     assert kinds(result) == {"a": "modify"}
-    assert list(skipped(result)) == [f"{left_out}work"]
-    assert (root / left_out / "work").exists()
+    assert list(skipped(result)) == [f"{unsaved}work"]
+    assert (root / unsaved / "work").exists()
 
 
 @pytest.mark.parametrize("closed", ["closed", "closed\n, to"])
@@ -172,8 +172,8 @@ def test_what_could_not_be_read_then_is_not_deleted_when_it_can_be_read(
         (root / closed).chmod(0)
         (root / "known").chmod(0)
         checkpoint = kept.keep()
-        assert {f"{closed}/"} < set(kept.left_out()) <= {f"{closed}/", "known/", "known/x"}
-        assert set(kept.left_out().values()) == {"unreadable"}
+        assert {f"{closed}/"} < set(kept.unsaved()) <= {f"{closed}/", "known/", "known/x"}
+        assert set(kept.unsaved().values()) == {"unreadable"}
         (root / closed).chmod(0o700)
         (root / "known").chmod(0o700)
         put(root, {"a": "3"})

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.workspace import git_repositories
-from acp_agent.workspace.git_repositories import GitRepositories, KnownRepositories
+from acp_agent.workspace.git_repositories import GitRepositories, RepositoryCache
 
 Seen = list[tuple[str, dict[str, str]]]
 
@@ -21,7 +21,7 @@ def look(
     workspace_repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[str], tuple[Seen, int]]:
     """Returns what is known of a folder of the repository, and how often git was asked for it."""
-    known = KnownRepositories()
+    cache = RepositoryCache()
     # Any time is long ago, but to the test of the clock's tick.
     monkeypatch.setattr(git_repositories, "_SETTLED", -(10**18))
     records = GitRepositories._records
@@ -35,7 +35,7 @@ def look(
 
     def used(folder: str) -> tuple[Seen, int]:
         asked[0] = 0
-        found = GitRepositories(known=known).used_in(os.path.realpath(workspace_repo / folder))
+        found = GitRepositories(cache=cache).used_in(os.path.realpath(workspace_repo / folder))
         return [(one.git_dir, dict(one.settings)) for one in found or ()], asked[0]
 
     return used
@@ -134,6 +134,6 @@ def test_a_file_that_changed_a_moment_ago_is_not_relied_on(
     workspace_repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(git_repositories, "_SETTLED", 10**18)
-    known = KnownRepositories()
-    GitRepositories(known=known).used_in(str(workspace_repo))
-    assert known.get(str(workspace_repo)) is None
+    cache = RepositoryCache()
+    GitRepositories(cache=cache).used_in(str(workspace_repo))
+    assert cache.get(str(workspace_repo)) is None

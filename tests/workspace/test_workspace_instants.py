@@ -66,11 +66,11 @@ async def test_a_write_that_is_stopped_does_not_come_after_the_next_one(
 ) -> None:
     begun, go = threading.Event(), threading.Event()
 
-    def slowly(path: Path, data: bytes, *, shown: str) -> None:
+    def slowly(path: Path, data: bytes, *, label: str) -> None:
         if data == b"first":
             begun.set()
             go.wait(10)
-        replace_file(path, data, shown=shown)
+        replace_file(path, data, label=label)
 
     monkeypatch.setattr(files_module, "replace_file", slowly)
     files = WorkspaceFiles(tmp_path)

@@ -97,15 +97,15 @@ def test_a_restore_never_changes_what_lies_outside(root: Path, outside: Path) ->
     back = [Change(change.path, change.new, change.old) for change in there]
     (outside / "file").write_text("inside")  # where it leads to is no other file to the restore
     (outside / "gone").write_text("inside")
-    done = 0
+    applied = 0
     with swapping(root, outside):
         for number in range(ROUNDS):
             changes, data = (back, b"inside") if number % 2 else (there, b"restored")
             for change in changes:
                 restorer = Restorer(root, frozenset(), lambda _: None, Deadline(60))
                 restorer.apply([change], lambda ids, _, data=data: iter([data] * len(ids)))
-                done += len(restorer.done)
-    assert done
+                applied += len(restorer.applied)
+    assert applied
     contents = {entry.name: entry.read_text() for entry in outside.iterdir()}
     assert contents == {"file": "inside", "gone": "inside"}
 

@@ -31,7 +31,7 @@ from acp_agent.events import (
 from acp_agent.ids import SessionId
 from acp_agent.session.services import Services
 from acp_agent.workspace.checkpoints import prune
-from acp_agent.workspace.checkpoints.base import Deadline, Kind, Snapshot, Span, shown
+from acp_agent.workspace.checkpoints.base import Deadline, Kind, Snapshot, Span, path_text
 from acp_agent.workspace.checkpoints.folders import FolderCheckpoints, RestorePlan, RestoreResult
 from acp_agent.workspace.checkpoints.restore import SkippedFile
 
@@ -132,7 +132,7 @@ def plan_restore(
     """
     plans = checkpoints.plan(snapshots, checkpoint, deadline)
     by_others = {
-        plan.root: checkpoints.by_others(plan.root, checkpoint, owners(plan.root), deadline)
+        plan.root: checkpoints.changed_by_others(plan.root, checkpoint, owners(plan.root), deadline)
         for plan in plans
     }
     return plans if force else [_without(plan, by_others[plan.root]) for plan in plans], by_others
@@ -169,7 +169,7 @@ def restored_files(
     unchanged: list[UnchangedFile] = []
     for folder in folders:
         reasons = by_others.get(folder.root, {})
-        file_changes = folder.changes if isinstance(folder, RestorePlan) else folder.done
+        file_changes = folder.changes if isinstance(folder, RestorePlan) else folder.applied
         changes.extend(
             FileChange(
                 path=path_name(home, folder.root, change.path),
@@ -181,8 +181,8 @@ def restored_files(
         unchanged.extend(
             UnchangedFile(
                 path=path_name(home, folder.root, file.path),
-                why=file.why,
-                by_others=reasons.get(file.path) == file.why,
+                why=file.reason,
+                by_others=reasons.get(file.path) == file.reason,
             )
             for file in folder.skipped
         )
@@ -191,7 +191,7 @@ def restored_files(
 
 def path_name(home: Path, root: Path, path: bytes) -> str:
     """Return the name of a file: relative to `home`, or absolute outside of it."""
-    name = shown(path)
+    name = path_text(path)
     return name if root == home else f"{root}/{name}"
 
 
@@ -200,7 +200,7 @@ def skipped_names(home: Path, snapshots: Mapping[Path, Snapshot]) -> tuple[str, 
     names = (
         path_name(home, root, file.path)
         for root, snapshot in snapshots.items()
-        for file in snapshot.left_out
+        for file in snapshot.unsaved
     )
     return tuple(islice(names, _MAX_FILES))
 
@@ -208,7 +208,7 @@ def skipped_names(home: Path, snapshots: Mapping[Path, Snapshot]) -> tuple[str, 
 def not_saved(home: Path, skipped: Sequence[tuple[Path, SkippedFile]]) -> NotSaved:
     """Return the files that a checkpoint left out, with names relative to `home`."""
     files = (
-        UnchangedFile(path=path_name(home, root, file.path), why=file.why)
+        UnchangedFile(path=path_name(home, root, file.path), why=file.reason)
         for root, file in skipped[:_MAX_FILES]
     )
     return NotSaved(files=tuple(files), count=len(skipped))

@@ -166,7 +166,7 @@ class Checkpoints:
         self._turns += 1
         task, limit = self._save_task, self._save_deadline
         if task is not None and not task.done() and limit is not None:
-            limit.give_up()
+            limit.cancel()
             await asyncio.wait([task], timeout=CANCELLED_SECONDS)
         if not self._due or self._closing:
             return
@@ -227,7 +227,7 @@ class Checkpoints:
         self._closing = True
         if not self._restores:
             for deadline in self._deadlines:
-                deadline.give_up()
+                deadline.cancel()
         await self.wait_saved()
         self._reports.close()
 
@@ -325,7 +325,7 @@ class Checkpoints:
             try:
                 skipped = await self._in_thread(
                     Deadline(seconds),
-                    lambda limit: self._folder_checkpoints().left_out(checkpoint, limit),
+                    lambda limit: self._folder_checkpoints().unsaved(checkpoint, limit),
                 )
             except WorkspaceError as error:
                 _log.info(
@@ -370,7 +370,7 @@ class Checkpoints:
             why=why,
             trees=tuple((str(root), snapshot.tree) for root, snapshot in files.items()),
             left_out=skipped_names(self._home, files),
-            left_out_count=sum(len(snapshot.left_out) for snapshot in files.values()),
+            left_out_count=sum(len(snapshot.unsaved) for snapshot in files.values()),
             only_tools=self._only_tools and why in {"turn_end", "restore"},
             target=target,
         )
@@ -393,7 +393,7 @@ class Checkpoints:
         try:
             return await asyncio.to_thread(work, deadline)
         except asyncio.CancelledError:
-            deadline.give_up()
+            deadline.cancel()
             raise
         finally:
             self._deadlines.discard(deadline)

@@ -18,8 +18,8 @@ from msgspec import Struct
 from acp_agent.config.localization import Translator
 from acp_agent.content import CallContent, DiffPart, text_part
 from acp_agent.errors import WorkspaceError
-from acp_agent.workspace.checkpoints.base import Deadline, shown
-from acp_agent.workspace.checkpoints.folder_watch import FolderWatch, Touched, folders_below
+from acp_agent.workspace.checkpoints.base import Deadline, path_text
+from acp_agent.workspace.checkpoints.folder_watch import FolderChanges, FolderWatch, folders_below
 from acp_agent.workspace.checkpoints.folders import FolderCheckpoints
 from acp_agent.workspace.scrub import scrub
 
@@ -134,7 +134,7 @@ class CommandChanges:
             if not touched.complete:
                 names.append(translate("changed too many files to list"))
             changes = [(path, _ABSENT, _UNKNOWN) for path in touched.new_folders]
-            changes += [(path, _UNKNOWN, _ABSENT) for path in touched.gone_folders]
+            changes += [(path, _UNKNOWN, _ABSENT) for path in touched.deleted_folders]
             changes += self._compare(checkpoints, root, touched.files)
             for path, old, new in changes:
                 names.append(_describe(_name(home, root, path), old, new, translate))
@@ -166,14 +166,14 @@ class CommandChanges:
             return [
                 folder
                 for folder_name in steering
-                for folder, _ in folders_below(root, folder_name, most=_MAX_AGENT_FOLDERS)
+                for folder, _ in folders_below(root, folder_name, max_folders=_MAX_AGENT_FOLDERS)
             ]
         return []
 
     def _steer(self, root: Path, path: bytes) -> bool:
         return self._steers(_absolute_path(root, path))
 
-    def _drain(self) -> Iterator[tuple[Path, Touched]]:
+    def _drain(self) -> Iterator[tuple[Path, FolderChanges]]:
         self.steering = []
         self.complete = not self._disabled and self._watches.keys() == self._trees.keys()
         for root, watch in tuple(self._watches.items()):
@@ -184,7 +184,7 @@ class CommandChanges:
                 self.complete = False
                 return
             for folder in touched.new_folders:  # `touched.files` does not have its files
-                for inner, names in folders_below(root, folder[:-1], most=_MAX_NEW_FOLDERS):
+                for inner, names in folders_below(root, folder[:-1], max_folders=_MAX_NEW_FOLDERS):
                     paths = (_absolute_path(root, inner + b"/" + name) for name in names)
                     self.steering += filter(self._steers, paths)
             yield root, touched
@@ -213,7 +213,9 @@ class CommandChanges:
             with suppress(WorkspaceError):
                 tree, limit = self._trees[root], Deadline(READ_SECONDS)
                 if missing := missing[:_MAX_READ_FILES]:
-                    set_trees |= checkpoints.files_of(root, tree, missing, limit, contents=contents)
+                    set_trees |= checkpoints.read_files(
+                        root, tree, missing, limit, contents=contents
+                    )
         for path, new in new_states.items():
             old = self._states.get((root, path))
             if old is None:
@@ -269,5 +271,5 @@ def _describe(name: str, old: _State, new: _State, translate: Translator) -> str
 
 
 def _name(home: Path, root: Path, path: bytes) -> str:
-    name = shown(path) if root == home else f"{root}/{shown(path)}"
+    name = path_text(path) if root == home else f"{root}/{path_text(path)}"
     return f"`{name}`"

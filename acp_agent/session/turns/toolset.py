@@ -23,7 +23,7 @@ from acp_agent.workspace.files import WorkspaceFiles
 from acp_agent.workspace.network import GuardedNetwork, IsNamed
 from acp_agent.workspace.processes import EditorTerminals, LocalProcesses
 from acp_agent.workspace.scrub import scrub
-from acp_agent.workspace.search_services import chosen_service
+from acp_agent.workspace.search_services import select_service
 from acp_agent.workspace.workspace import Workspace
 
 
@@ -108,7 +108,7 @@ def build_tools(
     toolset = core_tools(
         workspace,
         shell=_shell_tool(workspace, sandbox, config, sandbox_notice),
-        search_service=chosen_service(config.web_search, environ),
+        search_service=select_service(config.web_search, environ),
     )
     if config.http_requests:
         from acp_agent.tools.http.request import HttpRequestTool  # noqa: PLC0415 - only if enabled

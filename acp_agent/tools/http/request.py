@@ -18,7 +18,7 @@ from acp_agent.events import ToolKind
 from acp_agent.permissions.access import FetchAccess
 from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams, Touches
 from acp_agent.tools.quoting import code_block, first_line, shorten
-from acp_agent.workspace.http_requests import READING, HttpRequest, HttpResponse
+from acp_agent.workspace.http_requests import SAFE_METHODS, HttpRequest, HttpResponse
 from acp_agent.workspace.scrub import holds_credential
 from acp_agent.workspace.workspace import Workspace
 
@@ -144,8 +144,8 @@ class HttpRequestTool(Tool[HttpRequestParams]):
         cut_note = ", cut off" if response.truncated else ""
         lines = [f"{request.method} {response.url}: HTTP {response.status}{cut_note}"]
         lines += _reported_headers(response)
-        if response.leads_to:
-            lines.append(f"It leads to {response.leads_to}, which was not requested.")
+        if response.redirect_url:
+            lines.append(f"It leads to {response.redirect_url}, which was not requested.")
         body = _body(request.method, response)
         user_text = code_block(shorten(body, MAX_SHOWN_LENGTH), _language(response))
         return Outcome(
@@ -167,7 +167,7 @@ class HttpRequestTool(Tool[HttpRequestParams]):
 def _may_change(params: HttpRequestParams) -> bool:
     """Whether a request may change something: all but a plain GET or HEAD may."""
     names = {name.strip().lower() for name in params.headers or {}}
-    reads = params.method.strip().upper() in READING
+    reads = params.method.strip().upper() in SAFE_METHODS
     return not reads or bool(params.body) or not _OVERRIDES.isdisjoint(names)
 
 

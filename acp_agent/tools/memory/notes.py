@@ -124,7 +124,7 @@ class NoteFolders:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise WorkspaceError(f"{folder} cannot be made: {error.strerror}") from error
-        replace_file(file, text.encode("utf-8", "replace"), shown=f"the note {name}")
+        replace_file(file, text.encode("utf-8", "replace"), label=f"the note {name}")
 
     def delete(self, scope: Scope, name: str) -> None:
         """Delete a note. A missing one is no error.

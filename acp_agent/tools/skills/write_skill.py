@@ -103,7 +103,7 @@ class WriteSkillTool(Tool[WriteSkillParams]):
             await self._refuse_existing(params.name, path)
             data = text.encode("utf-8", "replace")
             try:
-                await asyncio.to_thread(replace_file, path, data, shown=str(path))
+                await asyncio.to_thread(replace_file, path, data, label=str(path))
             except WorkspaceError as error:
                 raise ToolError(str(error)) from error
             return Outcome(text=_result_text(params.name, path))

@@ -20,7 +20,7 @@ LINK = 0o120000  # the mode of a symlink in a tree, as git writes it
 EXECUTABLE = 0o100755
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # built into git
 
-_LOOK = 0.05  # seconds between checks for cancellation
+_POLL_SECONDS = 0.05  # seconds between checks for cancellation
 
 
 class Deadline:
@@ -34,36 +34,36 @@ class Deadline:
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self._end = time.monotonic() + seconds
-        self._given_up = threading.Event()
+        self._cancelled = threading.Event()
 
-    def give_up(self) -> None:
+    def cancel(self) -> None:
         """Cancel the work; it stops at its next check."""
-        self._given_up.set()
+        self._cancelled.set()
 
     @property
-    def given_up(self) -> bool:
+    def is_cancelled(self) -> bool:
         """Return whether the work was cancelled, rather than too slow."""
-        return self._given_up.is_set()
+        return self._cancelled.is_set()
 
     def check(self) -> None:
         """Raise an error if the time is up or the work was cancelled."""
-        if self._given_up.is_set():
+        if self._cancelled.is_set():
             raise CheckpointTooSlowError("it was given up")
         if time.monotonic() >= self._end:
             raise CheckpointTooSlowError(f"it takes longer than {self.seconds:g} seconds")
 
-    def left(self) -> float:
+    def poll_seconds(self) -> float:
         """Return the seconds to wait until the next check; more than 0."""
         self.check()
-        return max(min(_LOOK, self._end - time.monotonic()), 0.001)
+        return max(min(_POLL_SECONDS, self._end - time.monotonic()), 0.001)
 
     def sleep(self, seconds: float) -> None:
         """Wait a moment, or until the work is cancelled."""
         self.check()
-        self._given_up.wait(min(seconds, self.left()))
+        self._cancelled.wait(min(seconds, self.poll_seconds()))
 
 
-class LeftOut(Struct, frozen=True):
+class UnsavedFile(Struct, frozen=True):
     """A file that is not saved, and why: too large, unreadable, or a name that git refuses.
 
     The reason `folders` means a nested repository beyond the limit on their number. A path that
@@ -71,7 +71,7 @@ class LeftOut(Struct, frozen=True):
     """
 
     path: bytes
-    why: Reason
+    reason: Reason
 
 
 class OuterRules(Struct, frozen=True, kw_only=True):
@@ -94,7 +94,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     """
 
     tree: str
-    left_out: tuple[LeftOut, ...] = ()
+    unsaved: tuple[UnsavedFile, ...] = ()
     private: frozenset[bytes] = frozenset()
     outer: OuterRules = OuterRules()
 
@@ -172,7 +172,7 @@ class Repository(Protocol):
         """Return the folders of a tree, relative to it."""
         ...
 
-    def files_of(
+    def read_files(
         self, tree: str, paths: Sequence[bytes], deadline: Deadline, *, contents: bool
     ) -> dict[bytes, bytes]:
         """Return the contents of files of a tree by path, without those that it lacks.
@@ -182,7 +182,7 @@ class Repository(Protocol):
         ...
 
     def ignored_under(
-        self, kept: Snapshot, paths: Sequence[bytes], deadline: Deadline
+        self, snapshot: Snapshot, paths: Sequence[bytes], deadline: Deadline
     ) -> frozenset[bytes]:
         """Return the paths that the ignore rules at the time of a snapshot excluded."""
         ...
@@ -196,15 +196,17 @@ class Repository(Protocol):
         ...
 
 
-def shown(path: bytes) -> str:
+def path_text(path: bytes) -> str:
     """Return a path as text to show or store, with bytes that are not UTF-8 escaped."""
     return path.decode("utf-8", "backslashreplace")
 
 
 def is_plain(path: bytes) -> bool:
     """Return whether a path stays in its folder and is not inside a `.git` folder."""
-    parts = path.split(b"/")
-    return not any(part in {b"", b".", b".."} or part.lower() == b".git" for part in parts)
+    components = path.split(b"/")
+    return not any(
+        component in {b"", b".", b".."} or component.lower() == b".git" for component in components
+    )
 
 
 def blob_id(data: bytes) -> str:

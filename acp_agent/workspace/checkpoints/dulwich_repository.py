@@ -25,9 +25,9 @@ from acp_agent.workspace.checkpoints.base import (
     Blob,
     Change,
     Deadline,
-    LeftOut,
     Rules,
     Snapshot,
+    UnsavedFile,
     below,
     join,
 )
@@ -46,7 +46,7 @@ _FILE = 0o100644
 _SETTLED = 2_000_000_000  # nanoseconds after which a file's time reliably shows a change
 
 
-class _Seen(Struct, frozen=True, array_like=True):
+class _Entry(Struct, frozen=True, array_like=True):
     """The status of a file when it was hashed, and its blob id."""
 
     size: int
@@ -74,76 +74,76 @@ class DulwichRepository:
     def snapshot(self, rules: Rules, deadline: Deadline) -> Snapshot:
         """Save the current files; see `Repository.snapshot`."""
         store = self._store
-        seen = self._seen()
+        last_entries = self._read_entries()
         file_filter = FileFilter(store.root, store.data, rules)
         ignores = self._ignores(store.root)
-        now: dict[str, _Seen] = {}
-        left_out: list[LeftOut] = []
+        entries: dict[str, _Entry] = {}
+        unsaved: list[UnsavedFile] = []
         private: set[bytes] = set()
-        began = time.time_ns()
-        for path in self._files(ignores, left_out, deadline):
+        start = time.time_ns()
+        for path in self._files(ignores, unsaved, deadline):
             deadline.check()
-            found = file_filter.check(path)
-            if isinstance(found, LeftOut):
-                left_out.append(found)
-            if not isinstance(found, os.stat_result):
+            status = file_filter.check(path)
+            if isinstance(status, UnsavedFile):
+                unsaved.append(status)
+            if not isinstance(status, os.stat_result):
                 continue
-            if len(now) == rules.max_files:
+            if len(entries) == rules.max_files:
                 raise CheckpointTooSlowError(f"it has more than {rules.max_files:,} files")
-            if is_private(found):
+            if is_private(status):
                 private.add(path)
-            known = seen.get(path.hex())
-            marks = (found.st_size, found.st_ctime_ns, found.st_ino)
-            if known is None or (known.size, known.changed, known.inode) != marks:
-                kept = self._save(path, found)
-                if kept is None:
+            entry = last_entries.get(path.hex())
+            identity = (status.st_size, status.st_ctime_ns, status.st_ino)
+            if entry is None or (entry.size, entry.changed, entry.inode) != identity:
+                saved = self._save(path, status)
+                if saved is None:
                     continue
-                known = kept
-            now[path.hex()] = known
+                entry = saved
+            entries[path.hex()] = entry
         tree = commit_tree(
             self._objects,
             [
-                (bytes.fromhex(path), ObjectID(one.id.encode()), one.mode)
-                for path, one in now.items()
+                (bytes.fromhex(path), ObjectID(file.id.encode()), file.mode)
+                for path, file in entries.items()
             ],
         )
         # A file changed just now may change again without a new time stamp.
-        settled = {path: one for path, one in now.items() if one.changed < began - _SETTLED}
+        settled = {path: file for path, file in entries.items() if file.changed < start - _SETTLED}
         store.write(store.path / "seen.json", msgspec.json.encode(settled))
         return Snapshot(
             tree=tree.decode(),
-            left_out=tuple(sorted(left_out, key=lambda one: one.path)),
+            unsaved=tuple(sorted(unsaved, key=lambda file: file.path)),
             private=frozenset(private),
             outer=outer_rules(store.root, ignores.top, ignores.lines),
         )
 
-    def _seen(self) -> dict[str, _Seen]:
+    def _read_entries(self) -> dict[str, _Entry]:
         try:
             text = (self._store.path / "seen.json").read_bytes()
-            return msgspec.json.decode(text, type=dict[str, _Seen])
+            return msgspec.json.decode(text, type=dict[str, _Entry])
         except (OSError, ValueError):
             return {}
 
-    def _save(self, path: bytes, found: os.stat_result) -> _Seen | None:
+    def _save(self, path: bytes, status: os.stat_result) -> _Entry | None:
         base, name = os.path.split(join(os.fsencode(self._store.root), path))
         try:
             with opened_folder(base) as folder:
-                if stat.S_ISLNK(found.st_mode):
+                if stat.S_ISLNK(status.st_mode):
                     mode, data = LINK, os.readlink(name, dir_fd=folder)
                 else:
-                    mode = EXECUTABLE if found.st_mode & 0o100 else _FILE
+                    mode = EXECUTABLE if status.st_mode & 0o100 else _FILE
                     with os.fdopen(open_in_folder(name, os.O_RDONLY, folder), "rb") as file:
-                        if not os.path.samestat(os.fstat(file.fileno()), found):
+                        if not os.path.samestat(os.fstat(file.fileno()), status):
                             return None  # it was replaced, perhaps by a pipe
                         data = file.read()
         except OSError:
             return None  # it was deleted
         blob = DulwichBlob.from_string(data)
         self._objects.add_object(blob)
-        return _Seen(found.st_size, found.st_ctime_ns, found.st_ino, mode, blob.id.decode())
+        return _Entry(status.st_size, status.st_ctime_ns, status.st_ino, mode, blob.id.decode())
 
     def _files(
-        self, ignores: _Ignores, left_out: list[LeftOut], deadline: Deadline
+        self, ignores: _Ignores, unsaved: list[UnsavedFile], deadline: Deadline
     ) -> Iterator[bytes]:
         """Yield the files and symlinks of the folder that are not ignored.
 
@@ -159,7 +159,7 @@ class DulwichRepository:
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except OSError:  # unreadable, or its path is too long
-                left_out.append(LeftOut(folder + b"/", "unreadable"))
+                unsaved.append(UnsavedFile(folder + b"/", "unreadable"))
                 continue
             for entry in entries:
                 path = join(folder, entry.name) if folder else entry.name
@@ -186,7 +186,7 @@ class DulwichRepository:
 
     def changes(self, old: str, new: str, deadline: Deadline) -> Sequence[Change]:
         """Return the differences between two trees."""
-        before, after = self._flat(old, deadline), self._flat(new, deadline)
+        before, after = self._flatten(old, deadline), self._flatten(new, deadline)
         return [
             Change(path, before.get(path), after.get(path))
             for path in sorted(before.keys() | after.keys())
@@ -195,25 +195,27 @@ class DulwichRepository:
 
     def folders(self, tree: str, deadline: Deadline) -> Sequence[bytes]:
         """Return the folders of a tree, relative to it."""
-        found = {path.rpartition(b"/")[0] for path in self._flat(tree, deadline)}
-        parents = {folder[:at] for folder in found for at, c in enumerate(folder) if c == 0x2F}
-        return sorted((found | parents) - {b""})
+        folders = {path.rpartition(b"/")[0] for path in self._flatten(tree, deadline)}
+        parents = {
+            folder[:index] for folder in folders for index, c in enumerate(folder) if c == 0x2F
+        }
+        return sorted((folders | parents) - {b""})
 
-    def files_of(
+    def read_files(
         self, tree: str, paths: Sequence[bytes], deadline: Deadline, *, contents: bool
     ) -> dict[bytes, bytes]:
         """Return the contents of files of a tree by path, without those that it lacks.
 
         Without `contents` each value is a zero byte, and no file is read.
         """
-        known = self._flat(tree, deadline)
-        blobs = {path: known[path].id for path in paths if path in known}
+        tree_files = self._flatten(tree, deadline)
+        blobs = {path: tree_files[path].id for path in paths if path in tree_files}
         if not contents:
             return dict.fromkeys(blobs, b"\0")
         return dict(zip(blobs, self.contents(blobs.values(), deadline), strict=True))
 
-    def _flat(self, tree: str, deadline: Deadline) -> dict[bytes, Blob]:
-        found: dict[bytes, Blob] = {}
+    def _flatten(self, tree: str, deadline: Deadline) -> dict[bytes, Blob]:
+        files: dict[bytes, Blob] = {}
         open_trees = [] if tree == EMPTY_TREE else [(b"", tree)]
         while open_trees:
             deadline.check()
@@ -228,8 +230,8 @@ class DulwichRepository:
                 if stat.S_ISDIR(entry.mode):
                     open_trees.append((path, entry.sha.decode()))
                 else:
-                    found[path] = Blob(entry.mode, entry.sha.decode())
-        return found
+                    files[path] = Blob(entry.mode, entry.sha.decode())
+        return files
 
     def contents(self, blobs: Iterable[str], deadline: Deadline) -> Iterator[bytes]:
         """Yield the contents of blobs, in the order of the ids."""
@@ -241,27 +243,27 @@ class DulwichRepository:
                 raise WorkspaceError(f"the checkpoint has lost a file's content ({blob})") from None
 
     def ignored_under(
-        self, kept: Snapshot, paths: Sequence[bytes], deadline: Deadline
+        self, snapshot: Snapshot, paths: Sequence[bytes], deadline: Deadline
     ) -> frozenset[bytes]:
         """Return the paths that the ignore rules at the time of a snapshot excluded."""
         inner = [
             (path.rpartition(b"/")[0], next(self.contents([blob.id], deadline)))
-            for path, blob in self._flat(kept.tree, deadline).items()
+            for path, blob in self._flatten(snapshot.tree, deadline).items()
             if path.rpartition(b"/")[2] == b".gitignore" and blob.mode != LINK
         ]
         filters = [
             (folder, IgnoreFilter(lines.splitlines()))
-            for folder, lines in rules_at(kept.outer, inner).items()
+            for folder, lines in rules_at(snapshot.outer, inner).items()
         ]
-        filters.sort(key=lambda one: len(one[0]), reverse=True)
-        start = kept.outer.below
-        return frozenset(path for path in paths if _named(below(start, path), filters))
+        filters.sort(key=lambda entry: len(entry[0]), reverse=True)
+        start = snapshot.outer.below
+        return frozenset(path for path in paths if _is_ignored(below(start, path), filters))
 
     def ignored(self, deadline: Deadline) -> Sequence[bytes]:
         """Return what the project's ignore files exclude now; a folder counts as one entry."""
         root = os.fsencode(self._store.root)
         ignores = self._ignores(self._store.root)
-        found: list[bytes] = []
+        result: list[bytes] = []
         folders = [b""]
         while folders:
             deadline.check()
@@ -276,34 +278,34 @@ class DulwichRepository:
                 if entry.name.lower() == b".git":
                     continue
                 if ignores(path, is_folder=is_folder):
-                    found.append(path + b"/" if is_folder else path)
+                    result.append(path + b"/" if is_folder else path)
                 elif is_folder:
                     folders.append(path)
-        return sorted(found)
+        return sorted(result)
 
     def sweep(self, deadline: Deadline) -> None:
         """Remove objects that no checkpoint uses. Without git nothing is packed."""
-        kept: set[bytes] = set()
+        reachable: set[bytes] = set()
         for file in (self._store.path / "refs").rglob("*"):
             if file.is_file():
-                self._reach(file.read_text().strip(), kept, deadline)
+                self._mark_reachable(file.read_text().strip(), reachable, deadline)
         for name in list(self._objects):
             deadline.check()
-            if name not in kept:
+            if name not in reachable:
                 self._objects.delete_loose_object(name)
 
-    def _reach(self, tree: str, kept: set[bytes], deadline: Deadline) -> None:
+    def _mark_reachable(self, tree: str, reachable: set[bytes], deadline: Deadline) -> None:
         deadline.check()
-        if tree.encode() in kept or tree == EMPTY_TREE:
+        if tree.encode() in reachable or tree == EMPTY_TREE:
             return
-        kept.add(tree.encode())
+        reachable.add(tree.encode())
         content = self._objects[ObjectID(tree.encode())]
         assert isinstance(content, Tree)
         for entry in content.items():
             if stat.S_ISDIR(entry.mode):
-                self._reach(entry.sha.decode(), kept, deadline)
+                self._mark_reachable(entry.sha.decode(), reachable, deadline)
             else:
-                kept.add(entry.sha)
+                reachable.add(entry.sha)
 
 
 class _Ignores:
@@ -311,14 +313,14 @@ class _Ignores:
 
     def __init__(self, top: Path, root: Path, lines: bytes) -> None:
         self.top, self.lines = top, lines
-        own = IgnoreFilter(lines.splitlines())
-        self._manager = _IgnoreFiles(os.fspath(top), [own], ignorecase=False)
+        exclusion_filter = IgnoreFilter(lines.splitlines())
+        self._manager = _IgnoreFiles(os.fspath(top), [exclusion_filter], ignorecase=False)
         self._prefix = "" if top == root else os.fspath(root.relative_to(top))
 
     def __call__(self, path: bytes, *, is_folder: bool) -> bool:
         """Return whether a path of the session's folder is ignored."""
-        parts = [part for part in (self._prefix, os.fsdecode(path)) if part]
-        return bool(self._manager.is_ignored("/".join(parts) + ("/" if is_folder else "")))
+        path_parts = [part for part in (self._prefix, os.fsdecode(path)) if part]
+        return bool(self._manager.is_ignored("/".join(path_parts) + ("/" if is_folder else "")))
 
 
 class _IgnoreFiles(IgnoreFilterManager):
@@ -332,17 +334,17 @@ class _IgnoreFiles(IgnoreFilterManager):
         return self._path_filters[path]
 
 
-def _named(path: bytes, filters: Sequence[tuple[bytes, IgnoreFilter]]) -> bool:
+def _is_ignored(path: bytes, filters: Sequence[tuple[bytes, IgnoreFilter]]) -> bool:
     """Return whether a filter ignores a path or a folder above it."""
-    parts = path.split(b"/")
-    for count in range(1, len(parts) + 1):
-        part = b"/".join(parts[:count]) + (b"/" if count < len(parts) else b"")
-        for folder, one in filters:
-            if folder and not part.startswith(folder + b"/"):
+    components = path.split(b"/")
+    for count in range(1, len(components) + 1):
+        prefix = b"/".join(components[:count]) + (b"/" if count < len(components) else b"")
+        for folder, ignore_filter in filters:
+            if folder and not prefix.startswith(folder + b"/"):
                 continue
-            said = one.is_ignored(part[len(folder) + 1 :] if folder else part)
-            if said is not None:
-                if said:
+            is_ignored = ignore_filter.is_ignored(prefix[len(folder) + 1 :] if folder else prefix)
+            if is_ignored is not None:
+                if is_ignored:
                     return True
                 break
     return False

@@ -20,35 +20,37 @@ from acp_agent.platform.inotify import (
     Inotify,
 )
 
-MOST_FOLDERS = 10_000  # maximum number of watched folders
-_NEW_FILES = 100  # a new folder with more files is reported as a whole
+MAX_FOLDERS = 10_000  # maximum number of watched folders
+_MAX_NEW_FILES = 100  # a new folder with more files is reported as a whole
 
 
-class Touched(Struct, kw_only=True):
+class FolderChanges(Struct, kw_only=True):
     """The changes in a folder. Paths are relative to it; those of folders end in a slash.
 
     `files` maps each changed file to whether it is known to be new. New folders with many files
-    are listed in `new_folders`, and deleted folders in `gone_folders`, instead of their files.
+    are listed in `new_folders`, and deleted folders in `deleted_folders`, instead of their files.
     `complete` is false if the kernel dropped events because there were too many.
     """
 
     files: dict[bytes, bool] = field(default_factory=dict)
     new_folders: list[bytes] = field(default_factory=list)
-    gone_folders: list[bytes] = field(default_factory=list)
+    deleted_folders: list[bytes] = field(default_factory=list)
     complete: bool = True
 
 
-def folders_below(top: Path, folder: bytes, *, most: int) -> Iterator[tuple[bytes, list[bytes]]]:
+def folders_below(
+    top: Path, folder: bytes, *, max_folders: int
+) -> Iterator[tuple[bytes, list[bytes]]]:
     """Yield a folder and those below it except `.git`, each with the names of its files.
 
     Args:
         top: the folder that the yielded paths are relative to.
         folder: the folder to start at.
-        most: maximum number of folders to yield.
+        max_folders: maximum number of folders to yield.
     """
     base = os.fsencode(top)
     walk = os.walk(os.path.join(base, folder))  # noqa: PTH118 - bytes
-    for _, (inner, folders, names) in zip(range(most), walk, strict=False):
+    for _, (inner, folders, names) in zip(range(max_folders), walk, strict=False):
         folders[:] = [name for name in folders if name != b".git"]
         yield os.path.relpath(inner, base), names
 
@@ -68,7 +70,7 @@ class FolderWatch:
 
     def __init__(self, top: bytes, folders: Iterable[bytes]) -> None:
         self._top = top
-        self._notes = Inotify()
+        self._inotify = Inotify()
         self._folders: dict[int, bytes] = {}  # by watch id: relative path with a trailing slash
         try:
             self._add(b"")
@@ -80,57 +82,57 @@ class FolderWatch:
 
     def close(self) -> None:
         """Stop watching."""
-        self._notes.close()
+        self._inotify.close()
 
     def _add(self, folder: bytes) -> None:
-        if len(self._folders) >= MOST_FOLDERS:
+        if len(self._folders) >= MAX_FOLDERS:
             raise OSError("too many folders")
         # The folder may be deleted or unreadable.
         with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
-            self._folders[self._notes.add(os.path.join(self._top, folder))] = folder  # noqa: PTH118 - bytes
+            self._folders[self._inotify.add(os.path.join(self._top, folder))] = folder  # noqa: PTH118 - bytes
 
-    def drain(self) -> Touched:
+    def drain(self) -> FolderChanges:
         """Return the changes since the last call.
 
         Raises:
             OSError: a new folder cannot be watched.
         """
-        touched = Touched()
-        for watch, mask, name in self._notes.read():
+        changes = FolderChanges()
+        for watch, mask, name in self._inotify.read():
             folder = self._folders.get(watch)
             if mask & OVERFLOW:
-                touched.complete = False
+                changes.complete = False
             elif folder is None or name == b".git":
                 continue
             elif mask & IGNORED:
                 del self._folders[watch]
             elif mask & IS_FOLDER and mask & (CREATE | MOVED_TO):
-                self._enter(folder + name + b"/", touched)
+                self._watch_new(folder + name + b"/", changes)
             elif mask & IS_FOLDER and mask & (DELETE | MOVED_FROM):
-                touched.gone_folders.append(folder + name + b"/")
-                self._leave(folder + name + b"/")
+                changes.deleted_folders.append(folder + name + b"/")
+                self._unwatch(folder + name + b"/")
             elif not mask & IS_FOLDER:
-                made = bool(mask & (CREATE | MOVED_TO))
-                touched.files[folder + name] = touched.files.get(folder + name, made)
-        self._keep_outermost(touched)
-        return touched
+                is_new = bool(mask & (CREATE | MOVED_TO))
+                changes.files[folder + name] = changes.files.get(folder + name, is_new)
+        self._keep_outermost(changes)
+        return changes
 
-    def _keep_outermost(self, touched: Touched) -> None:
+    def _keep_outermost(self, changes: FolderChanges) -> None:
         """Remove entries below a deleted folder, and deleted folders that exist again."""
-        gone: list[bytes] = []
-        for folder in sorted(touched.gone_folders):
+        outermost: list[bytes] = []
+        for folder in sorted(changes.deleted_folders):
             is_back = os.path.lexists(os.path.join(self._top, folder[:-1]))  # noqa: PTH118 - bytes
-            if not is_back and not folder.startswith(tuple(gone)):
-                gone.append(folder)
-        touched.gone_folders = gone
-        for path in [path for path in touched.files if path.startswith(tuple(gone))]:
-            del touched.files[path]
+            if not is_back and not folder.startswith(tuple(outermost)):
+                outermost.append(folder)
+        changes.deleted_folders = outermost
+        for path in [path for path in changes.files if path.startswith(tuple(outermost))]:
+            del changes.files[path]
 
-    def _enter(self, folder: bytes, touched: Touched) -> None:
+    def _watch_new(self, folder: bytes, changes: FolderChanges) -> None:
         """Watch a new folder, and report the files that it already contains."""
-        found: list[bytes] = []
+        new_files: list[bytes] = []
         open_folders = [folder]
-        while open_folders and len(found) <= _NEW_FILES:
+        while open_folders and len(new_files) <= _MAX_NEW_FILES:
             inner = open_folders.pop()
             self._add(inner)
             try:
@@ -139,18 +141,18 @@ class FolderWatch:
                         if entry.is_dir(follow_symlinks=False):
                             if entry.name != b".git":
                                 open_folders.append(inner + entry.name + b"/")
-                        elif len(found) <= _NEW_FILES:
-                            found.append(inner + entry.name)
+                        elif len(new_files) <= _MAX_NEW_FILES:
+                            new_files.append(inner + entry.name)
             except OSError:
                 continue
-        if len(found) > _NEW_FILES:
-            touched.new_folders.append(folder)
-            self._leave(folder)
+        if len(new_files) > _MAX_NEW_FILES:
+            changes.new_folders.append(folder)
+            self._unwatch(folder)
         else:
-            touched.files |= dict.fromkeys(found, True)
+            changes.files |= dict.fromkeys(new_files, True)
 
-    def _leave(self, folder: bytes) -> None:
-        for watch, place in tuple(self._folders.items()):
-            if place.startswith(folder):
-                self._notes.remove(watch)
+    def _unwatch(self, folder: bytes) -> None:
+        for watch, watched in tuple(self._folders.items()):
+            if watched.startswith(folder):
+                self._inotify.remove(watch)
                 del self._folders[watch]

@@ -20,24 +20,24 @@ from acp_agent.workspace.checkpoints.base import (
     EMPTY_TREE,
     Change,
     Deadline,
-    LeftOut,
     Reason,
     Repository,
     Rules,
     Snapshot,
     Span,
+    UnsavedFile,
 )
 from acp_agent.workspace.checkpoints.restore import Restorer, SkippedFile
 from acp_agent.workspace.checkpoints.store import CheckpointStore
 
 NO_GIT = "git is not installed; install it, or the extra `dulwich`, to save files for /rewind"
-AGAIN_SECONDS = 3_600.0  # before a folder that took too long is tried again
+RETRY_SECONDS = 3_600.0  # before a folder that took too long is tried again
 
-BY_OTHERS = "someone else changed it since"
-BY_UNKNOWN = "it is not known who changed it since"
+CHANGED_BY_OTHERS = "someone else changed it since"
+CHANGED_BY_UNKNOWN = "it is not known who changed it since"
 
 _NOT_SAVED = "the checkpoint does not have it as it was then"
-_IGNORED_THEN = "it was left out then"
+_IGNORED_AT_CHECKPOINT = "it was left out then"
 _IGNORED = "ignored"
 _REASONS: Mapping[Reason, str] = {
     "size": "too large",
@@ -59,7 +59,7 @@ class RestoreResult(Struct, frozen=True, kw_only=True):
     """The result of restoring a folder."""
 
     root: Path
-    done: tuple[Change, ...]
+    applied: tuple[Change, ...]
     skipped: tuple[SkippedFile, ...]
 
 
@@ -90,19 +90,19 @@ class FolderCheckpoints:
         self._session = session
         self._rules = rules
         self._program = program or find_git(*roots)
-        self._open: dict[Path, tuple[CheckpointStore, Repository]] = {}
+        self._open_stores: dict[Path, tuple[CheckpointStore, Repository]] = {}
         self.roots = tuple(dict.fromkeys(roots))
 
-    def _of(self, root: Path) -> tuple[CheckpointStore, Repository]:
+    def _open_root(self, root: Path) -> tuple[CheckpointStore, Repository]:
         """Return the store and the repository of a folder. Lock the store before use."""
-        found = self._open.get(root)
-        if found is None:
+        opened = self._open_stores.get(root)
+        if opened is None:
             store = CheckpointStore(self._folder, root)
-            found = self._open[root] = (
+            opened = self._open_stores[root] = (
                 store,
                 open_repository(store, self._program, self._rules.exclude, self._confine),
             )
-        return found
+        return opened
 
     def save(self, checkpoint: str | None, deadline: Deadline) -> dict[Path, Snapshot]:
         """Save the current files as a checkpoint; with None, only until the next sweep.
@@ -111,14 +111,14 @@ class FolderCheckpoints:
             CheckpointTooSlowError: it takes too long.
             WorkspaceError: the files cannot be saved.
         """
-        found: dict[Path, Snapshot] = {}
+        snapshots: dict[Path, Snapshot] = {}
         for root in self.roots:
-            store, repository = self._of(root)
+            store, repository = self._open_root(root)
             with store.locked(deadline):
-                found[root] = _snapshot(store, repository, self._rules, deadline)
+                snapshots[root] = _snapshot(store, repository, self._rules, deadline)
                 if checkpoint is not None:
-                    store.save(self._session, checkpoint, found[root])
-        return found
+                    store.save(self._session, checkpoint, snapshots[root])
+        return snapshots
 
     def folders(self, root: Path, tree: str, deadline: Deadline) -> Sequence[bytes]:
         """Return the folders in a saved tree of `root`, relative to it.
@@ -126,11 +126,11 @@ class FolderCheckpoints:
         Raises:
             WorkspaceError: the tree cannot be read.
         """
-        store, repository = self._of(root)
+        store, repository = self._open_root(root)
         with store.locked(deadline):
             return [] if tree == EMPTY_TREE else repository.folders(tree, deadline)
 
-    def files_of(
+    def read_files(
         self, root: Path, tree: str, paths: Sequence[bytes], deadline: Deadline, *, contents: bool
     ) -> dict[bytes, bytes]:
         """Return the contents of files in a saved tree of `root`, without those that it lacks.
@@ -140,9 +140,9 @@ class FolderCheckpoints:
         Raises:
             WorkspaceError: the tree cannot be read.
         """
-        store, repository = self._of(root)
+        store, repository = self._open_root(root)
         with store.locked(deadline):
-            return repository.files_of(tree, paths, deadline, contents=contents)
+            return repository.read_files(tree, paths, deadline, contents=contents)
 
     def changes(self, root: Path, old: str, new: str, deadline: Deadline) -> Sequence[Change]:
         """Return the differences between two saved trees of `root`.
@@ -150,7 +150,7 @@ class FolderCheckpoints:
         Raises:
             WorkspaceError: the trees cannot be read.
         """
-        store, repository = self._of(root)
+        store, repository = self._open_root(root)
         with store.locked(deadline):
             return repository.changes(old, new, deadline)
 
@@ -162,12 +162,12 @@ class FolderCheckpoints:
         )
 
     def plan(
-        self, now: Mapping[Path, Snapshot], checkpoint: str, deadline: Deadline
+        self, snapshots: Mapping[Path, Snapshot], checkpoint: str, deadline: Deadline
     ) -> list[RestorePlan]:
         """Return what restoring a checkpoint would change.
 
         Args:
-            now: the snapshots of the current files, taken a moment ago.
+            snapshots: the snapshots of the current files, taken a moment ago.
             checkpoint: the checkpoint's id.
             deadline: the time limit.
 
@@ -176,12 +176,12 @@ class FolderCheckpoints:
         """
         plans = []
         for root in self.roots:
-            store, repository = self._of(root)
+            store, repository = self._open_root(root)
             target = store.find(self._session, checkpoint)
-            if target is None or root not in now:
+            if target is None or root not in snapshots:
                 continue
             with store.locked(deadline):
-                plans.append(_plan(root, repository, now[root], target, deadline))
+                plans.append(_plan(root, repository, snapshots[root], target, deadline))
         if not plans:
             raise WorkspaceError("the files of this checkpoint are no longer saved")
         return plans
@@ -196,22 +196,22 @@ class FolderCheckpoints:
         """
         results = []
         for plan in plans:
-            store, repository = self._of(plan.root)
+            store, repository = self._open_root(plan.root)
             with store.locked(deadline):
                 target = store.find(self._session, checkpoint)
                 private = frozenset[bytes]() if target is None else target.private
-                restorer = Restorer(plan.root, private, store.restoring, deadline)
+                restorer = Restorer(plan.root, private, store.record_temporary_files, deadline)
                 restorer.apply(plan.changes, repository.contents)
             results.append(
                 RestoreResult(
                     root=plan.root,
-                    done=tuple(sorted(restorer.done, key=lambda one: one.path)),
+                    applied=tuple(sorted(restorer.applied, key=lambda change: change.path)),
                     skipped=(*plan.skipped, *restorer.skipped),
                 )
             )
         return results
 
-    def by_others(
+    def changed_by_others(
         self, root: Path, checkpoint: str, spans: Sequence[Span], deadline: Deadline
     ) -> dict[bytes, str]:
         """Return the files that somebody other than the session changed since, with the reason.
@@ -224,46 +224,48 @@ class FolderCheckpoints:
             spans: the changes since the checkpoint, in order.
             deadline: the time limit.
         """
-        store, repository = self._of(root)
+        store, repository = self._open_root(root)
         target = store.find(self._session, checkpoint)
-        found: dict[bytes, str] = {}
+        reasons: dict[bytes, str] = {}
         if target is None:
-            return found
+            return reasons
         with store.locked(deadline):
             for span in spans:
                 if span.old == span.new:
                     continue
                 if not span.is_own:
-                    why = BY_OTHERS if span.is_known else BY_UNKNOWN
-                    found |= dict.fromkeys(_not_own(repository, span, deadline), why)
-                if found:
+                    reason = CHANGED_BY_OTHERS if span.is_known else CHANGED_BY_UNKNOWN
+                    reasons |= dict.fromkeys(_foreign_changes(repository, span, deadline), reason)
+                if reasons:
                     differs = _paths(repository, target.tree, span.new, deadline)
-                    found = {path: why for path, why in found.items() if path in differs}
-        return found
+                    reasons = {path: reason for path, reason in reasons.items() if path in differs}
+        return reasons
 
-    def left_out(self, checkpoint: str, deadline: Deadline) -> list[tuple[Path, SkippedFile]]:
+    def unsaved(self, checkpoint: str, deadline: Deadline) -> list[tuple[Path, SkippedFile]]:
         """Return the files that a checkpoint lacks, each with its session folder.
 
         Files that could not be saved come first, then what the projects' ignore files exclude
         now. An ignored folder counts as one entry.
         """
-        found: list[tuple[Path, SkippedFile]] = []
+        result: list[tuple[Path, SkippedFile]] = []
         ignored: list[tuple[Path, SkippedFile]] = []
         for root in self.roots:
-            store, repository = self._of(root)
+            store, repository = self._open_root(root)
             target = store.find(self._session, checkpoint)
             if target is None:
                 continue
-            found += [(root, SkippedFile(one.path, _REASONS[one.why])) for one in target.left_out]
+            result += [
+                (root, SkippedFile(file.path, _REASONS[file.reason])) for file in target.unsaved
+            ]
             if not os.path.isdir(root):  # noqa: PTH112 - the folder above may not be searched
                 continue
             with store.locked(deadline):
                 paths = repository.ignored(deadline)
             ignored += [(root, SkippedFile(path, _IGNORED)) for path in paths]
-        return found + ignored
+        return result + ignored
 
 
-def _not_own(repository: Repository, span: Span, deadline: Deadline) -> set[bytes]:
+def _foreign_changes(repository: Repository, span: Span, deadline: Deadline) -> set[bytes]:
     """Return the files that, at the end of a span, are not as the session left them."""
     changed = {
         change.path
@@ -285,12 +287,12 @@ def _snapshot(
     """Save the current files; a folder that took too long recently is not tried again."""
     if not store.root.is_dir():  # deleted: an empty tree, from which everything can be restored
         return Snapshot(tree=EMPTY_TREE)
-    mark = store.path / "too-slow"
-    asked = f"{rules!r} {deadline.seconds}".encode()  # other limits may be enough
+    marker = store.path / "too-slow"
+    limits = f"{rules!r} {deadline.seconds}".encode()  # other limits may be enough
     if (
-        mark.exists()
-        and time.time() - mark.stat().st_mtime < AGAIN_SECONDS
-        and mark.read_bytes() == asked
+        marker.exists()
+        and time.time() - marker.stat().st_mtime < RETRY_SECONDS
+        and marker.read_bytes() == limits
     ):
         raise CheckpointTooSlowError("the folder took too long less than an hour ago")
     try:
@@ -303,8 +305,8 @@ def _snapshot(
             store.index.unlink(missing_ok=True)
             return repository.snapshot(rules, deadline)
     except CheckpointTooSlowError:
-        if not deadline.given_up:
-            store.write(mark, asked)
+        if not deadline.is_cancelled:
+            store.write(marker, limits)
         raise
 
 
@@ -333,28 +335,30 @@ def open_repository(
 
 
 def _plan(
-    root: Path, repository: Repository, now: Snapshot, target: Snapshot, deadline: Deadline
+    root: Path, repository: Repository, current: Snapshot, target: Snapshot, deadline: Deadline
 ) -> RestorePlan:
-    changes = repository.changes(now.tree, target.tree, deadline)
-    absent = {one.path: one for one in (*now.left_out, *target.left_out)}
+    changes = repository.changes(current.tree, target.tree, deadline)
+    unsaved_files = {file.path: file for file in (*current.unsaved, *target.unsaved)}
     deleted = [change.path for change in changes if change.new is None]
     ignored: frozenset[bytes] = frozenset()
-    rules_changed = now.outer != target.outer
-    if deleted and (rules_changed or any(one.path.endswith(b".gitignore") for one in changes)):
+    rules_changed = current.outer != target.outer
+    if deleted and (rules_changed or any(file.path.endswith(b".gitignore") for file in changes)):
         ignored = repository.ignored_under(target, deleted, deadline)
-    folders = tuple(path for path in absent if path.endswith(b"/"))
+    folders = tuple(path for path in unsaved_files if path.endswith(b"/"))
     skipped: list[SkippedFile] = []
     planned: list[Change] = []
     for change in changes:
-        place = next((one for one in folders if change.path.startswith(one)), change.path)
-        if place in absent:
-            skipped.append(SkippedFile(change.path, _why(absent[place], now)))
+        unsaved_path = next((file for file in folders if change.path.startswith(file)), change.path)
+        if unsaved_path in unsaved_files:
+            skipped.append(
+                SkippedFile(change.path, _skip_reason(unsaved_files[unsaved_path], current))
+            )
         elif change.path in ignored:
-            skipped.append(SkippedFile(change.path, _IGNORED_THEN))
+            skipped.append(SkippedFile(change.path, _IGNORED_AT_CHECKPOINT))
         else:
             planned.append(change)
     return RestorePlan(root=root, changes=tuple(planned), skipped=tuple(skipped))
 
 
-def _why(left_out: LeftOut, now: Snapshot) -> str:
-    return "it cannot be saved as it is now" if left_out in now.left_out else _NOT_SAVED
+def _skip_reason(unsaved: UnsavedFile, current: Snapshot) -> str:
+    return "it cannot be saved as it is now" if unsaved in current.unsaved else _NOT_SAVED

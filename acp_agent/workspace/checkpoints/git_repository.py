@@ -20,20 +20,25 @@ from acp_agent.workspace.checkpoints.base import (
     Blob,
     Change,
     Deadline,
-    LeftOut,
     Rules,
     Snapshot,
+    UnsavedFile,
     join,
 )
 from acp_agent.workspace.checkpoints.git_folder import GitFolder
-from acp_agent.workspace.checkpoints.isolated_git import Answers, IsolatedGit, end, split
+from acp_agent.workspace.checkpoints.isolated_git import (
+    IsolatedGit,
+    OutputReader,
+    kill_process,
+    split_records,
+)
 from acp_agent.workspace.checkpoints.rules import FileFilter, is_private, rules_at
 from acp_agent.workspace.checkpoints.store import CheckpointStore
 
 _CHUNK = 20_000  # files per git update-index; the index is written after each chunk
 _SECOND = 1_000_000_000  # nanoseconds: git compares times to the second
 _FILE_COST = 4_096  # opening a file takes as long as reading this many bytes
-_WORTH_SETTLING = 1_000_000  # reading this many bytes takes as long as starting git
+_MIN_SETTLE_BYTES = 1_000_000  # reading this many bytes takes as long as starting git
 
 
 class _State(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -77,48 +82,50 @@ class GitRepository:
 
     def snapshot(self, rules: Rules, deadline: Deadline) -> Snapshot:
         """Save the current files; see `Repository.snapshot`."""
-        outer = self._folder.look(deadline)
-        known = self._state()
-        absent = set() if known is None else set(map(bytes.fromhex, known.left_out))
-        paths, left_out, same = self._folder.differing(deadline)
+        outer = self._folder.apply_rules(deadline)
+        last_state = self._read_state()
+        last_unsaved = set() if last_state is None else set(map(bytes.fromhex, last_state.left_out))
+        paths, unsaved, unchanged = self._folder.list_changes(deadline)
         if len(paths) > rules.max_files:
             raise CheckpointTooSlowError(f"it has more than {rules.max_files:,} files")
         file_filter = FileFilter(self._folder.top, self._store.data, rules)
         with ThreadPoolExecutor(1) as pool:  # works while git runs
-            private = pool.submit(file_filter.private, same)
+            private = pool.submit(file_filter.private, unchanged)
             changed: dict[bytes, os.stat_result] = {}
-            gone: list[bytes] = []
+            removed: list[bytes] = []
             for path in paths:
-                found = file_filter.check(path)
-                if isinstance(found, LeftOut):
-                    left_out.append(found)
-                if isinstance(found, os.stat_result):
-                    changed[path] = found
+                status = file_filter.check(path)
+                if isinstance(status, UnsavedFile):
+                    unsaved.append(status)
+                if isinstance(status, os.stat_result):
+                    changed[path] = status
                 else:
-                    gone.append(path)
-            left_out.sort(key=lambda one: one.path)
-            if known is not None and not changed and absent.issuperset(gone):
-                tree = known.tree
-                self._settle(known, deadline)
+                    removed.append(path)
+            unsaved.sort(key=lambda file: file.path)
+            if last_state is not None and not changed and last_unsaved.issuperset(removed):
+                tree = last_state.tree
+                self._settle(last_state, deadline)
             else:
-                tree = self._write(list(changed), gone, deadline)
-                names = tuple(one.path.hex() for one in left_out)
-                self._note(tree, names, self._unsettled(known, changed.values()))
-        own = private.result().union(path for path in changed if is_private(changed[path]))
+                tree = self._write(list(changed), removed, deadline)
+                names = tuple(file.path.hex() for file in unsaved)
+                self._write_state(tree, names, self._unsettled(last_state, changed.values()))
+        private_paths = private.result().union(
+            path for path in changed if is_private(changed[path])
+        )
         start = len(self._folder.prefix)
         return Snapshot(
             tree=tree,
-            left_out=tuple(LeftOut(one.path[start:], one.why) for one in left_out),
-            private=frozenset(path[start:] for path in own),
+            unsaved=tuple(UnsavedFile(file.path[start:], file.reason) for file in unsaved),
+            private=frozenset(path[start:] for path in private_paths),
             outer=outer,
         )
 
-    def _write(self, changed: Sequence[bytes], gone: Sequence[bytes], deadline: Deadline) -> str:
+    def _write(self, changed: Sequence[bytes], removed: Sequence[bytes], deadline: Deadline) -> str:
         """Update the index from the folder; return its tree."""
         self._state_file.unlink(missing_ok=True)  # invalid until the update is complete
-        if gone:
-            self._remove(gone, deadline)
-        parses = bool(changed) and self._folder.has_attributes(changed)
+        if removed:
+            self._remove(removed, deadline)
+        parses_folder = bool(changed) and self._folder.has_attributes(changed)
         for start in range(0, len(changed), _CHUNK):
             self._git.run(
                 "update-index",
@@ -127,84 +134,92 @@ class GitRepository:
                 "--replace",
                 "-z",
                 "--stdin",
-                given=b"".join(path + b"\0" for path in changed[start : start + _CHUNK]),
+                stdin_data=b"".join(path + b"\0" for path in changed[start : start + _CHUNK]),
                 deadline=deadline,
-                parses=parses,
+                parses_folder=parses_folder,
             )
-        if any(path.endswith(b".gitignore") for path in (*changed, *gone)):
+        if any(path.endswith(b".gitignore") for path in (*changed, *removed)):
             ignored = self._git.run(
                 "ls-files", "-z", "--cached", "--ignored", "--exclude-standard", deadline=deadline
             )
             if ignored:
-                self._remove(split(ignored), deadline)
+                self._remove(split_records(ignored), deadline)
         if not self._folder.prefix:
             return self._git.run("write-tree", deadline=deadline).decode().strip()
         try:
-            out = self._git.run("write-tree", b"--prefix=" + self._folder.prefix, deadline=deadline)
+            output = self._git.run(
+                "write-tree", b"--prefix=" + self._folder.prefix, deadline=deadline
+            )
         except CheckpointTooSlowError:
             raise
         except WorkspaceError:
             if self._git.run("ls-files", "-z", *self._folder.within, deadline=deadline):
                 raise
             return EMPTY_TREE
-        return out.decode().strip()
+        return output.decode().strip()
 
     def _remove(self, paths: Sequence[bytes], deadline: Deadline) -> None:
         lines = b"".join(b"0 " + b"0" * 40 + b"\t" + path + b"\0" for path in paths)
-        self._git.run("update-index", "-z", "--index-info", given=lines, deadline=deadline)
+        self._git.run("update-index", "-z", "--index-info", stdin_data=lines, deadline=deadline)
 
-    def _unsettled(self, known: _State | None, changed: Iterable[os.stat_result]) -> int:
+    def _unsettled(self, last_state: _State | None, changed: Iterable[os.stat_result]) -> int:
         """Return how many bytes git must read again to see that files are unchanged.
 
         These are files written in the same second as the index, so their times prove nothing.
         """
-        written = self._marks()[2] // _SECOND
-        before = 0 if known is None or known.index[2] // _SECOND != written else known.unsettled
-        return before + sum(
-            found.st_size + _FILE_COST
-            for found in changed
-            if found.st_mtime_ns // _SECOND >= written
+        index_second = self._index_identity()[2] // _SECOND
+        earlier = (
+            0
+            if last_state is None or last_state.index[2] // _SECOND != index_second
+            else last_state.unsettled
+        )
+        return earlier + sum(
+            status.st_size + _FILE_COST
+            for status in changed
+            if status.st_mtime_ns // _SECOND >= index_second
         )
 
-    def _settle(self, known: _State, deadline: Deadline) -> None:
+    def _settle(self, last_state: _State, deadline: Deadline) -> None:
         """Rewrite the index if its time would make git read many files again each time."""
-        later = time.time_ns() // _SECOND > known.index[2] // _SECOND
-        if later and known.unsettled > _WORTH_SETTLING:
+        later = time.time_ns() // _SECOND > last_state.index[2] // _SECOND
+        if later and last_state.unsettled > _MIN_SETTLE_BYTES:
             self._git.run("update-index", "--force-write-index", deadline=deadline)
-            self._note(known.tree, known.left_out)
+            self._write_state(last_state.tree, last_state.left_out)
 
-    def _note(self, tree: str, left_out: tuple[str, ...], unsettled: int = 0) -> None:
+    def _write_state(self, tree: str, unsaved: tuple[str, ...], unsettled: int = 0) -> None:
         """Write the state of the index to the state file."""
-        state = _State(tree=tree, index=self._marks(), left_out=left_out, unsettled=unsettled)
+        state = _State(
+            tree=tree, index=self._index_identity(), left_out=unsaved, unsettled=unsettled
+        )
         self._store.write(self._state_file, msgspec.json.encode(state))
 
     @property
     def _state_file(self) -> Path:
         return self._store.path / "state.json"
 
-    def _marks(self) -> tuple[int, int, int]:
+    def _index_identity(self) -> tuple[int, int, int]:
         try:
-            found = self._store.index.stat()
+            status = self._store.index.stat()
         except FileNotFoundError:
             return (0, 0, 0)
-        return (found.st_ino, found.st_size, found.st_mtime_ns)
+        return (status.st_ino, status.st_size, status.st_mtime_ns)
 
-    def _state(self) -> _State | None:
+    def _read_state(self) -> _State | None:
         """Return the stored state of the index, or None if the index was written since."""
         try:
             with first_use:
                 state = msgspec.json.decode(self._state_file.read_bytes(), type=_State)
         except (OSError, ValueError):
             return None
-        return state if state.index == self._marks() else None
+        return state if state.index == self._index_identity() else None
 
     # -- reading -----------------------------------------------------------------------------
 
     def changes(self, old: str, new: str, deadline: Deadline) -> Sequence[Change]:
         """Return the differences between two trees."""
-        out = self._git.run("diff-tree", "-r", "-z", "--no-renames", old, new, deadline=deadline)
-        fields = out.split(b"\0")
-        return [_change(fields[at], fields[at + 1]) for at in range(0, len(fields) - 1, 2)]
+        output = self._git.run("diff-tree", "-r", "-z", "--no-renames", old, new, deadline=deadline)
+        fields = output.split(b"\0")
+        return [_change(fields[index], fields[index + 1]) for index in range(0, len(fields) - 1, 2)]
 
     def contents(self, blobs: Iterable[str], deadline: Deadline) -> Iterator[bytes]:
         """Yield the contents of blobs, in the order of the ids."""
@@ -212,86 +227,86 @@ class GitRepository:
         assert process.stdin is not None
         assert process.stdout is not None
         try:
-            answers = Answers(process.stdout, deadline)
+            reader = OutputReader(process.stdout, deadline)
             for blob in blobs:
                 deadline.check()
                 process.stdin.write(f"{blob}\n".encode())
                 process.stdin.flush()
-                head = answers.line().split()
+                head = reader.read_line().split()
                 if len(head) != 3 or head[1] != b"blob":
                     raise WorkspaceError(f"the checkpoint has lost a file's content ({blob})")
-                data = answers.take(int(head[2]))
-                answers.take(1)
+                data = reader.read(int(head[2]))
+                reader.read(1)
                 yield data
         except OSError as error:
             raise WorkspaceError(f"the checkpoint cannot be read: {error}") from None
         finally:
-            end(process)
+            kill_process(process)
 
     def folders(self, tree: str, deadline: Deadline) -> Sequence[bytes]:
         """Return the folders of a tree, relative to it."""
-        return split(
+        return split_records(
             self._git.run("ls-tree", "-r", "-d", "-z", "--name-only", tree, deadline=deadline)
         )
 
-    def files_of(
+    def read_files(
         self, tree: str, paths: Sequence[bytes], deadline: Deadline, *, contents: bool
     ) -> dict[bytes, bytes]:
         """Return the contents of files of a tree by path, without those that it lacks.
 
         Without `contents` each value is a zero byte, and no file is read.
         """
-        named = [path for path in paths if b"\n" not in path]
-        given = b"".join(tree.encode() + b":" + path + b"\n" for path in named)
-        what = "--batch" if contents else "--batch-check"
-        out = self._git.run("cat-file", what, given=given, deadline=deadline)
-        found: dict[bytes, bytes] = {}
-        at = 0
-        for path in named:
-            end_of_head = out.index(b"\n", at)
-            head, at = out[at:end_of_head].split(), end_of_head + 1
+        plain_paths = [path for path in paths if b"\n" not in path]
+        stdin_data = b"".join(tree.encode() + b":" + path + b"\n" for path in plain_paths)
+        mode = "--batch" if contents else "--batch-check"
+        output = self._git.run("cat-file", mode, stdin_data=stdin_data, deadline=deadline)
+        files: dict[bytes, bytes] = {}
+        offset = 0
+        for path in plain_paths:
+            head_end = output.index(b"\n", offset)
+            head, offset = output[offset:head_end].split(), head_end + 1
             if not head[-1].isdigit():
                 continue  # missing
-            found[path] = b"\0"
+            files[path] = b"\0"
             if contents:
-                found[path] = out[at : at + int(head[-1])]
-                at += int(head[-1]) + 1
-        return found
+                files[path] = output[offset : offset + int(head[-1])]
+                offset += int(head[-1]) + 1
+        return files
 
     def ignored_under(
-        self, kept: Snapshot, paths: Sequence[bytes], deadline: Deadline
+        self, snapshot: Snapshot, paths: Sequence[bytes], deadline: Deadline
     ) -> frozenset[bytes]:
         """Return the paths that the ignore rules at the time of a snapshot excluded."""
-        start = kept.outer.below + b"/" if kept.outer.below else b""
+        start = snapshot.outer.below + b"/" if snapshot.outer.below else b""
         with tempfile.TemporaryDirectory(dir=self._store.path) as name:
             folder = os.fsencode(name)
-            self._put_ignore_files(kept, folder, deadline)
+            self._write_ignore_files(snapshot, folder, deadline)
             ignored = self._folder.ignored_among([start + path for path in paths], deadline, folder)
         return frozenset(path.removeprefix(start) for path in ignored)
 
-    def _put_ignore_files(self, kept: Snapshot, folder: bytes, deadline: Deadline) -> None:
-        files = self._ignore_files(kept.tree, deadline)
+    def _write_ignore_files(self, snapshot: Snapshot, folder: bytes, deadline: Deadline) -> None:
+        files = self._ignore_files(snapshot.tree, deadline)
         inner = zip(files, self.contents(files.values(), deadline), strict=True)
-        for place, data in rules_at(kept.outer, inner).items():
-            where = join(folder, place)
-            os.makedirs(where, exist_ok=True)  # noqa: PTH103 - bytes
-            with open(join(where, b".gitignore"), "wb") as written:  # noqa: PTH123 - bytes
-                written.write(data)
+        for rules_folder, data in rules_at(snapshot.outer, inner).items():
+            target = join(folder, rules_folder)
+            os.makedirs(target, exist_ok=True)  # noqa: PTH103 - bytes
+            with open(join(target, b".gitignore"), "wb") as file:  # noqa: PTH123 - bytes
+                file.write(data)
 
     def _ignore_files(self, tree: str, deadline: Deadline) -> dict[bytes, str]:
         """Return the ignore files of a tree: the folder of each, with its blob id."""
-        out = self._git.run("ls-tree", "-r", "-z", tree, deadline=deadline)
-        found: dict[bytes, str] = {}
-        for line in split(out):
-            head, _, path = line.partition(b"\t")
+        output = self._git.run("ls-tree", "-r", "-z", tree, deadline=deadline)
+        ignore_files: dict[bytes, str] = {}
+        for read_line in split_records(output):
+            head, _, path = read_line.partition(b"\t")
             folder, _, name = path.rpartition(b"/")
             if name == b".gitignore" and head.startswith(b"100"):
-                found[folder] = head.split()[2].decode()
-        return found
+                ignore_files[folder] = head.split()[2].decode()
+        return ignore_files
 
     def ignored(self, deadline: Deadline) -> Sequence[bytes]:
         """Return what the project's ignore files exclude now; a folder counts as one entry."""
-        self._folder.look(deadline)
+        self._folder.apply_rules(deadline)
         return self._folder.ignored(deadline)
 
     def sweep(self, deadline: Deadline) -> None:

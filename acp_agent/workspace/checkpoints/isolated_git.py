@@ -20,7 +20,7 @@ from acp_agent.platform.programs import absolute_folders
 from acp_agent.sandbox.launch import Confine, unconfined
 from acp_agent.workspace.checkpoints.base import Deadline
 from acp_agent.workspace.environment import INERT, NO_FETCH, with_settings
-from acp_agent.workspace.ignore_files import OF_GIT, EndlessFileWatch
+from acp_agent.workspace.ignore_files import GIT_IGNORE_FILES, EndlessFileWatch
 
 # These override settings that the repository's own (`store.py`) do not cover.
 _SETTINGS = {
@@ -96,45 +96,49 @@ class IsolatedGit:
         self,
         *arguments: str | bytes,
         deadline: Deadline,
-        given: bytes = b"",
+        stdin_data: bytes = b"",
         work_tree: bytes | None = None,
         index: Path | None = None,
         codes: Sequence[int] = (0,),
         warnings: list[bytes] | None = None,
-        parses: bool = False,
+        parses_folder: bool = False,
     ) -> bytes:
         """Run git and return its output.
 
         Args:
             arguments: the subcommand and its arguments.
             deadline: when git is killed.
-            given: its standard input.
+            stdin_data: its standard input.
             work_tree: a work tree to use instead of the default.
             index: an index file to use instead of the default.
             codes: the exit statuses that mean success.
             warnings: receives the lines of standard error.
-            parses: whether git parses files of the folder, which this subcommand usually does not.
+            parses_folder: whether git parses files of the folder, unusually for this subcommand.
 
         Raises:
             CheckpointTooSlowError: git took too long and was killed.
             WorkspaceError: git failed.
         """
-        process = self._fed(arguments, given, work_tree, index, parses=parses)
+        process = self._start_with_input(
+            arguments, stdin_data, work_tree, index, parses_folder=parses_folder
+        )
         watch = self._watch(process, arguments, work_tree)
         try:
             with watch or nullcontext():
-                out, err = _ended(process, deadline)
+                output, error_output = _communicate(process, deadline)
         except BaseException:
-            end(process)
+            kill_process(process)
             raise
         if watch is not None:
             watch.require_none()
         if process.returncode not in codes:
-            lines = err.decode("utf-8", "replace").strip().splitlines() or ["it said nothing"]
+            lines = error_output.decode("utf-8", "replace").strip().splitlines() or [
+                "it said nothing"
+            ]
             raise WorkspaceError(f"git {_name(arguments)} failed: {lines[0][:300]}")
         if warnings is not None:
-            warnings.extend(err.splitlines())
-        return out
+            warnings.extend(error_output.splitlines())
+        return output
 
     def _watch(
         self,
@@ -146,36 +150,42 @@ class IsolatedGit:
         if arguments[0] not in _READS_FOLDER:
             return None
         folder = Path(os.fsdecode(work_tree or self._work_tree))
-        return EndlessFileWatch(folder, OF_GIT, partial(end_group, process.pid, at_once=True))
+        return EndlessFileWatch(
+            folder, GIT_IGNORE_FILES, partial(end_group, process.pid, at_once=True)
+        )
 
-    def _fed(
+    def _start_with_input(
         self,
         arguments: Sequence[str | bytes],
-        given: bytes,
+        stdin_data: bytes,
         work_tree: bytes | None,
         index: Path | None,
         *,
-        parses: bool,
+        parses_folder: bool,
     ) -> subprocess.Popen[bytes]:
         """Start git with data on standard input.
 
         The data is passed in a file instead of a pipe: after a timeout `communicate` loses input
         that it has not written to the pipe yet, and git would wait for it.
         """
-        if not given:
+        if not stdin_data:
             return self.start(
                 *arguments,
                 work_tree=work_tree,
                 index=index,
                 stdin=subprocess.DEVNULL,
-                parses=parses,
+                parses_folder=parses_folder,
             )
         try:
             with tempfile.TemporaryFile(dir=self._git_dir) as file:
-                file.write(given)
+                file.write(stdin_data)
                 file.seek(0)
                 return self.start(
-                    *arguments, work_tree=work_tree, index=index, stdin=file, parses=parses
+                    *arguments,
+                    work_tree=work_tree,
+                    index=index,
+                    stdin=file,
+                    parses_folder=parses_folder,
                 )
         except OSError as error:
             raise WorkspaceError(f"git can be given nothing: {describe_os_error(error)}") from None
@@ -186,7 +196,7 @@ class IsolatedGit:
         work_tree: bytes | None = None,
         index: Path | None = None,
         stdin: int | IO[bytes] = subprocess.PIPE,
-        parses: bool = False,
+        parses_folder: bool = False,
     ) -> subprocess.Popen[bytes]:
         """Start git in a new process group, with pipes for its standard streams.
 
@@ -196,8 +206,8 @@ class IsolatedGit:
         folder: bytes | Path = work_tree or self._work_tree
         if not os.path.isdir(folder):  # noqa: PTH112 - bytes
             folder = self._git_dir  # the folder was deleted; its checkpoints can still be read
-        parses = parses or arguments[0] in _PARSES_FOLDER
-        confine = self._confine if parses else unconfined
+        parses_folder = parses_folder or arguments[0] in _PARSES_FOLDER
+        confine = self._confine if parses_folder else unconfined
         try:
             return confine(
                 [self._program, *map(os.fsdecode, arguments)],
@@ -214,15 +224,15 @@ class IsolatedGit:
             raise WorkspaceError(f"git cannot be started: {describe_os_error(error)}") from None
 
 
-def _ended(process: subprocess.Popen[bytes], deadline: Deadline) -> tuple[bytes, bytes]:
+def _communicate(process: subprocess.Popen[bytes], deadline: Deadline) -> tuple[bytes, bytes]:
     while True:
         try:
-            return process.communicate(timeout=deadline.left())
+            return process.communicate(timeout=deadline.poll_seconds())
         except subprocess.TimeoutExpired:
             continue  # `communicate` keeps the output read so far
 
 
-def end(process: subprocess.Popen[bytes]) -> None:
+def kill_process(process: subprocess.Popen[bytes]) -> None:
     """Kill a process with its group, and reap it."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
@@ -234,7 +244,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
         process.wait(_END_SECONDS)
 
 
-class Answers:
+class OutputReader:
     """Reads the output of a process with a time limit.
 
     Args:
@@ -245,36 +255,36 @@ class Answers:
     def __init__(self, pipe: IO[bytes], deadline: Deadline) -> None:
         self._pipe = pipe.fileno()
         self._deadline = deadline
-        self._read = bytearray()
+        self._buffer = bytearray()
         self._poll = select.poll()
         self._poll.register(self._pipe, select.POLLIN)
 
-    def line(self) -> bytes:
+    def read_line(self) -> bytes:
         """Return the next line, including its line feed.
 
         Raises:
             CheckpointTooSlowError: the time is up.
             WorkspaceError: the output ended first.
         """
-        while (end_of_line := self._read.find(b"\n")) < 0:
-            self._more()
-        return self.take(end_of_line + 1)
+        while (line_end := self._buffer.find(b"\n")) < 0:
+            self._read_more()
+        return self.read(line_end + 1)
 
-    def take(self, size: int) -> bytes:
+    def read(self, size: int) -> bytes:
         """Return the next `size` bytes; raise the same errors as `line`."""
-        while len(self._read) < size:
-            self._more()
-        taken = bytes(self._read[:size])
-        del self._read[:size]
-        return taken
+        while len(self._buffer) < size:
+            self._read_more()
+        output = bytes(self._buffer[:size])
+        del self._buffer[:size]
+        return output
 
-    def _more(self) -> None:
-        while not self._poll.poll(self._deadline.left() * 1000):
+    def _read_more(self) -> None:
+        while not self._poll.poll(self._deadline.poll_seconds() * 1000):
             pass
         data = os.read(self._pipe, _PIECE)
         if not data:
             raise WorkspaceError("git ended in the middle of its answer")
-        self._read += data
+        self._buffer += data
 
 
 def _name(arguments: Sequence[str | bytes]) -> str:
@@ -282,6 +292,6 @@ def _name(arguments: Sequence[str | bytes]) -> str:
     return first if isinstance(first, str) else os.fsdecode(first)
 
 
-def split(out: bytes) -> list[bytes]:
+def split_records(output: bytes) -> list[bytes]:
     """Split git output at zero bytes."""
-    return [path for path in out.split(b"\0") if path]
+    return [path for path in output.split(b"\0") if path]

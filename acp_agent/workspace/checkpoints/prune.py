@@ -13,10 +13,12 @@ from acp_agent.workspace.checkpoints.base import Deadline
 from acp_agent.workspace.checkpoints.folders import open_repository
 from acp_agent.workspace.checkpoints.store import CheckpointStore, all_stores, remove_leftovers
 
-PAUSE_SECONDS = 86_400.0  # between two sweeps
+SWEEP_INTERVAL = 86_400.0  # between two sweeps
 
-_LOOSE_LIMIT = 4_000  # a repository with more files is packed
-_ROUNDS = 8  # each removes the oldest quarter of the checkpoints of a repository that is too large
+_MAX_LOOSE_FILES = 4_000  # a repository with more files is packed
+_MAX_ROUNDS = (
+    8  # each removes the oldest quarter of the checkpoints of a repository that is too large
+)
 
 
 def sessions_with_checkpoints(folder: Path) -> set[str]:
@@ -26,9 +28,9 @@ def sessions_with_checkpoints(folder: Path) -> set[str]:
 
 def is_due(folder: Path) -> bool:
     """Return whether a sweep is due; if so, record that one starts now."""
-    mark = folder / "swept"
+    marker = folder / "swept"
     try:
-        if time.time() - mark.stat().st_mtime < PAUSE_SECONDS:
+        if time.time() - marker.stat().st_mtime < SWEEP_INTERVAL:
             return False
     except FileNotFoundError:
         pass
@@ -36,7 +38,7 @@ def is_due(folder: Path) -> bool:
         return False
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        mark.touch(0o600)
+        marker.touch(0o600)
     except OSError:
         return False
     return True
@@ -75,12 +77,14 @@ def copy_session(folder: Path, source: str, session: str, deadline: Deadline) ->
                 store.copy(source, session)
 
 
-def sweep(folder: Path, gone: Collection[str], max_bytes: int, deadline: Deadline) -> None:
+def sweep(
+    folder: Path, deleted_sessions: Collection[str], max_bytes: int, deadline: Deadline
+) -> None:
     """Remove deleted sessions, then the oldest checkpoints of stores that are too large.
 
     Args:
         folder: the folder that stores all checkpoints.
-        gone: sessions that no longer exist.
+        deleted_sessions: sessions that no longer exist.
         max_bytes: size limit for the checkpoints of one folder.
         deadline: the time limit; the next sweep does the rest.
 
@@ -94,7 +98,7 @@ def sweep(folder: Path, gone: Collection[str], max_bytes: int, deadline: Deadlin
         program = find_git(store.root)
         try:
             with store.locked(deadline):
-                _sweep(store, gone, max_bytes, program, deadline)
+                _sweep(store, deleted_sessions, max_bytes, program, deadline)
         except WorkspaceError as error:
             failure = error  # the other folders are still swept
     if failure is not None:
@@ -103,12 +107,12 @@ def sweep(folder: Path, gone: Collection[str], max_bytes: int, deadline: Deadlin
 
 def _sweep(
     store: CheckpointStore,
-    gone: Collection[str],
+    deleted_sessions: Collection[str],
     max_bytes: int | None,
     program: str | None,
     deadline: Deadline,
 ) -> None:
-    dropped = store.sessions() & set(gone)
+    dropped = store.sessions() & set(deleted_sessions)
     for session in dropped:
         store.drop_session(session)
     if not store.records():
@@ -116,14 +120,14 @@ def _sweep(
         return
     size, files = _measure(store.path / "objects")
     repository = open_repository(store, program)
-    most = float("inf") if max_bytes is None else max_bytes
-    if dropped or store.needs_sweep.exists() or files > _LOOSE_LIMIT or size > most:
+    max_size = float("inf") if max_bytes is None else max_bytes
+    if dropped or store.needs_sweep.exists() or files > _MAX_LOOSE_FILES or size > max_size:
         repository.sweep(deadline)
         store.needs_sweep.unlink(missing_ok=True)
         size, _ = _measure(store.path / "objects")
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         records = store.records()
-        if size <= most or len(records) < 2:
+        if size <= max_size or len(records) < 2:
             return
         for _, session, checkpoint in records[: max(len(records) // 4, 1)]:
             store.drop(session, checkpoint)

@@ -25,16 +25,16 @@ from acp_agent.workspace.checkpoints.base import (
 )
 
 _TEMPORARY = b".acp-agent-restoring"
-_ELSEWHERE = "something else is in the place of its folder"
+_BLOCKED_FOLDER = "something else is in the place of its folder"
 
-_Marks = tuple[int, int, int, int]
+_Identity = tuple[int, int, int, int]
 
 
 class SkippedFile(Struct, frozen=True):
     """A path that was left unchanged, and why."""
 
     path: bytes
-    why: str
+    reason: str
 
 
 class Restorer:
@@ -51,14 +51,14 @@ class Restorer:
         self,
         root: Path,
         private: frozenset[bytes],
-        note: Callable[[list[bytes]], None],
+        record_temporary: Callable[[list[bytes]], None],
         deadline: Deadline,
     ) -> None:
         self._root = os.fsencode(root)
         self._private = private
-        self._note = note
+        self._record_temporary = record_temporary
         self._deadline = deadline
-        self.done: list[Change] = []
+        self.applied: list[Change] = []
         self.skipped: list[SkippedFile] = []
 
     def apply(self, changes: Sequence[Change], contents: Callable[..., Iterator[bytes]]) -> None:
@@ -76,7 +76,9 @@ class Restorer:
             with suppress(OSError):  # each file then reports the error
                 os.makedirs(self._root, exist_ok=True)  # noqa: PTH103 - bytes; it may be deleted
         folders = {os.path.dirname(change.path) for change in writes}  # noqa: PTH120 - bytes
-        self._note([join(join(self._root, folder), _TEMPORARY) for folder in sorted(folders)])
+        self._record_temporary(
+            [join(join(self._root, folder), _TEMPORARY) for folder in sorted(folders)]
+        )
         try:
             for change in reversed(changes):  # delete files before their folders
                 if change.new is None:
@@ -85,19 +87,19 @@ class Restorer:
             for change, data in zip(writes, contents(ids, self._deadline), strict=True):
                 self._attempt(change, data)
         finally:
-            self._note([])
+            self._record_temporary([])
 
     def _attempt(self, change: Change, data: bytes) -> None:
         self._deadline.check()
         try:
-            why = self._change(change, data)
+            reason = self._change(change, data)
         except OSError as error:
-            elsewhere = error.errno in (errno.ELOOP, errno.ENOTDIR)
-            why = _ELSEWHERE if elsewhere else describe_os_error(error)
-        if why is None:
-            self.done.append(change)
+            is_blocked = error.errno in (errno.ELOOP, errno.ENOTDIR)
+            reason = _BLOCKED_FOLDER if is_blocked else describe_os_error(error)
+        if reason is None:
+            self.applied.append(change)
         else:
-            self.skipped.append(SkippedFile(change.path, why))
+            self.skipped.append(SkippedFile(change.path, reason))
 
     def _change(self, change: Change, data: bytes) -> str | None:
         """Make one change; return the reason if it cannot be made, else None."""
@@ -106,37 +108,39 @@ class Restorer:
         base, name = os.path.split(change.path)
         try:
             with opened_folder(join(self._root, base), make=change.new is not None) as folder:
-                why = self._change_in(folder, name, change, data)
+                reason = self._change_in(folder, name, change, data)
         except FileNotFoundError:
             if change.new is not None:
                 raise
             return None if change.old is None else "it changed meanwhile"
-        if why is None and change.new is None:
+        if reason is None and change.new is None:
             self._remove_empty(base)
-        return why
+        return reason
 
     def _change_in(self, folder: int, name: bytes, change: Change, data: bytes) -> str | None:
         if change.new is not None and _is_folder(folder, name):
             _remove_empty_folders(folder, name)  # no file is lost
-        marks = _marks(folder, name)
-        found = _on_disk(folder, name, change.old)
-        if found != change.old:
-            if found == change.new:
+        identity = _file_identity(folder, name)
+        current = _current_blob(folder, name, change.old)
+        if current != change.old:
+            if current == change.new:
                 return None
             return "it is not saved as it is now" if change.old is None else "it changed meanwhile"
         if change.new is None:
             os.unlink(name, dir_fd=folder)
             return None
-        return self._put(folder, change, data, marks)
+        return self._write_file(folder, change, data, identity)
 
     def _remove_empty(self, folder: bytes) -> None:
         with suppress(OSError):
             while folder:
                 folder, name = os.path.split(folder)
-                with opened_folder(join(self._root, folder)) as above:
-                    os.rmdir(name, dir_fd=above)
+                with opened_folder(join(self._root, folder)) as parent:
+                    os.rmdir(name, dir_fd=parent)
 
-    def _put(self, folder: int, change: Change, data: bytes, marks: _Marks | None) -> str | None:
+    def _write_file(
+        self, folder: int, change: Change, data: bytes, identity: _Identity | None
+    ) -> str | None:
         """Write a file, unless the existing one changed in the meantime."""
         new, name = change.new, os.path.basename(change.path)  # noqa: PTH119 - bytes
         assert new is not None
@@ -148,7 +152,7 @@ class Restorer:
             else:
                 mode = self._mode(folder, name, change.path)
                 _write(folder, data, mode, executable=new.mode == EXECUTABLE)
-            if _marks(folder, name) != marks:
+            if _file_identity(folder, name) != identity:
                 return "it changed meanwhile"
             if _is_folder(folder, name):
                 os.rmdir(name, dir_fd=folder)  # saved files in it are already deleted
@@ -160,9 +164,9 @@ class Restorer:
 
     def _mode(self, folder: int, name: bytes, path: bytes) -> int | None:
         """Return the permissions that a file has or had; None means those of a new file."""
-        found = _status(folder, name)
-        if found is not None and stat.S_ISREG(found.st_mode):
-            return stat.S_IMODE(found.st_mode)
+        status = _status(folder, name)
+        if status is not None and stat.S_ISREG(status.st_mode):
+            return stat.S_IMODE(status.st_mode)
         return 0o600 if path in self._private else None
 
 
@@ -185,17 +189,17 @@ def _status(folder: int, name: bytes) -> os.stat_result | None:
         return None
 
 
-def _marks(folder: int, name: bytes) -> _Marks | None:
+def _file_identity(folder: int, name: bytes) -> _Identity | None:
     """Return values that differ if a file is replaced or changed; None if there is none."""
-    found = _status(folder, name)
-    if found is None:
+    status = _status(folder, name)
+    if status is None:
         return None
-    return found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns
+    return status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns
 
 
 def _is_folder(folder: int, name: bytes) -> bool:
-    found = _status(folder, name)
-    return found is not None and stat.S_ISDIR(found.st_mode)
+    status = _status(folder, name)
+    return status is not None and stat.S_ISDIR(status.st_mode)
 
 
 def _remove_empty_folders(folder: int, name: bytes) -> None:
@@ -206,38 +210,38 @@ def _remove_empty_folders(folder: int, name: bytes) -> None:
     with suppress(RecursionError):  # nested too deeply to remove
         if any(files or links for files, links in _contents(folder, name)):
             return
-        for _, inner, _, place in os.fwalk(name, topdown=False, dir_fd=folder):
-            for one in inner:
+        for _, inner, _, descriptor in os.fwalk(name, topdown=False, dir_fd=folder):
+            for folder_name in inner:
                 with suppress(OSError):  # not empty
-                    os.rmdir(one, dir_fd=place)
+                    os.rmdir(folder_name, dir_fd=descriptor)
         with suppress(OSError):
             os.rmdir(name, dir_fd=folder)
 
 
 def _contents(folder: int, name: bytes) -> Iterator[tuple[bool, bool]]:
     """Yield, for each folder from this one down, whether it has files and symlinks to folders."""
-    for _, inner, files, place in os.fwalk(name, dir_fd=folder):
-        yield bool(files), any(not _is_folder(place, one) for one in inner)
+    for _, inner, files, descriptor in os.fwalk(name, dir_fd=folder):
+        yield bool(files), any(not _is_folder(descriptor, folder_name) for folder_name in inner)
 
 
-def _on_disk(folder: int, name: bytes, like: Blob | None) -> Blob | None:
+def _current_blob(folder: int, name: bytes, expected: Blob | None) -> Blob | None:
     """Return the current entry as it would be in a tree; None for nothing or an empty folder."""
-    found = _status(folder, name)
-    if found is None:
+    status = _status(folder, name)
+    if status is None:
         return None
-    if stat.S_ISLNK(found.st_mode):
+    if stat.S_ISLNK(status.st_mode):
         return Blob(LINK, blob_id(os.readlink(name, dir_fd=folder)))
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         return None if _is_empty(folder, name) else Blob(0, "")
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         return Blob(0, "")
-    mode = EXECUTABLE if found.st_mode & 0o100 else 0o100644
-    if like is None and found.st_size > _COMPARED:
+    mode = EXECUTABLE if status.st_mode & 0o100 else 0o100644
+    if expected is None and status.st_size > _MAX_COMPARED_BYTES:
         return Blob(mode, "")
     return Blob(mode, _read_id(folder, name))
 
 
-_COMPARED = 100_000_000  # a larger unexpected file is not read
+_MAX_COMPARED_BYTES = 100_000_000  # a larger unexpected file is not read
 
 
 def _is_empty(folder: int, name: bytes) -> bool:

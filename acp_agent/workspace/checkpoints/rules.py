@@ -8,15 +8,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from acp_agent.workspace.checkpoints.base import (
-    LeftOut,
     OuterRules,
     Rules,
+    UnsavedFile,
     below,
     is_plain,
     join,
 )
 
-_LONGEST = 10_000_000  # bytes read of an ignore file
+_MAX_RULES_BYTES = 10_000_000  # bytes read of an ignore file
 
 
 def project_top(root: Path) -> Path:
@@ -39,11 +39,11 @@ def exclusions(root: Path, top: Path, data: Path, patterns: Sequence[str]) -> by
         data: acp-agent's data folder, which may lie below `top`.
         patterns: the user's patterns, relative to the session's folder.
     """
-    lines = [os.fsencode(line) for line in _own(top)]
-    place = _escaped(_part(root, top))
-    lines.extend(_moved(os.fsencode(pattern), place) for pattern in patterns)
+    lines = [os.fsencode(line) for line in _repository_exclusions(top)]
+    root_pattern = _escape_pattern(_relative(root, top))
+    lines.extend(_rewrite_pattern(os.fsencode(pattern), root_pattern) for pattern in patterns)
     if data.is_relative_to(top):
-        lines.append(b"/" + _escaped(os.fsencode(data.relative_to(top))) + b"/")
+        lines.append(b"/" + _escape_pattern(os.fsencode(data.relative_to(top))) + b"/")
     return b"".join(line + b"\n" for line in lines)
 
 
@@ -56,35 +56,37 @@ def outer_rules(root: Path, top: Path, lines: bytes) -> OuterRules:
         lines: the result of `exclusions` for the two.
     """
     files = [(b"", lines)] if lines else []
-    place = root
-    while place != top:
-        place = place.parent
-        text = rules_text(place / ".gitignore", through_links=False)
+    parent = root
+    while parent != top:
+        parent = parent.parent
+        text = rules_text(parent / ".gitignore", through_links=False)
         if text is not None:
-            files.append((_part(place, top), text))
-    return OuterRules(below=_part(root, top), files=tuple(files))
+            files.append((_relative(parent, top), text))
+    return OuterRules(below=_relative(root, top), files=tuple(files))
 
 
-def rules_at(outer: OuterRules, kept: Iterable[tuple[bytes, bytes]]) -> Mapping[bytes, bytes]:
+def rules_at(
+    outer: OuterRules, snapshot_rules: Iterable[tuple[bytes, bytes]]
+) -> Mapping[bytes, bytes]:
     """Return all ignore rules that applied to a snapshot: folders of the project, with lines.
 
     Args:
         outer: the rules from outside the snapshot.
-        kept: the ignore files in the snapshot, by folder, relative to it.
+        snapshot_rules: the ignore files in the snapshot, by folder, relative to it.
     """
-    found: dict[bytes, bytes] = {}
-    inner = ((below(outer.below, folder), text) for folder, text in kept)
+    rules: dict[bytes, bytes] = {}
+    inner = ((below(outer.below, folder), text) for folder, text in snapshot_rules)
     for folder, text in (*outer.files, *inner):  # later lines for a folder win
-        found[folder] = b"\n".join((found[folder], text)) if folder in found else text
-    return found
+        rules[folder] = b"\n".join((rules[folder], text)) if folder in rules else text
+    return rules
 
 
-def _part(folder: Path, top: Path) -> bytes:
+def _relative(folder: Path, top: Path) -> bytes:
     """Return a folder's path relative to the top; empty for the top itself."""
     return b"" if folder == top else os.fsencode(folder.relative_to(top))
 
 
-def _own(top: Path) -> list[str]:
+def _repository_exclusions(top: Path) -> list[str]:
     """Return the lines of the repository's info/exclude file (gitignore(5))."""
     text = rules_text(_shared_folder(top) / "info" / "exclude") or b""
     return [os.fsdecode(line) for line in text.splitlines() if not line.startswith(b"#")]
@@ -95,13 +97,13 @@ def _shared_folder(top: Path) -> Path:
 
     In a worktree or a submodule `.git` is a file that contains the path of the repository.
     """
-    place = top / ".git"
-    link = rules_text(place)
+    git_folder = top / ".git"
+    link = rules_text(git_folder)
     if link is None or not link.startswith(b"gitdir:"):
-        return place
-    place = top / os.fsdecode(link.removeprefix(b"gitdir:").strip())
-    shared = rules_text(place / "commondir")
-    return place if shared is None else place / os.fsdecode(shared.strip())
+        return git_folder
+    git_folder = top / os.fsdecode(link.removeprefix(b"gitdir:").strip())
+    shared = rules_text(git_folder / "commondir")
+    return git_folder if shared is None else git_folder / os.fsdecode(shared.strip())
 
 
 def rules_text(path: Path, *, through_links: bool = True) -> bytes | None:
@@ -119,27 +121,27 @@ def rules_text(path: Path, *, through_links: bool = True) -> bytes | None:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return None
         with os.fdopen(descriptor, "rb", closefd=False) as file:
-            return file.read(_LONGEST)
+            return file.read(_MAX_RULES_BYTES)
     except OSError:
         return None
     finally:
         os.close(descriptor)
 
 
-def _moved(pattern: bytes, place: bytes) -> bytes:
+def _rewrite_pattern(pattern: bytes, folder: bytes) -> bytes:
     """Return a pattern of a folder rewritten for a folder above it."""
-    if not place:
+    if not folder:
         return pattern
     sign, body = (b"!", pattern[1:]) if pattern.startswith(b"!") else (b"", pattern)
     anchored = b"/" in body.rstrip(b"/")
-    between = b"" if anchored else b"**/"
-    return sign + b"/" + place + b"/" + between + body.lstrip(b"/")
+    infix = b"" if anchored else b"**/"
+    return sign + b"/" + folder + b"/" + infix + body.lstrip(b"/")
 
 
-def _escaped(path: bytes) -> bytes:
+def _escape_pattern(path: bytes) -> bytes:
     """Return a path as a pattern that matches only this path."""
     escaped = b"".join(
-        b"\\" + bytes([one]) if one in b"\\*?[]!# " else bytes([one]) for one in path
+        b"\\" + bytes([byte]) if byte in b"\\*?[]!# " else bytes([byte]) for byte in path
     )
     return escaped.replace(b"\n", b"?")  # a pattern cannot contain a line feed
 
@@ -159,62 +161,62 @@ class FileFilter:
         self._rules = rules
         self._real: dict[bytes, bool] = {b"": True}  # by folder: whether no part of it is a symlink
 
-    def check(self, path: bytes) -> os.stat_result | LeftOut | None:
+    def check(self, path: bytes) -> os.stat_result | UnsavedFile | None:
         """Return the status of a file to save, or why it is left out; None to skip it silently."""
         if not is_plain(path):
-            return LeftOut(path, "name")
+            return UnsavedFile(path, "name")
         absolute = join(self._top, path)
         if absolute.startswith(self._data) or not self._is_real(path.rpartition(b"/")[0]):
             return None
         try:
-            found = os.lstat(absolute)
+            status = os.lstat(absolute)
         except PermissionError:
-            return LeftOut(path, "unreadable")
+            return UnsavedFile(path, "unreadable")
         except OSError:
             return None
-        if stat.S_ISLNK(found.st_mode):
+        if stat.S_ISLNK(status.st_mode):
             # Git refuses symlinks of this name.
-            is_taken = path.rpartition(b"/")[2].lower() != b".gitmodules"
-            return found if is_taken else LeftOut(path, "name")
-        if not stat.S_ISREG(found.st_mode):
+            is_accepted = path.rpartition(b"/")[2].lower() != b".gitmodules"
+            return status if is_accepted else UnsavedFile(path, "name")
+        if not stat.S_ISREG(status.st_mode):
             return None
-        if found.st_size > self._rules.max_file_bytes:
-            return LeftOut(path, "size")
+        if status.st_size > self._rules.max_file_bytes:
+            return UnsavedFile(path, "size")
         if not os.access(absolute, os.R_OK):
-            return LeftOut(path, "unreadable")
-        return found
+            return UnsavedFile(path, "unreadable")
+        return status
 
     def private(self, paths: Iterable[bytes]) -> set[bytes]:
         """Return the files that only their owner may read."""
-        found: set[bytes] = set()
+        result: set[bytes] = set()
         top = os.open(self._top, os.O_RDONLY | os.O_DIRECTORY)
         try:
             for path in paths:
                 try:
-                    known = os.stat(path, dir_fd=top, follow_symlinks=False)
+                    status = os.stat(path, dir_fd=top, follow_symlinks=False)
                 except OSError:
                     continue
-                if is_private(known):
-                    found.add(path)
+                if is_private(status):
+                    result.add(path)
         finally:
             os.close(top)
-        return found
+        return result
 
     def _is_real(self, folder: bytes) -> bool:
-        known = self._real.get(folder)
-        if known is None:
-            known = self._is_real(folder.rpartition(b"/")[0])
-            if known:
+        is_real = self._real.get(folder)
+        if is_real is None:
+            is_real = self._is_real(folder.rpartition(b"/")[0])
+            if is_real:
                 try:
-                    known = stat.S_ISDIR(os.lstat(join(self._top, folder)).st_mode)
+                    is_real = stat.S_ISDIR(os.lstat(join(self._top, folder)).st_mode)
                 except PermissionError:
-                    known = True  # its content is unreadable anyway
+                    is_real = True  # its content is unreadable anyway
                 except OSError:
-                    known = False
-            self._real[folder] = known
-        return known
+                    is_real = False
+            self._real[folder] = is_real
+        return is_real
 
 
-def is_private(found: os.stat_result) -> bool:
+def is_private(status: os.stat_result) -> bool:
     """Return whether only its owner may access a file."""
-    return stat.S_ISREG(found.st_mode) and not found.st_mode & 0o077
+    return stat.S_ISREG(status.st_mode) and not status.st_mode & 0o077

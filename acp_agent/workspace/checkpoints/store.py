@@ -32,7 +32,7 @@ from acp_agent.platform.descriptor_limit import describe_os_error
 from acp_agent.platform.first_use import first_use
 from acp_agent.platform.nofollow import opened_folder
 from acp_agent.platform.posix import try_lock
-from acp_agent.workspace.checkpoints.base import Deadline, LeftOut, OuterRules, Snapshot
+from acp_agent.workspace.checkpoints.base import Deadline, OuterRules, Snapshot, UnsavedFile
 
 _CONFIG = """[core]
 \trepositoryformatversion = 0
@@ -54,9 +54,9 @@ _CONFIG = """[core]
 # files byte for byte.
 _ATTRIBUTES = "* -text -crlf -eol -filter -ident -working-tree-encoding\n"
 
-_PAUSE = 0.01  # seconds between attempts to take the lock
-_PARTS = ("HEAD", "config", "objects", "refs", "info/attributes", "checkpoints", "root")
-_PASSING = "passing-"  # prefix of temporary folders
+_RETRY_SECONDS = 0.01  # seconds between attempts to take the lock
+_REQUIRED_FILES = ("HEAD", "config", "objects", "refs", "info/attributes", "checkpoints", "root")
+_TEMPORARY_PREFIX = "passing-"  # prefix of temporary folders
 
 
 class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -76,9 +76,9 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Return the snapshot that was saved."""
         return Snapshot(
             tree=self.tree,
-            left_out=tuple(
-                LeftOut(bytes.fromhex(path), why)  # type: ignore[arg-type]  # written by `save`
-                for path, why in self.left_out
+            unsaved=tuple(
+                UnsavedFile(bytes.fromhex(path), reason)  # type: ignore[arg-type]  # written by `save`
+                for path, reason in self.left_out
             ),
             private=frozenset(map(bytes.fromhex, self.private)),
             outer=OuterRules(
@@ -129,7 +129,7 @@ class CheckpointStore:
             self._clean_up()
             yield
         except OSError as error:
-            raise self._failed(error) from None
+            raise self._os_error(error) from None
         finally:
             self.lock = ()
             os.close(descriptor)
@@ -139,49 +139,51 @@ class CheckpointStore:
             descriptor = None
             try:
                 if not self.path.exists():
-                    self._make()
+                    self._create()
                 descriptor = os.open(self.path / "lock", os.O_CREAT | os.O_RDWR, 0o600)
                 while not try_lock(descriptor):
-                    deadline.sleep(_PAUSE)
+                    deadline.sleep(_RETRY_SECONDS)
                 # The previous holder may have removed the whole store because it was empty.
                 if os.path.samestat(os.fstat(descriptor), (self.path / "lock").stat()):
-                    self._complete()
-                    found, descriptor = descriptor, None
-                    return found
+                    self._repair()
+                    locked_descriptor, descriptor = descriptor, None
+                    return locked_descriptor
             except FileNotFoundError:
                 deadline.check()
             except OSError as error:
-                raise self._failed(error) from None
+                raise self._os_error(error) from None
             finally:
                 if descriptor is not None:
                     os.close(descriptor)
 
-    def _failed(self, error: OSError) -> WorkspaceError:
+    def _os_error(self, error: OSError) -> WorkspaceError:
         name = error.filename if isinstance(error.filename, str | bytes) else ""
-        failed = Path(os.fsdecode(name))
-        is_ours = failed.is_relative_to(self.path) or not failed.is_relative_to(self.root)
-        return WorkspaceError(
-            f"{self.path if is_ours else self.root}: {describe_os_error(error)}; check the folder"
-        )
+        path = Path(os.fsdecode(name))
+        is_in_store = path.is_relative_to(self.path) or not path.is_relative_to(self.root)
+        folder = self.path if is_in_store else self.root
+        return WorkspaceError(f"{folder}: {describe_os_error(error)}; check the folder")
 
-    def _make(self) -> None:
+    def _create(self) -> None:
         """Create the store atomically: it has no lock yet, and others may be creating it too."""
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _temporary_folder(self.path.parent) as place:
-            made = place / self.path.name
-            self._fill(made)
+        with _temporary_folder(self.path.parent) as folder:
+            new_store = folder / self.path.name
+            self._fill(new_store)
             try:
-                made.rename(self.path)
+                new_store.rename(self.path)
             except OSError:
                 if not self.path.exists():  # otherwise another process has created it
                     raise
 
-    def _complete(self) -> None:
+    def _repair(self) -> None:
         """Repair a store that was created or removed only in part."""
-        if all((self.path / name).exists() for name in _PARTS):
+        if all((self.path / name).exists() for name in _REQUIRED_FILES):
             return
-        for noted in (self.index, self.path / "state.json"):  # they may refer to missing objects
-            noted.unlink(missing_ok=True)
+        for stale_file in (
+            self.index,
+            self.path / "state.json",
+        ):  # they may refer to missing objects
+            stale_file.unlink(missing_ok=True)
         self._fill(self.path)
 
     def _fill(self, path: Path) -> None:
@@ -201,23 +203,23 @@ class CheckpointStore:
 
         It is renamed first, so that no process uses a part of it.
         """
-        with contextlib.suppress(OSError), _temporary_folder(self.path.parent) as place:
-            self.path.rename(place / self.path.name)
+        with contextlib.suppress(OSError), _temporary_folder(self.path.parent) as folder:
+            self.path.rename(folder / self.path.name)
 
     def _clean_up(self) -> None:
         """Remove temporary files of a killed process. The store must be locked."""
-        for left in self.path.glob("index*.lock"):
-            left.unlink(missing_ok=True)
+        for lock_file in self.path.glob("index*.lock"):
+            lock_file.unlink(missing_ok=True)
         state = self.path / "restoring.json"
         if state.exists():
             with contextlib.suppress(OSError, msgspec.DecodeError, ValueError):
-                for noted in msgspec.json.decode(state.read_bytes(), type=list[str]):
-                    place, name = os.path.split(bytes.fromhex(noted))
-                    with contextlib.suppress(OSError), opened_folder(place) as folder:
+                for hex_path in msgspec.json.decode(state.read_bytes(), type=list[str]):
+                    parent, name = os.path.split(bytes.fromhex(hex_path))
+                    with contextlib.suppress(OSError), opened_folder(parent) as folder:
                         os.unlink(name, dir_fd=folder)
             state.unlink(missing_ok=True)
 
-    def restoring(self, temporary: list[bytes]) -> None:
+    def record_temporary_files(self, temporary: list[bytes]) -> None:
         """Record the temporary files of a restore, so that they are removed if it is killed."""
         state = self.path / "restoring.json"
         if temporary:
@@ -236,14 +238,14 @@ class CheckpointStore:
         record = Record(
             tree=snapshot.tree,
             at=time.time(),
-            left_out=tuple((one.path.hex(), one.why) for one in snapshot.left_out),
+            left_out=tuple((file.path.hex(), file.reason) for file in snapshot.unsaved),
             private=tuple(sorted(path.hex() for path in snapshot.private)),
             below=snapshot.outer.below.hex(),
             outer=tuple((folder.hex(), text.hex()) for folder, text in snapshot.outer.files),
         )
-        self._put(session, checkpoint, record)
+        self._write_record(session, checkpoint, record)
 
-    def _put(self, session: str, checkpoint: str, record: Record) -> None:
+    def _write_record(self, session: str, checkpoint: str, record: Record) -> None:
         # The record comes first: `find` needs both, and the reference completes the checkpoint.
         self.write(self._record(session, checkpoint), msgspec.json.encode(record))
         self.write(self._reference(session, checkpoint), f"{record.tree}\n".encode())
@@ -260,11 +262,11 @@ class CheckpointStore:
 
     def records(self) -> list[tuple[float, str, str]]:
         """Return the time, session and id of each checkpoint, oldest first."""
-        found = []
+        result = []
         for file in self.path.glob("checkpoints/*/*.json"):
             with contextlib.suppress(OSError):
-                found.append((file.stat().st_mtime, file.parent.name, file.stem))
-        return sorted(found)
+                result.append((file.stat().st_mtime, file.parent.name, file.stem))
+        return sorted(result)
 
     def sessions(self) -> set[str]:
         """Return the sessions that have checkpoints."""
@@ -276,7 +278,7 @@ class CheckpointStore:
             with contextlib.suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
                 with first_use:
                     record = msgspec.json.decode(file.read_bytes(), type=Record)
-                self._put(target, file.stem, record)
+                self._write_record(target, file.stem, record)
 
     def drop(self, session: str, checkpoint: str) -> None:
         """Remove a checkpoint."""
@@ -297,16 +299,16 @@ class CheckpointStore:
 
 def all_stores(folder: Path) -> list[CheckpointStore]:
     """Return the stores of all folders."""
-    found = []
+    stores = []
     for path in sorted(folder.glob("*.git")):
         with contextlib.suppress(OSError):
-            found.append(CheckpointStore(folder, Path(os.fsdecode((path / "root").read_bytes()))))
-    return found
+            stores.append(CheckpointStore(folder, Path(os.fsdecode((path / "root").read_bytes()))))
+    return stores
 
 
 def remove_leftovers(folder: Path) -> None:
     """Remove the temporary folders of killed processes, but not those in use."""
-    for path in folder.glob(f"{_PASSING}*"):
+    for path in folder.glob(f"{_TEMPORARY_PREFIX}*"):
         with contextlib.suppress(OSError):
             descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
@@ -324,7 +326,7 @@ def _temporary_folder(folder: Path) -> Iterator[Path]:
         FileNotFoundError: another process removed it as a leftover before it was locked.
     """
     with tempfile.TemporaryDirectory(
-        dir=folder, prefix=_PASSING, ignore_cleanup_errors=True
+        dir=folder, prefix=_TEMPORARY_PREFIX, ignore_cleanup_errors=True
     ) as name:
         descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:

@@ -36,8 +36,8 @@ from acp_agent.workspace.instructions.rules import parse_rule
 
 FILE_LIMIT = 32_000  # bytes of one file
 TOTAL_LIMIT = 96_000  # characters of all instructions found by one call
-_SHOWN = 400  # characters of a list of files
-_RULE_FILES = 200  # maximum number of files, and of folders, in one folder of rules
+_MAX_SHOWN_LENGTH = 400  # characters of a list of files
+_MAX_RULE_FILES = 200  # maximum number of files, and of folders, in one folder of rules
 
 _log = logging.getLogger(__name__)
 
@@ -59,14 +59,14 @@ class Instructions(Struct, frozen=True):
     `untrusted` holds the files above the project that the user does not trust.
     """
 
-    found: tuple[Instruction, ...]
+    entries: tuple[Instruction, ...]
     refused: tuple[tuple[Path, str], ...] = ()
     untrusted: tuple[Item, ...] = ()
 
     @property
     def text(self) -> str:
         """The text of all instructions, each under its path."""
-        return "\n\n".join(map(str, self.found))
+        return "\n\n".join(map(str, self.entries))
 
 
 class _File(Struct, frozen=True, forbid_unknown_fields=True):
@@ -116,16 +116,16 @@ def read_instructions(cwd: Path, user_file: Path, trusts: Trusts) -> Instruction
         trusts: returns whether the user trusts a file.
     """
     top = find_repository(cwd) or cwd
-    collected = _Collected()
-    collected.take(user_file, partial(read_user_file, user_file, limit=FILE_LIMIT + 1))
-    inside, above = _Reader(top, trusted_owners(top, cwd)), trusted_owners()
+    collector = _Collector()
+    collector.add_file(user_file, partial(read_user_file, user_file, limit=FILE_LIMIT + 1))
+    project_reader, parent_owners = _Reader(top, trusted_owners(top, cwd)), trusted_owners()
     for folder in reversed((cwd, *cwd.parents)):
         if folder.is_relative_to(top):
-            collected.take_folder(folder, inside)
+            collector.add_folder(folder, project_reader)
         else:
-            collected.take_trusted(folder / _table().first, _Reader(folder, above), trusts)
-    collected.take_listed(top, cwd, inside, trusts)
-    return collected.instructions()
+            collector.add_trusted(folder / _table().first, _Reader(folder, parent_owners), trusts)
+    collector.add_listed(top, cwd, project_reader, trusts)
+    return collector.instructions()
 
 
 def instruction_items(cwd: Path) -> tuple[Item, ...]:
@@ -134,14 +134,14 @@ def instruction_items(cwd: Path) -> tuple[Item, ...]:
     These are the files above the project of `cwd`, and the lists of files in its opencode.json.
     """
     top = find_repository(cwd) or cwd
-    collected, owners = _Collected(), trusted_owners()
+    collector, owners = _Collector(), trusted_owners()
     for folder in top.parents:
-        collected.take_trusted(folder / _table().first, _Reader(folder, owners), lambda _: False)
-    collected.take_listed(top, cwd, _Reader(top, trusted_owners(top, cwd)), lambda _: False)
-    return collected.instructions().untrusted
+        collector.add_trusted(folder / _table().first, _Reader(folder, owners), lambda _: False)
+    collector.add_listed(top, cwd, _Reader(top, trusted_owners(top, cwd)), lambda _: False)
+    return collector.instructions().untrusted
 
 
-def added_instructions(path: Path, root: Path, known: Callable[[Path], bool]) -> Instructions:
+def added_instructions(path: Path, root: Path, is_known: Callable[[Path], bool]) -> Instructions:
     """Return the instructions for a file that the model does not have yet, most general first.
 
     They come from the file's folder and all folders above it in the project, and from rules whose
@@ -150,19 +150,19 @@ def added_instructions(path: Path, root: Path, known: Callable[[Path], bool]) ->
     Args:
         path: the file, resolved.
         root: the session folder that contains the file, resolved.
-        known: returns whether the model already has an instruction file, which is then skipped.
+        is_known: returns whether the model already has an instruction file, which is then skipped.
     """
     top = find_repository(root) or root
     if not path.is_relative_to(top) or not _table().packages.isdisjoint(
         path.relative_to(root).parts
     ):
         return Instructions(())
-    collected = _Collected(lambda one: one == path or known(one))
+    collector = _Collector(lambda candidate: candidate == path or is_known(candidate))
     reader = _Reader(top, trusted_owners(top, root))
     for folder in reversed(path.parents):
         if folder.is_relative_to(top):
-            collected.take_folder(folder, reader, touched=path)
-    return collected.instructions()
+            collector.add_folder(folder, reader, touched=path)
+    return collector.instructions()
 
 
 class _Reader:
@@ -189,15 +189,15 @@ class _Reader:
         return None if b"\0" in raw else _text(path, raw)
 
 
-class _Collected:
+class _Collector:
     """Collects instructions in the order in which they are found, without duplicates."""
 
-    def __init__(self, known: Callable[[Path], bool] = lambda _: False) -> None:
-        self._known = known
+    def __init__(self, is_known: Callable[[Path], bool] = lambda _: False) -> None:
+        self._is_known = is_known
         self._found: dict[str, Instruction] = {}
         self._refused: list[tuple[Path, str]] = []
         self._untrusted: list[Item] = []
-        self._room = TOTAL_LIMIT
+        self._remaining = TOTAL_LIMIT
 
     def instructions(self) -> Instructions:
         """Return what was collected."""
@@ -205,13 +205,13 @@ class _Collected:
             tuple(self._found.values()), tuple(self._refused), tuple(self._untrusted)
         )
 
-    def take(self, path: Path, read: Callable[[], bytes]) -> str:
+    def add_file(self, path: Path, read: Callable[[], bytes]) -> str:
         """Add a file; return its text, or "" if there is none."""
         text = self._read(path, read)
         self._add(path, text)
         return text
 
-    def take_trusted(self, path: Path, reader: _Reader, trusts: Trusts) -> None:
+    def add_trusted(self, path: Path, reader: _Reader, trusts: Trusts) -> None:
         """Add a file from a folder above the project, if the user trusts it."""
 
         def read() -> bytes:
@@ -222,9 +222,9 @@ class _Collected:
             self._untrusted.append(item)
             return b""
 
-        self.take(path, read)
+        self.add_file(path, read)
 
-    def take_listed(self, top: Path, cwd: Path, reader: _Reader, trusts: Trusts) -> None:
+    def add_listed(self, top: Path, cwd: Path, reader: _Reader, trusts: Trusts) -> None:
         """Add the files that `instructions` of the project's opencode.json lists, if trusted."""
         for folder in dict.fromkeys((top, cwd)):
             for config in (folder / name for name in AGENT_TABLES):
@@ -234,48 +234,48 @@ class _Collected:
                     continue  # missing, or reported with its agents
                 if not entries:
                     continue
-                what = printable_line(", ".join(entries), _SHOWN)
+                summary = printable_line(", ".join(entries), _MAX_SHOWN_LENGTH)
                 raw = trusted_text(entries)
-                item = text_item("instructions", folder_name(top), config, raw, what)
+                item = text_item("instructions", folder_name(top), config, raw, summary)
                 if trusts(item):
                     for entry in entries:
-                        self._take_entry(entry, config, reader)
+                        self._add_entry(entry, config, reader)
                 else:
                     self._untrusted.append(item)
 
-    def _take_entry(self, entry: str, config: Path, reader: _Reader) -> None:
+    def _add_entry(self, entry: str, config: Path, reader: _Reader) -> None:
         """Add the files of one entry of a list; report an entry without any."""
-        shown = printable_line(entry, 80)
+        label = printable_line(entry, 80)
         if entry.startswith(("http://", "https://")):
-            why = f"instructions: {shown} is not fetched; save it as a file of the project"
-            self._refused.append((config, why))
+            reason = f"instructions: {label} is not fetched; save it as a file of the project"
+            self._refused.append((config, reason))
             return
-        found = False
+        has_file = False
         for path in matching_files(entry, config.parent, _table().packages):
             text = reader.imported(path)
-            found = found or text is not None
+            has_file = has_file or text is not None
             self._add(path, text or "")
-        if not found:
-            why = f"instructions: {shown} is no readable file of the project; fix the path"
-            self._refused.append((config, why))
+        if not has_file:
+            reason = f"instructions: {label} is no readable file of the project; fix the path"
+            self._refused.append((config, reason))
 
-    def take_folder(self, folder: Path, reader: _Reader, *, touched: Path | None = None) -> None:
+    def add_folder(self, folder: Path, reader: _Reader, *, touched: Path | None = None) -> None:
         """Add the instructions of a folder, and those of its rules that match `touched`."""
         table = _table()
         first = folder / table.first
-        if self._known(first) or self.take(first, partial(reader.read, first)):
+        if self._is_known(first) or self.add_file(first, partial(reader.read, first)):
             return
         for file in table.files:
             path = folder / file.path
-            if self._known(path) or path.is_dir():  # .clinerules may be a folder of rules
+            if self._is_known(path) or path.is_dir():  # .clinerules may be a folder of rules
                 continue
-            text = self.take(path, partial(reader.read, path))
+            text = self.add_file(path, partial(reader.read, path))
             if file.imports:
                 for imported, content in imported_files(text, path, reader.imported):
                     self._add(imported, content)
         for rules in table.rules:
             for path in _rule_files(folder / rules.folder, rules.suffix):
-                if self._known(path):
+                if self._is_known(path):
                     continue
                 content = self._read(path, partial(reader.read, path))
                 rule = parse_rule(content, otherwise=rules.otherwise)
@@ -288,12 +288,12 @@ class _Collected:
                     self._add(path, rule.text)
 
     def _add(self, path: Path, text: str) -> None:
-        if not text or text in self._found or self._known(path):
+        if not text or text in self._found or self._is_known(path):
             return
-        if len(text) > self._room:
+        if len(text) > self._remaining:
             _log.warning("%s is not used: the instructions are too long together", path)
             return
-        self._room -= len(text)
+        self._remaining -= len(text)
         self._found[text] = Instruction(path, text)
 
     def _read(self, path: Path, read: Callable[[], bytes]) -> str:
@@ -311,13 +311,13 @@ class _Collected:
 
 def _rule_files(folder: Path, suffix: str) -> Iterator[Path]:
     """Yield the files below a folder of rules, folder by folder, sorted by name."""
-    left = _RULE_FILES
-    for place, folders, names in itertools.islice(os.walk(folder), _RULE_FILES):
+    remaining = _MAX_RULE_FILES
+    for parent, folders, names in itertools.islice(os.walk(folder), _MAX_RULE_FILES):
         folders.sort()
         for name in sorted(names):
-            if name.endswith(suffix) and left:
-                left -= 1
-                yield Path(place) / name
+            if name.endswith(suffix) and remaining:
+                remaining -= 1
+                yield Path(parent) / name
 
 
 def _text(path: Path, raw: bytes) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-DEPTH = 5  # levels of nested imports
+MAX_DEPTH = 5  # levels of nested imports
 
 _IMPORT = re.compile(r"(?:(?<=\s)|^)@((?:[^\s\\]|\\ )+)", re.MULTILINE)
 _CODE_SPAN = re.compile(r"`+[^`\n]*`+")
@@ -24,41 +24,41 @@ def imported_files(
         path: the file.
         read: returns the text of a file, or None if it must not or cannot be imported.
     """
-    yield from _imported(text, path, read, {path}, DEPTH)
+    yield from _imported(text, path, read, {path}, MAX_DEPTH)
 
 
 def _imported(
-    text: str, path: Path, read: Callable[[Path], str | None], seen: set[Path], depth: int
+    text: str, path: Path, read: Callable[[Path], str | None], imported_paths: set[Path], depth: int
 ) -> Iterator[tuple[Path, str]]:
     if not depth:
         return
     for name in _names(text):
         for spelling in dict.fromkeys((name, name.rstrip(_PUNCTUATION))):
             target = path.parent / spelling  # an absolute path replaces the folder
-            found = read(target) if spelling and target not in seen else None
-            if found is not None:
-                seen.add(target)
-                yield target, found
-                yield from _imported(found, target, read, seen, depth - 1)
+            content = read(target) if spelling and target not in imported_paths else None
+            if content is not None:
+                imported_paths.add(target)
+                yield target, content
+                yield from _imported(content, target, read, imported_paths, depth - 1)
                 break
 
 
 def _names(text: str) -> Iterator[str]:
-    for found in _IMPORT.finditer(_CODE_SPAN.sub("", _without_blocks(text))):
-        yield found[1].replace("\\ ", " ")
+    for match in _IMPORT.finditer(_CODE_SPAN.sub("", _without_blocks(text))):
+        yield match[1].replace("\\ ", " ")
 
 
 def _without_blocks(text: str) -> str:
     """Return a Markdown text without its fenced code blocks."""
-    kept: list[str] = []
+    remaining: list[str] = []
     fence = ""
     for line in text.splitlines():
-        found = _FENCE.match(line)
+        match = _FENCE.match(line)
         if fence:
-            if found and found[1].startswith(fence) and not line.strip().strip(fence[0]):
+            if match and match[1].startswith(fence) and not line.strip().strip(fence[0]):
                 fence = ""
-        elif found:
-            fence = found[1]
+        elif match:
+            fence = match[1]
         else:
-            kept.append(line)
-    return "\n".join(kept)
+            remaining.append(line)
+    return "\n".join(remaining)

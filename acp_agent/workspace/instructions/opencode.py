@@ -13,9 +13,9 @@ from acp_agent.errors import InvalidInputError
 from acp_agent.workspace.instructions.rules import matches
 
 CONFIG_LIMIT = 100_000  # bytes of an opencode.json
-_ENTRIES = 100  # of one list
-_FOLDERS = 2_000  # in which files for a pattern are looked for
-_FILES = 200  # of one pattern
+_MAX_ENTRIES = 100  # of one list
+_MAX_FOLDERS = 2_000  # in which files for a pattern are looked for
+_MAX_FILES = 200  # of one pattern
 _PATTERN = frozenset("*?[{")
 
 
@@ -27,7 +27,7 @@ def listed_entries(raw: bytes) -> list[str]:
         return []
     listed = content.get("instructions") if isinstance(content, dict) else None
     entries = listed if isinstance(listed, list) else []
-    return [one for one in entries if isinstance(one, str) and one.strip()][:_ENTRIES]
+    return [entry for entry in entries if isinstance(entry, str) and entry.strip()][:_MAX_ENTRIES]
 
 
 def trusted_text(entries: list[str]) -> bytes:
@@ -53,15 +53,15 @@ def matching_files(entry: str, folder: Path, skipped: Collection[str]) -> Iterat
             for path in _walk(folder, skipped, frozenset(entry.split("/")))
             if matches(pattern, path.relative_to(folder).as_posix(), below=False)
         ),
-        _FILES,
+        _MAX_FILES,
     )
 
 
-def _walk(folder: Path, skipped: Collection[str], named: Collection[str]) -> Iterator[Path]:
-    for place, folders, names in islice(os.walk(folder), _FOLDERS):
+def _walk(folder: Path, skipped: Collection[str], pattern_names: Collection[str]) -> Iterator[Path]:
+    for parent, folders, names in islice(os.walk(folder), _MAX_FOLDERS):
         folders[:] = sorted(
             name
             for name in folders
-            if name not in skipped and (name in named or not name.startswith("."))
+            if name not in skipped and (name in pattern_names or not name.startswith("."))
         )
-        yield from (Path(place, name) for name in sorted(names))
+        yield from (Path(parent, name) for name in sorted(names))

@@ -19,8 +19,8 @@ _FIELD = re.compile(r"([A-Za-z_-]+)\s*:(.*)")
 _OUTSIDE_BRACES = re.compile(r",(?![^{]*\})")
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _PATTERN_FIELDS = ("globs", "paths", "applyTo")
-_PATTERNS = 100  # of one rule
-_LENGTH = 300  # characters of one pattern
+_MAX_PATTERNS = 100  # of one rule
+_MAX_LENGTH = 300  # characters of one pattern
 
 When = Literal["always", "matching", "never"]
 
@@ -59,7 +59,7 @@ def parse_rule(content: str, *, otherwise: Literal["always", "never"]) -> Rule:
         when = "matching"
     elif "alwaysApply" in fields or "trigger" in fields:
         when = "never"  # only used when a person names it, or a model picks it
-    return Rule(text=text, when=when, patterns=tuple(patterns[:_PATTERNS]))
+    return Rule(text=text, when=when, patterns=tuple(patterns[:_MAX_PATTERNS]))
 
 
 def matches(pattern: str, path: str, *, below: bool = True) -> bool:
@@ -68,20 +68,22 @@ def matches(pattern: str, path: str, *, below: bool = True) -> bool:
     A pattern without a slash matches a name at any depth. A pattern that matches a folder matches
     everything below it, unless `below` is false.
     """
-    parts = tuple(path.split("/"))
-    if len(pattern) > _LENGTH or len(parts) > _LENGTH:
+    path_parts = tuple(path.split("/"))
+    if len(pattern) > _MAX_LENGTH or len(path_parts) > _MAX_LENGTH:
         return False
-    expanded = islice(_expanded(pattern, below=below), _PATTERNS)
-    return any(_matches(tuple(one.split("/")), parts) for one in expanded)
+    expanded = islice(_expand(pattern, below=below), _MAX_PATTERNS)
+    return any(
+        _matches(tuple(expanded_pattern.split("/")), path_parts) for expanded_pattern in expanded
+    )
 
 
-def _expanded(pattern: str, *, below: bool) -> Iterator[str]:
+def _expand(pattern: str, *, below: bool) -> Iterator[str]:
     """Yield the patterns that one expands to: without braces, for the whole relative path."""
-    found = _BRACES.search(pattern)
-    if found is not None:
-        for choice in found[1].split(","):
-            whole = pattern[: found.start()] + choice + pattern[found.end() :]
-            yield from _expanded(whole, below=below)
+    braces = _BRACES.search(pattern)
+    if braces is not None:
+        for choice in braces[1].split(","):
+            choice_pattern = pattern[: braces.start()] + choice + pattern[braces.end() :]
+            yield from _expand(choice_pattern, below=below)
         return
     pattern = pattern.removeprefix("./")
     anchored = "/" in pattern.rstrip("/")
@@ -91,15 +93,17 @@ def _expanded(pattern: str, *, below: bool) -> Iterator[str]:
         yield f"{pattern}/**" if anchored else f"**/{pattern}/**"
 
 
-def _matches(pattern: tuple[str, ...], parts: tuple[str, ...]) -> bool:
+def _matches(pattern: tuple[str, ...], path_parts: tuple[str, ...]) -> bool:
     @cache
     def match(at: int, part: int) -> bool:
         if at == len(pattern):
-            return part == len(parts)
+            return part == len(path_parts)
         if pattern[at] == "**":
-            return match(at + 1, part) or (part < len(parts) and match(at, part + 1))
+            return match(at + 1, part) or (part < len(path_parts) and match(at, part + 1))
         return (
-            part < len(parts) and fnmatchcase(parts[part], pattern[at]) and match(at + 1, part + 1)
+            part < len(path_parts)
+            and fnmatchcase(path_parts[part], pattern[at])
+            and match(at + 1, part + 1)
         )
 
     return match(0, 0)
@@ -115,18 +119,18 @@ def _front_matter(content: str) -> tuple[dict[str, list[str]], str]:
     for number, line in enumerate(lines[1:], 1):
         if line.rstrip() == _FENCE:
             return fields, "\n".join(lines[number + 1 :]).strip()
-        if (found := _FIELD.match(line)) is not None:
-            values = fields[found[1]] = [value] if (value := _bare(found[2])) else []
-        elif line.lstrip().startswith("- ") and (value := _bare(line.lstrip()[2:])):
+        if (match := _FIELD.match(line)) is not None:
+            values = fields[match[1]] = [value] if (value := _strip_value(match[2])) else []
+        elif line.lstrip().startswith("- ") and (value := _strip_value(line.lstrip()[2:])):
             values.append(value)
     return {}, content.strip()  # unterminated front matter is text
 
 
-def _bare(value: str) -> str:
+def _strip_value(value: str) -> str:
     """Return a value without enclosing quotes or brackets, and without a trailing comment."""
     return value.partition(" #")[0].strip().strip("[]").strip().strip("\"'").strip()
 
 
 def _split(value: str) -> Sequence[str]:
-    pieces = (_bare(piece) for piece in _OUTSIDE_BRACES.split(value))
+    pieces = (_strip_value(piece) for piece in _OUTSIDE_BRACES.split(value))
     return [piece for piece in pieces if piece]
