@@ -51,15 +51,15 @@ class EditReports:
         self.ended(call)
         match prepared.access:
             case ReadAccess(paths=(path,)):
-                checks.touched(Path(path))
+                checks.record_read(Path(path))
             case CommandAccess(only_reads=False):
-                checks.command_ran()
+                checks.record_command()
             case WriteAccess(paths=paths) if not outcome.failed:
                 for path, old in self._old_texts(paths, prepared).items():
-                    checks.changed(Path(path), old)
+                    checks.record_change(Path(path), old)
             case _:
                 return outcome
-        if self._open or not checks.due:
+        if self._open or not checks.has_changes:
             return outcome
         found = await checks.problems()
         if not found:
@@ -89,7 +89,7 @@ async def report_late_problems(turn: TurnResources) -> None:
         StoreError: the journal could not be written.
     """
     checks = turn.tools.edit_checks
-    found = await checks.problems() if checks.due else checks.late()
+    found = await checks.problems() if checks.has_changes else checks.late_problems()
     if found:
         found = scrub(found, turn.journal.secrets)
         await turn.journal.emit(

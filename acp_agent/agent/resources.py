@@ -240,19 +240,19 @@ class EditChecks(Protocol):
     """Finds problems that edits cause, with language servers and syntax checks."""
 
     @property
-    def due(self) -> bool:
+    def has_changes(self) -> bool:
         """Return whether changed files have not been checked yet."""
         ...
 
-    def touched(self, path: Path) -> None:
+    def record_read(self, path: Path) -> None:
         """Note that a file was read. Never waits."""
         ...
 
-    def changed(self, path: Path, old: str | None) -> None:
+    def record_change(self, path: Path, old: str | None) -> None:
         """Note that a file was changed; `old` is the text before, or None for a new file."""
         ...
 
-    def command_ran(self) -> None:
+    def record_command(self) -> None:
         """Note that a command may have changed files. Never waits."""
         ...
 
@@ -260,7 +260,7 @@ class EditChecks(Protocol):
         """Check the changed files; return the new problems, one per line. Waits a limited time."""
         ...
 
-    def late(self) -> str:
+    def late_problems(self) -> str:
         """Return the new problems that were found after a report. Never waits."""
         ...
 

@@ -26,10 +26,10 @@ from protocol.transports.base import Transport
 
 R = TypeVar("R")
 
-_QUEUE_LIMIT = 64 * 1024 * 1024  # bytes that may wait for a server that does not read
-_IDLE = 0.2  # seconds without news of work after which a server has none
-_MOST_REGISTRATIONS = 200
-_MOST_CHARACTERS = 200  # of a name or version
+_MAX_QUEUED_BYTES = 64 * 1024 * 1024  # bytes that may wait for a server that does not read
+_IDLE_SECONDS = 0.2  # seconds without news of work after which a server has none
+_MAX_REGISTRATIONS = 200
+_MAX_NAME = 200  # of a name or version
 # Capabilities that are not called after the last part of the method.
 _CAPABILITIES = {
     "textDocument/diagnostic": "diagnosticProvider",
@@ -47,7 +47,7 @@ class LanguageClient:
     Args:
         transport: what carries the messages.
         root: the folder that the server works in.
-        given: what the server is given.
+        settings: the server's settings.
 
     Attributes:
         on_published: called with problems that the server sends unasked.
@@ -60,7 +60,7 @@ class LanguageClient:
         transport: Transport,
         *,
         root: Path,
-        given: ServerSettings,
+        settings: ServerSettings,
     ) -> None:
         self.on_published: Callable[[wire.PublishedDiagnostics], None] | None = None
         self.on_registered: Callable[[], None] | None = None
@@ -68,12 +68,13 @@ class LanguageClient:
         self.version = ""
         self.encoding = UTF_16
         self._root = root
-        self._given = given
+        self._settings = settings
         self._capabilities: JsonObject = {}
         self._registered: dict[str, tuple[str, JsonObject]] = {}
         self._progress: dict[int | str, Handler] = {}
-        self._busy: set[int | str] = set()  # tokens of work that the server has begun by itself
-        self._worked = asyncio.Event()  # set when it begins or ends some
+        # Tokens of work that the server has begun by itself.
+        self._busy_tokens: set[int | str] = set()
+        self._progress_changed = asyncio.Event()  # set when it begins or ends some
         methods = by_name(
             wire.CONFIGURATION, wire.REGISTER, wire.UNREGISTER, wire.APPLY_EDIT, wire.ASK_USER,
             wire.CREATE_PROGRESS, wire.FOLDERS, wire.REFRESH, wire.PROGRESS, wire.PUBLISH,
@@ -83,12 +84,12 @@ class LanguageClient:
             wire.REGISTER.name: self._register,
             wire.UNREGISTER.name: self._unregister,
             wire.APPLY_EDIT.name: self._refuse_edit,
-            wire.ASK_USER.name: self._nothing,
-            wire.CREATE_PROGRESS.name: self._nothing,
+            wire.ASK_USER.name: self._return_null,
+            wire.CREATE_PROGRESS.name: self._return_null,
             wire.FOLDERS.name: self._folders,
-            wire.REFRESH.name: self._nothing,
+            wire.REFRESH.name: self._return_null,
             wire.PROGRESS.name: self._on_progress,
-            wire.PUBLISH.name: self._published,
+            wire.PUBLISH.name: self._on_published,
         }
         self._connection = Connection(
             transport,
@@ -120,7 +121,7 @@ class LanguageClient:
             "rootPath": str(self._root),
             "rootUri": self._root.as_uri(),
             "workspaceFolders": [folder],
-            "initializationOptions": self._given.options,
+            "initializationOptions": self._settings.options,
             "capabilities": wire.client_capabilities(),
             "trace": "off",
         }
@@ -131,11 +132,11 @@ class LanguageClient:
         if isinstance(encoding, str):
             self.encoding = encoding
         if result.server_info is not None:
-            self.name = result.server_info.name[:_MOST_CHARACTERS]
-            self.version = result.server_info.version[:_MOST_CHARACTERS]
+            self.name = result.server_info.name[:_MAX_NAME]
+            self.version = result.server_info.version[:_MAX_NAME]
         self.notify("initialized", {})
-        if self._given.settings:
-            self.notify("workspace/didChangeConfiguration", {"settings": self._given.settings})
+        if self._settings.settings:
+            self.notify("workspace/didChangeConfiguration", {"settings": self._settings.settings})
 
     async def shut_down(self, timeout: float) -> None:
         """Ask the server to end.
@@ -147,9 +148,9 @@ class LanguageClient:
         self.notify("exit", {})
 
     @property
-    def overfull(self) -> bool:
+    def is_overfull(self) -> bool:
         """Whether the server does not read what it is sent."""
-        return self._connection.queued > _QUEUE_LIMIT
+        return self._connection.queued > _MAX_QUEUED_BYTES
 
     @property
     def closed(self) -> bool:
@@ -159,7 +160,9 @@ class LanguageClient:
     def capability(self, name: str, method: str = "") -> object:
         """Return the server's options for a capability, from its start or a registered method."""
         registered = [
-            options for known, options in self._registered.values() if method and known == method
+            options
+            for registered_method, options in self._registered.values()
+            if method and registered_method == method
         ]
         return registered[-1] or True if registered else self._capabilities.get(name)
 
@@ -167,12 +170,12 @@ class LanguageClient:
         """Return whether the server answers a method."""
         name = _CAPABILITIES.get(method) or method.rpartition("/")[2] + "Provider"
         value = self.capability(name, method)
-        part = {
+        option = {
             "textDocument/prepareRename": "prepareProvider",
             "codeAction/resolve": "resolveProvider",
         }.get(method)
-        if part is not None:
-            return isinstance(value, dict) and bool(value.get(part))
+        if option is not None:
+            return isinstance(value, dict) and bool(value.get(option))
         return value not in (None, False)
 
     def notify(self, method: str, params: JsonObject) -> None:
@@ -212,7 +215,7 @@ class LanguageClient:
         return [self._section(item.section) for item in params.items]
 
     def _section(self, section: str) -> object:
-        settings = self._given.settings
+        settings = self._settings.settings
         if not section or section in settings:
             return settings.get(section) if section else settings
         value: object = settings
@@ -222,17 +225,20 @@ class LanguageClient:
 
     async def _register(self, params: wire.RegistrationParams, call: Call) -> object:
         del call
-        for one in params.registrations:
-            if len(self._registered) < _MOST_REGISTRATIONS or one.id in self._registered:
-                self._registered[one.id] = (one.method, one.register_options or {})
+        for registration in params.registrations:
+            if len(self._registered) < _MAX_REGISTRATIONS or registration.id in self._registered:
+                self._registered[registration.id] = (
+                    registration.method,
+                    registration.register_options or {},
+                )
         if self.on_registered is not None:
             self.on_registered()
         return wire.NULL
 
     async def _unregister(self, params: wire.UnregistrationParams, call: Call) -> object:
         del call
-        for one in params.unregisterations:
-            self._registered.pop(one.id, None)
+        for registration in params.unregisterations:
+            self._registered.pop(registration.id, None)
         return wire.NULL
 
     async def _refuse_edit(self, params: wire.AnyParams, call: Call) -> object:
@@ -243,11 +249,11 @@ class LanguageClient:
         del params, call
         return [{"uri": self._root.as_uri(), "name": self._root.name}]
 
-    async def _nothing(self, params: wire.AnyParams, call: Call) -> object:
+    async def _return_null(self, params: wire.AnyParams, call: Call) -> object:
         del params, call
         return wire.NULL
 
-    def _published(self, params: wire.PublishedDiagnostics) -> None:
+    def _on_published(self, params: wire.PublishedDiagnostics) -> None:
         if self.on_published is not None:
             self.on_published(params)
 
@@ -257,19 +263,19 @@ class LanguageClient:
             handler(params.value)
             return
         kind = params.value.get("kind") if isinstance(params.value, dict) else None
-        if kind == "begin" and len(self._busy) < _MOST_REGISTRATIONS:
-            self._busy.add(params.token)
+        if kind == "begin" and len(self._busy_tokens) < _MAX_REGISTRATIONS:
+            self._busy_tokens.add(params.token)
         elif kind == "end":
-            self._busy.discard(params.token)
-        self._worked.set()
+            self._busy_tokens.discard(params.token)
+        self._progress_changed.set()
 
     async def wait_idle(self, timeout: float) -> None:
         """Wait until the server is idle (no index in progress), at most `timeout` seconds."""
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 while True:
-                    await settle(self._worked, _IDLE)
-                    if not self._busy:
+                    await settle(self._progress_changed, _IDLE_SECONDS)
+                    if not self._busy_tokens:
                         return
 
 

@@ -13,13 +13,13 @@ from acp_agent.language_servers.positions import split_lines
 from acp_agent.language_servers.problems import Problem
 
 _NUMBER = re.compile(r"\d+")
-ANYWHERE = 0  # in place of a line that was changed
-_MOST_COMPARED = 500  # changed lines that are compared one by one
+CHANGED_LINE = 0  # in place of a line that was changed
+_MAX_COMPARED_LINES = 500  # changed lines that are compared one by one
 
 Key = tuple[str, str, str, str, str]
 
 
-def key_of(problem: Problem) -> Key:
+def problem_key(problem: Problem) -> Key:
     """Return a key that stays the same if a problem only moves.
 
     Messages name lines at times, which move as well, so numbers do not count.
@@ -29,15 +29,18 @@ def key_of(problem: Problem) -> Key:
 
 
 def moved_problems(
-    problems: Sequence[Problem], moved: Callable[[int], int | None]
+    problems: Sequence[Problem], new_line: Callable[[int], int | None]
 ) -> tuple[Problem, ...]:
     """Return the problems of a file at the lines where they are after a change.
 
     Args:
         problems: as they were before it.
-        moved: returns where a line is now; one that was changed is `ANYWHERE`.
+        new_line: returns where a line is now; None for a changed one.
     """
-    return tuple(msgspec.structs.replace(one, line=moved(one.line) or ANYWHERE) for one in problems)
+    return tuple(
+        msgspec.structs.replace(problem, line=new_line(problem.line) or CHANGED_LINE)
+        for problem in problems
+    )
 
 
 def new_problems(before: Sequence[Problem], after: Sequence[Problem]) -> list[Problem]:
@@ -49,53 +52,57 @@ def new_problems(before: Sequence[Problem], after: Sequence[Problem]) -> list[Pr
     """
     old_lines: dict[Key, list[int]] = defaultdict(list)
     for problem in before:
-        old_lines[key_of(problem)].append(problem.line)
-    found = after
-    for changed in (False, True):  # one in a changed line is the same as one of such a line
+        old_lines[problem_key(problem)].append(problem.line)
+    remaining = after
+    for in_changed_line in (False, True):  # one in a changed line is the same as one of such a line
         unmatched: list[Problem] = []
-        for problem in found:
-            lines = old_lines.get(key_of(problem), [])
-            line = ANYWHERE if changed else problem.line
+        for problem in remaining:
+            lines = old_lines.get(problem_key(problem), [])
+            line = CHANGED_LINE if in_changed_line else problem.line
             if line in lines:
                 lines.remove(line)
             else:
                 unmatched.append(problem)
-        found = unmatched
-    return list(found)
+        remaining = unmatched
+    return list(remaining)
 
 
 def line_moves(old: str, new: str) -> Callable[[int], int | None]:
     """Return a function from a line of `old`, from 1, to the same line in `new`."""
     before, after = split_lines(old), split_lines(new)
-    head = 0
-    for one, other in zip(before, after, strict=False):
-        if one != other:
+    head_length = 0
+    for old_line, new_line in zip(before, after, strict=False):
+        if old_line != new_line:
             break
-        head += 1
-    tail = 0
-    most = min(len(before), len(after)) - head
-    while tail < most and before[-1 - tail] == after[-1 - tail]:
-        tail += 1
+        head_length += 1
+    tail_length = 0
+    max_tail = min(len(before), len(after)) - head_length
+    while tail_length < max_tail and before[-1 - tail_length] == after[-1 - tail_length]:
+        tail_length += 1
     shift = len(after) - len(before)
-    middle = _middle(before[head : len(before) - tail], after[head : len(after) - tail], head)
+    middle_lines = _match_middle(
+        before[head_length : len(before) - tail_length],
+        after[head_length : len(after) - tail_length],
+        head_length,
+    )
 
-    def moved(line: int) -> int | None:
+    def move_line(line: int) -> int | None:
         index = line - 1
-        if index < head:
+        if index < head_length:
             return line
-        if index >= len(before) - tail:
+        if index >= len(before) - tail_length:
             return line + shift
-        return middle.get(line)
+        return middle_lines.get(line)
 
-    return moved
+    return move_line
 
 
-def _middle(before: list[str], after: list[str], head: int) -> dict[int, int]:
-    if not before or not after or max(len(before), len(after)) > _MOST_COMPARED:
+def _match_middle(before: list[str], after: list[str], head: int) -> dict[int, int]:
+    if not before or not after or max(len(before), len(after)) > _MAX_COMPARED_LINES:
         return {}
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     return {
-        head + block.a + at + 1: head + block.b + at + 1
+        head + block.a + offset + 1: head + block.b + offset + 1
         for block in matcher.get_matching_blocks()
-        for at in range(block.size)
+        for offset in range(block.size)
     }

@@ -12,22 +12,25 @@ from acp_agent.content import printable_line
 from acp_agent.language_servers import wire
 from acp_agent.language_servers.client import LanguageClient, convert, settle
 from acp_agent.language_servers.documents import Document, Documents
-from acp_agent.language_servers.positions import column_of, path_of
+from acp_agent.language_servers.positions import path_from_uri, to_column
 from acp_agent.language_servers.problems import Problem, Severity
 from protocol.codec import typed_json
 from protocol.jsonrpc.errors import RpcError
 
 _SEVERITIES: Mapping[int, Severity] = {1: "error", 2: "warning"}
-_MOST_FILES = 5_000
-_MOST_PROBLEMS = 20_000  # of all files
-_MOST_IN_FILE = 300
-_MOST_SENT, _LARGEST = 100, 4_000  # stored problems of a file as received, and bytes of one
-_LONGEST = 500  # characters of a message
-_NAME = 80  # characters of a code or source
+_MAX_FILES = 5_000
+_MAX_PROBLEMS = 20_000  # of all files
+_MAX_FILE_PROBLEMS = 300
+# Stored problems of a file as received, and bytes of one.
+_MAX_RAW_PROBLEMS, _MAX_RAW_BYTES = 100, 4_000
+_MAX_MESSAGE = 500  # characters of a message
+_MAX_NAME = 80  # characters of a code or source
 _LAST_LINE = 10**7  # of a file whose text is not known
-_QUIET = 0.06  # seconds without a further message after which a server has sent all it has
-_FIRST_QUIET = 0.5  # likewise, of a document just opened: what is sent later would count as new
-_PATIENCE, _LEAST_PATIENCE = 5.0, 0.5  # seconds for a server that sends problems by itself
+_QUIET_SECONDS = 0.06  # seconds without a further message after which a server has sent all it has
+# Likewise, of a document just opened: what is sent later would count as new.
+_FIRST_QUIET_SECONDS = 0.5
+# Seconds for a server that sends problems by itself.
+_MAX_PUSH_TIMEOUT, _MIN_PUSH_TIMEOUT = 5.0, 0.5
 _RETRIES = 3  # of a request that the server cancelled because a text changed
 _SERVER_CANCELLED = (-32801, -32802)  # ContentModified, ServerCancelled
 
@@ -39,7 +42,7 @@ class Diagnostics:
         name: the server's name, for problems that name no source.
         client: the connection.
         documents: the open documents, whose texts give the columns.
-        is_ours: whether a path lies in the folders that the server is used for.
+        is_in_project: whether a path lies in the folders that the server is used for.
     """
 
     def __init__(
@@ -47,37 +50,42 @@ class Diagnostics:
         name: str,
         client: LanguageClient,
         documents: Documents,
-        is_ours: Callable[[Path], bool],
+        is_in_project: Callable[[Path], bool],
     ) -> None:
         self.workspace_known = False  # all files were asked for at least once
         self.unanswered = 0  # requests in a row that were not answered in time
         self._name = name
         self._client = client
         self._documents = documents
-        self._is_ours = is_ours
+        self._is_in_project = is_in_project
         self._pushed: dict[Path, tuple[Problem, ...]] = {}
         self._pulled: dict[Path, tuple[Problem, ...]] = {}
         self._versions: dict[Path, tuple[int, int | None]] = {}  # number of messages, last version
         self._awaited: dict[Path, tuple[int, int]] = {}  # version, `count_published` before it
-        self._sent: dict[Path, list[wire.Diagnostic]] = {}  # of open documents, as they came
+        # Of open documents, as they came.
+        self._raw_diagnostics: dict[Path, list[wire.Diagnostic]] = {}
         self._result_ids: dict[Path, str] = {}
         self._count = 0  # of all problems
         self._arrived = asyncio.Event()
-        self._patience = _PATIENCE
+        self._push_timeout = _MAX_PUSH_TIMEOUT
 
-    def of(self, path: Path) -> tuple[Problem, ...]:
+    def problems_in(self, path: Path) -> tuple[Problem, ...]:
         """Return the errors and warnings of a file, as far as they are known."""
         return (*self._pulled.get(path, ()), *self._pushed.get(path, ()))
 
-    def sent(self, path: Path, line: int) -> list[wire.Diagnostic]:
+    def raw_diagnostics(self, path: Path, line: int) -> list[wire.Diagnostic]:
         """Return the problems of an open document's line, from 1, as the server wrote them."""
-        found = self._sent.get(path, [])
-        return [one for one in found if one.range.start.line < line <= one.range.end.line + 1]
+        diagnostics = self._raw_diagnostics.get(path, [])
+        return [
+            diagnostic
+            for diagnostic in diagnostics
+            if diagnostic.range.start.line < line <= diagnostic.range.end.line + 1
+        ]
 
     def snapshot(self) -> dict[Path, tuple[Problem, ...]]:
         """Return the problems of all files, those left out whose last text is being checked."""
-        known = {*self._pulled, *self._pushed}.difference(self._awaited)
-        return {path: self.of(path) for path in known}
+        paths = {*self._pulled, *self._pushed}.difference(self._awaited)
+        return {path: self.problems_in(path) for path in paths}
 
     @property
     def pulls(self) -> bool:
@@ -96,20 +104,20 @@ class Diagnostics:
         options = self._client.capability("diagnosticProvider", "textDocument/diagnostic")
         return isinstance(options, dict) and options.get("interFileDependencies") is True
 
-    def published(self, params: wire.PublishedDiagnostics) -> None:
+    def on_published(self, params: wire.PublishedDiagnostics) -> None:
         """Store problems that the server published."""
-        path = path_of(params.uri)
-        if path is None or not self._is_ours(path) or not self._has_room(path, self._pushed):
+        path = path_from_uri(params.uri)
+        if path is None or not self._is_in_project(path) or not self._has_room(path, self._pushed):
             return
         count, _ = self._versions.get(path, (0, None))
         self._versions[path] = (count + 1, params.version)
         self._store(self._pushed, path, params.diagnostics)
-        version, seen = self._awaited.get(path, (0, 0))
-        if not self.pulls and self._is_published(path, version, seen):
+        version, published_before = self._awaited.get(path, (0, 0))
+        if not self.pulls and self._is_published(path, version, published_before):
             self._awaited.pop(path, None)
         self._arrived.set()
 
-    def registered(self) -> None:
+    def on_registered(self) -> None:
         """Record that the server offers more."""
         self._arrived.set()
 
@@ -129,31 +137,33 @@ class Diagnostics:
             document: as it was sent.
             timeout: seconds.
         """
-        self._awaited[path] = (document.version, document.seen)
+        self._awaited[path] = (document.version, document.published_before)
         return self._collect(path, document, document.version, timeout)
 
     async def _collect(self, path: Path, document: Document, version: int, timeout: float) -> bool:
-        seen = document.seen
+        published_before = document.published_before
         try:
-            async with asyncio.timeout(timeout if self.pulls else min(timeout, self._patience)):
+            async with asyncio.timeout(timeout if self.pulls else min(timeout, self._push_timeout)):
                 # Some servers only say after the handshake that they can be asked.
-                while not self.pulls and not self._is_published(path, version, seen):
+                while not self.pulls and not self._is_published(path, version, published_before):
                     self._arrived.clear()
                     await self._arrived.wait()
                 if self.pulls:
                     await self._pull(path, document)
                 else:
-                    await settle(self._arrived, _FIRST_QUIET if version == 1 else _QUIET)
-            self._patience = _PATIENCE
+                    await settle(
+                        self._arrived, _FIRST_QUIET_SECONDS if version == 1 else _QUIET_SECONDS
+                    )
+            self._push_timeout = _MAX_PUSH_TIMEOUT
         except TimeoutError:
             self.unanswered += self.pulls
             # Many servers send nothing where nothing changed.
-            self._patience = max(_LEAST_PATIENCE, self._patience / 2)
+            self._push_timeout = max(_MIN_PUSH_TIMEOUT, self._push_timeout / 2)
             return False
         except (ConnectionError, RpcError):
             return False
         self.unanswered = 0
-        if self._awaited.get(path) == (version, seen):
+        if self._awaited.get(path) == (version, published_before):
             del self._awaited[path]
         document.checked = document.text if document.version == version else None
         return True
@@ -172,11 +182,11 @@ class Diagnostics:
                     raise
             else:
                 if report is not None:
-                    self._take_report(path, report)
+                    self._store_report(path, report)
                 return
 
-    def _take_report(self, path: Path, report: wire.DiagnosticReport) -> None:
-        if not self._is_ours(path) or not self._has_room(path, self._pulled):
+    def _store_report(self, path: Path, report: wire.DiagnosticReport) -> None:
+        if not self._is_in_project(path) or not self._has_room(path, self._pulled):
             return
         if report.result_id is not None:
             self._result_ids[path] = report.result_id
@@ -185,18 +195,20 @@ class Diagnostics:
         if report.kind != "unchanged":
             self._store(self._pulled, path, report.items)
         for uri, raw in report.related_documents.items():
-            other = path_of(uri)
+            related_path = path_from_uri(uri)
             try:
                 related = typed_json.decode(raw, wire.DiagnosticReport)
             except (typed_json.InvalidValueError, typed_json.MalformedJsonError):
                 continue
-            if other is not None:
-                self._take_report(other, related)
+            if related_path is not None:
+                self._store_report(related_path, related)
 
-    def _is_published(self, path: Path, version: int, seen: int) -> bool:
+    def _is_published(self, path: Path, version: int, published_before: int) -> bool:
         """Whether the server has sent problems for this version or, without one, anything."""
-        count, sent = self._versions.get(path, (0, None))
-        return count > seen and (sent is None or sent >= version)
+        count, published_version = self._versions.get(path, (0, None))
+        return count > published_before and (
+            published_version is None or published_version >= version
+        )
 
     async def pull_workspace(self, timeout: float) -> bool:
         """Ask for the problems of all files; whether they came.
@@ -213,34 +225,35 @@ class Diagnostics:
         def on_part(value: object) -> None:
             report = convert(value, wire.WorkspaceReport)
             if report is not None:
-                self._take_all(report)
+                self._store_reports(report)
                 arrived.set()
 
         tokens = (self._client.progress_token(on_progress), self._client.progress_token(on_part))
-        asking = asyncio.ensure_future(self._ask_workspace(tokens, timeout))
-        ending = asyncio.ensure_future(ended.wait())
+        request = asyncio.ensure_future(self._ask_workspace(tokens, timeout))
+        end = asyncio.ensure_future(ended.wait())
         try:
-            await asyncio.wait(
-                [asking, ending], timeout=timeout, return_when=asyncio.FIRST_COMPLETED
-            )
-            if not asking.done() and ended.is_set():
-                await settle(arrived, _QUIET)
-            complete = ended.is_set() or (asking.done() and asking.exception() is None)
+            await asyncio.wait([request, end], timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+            if not request.done() and ended.is_set():
+                await settle(arrived, _QUIET_SECONDS)
+            complete = ended.is_set() or (request.done() and request.exception() is None)
         finally:
-            for task in (asking, ending):
+            for task in (request, end):
                 task.cancel()
-            await asyncio.wait([asking, ending])
-            if not asking.cancelled():
-                asking.exception()
+            await asyncio.wait([request, end])
+            if not request.cancelled():
+                request.exception()
             for token in tokens:
                 self._client.forget_token(token)
         self.workspace_known = self.workspace_known or complete
         return complete
 
     async def _ask_workspace(self, tokens: tuple[str, str], timeout: float) -> None:
-        known = [{"uri": path.as_uri(), "value": one} for path, one in self._result_ids.items()]
+        previous_ids = [
+            {"uri": path.as_uri(), "value": result_id}
+            for path, result_id in self._result_ids.items()
+        ]
         params = {
-            "previousResultIds": known,
+            "previousResultIds": previous_ids,
             "workDoneToken": tokens[0],
             "partialResultToken": tokens[1],
         }
@@ -248,52 +261,66 @@ class Diagnostics:
             "workspace/diagnostic", params, wire.WorkspaceReport, timeout=timeout
         )
         if report is not None:
-            self._take_all(report)
+            self._store_reports(report)
 
-    def _take_all(self, report: wire.WorkspaceReport) -> None:
+    def _store_reports(self, report: wire.WorkspaceReport) -> None:
         for item in report.items:
-            path = path_of(item.uri)
+            path = path_from_uri(item.uri)
             if path is not None:
-                self._take_report(path, item)
+                self._store_report(path, item)
 
     def _has_room(self, path: Path, store: Mapping[Path, object]) -> bool:
-        return path in store or len(store) < _MOST_FILES
+        return path in store or len(store) < _MAX_FILES
 
     def _store(
         self,
-        store: dict[Path, tuple[Problem, ...]],
+        problems_by_path: dict[Path, tuple[Problem, ...]],
         path: Path,
-        found: Sequence[wire.Diagnostic],
+        diagnostics: Sequence[wire.Diagnostic],
     ) -> None:
         """Replace the stored problems of a file."""
-        self._count -= len(store.get(path, ()))
+        self._count -= len(problems_by_path.get(path, ()))
         if self._documents.get(path) is not None:
-            self._sent = {one: sent for one, sent in self._sent.items() if self._documents.get(one)}
-            self._sent[path] = [one for one in found if _is_small(one)][:_MOST_SENT]
-        problems = self._problems(path, found)[: max(0, _MOST_PROBLEMS - self._count)]
+            self._raw_diagnostics = {
+                open_path: raw
+                for open_path, raw in self._raw_diagnostics.items()
+                if self._documents.get(open_path)
+            }
+            self._raw_diagnostics[path] = [
+                diagnostic for diagnostic in diagnostics if _is_small(diagnostic)
+            ][:_MAX_RAW_PROBLEMS]
+        problems = self._problems(path, diagnostics)[: max(0, _MAX_PROBLEMS - self._count)]
         self._count += len(problems)
-        store[path] = problems
+        problems_by_path[path] = problems
 
-    def _problems(self, path: Path, found: Sequence[wire.Diagnostic]) -> tuple[Problem, ...]:
+    def _problems(self, path: Path, diagnostics: Sequence[wire.Diagnostic]) -> tuple[Problem, ...]:
         document = self._documents.get(path)
         lines = document.lines if document is not None else []
         return tuple(
             Problem(
                 path=str(path),
-                line=min(max(0, one.range.start.line), len(lines) - 1 if lines else _LAST_LINE) + 1,
-                column=column_of(lines, one.range.start, self._client.encoding)
+                line=min(
+                    max(0, diagnostic.range.start.line), len(lines) - 1 if lines else _LAST_LINE
+                )
+                + 1,
+                column=to_column(lines, diagnostic.range.start, self._client.encoding)
                 if lines
-                else max(0, one.range.start.character) + 1,
-                severity=_SEVERITIES[one.severity],
-                message=one.message[:_LONGEST],
-                code="" if one.code is None else printable_line(str(one.code)[:_LONGEST], _NAME),
-                source=printable_line(one.source[:_LONGEST], _NAME) or self._name,
+                else max(0, diagnostic.range.start.character) + 1,
+                severity=_SEVERITIES[diagnostic.severity],
+                message=diagnostic.message[:_MAX_MESSAGE],
+                code=""
+                if diagnostic.code is None
+                else printable_line(str(diagnostic.code)[:_MAX_MESSAGE], _MAX_NAME),
+                source=printable_line(diagnostic.source[:_MAX_MESSAGE], _MAX_NAME) or self._name,
             )
-            for one in found[:_MOST_IN_FILE]
-            if one.severity in _SEVERITIES
+            for diagnostic in diagnostics[:_MAX_FILE_PROBLEMS]
+            if diagnostic.severity in _SEVERITIES
         )
 
 
-def _is_small(one: wire.Diagnostic) -> bool:
-    data = b"" if one.data is UNSET else bytes(one.data)
-    return len(one.message) + len(one.source) + len(str(one.code)) + len(data) <= _LARGEST
+def _is_small(diagnostic: wire.Diagnostic) -> bool:
+    data = b"" if diagnostic.data is UNSET else bytes(diagnostic.data)
+    return (
+        len(diagnostic.message) + len(diagnostic.source) + len(str(diagnostic.code)) + len(data)
+        <= _MAX_RAW_BYTES
+    )

@@ -11,22 +11,22 @@ from msgspec import Struct
 from acp_agent.language_servers.client import LanguageClient
 from acp_agent.language_servers.positions import split_lines
 
-_MOST_OPEN = 60
+_MAX_OPEN = 60
 CREATED, CHANGED = 1, 2  # kinds of FileChangeType
 
 
 class Document(Struct):
     """An open document: its text as the server has it.
 
-    `seen` is how often the server had sent problems of it when this version was sent; `checked` is
-    the text of the last check.
+    `published_before` is how often the server had sent problems of it when this version was sent;
+    `checked` is the text of the last check.
     """
 
     uri: str
     version: int
     text: str
     lines: list[str]
-    seen: int = 0
+    published_before: int = 0
     checked: str | None = None
 
 
@@ -49,19 +49,19 @@ class Documents:
         """Return the open files, the one used last at the end."""
         return list(self._open)
 
-    def sync(self, path: Path, text: str, language: str, *, seen: int) -> Document:
+    def sync(self, path: Path, text: str, language: str, *, published_before: int) -> Document:
         """Open a document, or send its new text; the version counts up with each change."""
         document = self._open.get(path)
         if document is None:
-            document = Document(path.as_uri(), 1, text, split_lines(text), seen)
+            document = Document(path.as_uri(), 1, text, split_lines(text), published_before)
             self._open[path] = document
             item = {"uri": document.uri, "languageId": language, "version": 1, "text": text}
             self._client.notify("textDocument/didOpen", {"textDocument": item})
-            if len(self._open) > _MOST_OPEN:
+            if len(self._open) > _MAX_OPEN:
                 self.close(next(iter(self._open)))
         elif document.text != text:
             document.version += 1
-            document.seen = seen
+            document.published_before = published_before
             document.text, document.lines = text, split_lines(text)
             self._client.notify(
                 "textDocument/didChange",
@@ -73,7 +73,7 @@ class Documents:
         self._open.move_to_end(path)
         return document
 
-    def saved(self, path: Path, *, created: bool) -> None:
+    def report_saved(self, path: Path, *, created: bool) -> None:
         """Report that a file was written to the disk."""
         document = self._open.get(path)
         if document is not None:
@@ -85,9 +85,9 @@ class Documents:
                 params["text"] = document.text
             if options or isinstance(sync, int):
                 self._client.notify("textDocument/didSave", params)
-        self.on_disk([path], kind=CREATED if created else CHANGED)
+        self.report_disk_changes([path], kind=CREATED if created else CHANGED)
 
-    def on_disk(self, paths: Sequence[Path], *, kind: int = CHANGED) -> None:
+    def report_disk_changes(self, paths: Sequence[Path], *, kind: int = CHANGED) -> None:
         """Report files that changed on the disk, to a server that asked for such reports."""
         if paths and self._client.capability("", "workspace/didChangeWatchedFiles") is not None:
             changes = [{"uri": path.as_uri(), "type": kind} for path in paths]

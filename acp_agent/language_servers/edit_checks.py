@@ -23,12 +23,12 @@ from acp_agent.language_servers.service import (
     check_workspace,
 )
 
-WAIT = 1.5  # seconds for the problems of the changed files, from a server that is ready
-_OTHERS_WAIT = 0.25  # seconds in all after which those of other files are late
-_LONG = 30.0  # seconds in which late ones are taken
+MAX_WAIT = 1.5  # seconds for the problems of the changed files, from a server that is ready
+_MAX_OTHERS_WAIT = 0.25  # seconds in all after which those of other files are late
+_LATE_SECONDS = 30.0  # seconds in which late ones are taken
 _WORKSPACE_SECONDS = 20.0
-_MOST_UNANSWERED = 3  # requests in a row before a server is ended
-_OTHER_DOCUMENTS = 10  # open ones that are checked again where a server cannot check all files
+_MAX_UNANSWERED = 3  # requests in a row before a server is ended
+_MAX_OTHER_DOCUMENTS = 10  # open ones that are checked again where a server cannot check all files
 
 CheckSyntax = Callable[[Mapping[Path, tuple[str | None, str]]], Awaitable[Sequence[Problem]]]
 
@@ -40,7 +40,7 @@ class _Change(Struct):
     new: str
 
 
-class _Known(Struct):
+class _Baseline(Struct):
     """The problems of a server at the last report."""
 
     generation: int
@@ -59,33 +59,33 @@ class EditChecks:
         self._servers = servers
         self._check_syntax = check_syntax
         self._changes: dict[Path, str | None] = {}  # the texts before
-        self._known: dict[LanguageServer, _Known] = {}
-        self._others: dict[LanguageServer, asyncio.Task[None]] = {}
-        self._behind: set[LanguageServer] = set()  # those that are not waited for
+        self._baselines: dict[LanguageServer, _Baseline] = {}
+        self._other_checks: dict[LanguageServer, asyncio.Task[None]] = {}
+        self._slow_servers: set[LanguageServer] = set()  # those that are not waited for
 
     @property
-    def due(self) -> bool:
+    def has_changes(self) -> bool:
         """Whether files were changed and not checked yet."""
         return bool(self._changes)
 
-    def touched(self, path: Path) -> None:
+    def record_read(self, path: Path) -> None:
         """Record that a file was read, and start its servers in the background."""
         self._servers.touch(path)
 
-    def changed(self, path: Path, old: str | None) -> None:
+    def record_change(self, path: Path, old: str | None) -> None:
         """Record that a file was changed; `old` is its text before, None if there was none."""
         self._changes.setdefault(path, old)
 
-    def command_ran(self) -> None:
+    def record_command(self) -> None:
         """Record that a command may have changed files, and read open documents again."""
         servers = {
             server
             for path in self._open_paths()
-            for server in self._servers.servers_of(path)
+            for server in self._servers.servers_for(path)
             if server.running is not None
         }
         for server in servers:
-            self._servers.spawn(self._read_again(server))
+            self._servers.spawn(self._reload_documents(server))
 
     async def problems(self) -> Sequence[Problem]:
         """Return the new problems; waits `WAIT` seconds at most, and not for servers that start."""
@@ -93,7 +93,7 @@ class EditChecks:
         unchecked: dict[Path, _Change] = {}
         by_server: dict[LanguageServer, dict[Path, _Change]] = {}
         for path, old in changes.items():
-            servers = self._servers.servers_of(path, start=True)
+            servers = self._servers.servers_for(path, start=True)
             if not servers and self._check_syntax is None:
                 continue
             text = await self._servers.read(path)
@@ -102,98 +102,103 @@ class EditChecks:
             change = _Change(old, text)
             for server in servers:
                 by_server.setdefault(server, {})[path] = change
-            if not any(self._checks_syntax_now(one) for one in servers):
+            if not any(self._checks_syntax_now(server) for server in servers):
                 unchecked[path] = change
-        checks = [_Check(self, server, parts) for server, parts in by_server.items()]
+        checks = [
+            _Check(self, server, server_changes) for server, server_changes in by_server.items()
+        ]
         ready = [
             check
             for check in checks
-            if check.server.running is not None and check.server not in self._behind
+            if check.server.running is not None and check.server not in self._slow_servers
         ]
         for check in checks:
             check.task = self._servers.spawn(check.run())
-        began = time.monotonic()
+        start = time.monotonic()
         mistakes, _ = await asyncio.gather(
             self._syntax_problems(unchecked),
-            _wait([check.files_done.wait() for check in ready], WAIT),
+            _wait([check.files_done.wait() for check in ready], MAX_WAIT),
         )
-        self._behind.update(check.server for check in ready if not check.files_done.is_set())
-        left = began + _OTHERS_WAIT - time.monotonic()
-        await _wait([check.all_done.wait() for check in ready], max(0.0, left))
-        found = self.late()
-        places = {(one.path, one.line) for one in found}
-        mistakes = [one for one in mistakes if (one.path, one.line) not in places]
+        self._slow_servers.update(check.server for check in ready if not check.files_done.is_set())
+        remaining = start + _MAX_OTHERS_WAIT - time.monotonic()
+        await _wait([check.all_done.wait() for check in ready], max(0.0, remaining))
+        new = self.late_problems()
+        locations = {(problem.path, problem.line) for problem in new}
+        mistakes = [
+            mistake for mistake in mistakes if (mistake.path, mistake.line) not in locations
+        ]
         # Those of the changed files first, or they drown in what a change causes elsewhere.
-        return sorted([*mistakes, *found], key=lambda one: Path(one.path) not in changes)
+        return sorted([*mistakes, *new], key=lambda problem: Path(problem.path) not in changes)
 
     def _checks_syntax_now(self, server: LanguageServer) -> bool:
-        ready = server.running is not None and server not in self._behind
+        ready = server.running is not None and server not in self._slow_servers
         return ready and server.spec.checks_syntax
 
-    def caught_up(self, server: LanguageServer) -> None:
+    def mark_caught_up(self, server: LanguageServer) -> None:
         """Wait again for a server that was slow."""
-        self._behind.discard(server)
+        self._slow_servers.discard(server)
 
     def check_others(self, server: LanguageServer, work: Coroutine[Any, Any, None]) -> None:
         """Check the files that were not changed, until the next change."""
-        self._others[server] = self._servers.spawn(work)
+        self._other_checks[server] = self._servers.spawn(work)
 
-    def late(self) -> Sequence[Problem]:
+    def late_problems(self) -> Sequence[Problem]:
         """Return the new problems that were not reported yet, by file and line. Never waits."""
-        found: list[Problem] = []
-        for server, known in self._known.items():
-            found += self._compare(server, known)
-        return sorted(dict.fromkeys(found), key=lambda one: (one.path, one.line))
+        new: list[Problem] = []
+        for server, baseline in self._baselines.items():
+            new += self._compare(server, baseline)
+        return sorted(dict.fromkeys(new), key=lambda problem: (problem.path, problem.line))
 
-    def _compare(self, server: LanguageServer, known: _Known) -> list[Problem]:
+    def _compare(self, server: LanguageServer, baseline: _Baseline) -> list[Problem]:
         """Return the problems that are new since the last report; this is the new report."""
-        if server.running is None or server.generation != known.generation:
+        if server.running is None or server.generation != baseline.generation:
             return []
-        found: list[Problem] = []
+        reported: list[Problem] = []
         roots = self._servers.files.roots
-        for path, now in server.running.diagnostics.snapshot().items():
+        for path, current in server.running.diagnostics.snapshot().items():
             is_open = server.running.documents.get(path) is not None
-            before = known.problems.get(path)
-            known.problems[path] = now
+            before = baseline.problems.get(path)
+            baseline.problems[path] = current
             if before is None and is_open:  # it was opened since, and had these before any change
                 continue
-            new = new_problems(before or (), now)
+            new = new_problems(before or (), current)
             if is_open:
-                found += new
+                reported += new
             elif any(path.is_relative_to(root) for root in roots):
-                found += [one for one in new if one.severity == "error"]
-        return found
+                reported += [problem for problem in new if problem.severity == "error"]
+        return reported
 
     async def take_baseline(self, server: LanguageServer, changes: Mapping[Path, _Change]) -> bool:
         """Have a server check the texts before the changes; return whether it still runs."""
-        others = self._others.pop(server, None)
-        if others is not None and not others.done():  # they are checked again after this change
-            others.cancel()
-            await asyncio.wait([others])
+        previous_check = self._other_checks.pop(server, None)
+        # The other files are checked again after this change.
+        if previous_check is not None and not previous_check.done():
+            previous_check.cancel()
+            await asyncio.wait([previous_check])
         for path, change in changes.items():
             if change.old is not None:
-                await check_text(server, path, change.old, timeout=_LONG)
+                await check_text(server, path, change.old, timeout=_LATE_SECONDS)
         await check_workspace(server)
         running = server.running
         if running is None:
             return False
-        known = self._known.get(server)
-        is_first = known is None or known.generation != server.generation
+        baseline = self._baselines.get(server)
+        is_first = baseline is None or baseline.generation != server.generation
         if is_first and not running.diagnostics.pulls:
-            await running.client.wait_idle(_LONG)
+            await running.client.wait_idle(_LATE_SECONDS)
         snapshot = running.diagnostics.snapshot()
-        if known is None or is_first:
-            known = self._known[server] = _Known(server.generation, snapshot)
+        if baseline is None or is_first:
+            baseline = self._baselines[server] = _Baseline(server.generation, snapshot)
         for path in running.documents.paths():
             if path in snapshot:
-                known.problems.setdefault(path, snapshot[path])
+                baseline.problems.setdefault(path, snapshot[path])
         for path, change in changes.items():
             if change.old is None:
-                known.problems.setdefault(path, ())
+                baseline.problems.setdefault(path, ())
             else:
-                known.problems.setdefault(path, snapshot.get(path, ()))
+                baseline.problems.setdefault(path, snapshot.get(path, ()))
                 moves = line_moves(change.old, change.new)
-                known.problems[path] = moved_problems(known.problems[path], moves)
+                baseline.problems[path] = moved_problems(baseline.problems[path], moves)
         return server.running is running
 
     async def _syntax_problems(self, changes: Mapping[Path, _Change]) -> Sequence[Problem]:
@@ -205,12 +210,12 @@ class EditChecks:
     def _open_paths(self) -> set[Path]:
         return {
             path
-            for server in self._known
+            for server in self._baselines
             if server.running is not None
             for path in server.running.documents.paths()
         }
 
-    async def _read_again(self, server: LanguageServer) -> None:
+    async def _reload_documents(self, server: LanguageServer) -> None:
         async with server.lock:
             await server.report_changed_files()
             for path in [] if server.running is None else server.running.documents.paths():
@@ -222,11 +227,11 @@ class EditChecks:
                 if text is None:
                     running.documents.close(path)
                     continue
-                known = self._known.get(server)
-                if known is not None and path in known.problems:
+                baseline = self._baselines.get(server)
+                if baseline is not None and path in baseline.problems:
                     moves = line_moves(document.text, text)
-                    known.problems[path] = moved_problems(known.problems[path], moves)
-                await check_text(server, path, text, timeout=_LONG)
+                    baseline.problems[path] = moved_problems(baseline.problems[path], moves)
+                await check_text(server, path, text, timeout=_LATE_SECONDS)
 
 
 class _Check:
@@ -245,12 +250,12 @@ class _Check:
     async def run(self) -> None:
         """Check the changed files, then the others."""
         try:
-            if await self.server.wait_ready(_LONG * 2) is None:
+            if await self.server.wait_ready(_LATE_SECONDS * 2) is None:
                 return
             async with self.server.lock:
                 if await self._owner.take_baseline(self.server, self._changes):
                     if await self._check_files():
-                        self._owner.caught_up(self.server)
+                        self._owner.mark_caught_up(self.server)
                     self._owner.check_others(self.server, self._check_others())
                     return
         finally:
@@ -264,14 +269,14 @@ class _Check:
             return False
         waits = []
         for path, change in self._changes.items():
-            sent = self.server.sync(path, change.new)
-            if sent is not None:
-                running.documents.saved(path, created=change.old is None)
-                waits.append(running.diagnostics.collect(path, sent, timeout=_LONG))
-        done = all(await asyncio.gather(*waits))
-        if running.diagnostics.unanswered >= _MOST_UNANSWERED:
+            document = self.server.sync(path, change.new)
+            if document is not None:
+                running.documents.report_saved(path, created=change.old is None)
+                waits.append(running.diagnostics.collect(path, document, timeout=_LATE_SECONDS))
+        is_complete = all(await asyncio.gather(*waits))
+        if running.diagnostics.unanswered >= _MAX_UNANSWERED:
             self.server.fail("it does not answer")
-        return done
+        return is_complete
 
     async def _check_others(self) -> None:
         try:
@@ -287,11 +292,11 @@ class _Check:
         if diagnostics.pulls_workspace and diagnostics.workspace_known and not self.server.large:
             await diagnostics.pull_workspace(_WORKSPACE_SECONDS)
         elif diagnostics.pulls and diagnostics.spans_files:
-            others = [path for path in running.documents.paths() if path not in self._changes]
-            for path in others[-_OTHER_DOCUMENTS:]:
+            unchanged = [path for path in running.documents.paths() if path not in self._changes]
+            for path in unchanged[-_MAX_OTHER_DOCUMENTS:]:
                 document = running.documents.get(path)
                 if document is not None:
-                    await diagnostics.collect(path, document, timeout=_LONG)
+                    await diagnostics.collect(path, document, timeout=_LATE_SECONDS)
 
 
 async def _wait(waits: Sequence[Awaitable[object]], limit: float) -> None:

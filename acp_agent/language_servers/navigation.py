@@ -13,7 +13,7 @@ from typing import Any, Literal
 from msgspec import Raw, Struct
 
 from acp_agent.errors import ToolError
-from acp_agent.language_servers.positions import path_of, split_lines, to_position
+from acp_agent.language_servers.positions import path_from_uri, split_lines, to_position
 from acp_agent.language_servers.service import LanguageServers
 from acp_agent.language_servers.wire import Range
 from protocol.codec import typed_json
@@ -23,10 +23,10 @@ from protocol.jsonrpc.errors import RpcError
 Kind = Literal["definition", "references", "hover"]
 
 SECONDS = 20.0  # for one question, with the start of the server
-MOST_PLACES = 100
-_MOST_NAMED = 10  # places that a mistaken question is answered with
-_DEPTH = 5  # of an outline
-_MOST_TEXT = 6_000  # characters of a description
+MAX_LOCATIONS = 100
+_MAX_REPORTED_LINES = 10  # places that a mistaken question is answered with
+_MAX_DEPTH = 5  # of an outline
+_MAX_TEXT = 6_000  # characters of a description
 _KINDS = (
     "", "file", "module", "namespace", "package", "class", "method", "property", "field",
     "constructor", "enum", "interface", "function", "variable", "constant", "string", "number",
@@ -35,7 +35,7 @@ _KINDS = (
 )  # fmt: skip
 
 
-class Place(Struct, frozen=True):
+class SymbolLocation(Struct, frozen=True):
     """A line of a file, from 1, with its description."""
 
     path: Path
@@ -82,9 +82,9 @@ class Navigator:
     def __init__(self, servers: LanguageServers) -> None:
         self._servers = servers
 
-    async def places(
+    async def find_locations(
         self, kind: Literal["definition", "references"], path: Path, symbol: str, line: int | None
-    ) -> list[Place]:
+    ) -> list[SymbolLocation]:
         """Return where a symbol is defined or used, in the order of paths and lines.
 
         Args:
@@ -107,54 +107,56 @@ class Navigator:
             targets = typed_json.decode(raw if raw.startswith(b"[") else b"[%b]" % raw, _Targets)
         except (typed_json.InvalidValueError, typed_json.MalformedJsonError):
             raise ToolError("the language server's answer cannot be understood") from None
-        places = {place for one in targets if (place := _place(one)) is not None}
-        return sorted(places, key=lambda one: (one.path, one.line))
+        locations = {location for target in targets if (location := _location(target)) is not None}
+        return sorted(locations, key=lambda location: (location.path, location.line))
 
     async def hover(self, path: Path, symbol: str, line: int | None) -> str:
         """Return a symbol's type and documentation, "" if the server knows none.
 
         Raises:
-            ToolError: see `places`.
+            ToolError: see `find_locations`.
         """
         method = "textDocument/hover"
         params = await self.position(method, path, symbol, line)
-        found = await self._servers.request(path, method, params, _Hover, timeout=SECONDS)
-        return "" if found is None else _plain(found.contents)[:_MOST_TEXT]
+        hover_result = await self._servers.request(path, method, params, _Hover, timeout=SECONDS)
+        return "" if hover_result is None else _plain(hover_result.contents)[:_MAX_TEXT]
 
-    async def outline(self, path: Path) -> list[Place]:
+    async def outline(self, path: Path) -> list[SymbolLocation]:
         """Return the symbols of a file.
 
         Raises:
             ToolError: no server can tell.
         """
         method = "textDocument/documentSymbol"
-        found = await self._servers.request(path, method, {}, _Symbols, timeout=SECONDS)
-        return [place for one in found or [] for place, _ in _flat(one, path, "", 0)]
+        symbols = await self._servers.request(path, method, {}, _Symbols, timeout=SECONDS)
+        return [
+            location for symbol in symbols or [] for location, _ in _flatten(symbol, path, "", 0)
+        ]
 
-    async def search(self, query: str) -> list[Place]:
+    async def search(self, query: str) -> list[SymbolLocation]:
         """Return the symbols of the project whose names have the query, of all running servers.
 
         Raises:
             ToolError: no server can tell.
         """
         method = "workspace/symbol"
-        running = self._servers.offering(method)
+        running = self._servers.running_with(method)
         if not running:
             raise ToolError("no language server that runs offers symbols of the project")
-        places: list[Place] = []
-        for one in running:
+        locations: list[SymbolLocation] = []
+        for server in running:
             try:
-                found = await one.client.request(
+                symbols = await server.client.request(
                     method, {"query": query}, _Symbols, timeout=SECONDS / 2
                 )
             except (RpcError, ConnectionError, TimeoutError):
                 continue
-            for symbol in found or []:
-                place = None if symbol.location is None else _place(symbol.location)
-                if place is not None:
+            for symbol in symbols or []:
+                location = None if symbol.location is None else _location(symbol.location)
+                if location is not None:
                     label = _label(symbol, symbol.container_name)
-                    places.append(Place(place.path, place.line, label))
-        return list(dict.fromkeys(places))
+                    locations.append(SymbolLocation(location.path, location.line, label))
+        return list(dict.fromkeys(locations))
 
     async def position(
         self, method: str, path: Path, symbol: str, line: int | None
@@ -162,24 +164,26 @@ class Navigator:
         """Return where a symbol is, as a parameter of a method; the file's server has its text.
 
         Raises:
-            ToolError: see `places`.
+            ToolError: see `find_locations`.
         """
         _, running = await self._servers.ready_server(path, method, timeout=SECONDS)
         text = await self._servers.read(path)
         lines = split_lines(text or "")
-        found = _occurrences(lines, symbol)
-        here = [one for one in found if one[0] == line]
-        if line is None and len(found) != 1:
-            here = await self._declared(path, symbol, found)
+        occurrences = _occurrences(lines, symbol)
+        candidates = [occurrence for occurrence in occurrences if occurrence[0] == line]
+        if line is None and len(occurrences) != 1:
+            candidates = await self._find_declaration(path, symbol, occurrences)
         elif line is None:
-            here = found
-        if not here:
-            raise _not_there(lines, path, symbol, line, found)
-        place = to_position(lines, *here[0], running.client.encoding)
-        return {"position": {"line": place.line, "character": place.character}}
+            candidates = occurrences
+        if not candidates:
+            raise _missing_symbol_error(lines, path, symbol, line, occurrences)
+        protocol_position = to_position(lines, *candidates[0], running.client.encoding)
+        return {
+            "position": {"line": protocol_position.line, "character": protocol_position.character}
+        }
 
-    async def _declared(
-        self, path: Path, symbol: str, found: Sequence[tuple[int, int]]
+    async def _find_declaration(
+        self, path: Path, symbol: str, occurrences: Sequence[tuple[int, int]]
     ) -> list[tuple[int, int]]:
         """Return the place where the file itself declares a symbol, if it is one."""
         try:
@@ -188,68 +192,76 @@ class Navigator:
         except ToolError:
             return []
         lines = [
-            place.line
-            for one in symbols or []
-            for place, name in _flat(one, path, "", 0)
+            location.line
+            for root_symbol in symbols or []
+            for location, name in _flatten(root_symbol, path, "", 0)
             if f".{name}".endswith(f".{symbol}")
         ]
-        here = [one for one in found if one[0] in lines]
-        if lines and not here:  # `Class.method` is written so nowhere in the file
+        candidates = [occurrence for occurrence in occurrences if occurrence[0] in lines]
+        if lines and not candidates:  # `Class.method` is written so nowhere in the file
             text = split_lines(await self._servers.read(path) or "")
             name = symbol.rpartition(".")[2]
-            here = [one for one in _occurrences(text, name) if one[0] in lines]
-        return here if len({line for line, _ in here}) == 1 else []
+            candidates = [
+                occurrence for occurrence in _occurrences(text, name) if occurrence[0] in lines
+            ]
+        return candidates if len({line for line, _ in candidates}) == 1 else []
 
 
 def _occurrences(lines: Sequence[str], symbol: str) -> list[tuple[int, int]]:
     """Return the lines and columns, from 1, of a name's last part."""
-    whole = re.compile(rf"(?<!\w){re.escape(symbol)}(?!\w)")
-    last = len(symbol) - len(symbol.rpartition(".")[2])
+    pattern = re.compile(rf"(?<!\w){re.escape(symbol)}(?!\w)")
+    suffix_start = len(symbol) - len(symbol.rpartition(".")[2])
     return [
-        (number, match.start() + last + 1)
+        (number, match.start() + suffix_start + 1)
         for number, line in enumerate(lines, 1)
-        for match in whole.finditer(line)
+        for match in pattern.finditer(line)
     ]
 
 
-def _not_there(
+def _missing_symbol_error(
     lines: Sequence[str],
     path: Path,
     symbol: str,
     line: int | None,
-    found: Sequence[tuple[int, int]],
+    occurrences: Sequence[tuple[int, int]],
 ) -> ToolError:
-    numbers = list(dict.fromkeys(number for number, _ in found))
+    numbers = list(dict.fromkeys(number for number, _ in occurrences))
     if not numbers:
         return ToolError(
             f"{path.name} has no `{symbol}`", advice="give a name as it is written in the file"
         )
-    rows = [f"{number}: {lines[number - 1].strip()[:120]}" for number in numbers[:_MOST_NAMED]]
-    if len(numbers) > _MOST_NAMED:
-        rows.append(f"[and {len(numbers) - _MOST_NAMED} more]")
-    listed = "\n".join(rows)
+    rows = [
+        f"{number}: {lines[number - 1].strip()[:120]}" for number in numbers[:_MAX_REPORTED_LINES]
+    ]
+    if len(numbers) > _MAX_REPORTED_LINES:
+        rows.append(f"[and {len(numbers) - _MAX_REPORTED_LINES} more]")
+    line_list = "\n".join(rows)
     if line is None:
-        problem = f"several lines of {path.name} have `{symbol}`:\n{listed}\n"
+        problem = f"several lines of {path.name} have `{symbol}`:\n{line_list}\n"
     else:
-        problem = f"line {line} does not have `{symbol}`, but these do:\n{listed}\n"
+        problem = f"line {line} does not have `{symbol}`, but these do:\n{line_list}\n"
     return ToolError(problem, advice="give one of these as `line`")
 
 
-def _place(target: _Target) -> Place | None:
-    path = path_of(target.target_uri or target.uri)
+def _location(target: _Target) -> SymbolLocation | None:
+    path = path_from_uri(target.target_uri or target.uri)
     span = target.target_selection_range or target.range
-    return None if path is None else Place(path, max(0, span.start.line if span else 0) + 1)
+    return (
+        None if path is None else SymbolLocation(path, max(0, span.start.line if span else 0) + 1)
+    )
 
 
-def _flat(symbol: _Symbol, path: Path, within: str, depth: int) -> Iterator[tuple[Place, str]]:
+def _flatten(
+    symbol: _Symbol, path: Path, container: str, depth: int
+) -> Iterator[tuple[SymbolLocation, str]]:
     """Yield a symbol and those in it, each with its name in full."""
     span = symbol.selection_range or (symbol.location.range if symbol.location else None)
-    name = f"{within}.{symbol.name}" if within else symbol.name
+    name = f"{container}.{symbol.name}" if container else symbol.name
     line = max(0, span.start.line if span else 0) + 1
-    yield Place(path, line, _label(symbol, symbol.container_name), depth), name
-    if depth < _DEPTH:
-        for one in symbol.children:
-            yield from _flat(one, path, name, depth + 1)
+    yield SymbolLocation(path, line, _label(symbol, symbol.container_name), depth), name
+    if depth < _MAX_DEPTH:
+        for child in symbol.children:
+            yield from _flatten(child, path, name, depth + 1)
 
 
 def _label(symbol: _Symbol, container: str) -> str:

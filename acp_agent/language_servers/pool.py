@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from acp_agent.language_servers.process import new_watch
-from acp_agent.language_servers.programs import FoundServer
+from acp_agent.language_servers.programs import InstalledServer
 from acp_agent.language_servers.server import LanguageServer
 from acp_agent.sandbox.launch import Confine, unconfined
 
-MOST_SERVERS = 8
-_IN_USE = 60.0  # seconds after its last use in which a server is not stopped for another one
+MAX_SERVERS = 8
+# Seconds after its last use in which a server is not stopped for another one.
+_MIN_IDLE_SECONDS = 60.0
 
 Key = tuple[str, Path, tuple[str, ...], bool]
 
@@ -33,21 +34,23 @@ class ServerPool:
         self._watch = new_watch()
         self._closed = False
 
-    def get(self, found: FoundServer, root: Path, *, trusted: bool) -> LanguageServer | None:
+    def get(
+        self, installed: InstalledServer, root: Path, *, trusted: bool
+    ) -> LanguageServer | None:
         """Return the server of a project, started if necessary.
 
         None if it failed, or where as many run as may.
         """
-        key = (found.spec.name, root, found.command, trusted)
+        key = (installed.spec.name, root, installed.command, trusted)
         server = self._servers.get(key)
         if server is not None and server.state == "stopped":
             del self._servers[key]
             server = None
         if server is None:
-            if self._closed or not self._make_room():
+            if self._closed or not self._free_slot():
                 return None
             server = self._servers[key] = LanguageServer(
-                found,
+                installed,
                 root,
                 environ=self.environ,
                 trusted=trusted,
@@ -73,13 +76,15 @@ class ServerPool:
             await asyncio.wait(self._stopping)
         await self._watch.aclose()
 
-    def _make_room(self) -> bool:
+    def _free_slot(self) -> bool:
         """Stop the least recently used server if there are too many."""
-        alive = [one for one in self._servers.values() if one.state in {"starting", "ready"}]
-        if len(alive) < MOST_SERVERS:
+        alive = [
+            server for server in self._servers.values() if server.state in {"starting", "ready"}
+        ]
+        if len(alive) < MAX_SERVERS:
             return True
-        oldest = min(alive, key=lambda one: one.used_at)
-        if asyncio.get_running_loop().time() - oldest.used_at < _IN_USE:
+        oldest = min(alive, key=lambda server: server.used_at)
+        if asyncio.get_running_loop().time() - oldest.used_at < _MIN_IDLE_SECONDS:
             return False
         task = asyncio.create_task(oldest.stop())
         self._stopping.add(task)

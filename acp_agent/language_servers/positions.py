@@ -20,14 +20,14 @@ def split_lines(text: str) -> list[str]:
     return _LINE_END.split(text)
 
 
-def path_of(uri: str) -> Path | None:
+def path_from_uri(uri: str) -> Path | None:
     """Return the path of a `file:` address, without `..`; None for any other."""
     try:
-        parts = urlsplit(uri)
-        path = unquote(parts.path, errors="strict")
+        url_parts = urlsplit(uri)
+        path = unquote(url_parts.path, errors="strict")
     except (ValueError, UnicodeDecodeError):
         return None
-    if parts.scheme != "file" or not path.startswith("/") or "\0" in path:
+    if url_parts.scheme != "file" or not path.startswith("/") or "\0" in path:
         return None
     return Path(os.path.normpath(path))
 
@@ -43,26 +43,26 @@ def to_position(lines: list[str], line: int, column: int, encoding: str) -> Posi
     """
     index = min(max(line, 1), max(1, len(lines))) - 1
     before = (lines[index] if lines else "")[: max(column, 1) - 1]
-    return Position(line=index, character=_units(before, encoding))
+    return Position(line=index, character=_count_units(before, encoding))
 
 
-def column_of(lines: list[str], place: Position, encoding: str) -> int:
+def to_column(lines: list[str], position: Position, encoding: str) -> int:
     """Return the column of a server's place, in characters from 1."""
-    if not 0 <= place.line < len(lines):
+    if not 0 <= position.line < len(lines):
         return 1
-    text, units = lines[place.line], max(0, place.character)
+    text, units = lines[position.line], max(0, position.character)
     if encoding == UTF_32 or text.isascii():
         return min(units, len(text)) + 1
     column = 0
     for character in text:
-        units -= _units(character, encoding)
+        units -= _count_units(character, encoding)
         if units < 0:
             break
         column += 1
     return column + 1
 
 
-def _units(text: str, encoding: str) -> int:
+def _count_units(text: str, encoding: str) -> int:
     if encoding == UTF_32 or text.isascii():
         return len(text)
     if encoding == UTF_8:

@@ -13,8 +13,8 @@ from acp_agent.workspace.file_io import display_path
 
 Severity = Literal["error", "warning"]
 
-_MOST_SHOWN = 10
-_LONGEST = 300  # characters of a message
+_MAX_PROBLEMS = 10
+_MAX_MESSAGE = 300  # characters of a message
 
 
 class Problem(Struct, frozen=True, kw_only=True):
@@ -40,17 +40,17 @@ def describe_problems(problems: Sequence[Problem], root: Path) -> str:
         problems: the problems, those of the most important files first.
         root: the folder that paths are shown from.
     """
-    ordered = sorted(problems, key=lambda one: one.severity != "error")
-    rows = [_row(problem, root) for problem in ordered[:_MOST_SHOWN]]
-    left = len(ordered) - len(rows)
-    if left:
-        rows.append(f"and {left} more")
+    ordered = sorted(problems, key=lambda entry: entry.severity != "error")
+    rows = [_row(problem, root) for problem in ordered[:_MAX_PROBLEMS]]
+    omitted = len(ordered) - len(rows)
+    if omitted:
+        rows.append(f"and {omitted} more")
     return "\n".join(rows)
 
 
 def _row(problem: Problem, root: Path) -> str:
-    place = f"{display_path(problem.path, root)}:{problem.line}:{problem.column}"
-    by = " ".join(filter(None, (problem.source, problem.code)))
+    location = f"{display_path(problem.path, root)}:{problem.line}:{problem.column}"
+    origin = " ".join(filter(None, (problem.source, problem.code)))
     # What follows the first paragraph is background, such as all searched places.
-    message = printable_line(problem.message.partition("\n\n")[0], _LONGEST)
-    return f"{place}: {problem.severity}: {message}" + (f" [{by}]" if by else "")
+    message = printable_line(problem.message.partition("\n\n")[0], _MAX_MESSAGE)
+    return f"{location}: {problem.severity}: {message}" + (f" [{origin}]" if origin else "")

@@ -24,11 +24,11 @@ from acp_agent.workspace.child_process import (
 )
 from protocol.transports.content_length import ContentLengthTransport
 
-_LEAVE = 0.5  # seconds for a program to end by itself
+_EXIT_GRACE = 0.5  # seconds for a program to end by itself
 _TERM_GRACE = 0.3  # seconds between asking its group to end and ending it
-_LOGGED_LINES = 50  # of what it writes to stderr
-_LONGEST_LINE = 300  # characters
-_PIECE = 64 * 1024
+_MAX_LOGGED_LINES = 50  # of what it writes to stderr
+_MAX_LINE = 300  # characters
+_CHUNK = 64 * 1024
 _PAUSE = 0.02  # seconds between pieces of one that writes much, so that nothing else starves
 
 _log = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ class ServerProcess:
         assert process.stdout is not None
         assert process.stdin is not None
         self.transport = ContentLengthTransport(process.stdout, process.stdin)
-        self.last_words = ""
+        self.last_error_line = ""
         self._process = process
         self._label = label
         self._mark = mark
@@ -73,9 +73,9 @@ class ServerProcess:
             text = f"it was ended by {posix.signal_name(-code)}"
         else:
             text = f"it ended with exit code {code}"
-        return f"{text}: {self.last_words}" if self.last_words else text
+        return f"{text}: {self.last_error_line}" if self.last_error_line else text
 
-    async def exited(self, limit: float) -> bool:
+    async def wait_for_exit(self, limit: float) -> bool:
         """Wait at most `limit` seconds for its end; whether it has ended."""
         return await wait_at_most(self._process.wait(), limit)
 
@@ -83,9 +83,9 @@ class ServerProcess:
         """Wait for its end, kill its group, and reap what is left."""
         if self._process.stdin is not None:
             self._process.stdin.close()
-        if not await self.exited(_LEAVE):
+        if not await self.wait_for_exit(_EXIT_GRACE):
             posix.end_group(self.group, at_once=False)
-            await self.exited(_TERM_GRACE)
+            await self.wait_for_exit(_TERM_GRACE)
         posix.end_group(self.group, at_once=True)
         # A child that left the group may hold the pipes open, and others may still read them.
         await asyncio.to_thread(end_marked, self._mark)
@@ -98,15 +98,15 @@ class ServerProcess:
     async def _log_stderr(self) -> None:
         assert self._process.stderr is not None
         count = 0
-        while piece := await self._process.stderr.read(_PIECE):
+        while piece := await self._process.stderr.read(_CHUNK):
             lines = piece.decode("utf-8", "replace").splitlines()
-            for line in lines[: max(0, _LOGGED_LINES - count)]:
-                _log.info("%s: %s", self._label, printable_line(line, _LONGEST_LINE))
+            for line in lines[: max(0, _MAX_LOGGED_LINES - count)]:
+                _log.info("%s: %s", self._label, printable_line(line, _MAX_LINE))
             count += len(lines)
             if lines:
-                last = lines[-1][-4 * _LONGEST_LINE :]
-                self.last_words = printable_line(last, _LONGEST_LINE) or self.last_words
-            if count > _LOGGED_LINES or len(piece) == _PIECE:
+                last = lines[-1][-4 * _MAX_LINE :]
+                self.last_error_line = printable_line(last, _MAX_LINE) or self.last_error_line
+            if count > _MAX_LOGGED_LINES or len(piece) == _CHUNK:
                 await asyncio.sleep(_PAUSE)
 
 

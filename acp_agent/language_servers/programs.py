@@ -22,7 +22,7 @@ _PACKAGES = (".venv/lib/python3*/site-packages", "venv/lib/python3*/site-package
 _PROJECT_FOLDERS = (".venv/bin", "venv/bin", "node_modules/.bin", "vendor/bin")
 
 
-class FoundServer(Struct, frozen=True, kw_only=True):
+class InstalledServer(Struct, frozen=True, kw_only=True):
     """A server that is installed: the command that starts it.
 
     `in_project` where the program lies in the session's folders.
@@ -35,7 +35,7 @@ class FoundServer(Struct, frozen=True, kw_only=True):
 
 def find_server(
     spec: ServerSpec, roots: Sequence[Path], search_path: str, *, in_project: bool
-) -> FoundServer | None:
+) -> InstalledServer | None:
     """Return a server if it is installed. Reads the disk.
 
     Args:
@@ -55,8 +55,10 @@ def find_server(
             if in_project or spec.by_user:
                 program = find_program(name, os.pathsep.join([*folders, search_path])) or program
         if program is not None:
-            lies_in = any(Path(program).is_relative_to(root) for root in roots)
-            return FoundServer(spec=spec, command=(program, *arguments), in_project=lies_in)
+            is_in_project = any(Path(program).is_relative_to(root) for root in roots)
+            return InstalledServer(
+                spec=spec, command=(program, *arguments), in_project=is_in_project
+            )
     return None
 
 
@@ -81,11 +83,13 @@ def find_root(spec: ServerSpec, path: Path, roots: Sequence[Path]) -> Path | Non
     return None if spec.required_marker else root
 
 
-def fill_in(given: ServerSettings, program: str, root: Path, search_path: str) -> ServerSettings:
+def fill_placeholders(
+    settings: ServerSettings, program: str, root: Path, search_path: str
+) -> ServerSettings:
     """Return a server's settings with paths in place of placeholders.
 
     Args:
-        given: from the table.
+        settings: from the table.
         program: the server's program.
         root: the project's folder.
         search_path: the PATH variable.
@@ -94,14 +98,14 @@ def fill_in(given: ServerSettings, program: str, root: Path, search_path: str) -
         MissingFileError: there is no such path, so that the server would use the project's own.
     """
     real = Path(os.path.realpath(program))
-    modules = next((str(one) for one in real.parents if one.name == "node_modules"), None)
+    modules = next((str(item) for item in real.parents if item.name == "node_modules"), None)
     python = find_program("python3", outside_folders(search_path, [root]))
 
-    def filled(value: object) -> object:
+    def fill(value: object) -> object:
         if isinstance(value, dict):
-            return {key: filled(one) for key, one in value.items()}
+            return {key: fill(item) for key, item in value.items()}
         if value == ["{packages}"]:
-            return [str(one) for pattern in _PACKAGES for one in root.glob(pattern)]
+            return [str(item) for pattern in _PACKAGES for item in root.glob(pattern)]
         if not isinstance(value, str) or not value.startswith(("{python}", "{node_modules}")):
             return value
         path = value.replace("{python}", python or "").replace("{node_modules}", modules or "")
@@ -109,7 +113,7 @@ def fill_in(given: ServerSettings, program: str, root: Path, search_path: str) -
             raise MissingFileError("what it needs is installed in the project alone")
         return path
 
-    return msgspec.convert(filled(msgspec.to_builtins(given)), ServerSettings)
+    return msgspec.convert(fill(msgspec.to_builtins(settings)), ServerSettings)
 
 
 def server_environ(environ: Mapping[str, str], added: Mapping[str, str]) -> dict[str, str]:

@@ -7,10 +7,12 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-_MOST_FILES = 3_000  # of the server's languages
-_MOST_ENTRIES = 30_000  # scanned at most
-_MOST_CHANGED = 200
-_LEFT_OUT = frozenset({"node_modules", "__pycache__", "target", "build", "dist", "vendor", "venv"})
+_MAX_FILES = 3_000  # of the server's languages
+_MAX_ENTRIES = 30_000  # scanned at most
+_MAX_CHANGED = 200
+_SKIPPED_FOLDERS = frozenset(
+    {"node_modules", "__pycache__", "target", "build", "dist", "vendor", "venv"}
+)
 
 
 def is_large(root: Path, extensions: Collection[str]) -> bool:
@@ -21,11 +23,11 @@ def is_large(root: Path, extensions: Collection[str]) -> bool:
         extensions: what the names of the files end in.
     """
     files = 0
-    for found in _walk(root, extensions):
-        if found is None:
+    for folder_files in _walk(root, extensions):
+        if folder_files is None:
             return True
-        files += len(found)
-        if files > _MOST_FILES:
+        files += len(folder_files)
+        if files > _MAX_FILES:
             return True
     return False
 
@@ -39,30 +41,34 @@ def changed_files(root: Path, extensions: Collection[str], since: int) -> list[P
         since: nanoseconds since the epoch.
     """
     changed: list[Path] = []
-    for found in _walk(root, extensions):
-        for path in found or ():
+    for folder_files in _walk(root, extensions):
+        for path in folder_files or ():
             with suppress(OSError):
                 if os.stat(path).st_mtime_ns >= since:  # noqa: PTH116 - many
                     changed.append(Path(path))
-        if len(changed) >= _MOST_CHANGED:
+        if len(changed) >= _MAX_CHANGED:
             break
-    return changed[:_MOST_CHANGED]
+    return changed[:_MAX_CHANGED]
 
 
 def used_extensions(root: Path, extensions: Collection[str]) -> set[str]:
     """Return which of these extensions files of a folder have. Blocks, within a bound."""
-    found = (names or () for names in _walk(root, extensions))
-    return {os.path.splitext(name)[1].lower() for names in found for name in names}  # noqa: PTH122 - many
+    folder_files = (names or () for names in _walk(root, extensions))
+    return {os.path.splitext(name)[1].lower() for names in folder_files for name in names}  # noqa: PTH122 - many
 
 
 def _walk(root: Path, extensions: Collection[str]) -> Iterator[list[str] | None]:
     """Yield the files of each folder; None, and no more, if there are too many."""
     entries = 0
     for folder, folders, names in os.walk(root):
-        folders[:] = [one for one in folders if one not in _LEFT_OUT and not one.startswith(".")]
+        folders[:] = [
+            name_
+            for name_ in folders
+            if name_ not in _SKIPPED_FOLDERS and not name_.startswith(".")
+        ]
         entries += len(folders) + len(names)
-        if entries > _MOST_ENTRIES:
+        if entries > _MAX_ENTRIES:
             yield None
             return
-        ours = [name for name in names if os.path.splitext(name)[1].lower() in extensions]  # noqa: PTH122 - many
-        yield [f"{folder}/{name}" for name in ours]
+        matching = [name for name in names if os.path.splitext(name)[1].lower() in extensions]  # noqa: PTH122 - many
+        yield [f"{folder}/{name}" for name in matching]

@@ -22,9 +22,9 @@ from protocol.codec.tolerance import Lenient
 _RENAME = "textDocument/rename"
 _ACTIONS = "textDocument/codeAction"
 _RESOLVE = "codeAction/resolve"
-_ATTEMPTS = 3  # to get edits of the texts that the session sees
-_MOST_ACTIONS = 50
-_LONGEST = 200  # characters of a title
+_MAX_ATTEMPTS = 3  # to get edits of the texts that the session sees
+_MAX_ACTIONS = 50
+_MAX_TITLE = 200  # characters of a title
 
 
 class CodeAction(Struct, frozen=True):
@@ -64,7 +64,7 @@ class Refactoring:
 
         Args:
             path: the file that has the symbol.
-            symbol: its name; see `Navigator.places`.
+            symbol: its name; see `Navigator.find_locations`.
             line: where it is in the file, from 1.
             new_name: the new one.
 
@@ -76,15 +76,15 @@ class Refactoring:
         async def propose() -> list[FileEdit]:
             server, _ = await self._servers.ready_server(path, _RENAME, timeout=SECONDS)
             await server.report_changed_files()
-            at = await self._navigator.position(_RENAME, path, symbol, line)
-            asked = {"textDocument": {"uri": path.as_uri()}, **at, "newName": new_name}
-            raw = await self._servers.ask(server, _RENAME, asked, Raw, timeout=SECONDS)
+            position = await self._navigator.position(_RENAME, path, symbol, line)
+            request = {"textDocument": {"uri": path.as_uri()}, **position, "newName": new_name}
+            raw = await self._servers.ask(server, _RENAME, request, Raw, timeout=SECONDS)
             return await read_edits(raw, server, self._servers)
 
-        found = await _with_current_texts(propose)
-        if not found:
+        edits = await _retry_stale(propose)
+        if not edits:
             raise ToolError(f"the language server cannot rename `{symbol}` here")
-        return found
+        return edits
 
     async def actions(self, path: Path, line: int) -> list[CodeAction]:
         """Return the code actions for a line of a file that only edit files.
@@ -98,13 +98,17 @@ class Refactoring:
         """
         offering = [
             server
-            for server in self._servers.servers_of(path, start=True)
+            for server in self._servers.servers_for(path, start=True)
             if (running := await server.wait_ready(SECONDS)) and running.client.offers(_ACTIONS)
         ]
         if not offering:
             raise ToolError(f"no language server that runs for {path.name} offers code actions")
-        found = [one for server in offering for one in await self._offered(server, path, line)]
-        return found[:_MOST_ACTIONS]
+        actions = [
+            action
+            for server in offering
+            for action in await self._request_actions(server, path, line)
+        ]
+        return actions[:_MAX_ACTIONS]
 
     async def apply(self, path: Path, line: int, title: str) -> list[FileEdit]:
         """Return the edits of a code action.
@@ -121,21 +125,23 @@ class Refactoring:
 
         async def propose() -> list[FileEdit]:
             offered = await self.actions(path, line)
-            action = next((one for one in offered if one.title == title), None)
+            action = next((candidate for candidate in offered if candidate.title == title), None)
             if action is None:
-                titles = "".join(f"\n{one.title}" for one in offered)
+                titles = "".join(f"\n{candidate.title}" for candidate in offered)
                 raise ToolError(
-                    f"line {line} has no code action `{printable_line(title, _LONGEST)}`",
+                    f"line {line} has no code action `{printable_line(title, _MAX_TITLE)}`",
                     advice=f"give one of these:{titles}" if titles else "",
                 )
-            return await read_edits(await self._edit_of(action), action.server, self._servers)
+            return await read_edits(await self._resolve_edit(action), action.server, self._servers)
 
-        found = await _with_current_texts(propose)
-        if not found:
+        edits = await _retry_stale(propose)
+        if not edits:
             raise ToolError("this code action changes no file")
-        return found
+        return edits
 
-    async def _offered(self, server: LanguageServer, path: Path, line: int) -> list[CodeAction]:
+    async def _request_actions(
+        self, server: LanguageServer, path: Path, line: int
+    ) -> list[CodeAction]:
         text = await self._servers.read(path)
         if text is None:
             raise ToolError(f"{path.name} cannot be given to {server.spec.name}")
@@ -150,48 +156,51 @@ class Refactoring:
         lines = split_lines(text)
         if line > len(lines):
             raise ToolError(f"{path.name} has {len(lines)} lines")
-        asked: JsonObject = {
+        request: JsonObject = {
             "textDocument": {"uri": path.as_uri()},
             "range": {
                 "start": to_position(lines, line, 1, running.client.encoding),
                 "end": to_position(lines, line, len(lines[line - 1]) + 1, running.client.encoding),
             },
-            "context": {"diagnostics": running.diagnostics.sent(path, line), "triggerKind": 1},
+            "context": {
+                "diagnostics": running.diagnostics.raw_diagnostics(path, line),
+                "triggerKind": 1,
+            },
         }
-        raws = await self._servers.ask(server, _ACTIONS, asked, list[Raw], timeout=SECONDS)
+        raws = await self._servers.ask(server, _ACTIONS, request, list[Raw], timeout=SECONDS)
         resolves = running.client.offers(_RESOLVE)
-        found: list[CodeAction] = []
-        for raw in (raws or [])[:_MOST_ACTIONS]:
-            action = _decoded(raw)
+        actions: list[CodeAction] = []
+        for raw in (raws or [])[:_MAX_ACTIONS]:
+            action = _decode(raw)
             if action is None or action.disabled is not UNSET:
                 continue
             if action.edit is UNSET and (not resolves or action.command is not UNSET):
                 continue
-            title = printable_line(action.title, _LONGEST)
-            kind = printable_line(action.kind, _LONGEST)
-            found.append(CodeAction(title, kind, server, raw))
-        return found
+            title = printable_line(action.title, _MAX_TITLE)
+            kind = printable_line(action.kind, _MAX_TITLE)
+            actions.append(CodeAction(title, kind, server, raw))
+        return actions
 
-    async def _edit_of(self, action: CodeAction) -> Raw | UnsetType | None:
-        known = _decoded(action.raw)
-        if known is not None and known.edit is not UNSET:
-            return known.edit
+    async def _resolve_edit(self, action: CodeAction) -> Raw | UnsetType | None:
+        decoded = _decode(action.raw)
+        if decoded is not None and decoded.edit is not UNSET:
+            return decoded.edit
         params = typed_json.decode_any(action.raw)
         raw = await self._servers.ask(action.server, _RESOLVE, params, Raw, timeout=SECONDS)
-        resolved = None if raw is None else _decoded(raw)
+        resolved = None if raw is None else _decode(raw)
         return None if resolved is None else resolved.edit
 
 
-def _decoded(raw: Raw) -> _Action | None:
+def _decode(raw: Raw) -> _Action | None:
     try:
         return typed_json.decode(raw, _Action)
     except (typed_json.InvalidValueError, typed_json.MalformedJsonError):
         return None
 
 
-async def _with_current_texts(propose: Callable[[], Awaitable[list[FileEdit]]]) -> list[FileEdit]:
+async def _retry_stale(propose: Callable[[], Awaitable[list[FileEdit]]]) -> list[FileEdit]:
     """Ask again if a server had other texts than the session; it has received these meanwhile."""
-    for _ in range(_ATTEMPTS - 1):
+    for _ in range(_MAX_ATTEMPTS - 1):
         with suppress(StaleEditError):
             return await propose()
     return await propose()

@@ -19,7 +19,7 @@ from acp_agent.language_servers.client import LanguageClient
 from acp_agent.language_servers.diagnostics import Diagnostics
 from acp_agent.language_servers.documents import CREATED, Document, Documents
 from acp_agent.language_servers.process import ServerProcess, start_server
-from acp_agent.language_servers.programs import FoundServer, fill_in, server_environ
+from acp_agent.language_servers.programs import InstalledServer, fill_placeholders, server_environ
 from acp_agent.language_servers.project_size import changed_files, is_large
 from acp_agent.platform import posix
 from acp_agent.platform.descriptor_limit import describe_os_error
@@ -27,22 +27,22 @@ from acp_agent.platform.watchdog import Watchdog
 from acp_agent.sandbox.launch import Confine
 from protocol.jsonrpc.errors import RpcError
 
-RESTARTS = 3
-_FIRST_REST = 1.0  # seconds before the first restart
-_LONGER_EACH_TIME = 4
-_STEADY = 60.0  # seconds after which a server that ran counts as well
-_TICK = 5.0  # seconds between two looks at its memory
-_MEMORY_LIMIT = 4 * 1024**3  # bytes of all its processes
-_IDLE = 600.0  # seconds without use after which it is stopped
-_LEAVE = 0.3  # seconds to answer `shutdown`
-_LONGEST = 200  # characters of an error
+MAX_RESTARTS = 3
+_FIRST_DELAY = 1.0  # seconds before the first restart
+_DELAY_FACTOR = 4
+_STABLE_SECONDS = 60.0  # seconds after which a server that ran counts as well
+_MEMORY_CHECK_INTERVAL = 5.0  # seconds between two looks at its memory
+_MAX_MEMORY = 4 * 1024**3  # bytes of all its processes
+_MAX_IDLE_SECONDS = 600.0  # seconds without use after which it is stopped
+_SHUTDOWN_SECONDS = 0.3  # seconds to answer `shutdown`
+_MAX_ERROR = 200  # characters of an error
 
 State = Literal["starting", "ready", "stopped", "failed"]
 
 _log = logging.getLogger(__name__)
 
 
-class Running(Struct, frozen=True):
+class RunningServer(Struct, frozen=True):
     """The parts of a running server."""
 
     client: LanguageClient
@@ -54,7 +54,7 @@ class LanguageServer:
     """A server and its program.
 
     Args:
-        found: the server and the command that starts it.
+        installed: the server and the command that starts it.
         root: the project's folder.
         environ: the user's environment.
         trusted: whether it may run the project's code.
@@ -69,7 +69,7 @@ class LanguageServer:
 
     def __init__(
         self,
-        found: FoundServer,
+        installed: InstalledServer,
         root: Path,
         *,
         environ: Mapping[str, str],
@@ -77,10 +77,10 @@ class LanguageServer:
         watch: Watchdog,
         confine: Confine,
     ) -> None:
-        self.spec = found.spec
+        self.spec = installed.spec
         self.root = root
         self.state: State = "starting"
-        self.running: Running | None = None
+        self.running: RunningServer | None = None
         self.version = ""
         self.memory = 0
         self.restarts = 0
@@ -89,8 +89,8 @@ class LanguageServer:
         self.lock = asyncio.Lock()
         self.used_at = asyncio.get_running_loop().time()
         self.large = False
-        self.scanned = time.time_ns()  # when changed files were last searched
-        self._command = found.command
+        self.last_scan = time.time_ns()  # when changed files were last searched
+        self._command = installed.command
         self._environ = environ
         self._trusted = trusted
         self._watch = watch
@@ -103,7 +103,7 @@ class LanguageServer:
         """Record that it is used."""
         self.used_at = asyncio.get_running_loop().time()
 
-    async def wait_ready(self, timeout: float) -> Running | None:
+    async def wait_ready(self, timeout: float) -> RunningServer | None:
         """Wait until it runs; None if it does not in time, or never will."""
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
@@ -113,28 +113,28 @@ class LanguageServer:
 
     def sync(self, path: Path, text: str) -> Document | None:
         """Send a text; None if the server does not run, or not for such a file."""
-        language = self.spec.language_of(path)
+        language = self.spec.language_for(path)
         if self.running is None or language is None:
             return None
         self.use()
-        if self.running.client.overfull:
+        if self.running.client.is_overfull:
             self.fail("it does not read what it is sent")
             return None
-        seen = self.running.diagnostics.count_published(path)
-        return self.running.documents.sync(path, text, language, seen=seen)
+        published_before = self.running.diagnostics.count_published(path)
+        return self.running.documents.sync(path, text, language, published_before=published_before)
 
     async def report_changed_files(self) -> None:
         """Report files that were written since the last time, for instance by commands."""
-        since, self.scanned = self.scanned, time.time_ns()
+        since, self.last_scan = self.last_scan, time.time_ns()
         extensions = frozenset(self.spec.extensions)
         paths = await asyncio.to_thread(changed_files, self.root, extensions, since)
         if self.running is not None:
-            self.running.documents.on_disk(paths, kind=CREATED)
-            self.running.documents.on_disk(paths)
+            self.running.documents.report_disk_changes(paths, kind=CREATED)
+            self.running.documents.report_disk_changes(paths)
 
-    def fail(self, why: str) -> None:
+    def fail(self, reason: str) -> None:
         """End it now, for a reason; it may be started again."""
-        self.last_error = self.last_error or printable_line(why, _LONGEST)
+        self.last_error = self.last_error or printable_line(reason, _MAX_ERROR)
         if self.running is not None:
             stopping = asyncio.create_task(self.running.client.stop())
             stopping.add_done_callback(lambda _: None)
@@ -147,40 +147,40 @@ class LanguageServer:
 
     async def _supervise(self) -> None:
         loop = asyncio.get_running_loop()
-        rest = _FIRST_REST
+        delay = _FIRST_DELAY
         while not self._stopping.is_set():
-            began = loop.time()
+            start = loop.time()
             try:
-                lasting = await self._run()
+                can_restart = await self._run()
             except Exception as error:  # noqa: BLE001 - its trouble must not reach anybody
                 self.last_error = self.last_error or type(error).__name__
                 _log.exception("the language server %s broke", self.spec.name)
-                lasting = False
+                can_restart = False
             if self._stopping.is_set():
                 break
             _log.warning("the language server %s: %s", self.spec.name, self.last_error)
-            if loop.time() - began > _STEADY:
-                self.restarts, rest = 0, _FIRST_REST
-            if not lasting or self.restarts >= RESTARTS:
-                self._set("failed")
+            if loop.time() - start > _STABLE_SECONDS:
+                self.restarts, delay = 0, _FIRST_DELAY
+            if not can_restart or self.restarts >= MAX_RESTARTS:
+                self._set_state("failed")
                 return
             self.restarts += 1
-            self._set("starting")
+            self._set_state("starting")
             with suppress(TimeoutError):
-                async with asyncio.timeout(rest):
+                async with asyncio.timeout(delay):
                     await self._stopping.wait()
-            rest *= _LONGER_EACH_TIME
-        self._set("stopped")
+            delay *= _DELAY_FACTOR
+        self._set_state("stopped")
 
     async def _run(self) -> bool:
         """Run it once; return whether to start it again."""
         self.large = await asyncio.to_thread(is_large, self.root, frozenset(self.spec.extensions))
-        given = self.spec.given(trusted=self._trusted, large=self.large)
+        settings = self.spec.settings_for(trusted=self._trusted, large=self.large)
         self.last_error = ""
         search_path = self._environ.get("PATH", os.defpath)
         try:
-            given = await asyncio.to_thread(
-                fill_in, given, self._command[0], self.root, search_path
+            settings = await asyncio.to_thread(
+                fill_placeholders, settings, self._command[0], self.root, search_path
             )
         except MissingFileError as error:
             self.last_error = str(error)
@@ -189,7 +189,7 @@ class LanguageServer:
             process = await start_server(
                 self._command,
                 root=self.root,
-                environ=server_environ(self._environ, given.environment),
+                environ=server_environ(self._environ, settings.environment),
                 label=self.spec.name,
                 watch=self._watch,
                 confine=self._confine,
@@ -201,14 +201,14 @@ class LanguageServer:
         client = LanguageClient(
             process.transport,
             root=self.root,
-            given=given,
+            settings=settings,
         )
         documents = Documents(client)
         diagnostics = Diagnostics(
             self.spec.name, client, documents, lambda path: path.is_relative_to(self.root)
         )
-        client.on_published = diagnostics.published
-        client.on_registered = diagnostics.registered
+        client.on_published = diagnostics.on_published
+        client.on_registered = diagnostics.on_registered
         serving = asyncio.create_task(client.run())
         try:
             try:
@@ -219,14 +219,16 @@ class LanguageServer:
                 self.last_error = f"it did not answer within {seconds} seconds"
                 return False
             except (RpcError, ConnectionError) as error:
-                await process.exited(_LEAVE)
-                ended = process.describe_end() if isinstance(error, ConnectionError) else str(error)
-                self.last_error = printable_line(ended, _LONGEST)
+                await process.wait_for_exit(_SHUTDOWN_SECONDS)
+                description = (
+                    process.describe_end() if isinstance(error, ConnectionError) else str(error)
+                )
+                self.last_error = printable_line(description, _MAX_ERROR)
                 return isinstance(error, ConnectionError)
             self.version = client.version
-            self.running = Running(client, documents, diagnostics)
-            self._set("ready")
-            await self._watch_over(process, serving)
+            self.running = RunningServer(client, documents, diagnostics)
+            self._set_state("ready")
+            await self._monitor(process, serving)
         finally:
             self.running = None
             await self._end(client, process, serving)
@@ -239,34 +241,36 @@ class LanguageServer:
             RpcError, TimeoutError, ConnectionError: it failed.
         """
         stopping = asyncio.ensure_future(self._stopping.wait())
-        shaking = asyncio.ensure_future(client.initialize(self.spec.start_seconds))
+        handshake = asyncio.ensure_future(client.initialize(self.spec.start_seconds))
         try:
-            await asyncio.wait([stopping, shaking], return_when=asyncio.FIRST_COMPLETED)
-            if shaking.done():
-                await shaking
-            return shaking.done()
+            await asyncio.wait([stopping, handshake], return_when=asyncio.FIRST_COMPLETED)
+            if handshake.done():
+                await handshake
+            return handshake.done()
         finally:
             stopping.cancel()
-            shaking.cancel()
+            handshake.cancel()
 
-    async def _watch_over(self, process: ServerProcess, serving: asyncio.Task[None]) -> None:
+    async def _monitor(self, process: ServerProcess, serving: asyncio.Task[None]) -> None:
         """Return when it has ended, is to be stopped, or takes too much memory."""
         stopping = asyncio.ensure_future(self._stopping.wait())
         try:
             while not serving.done() and not stopping.done():
                 await asyncio.wait(
-                    [serving, stopping], timeout=_TICK, return_when=asyncio.FIRST_COMPLETED
+                    [serving, stopping],
+                    timeout=_MEMORY_CHECK_INTERVAL,
+                    return_when=asyncio.FIRST_COMPLETED,
                 )
                 self.memory = await asyncio.to_thread(posix.group_memory, process.group)
-                if self.memory > _MEMORY_LIMIT:
+                if self.memory > _MAX_MEMORY:
                     self.last_error = f"it takes {self.memory // 1024**2:,} MB of memory"
                     return
-                if asyncio.get_running_loop().time() - self.used_at > _IDLE:
+                if asyncio.get_running_loop().time() - self.used_at > _MAX_IDLE_SECONDS:
                     self._stopping.set()
         finally:
             stopping.cancel()
         if serving.done() and not self._stopping.is_set():
-            await process.exited(_LEAVE)
+            await process.wait_for_exit(_SHUTDOWN_SECONDS)
             self.last_error = self.last_error or process.describe_end()
 
     async def _end(
@@ -274,13 +278,13 @@ class LanguageServer:
     ) -> None:
         if self.state == "ready" and self._stopping.is_set() and not client.closed:
             with suppress(RpcError, TimeoutError, ConnectionError):
-                await client.shut_down(_LEAVE)
+                await client.shut_down(_SHUTDOWN_SECONDS)
         await process.end()
         await client.stop()
-        await asyncio.wait([serving], timeout=_LEAVE)
+        await asyncio.wait([serving], timeout=_SHUTDOWN_SECONDS)
         self.memory = 0
 
-    def _set(self, state: State) -> None:
+    def _set_state(self, state: State) -> None:
         self.state = state
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()

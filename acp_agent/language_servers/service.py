@@ -16,10 +16,10 @@ from acp_agent.config.types import LanguageServerConfig
 from acp_agent.content import JsonObject
 from acp_agent.errors import AcpAgentError, ToolError, WorkspaceError
 from acp_agent.language_servers.pool import ServerPool
-from acp_agent.language_servers.programs import FoundServer, find_root, find_server
+from acp_agent.language_servers.programs import InstalledServer, find_root, find_server
 from acp_agent.language_servers.project_size import used_extensions
-from acp_agent.language_servers.server import LanguageServer, Running
-from acp_agent.language_servers.table import ServerSpec, known_servers
+from acp_agent.language_servers.server import LanguageServer, RunningServer
+from acp_agent.language_servers.table import ServerSpec, available_servers
 from acp_agent.workspace.files import WorkspaceFiles
 from protocol.jsonrpc.errors import RpcError
 
@@ -27,9 +27,9 @@ R = TypeVar("R")
 
 TEXT_LIMIT = 2_000_000  # characters of a text that servers are given
 READ_SECONDS = 2.0  # for an editor that is asked for a text
-_LOOKED_UP_SECONDS = 30.0  # for which it is remembered which servers are installed
+_CACHE_SECONDS = 30.0  # for which it is remembered which servers are installed
 _OBSERVE_SECONDS = 60.0  # in which a server that starts is given the files that were read
-_MOST_OBSERVED = 40  # files that wait for that
+_MAX_OBSERVED = 40  # files that wait for that
 _WORKSPACE_SECONDS = 20.0
 
 _log = logging.getLogger(__name__)
@@ -75,7 +75,7 @@ class LanguageServers:
         configured: the user's configuration, by name.
         trusted: whether the session may run the project's code.
         enabled: whether any server is used.
-        on_left_out: is called with the names of the project's own servers for a file, where these
+        on_untrusted: is called with the names of the project's own servers for a file, where these
             are not used because the session may not run the project's code.
     """
 
@@ -87,18 +87,18 @@ class LanguageServers:
         trusted: Callable[[], bool],
         *,
         enabled: bool = True,
-        on_left_out: Callable[[Sequence[str]], None] = lambda _: None,
+        on_untrusted: Callable[[Sequence[str]], None] = lambda _: None,
     ) -> None:
-        self._on_left_out = on_left_out
+        self._on_untrusted = on_untrusted
         self.files = files
         self._pool = pool
-        self._specs = known_servers(configured) if enabled else ()
+        self._specs = available_servers(configured) if enabled else ()
         self._trusted = trusted
-        self._found: dict[tuple[str, bool], tuple[float, FoundServer | None]] = {}
-        self._handled: dict[tuple[Path, str, bool], tuple[float, list[_Match]]] = {}
+        self._server_cache: dict[tuple[str, bool], tuple[float, InstalledServer | None]] = {}
+        self._match_cache: dict[tuple[Path, str, bool], tuple[float, list[_Match]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def servers_of(self, path: Path, *, start: bool = False) -> list[LanguageServer]:
+    def servers_for(self, path: Path, *, start: bool = False) -> list[LanguageServer]:
         """Return the servers of a file that run or start.
 
         Args:
@@ -106,25 +106,30 @@ class LanguageServers:
             start: whether to start those that do not run.
         """
         trusted = self._trusted()
-        found: list[LanguageServer] = []
-        running = {(one.spec.name, one.root): one for one in self._pool.servers(self.files.roots)}
+        servers: list[LanguageServer] = []
+        running = {
+            (server_.spec.name, server_.root): server_
+            for server_ in self._pool.servers(self.files.roots)
+        }
         for match in self._matches(path, trusted):
-            server = running.get((match.found.spec.name, match.root))
+            server = running.get((match.installed.spec.name, match.root))
             if server is None or start:
-                server = self._pool.get(match.found, match.root, trusted=trusted) if start else None
+                server = (
+                    self._pool.get(match.installed, match.root, trusted=trusted) if start else None
+                )
             if server is not None and server.state in {"starting", "ready"}:
-                found.append(server)
-        return found
+                servers.append(server)
+        return servers
 
     def covers(self, path: Path) -> bool:
         """Return whether a server that is running handles the file. Never waits."""
-        return any(server.running is not None for server in self.servers_of(path))
+        return any(server.running is not None for server in self.servers_for(path))
 
-    def offering(self, method: str) -> list[Running]:
+    def running_with(self, method: str) -> list[RunningServer]:
         """Return the servers of the session's folders that run and offer a method."""
         servers = self._pool.servers(self.files.roots)
-        running = [one.running for one in servers if one.running is not None]
-        return [one for one in running if one.client.offers(method)]
+        running = [server.running for server in servers if server.running is not None]
+        return [server for server in running if server.client.offers(method)]
 
     def touch(self, path: Path) -> None:
         """Start the servers of a file in the background, and show it to them.
@@ -132,22 +137,22 @@ class LanguageServers:
         Never waits, never raises.
         """
         try:
-            servers = self.servers_of(path, start=True)
+            servers = self.servers_for(path, start=True)
         except (OSError, AcpAgentError):
             _log.exception("looking for language servers")
             return
         for server in servers:
-            if len(self._tasks) < _MOST_OBSERVED:
+            if len(self._tasks) < _MAX_OBSERVED:
                 self.spawn(self._observe(server, path))
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Work in the background until the session closes."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._worked)
+        task.add_done_callback(self._on_task_done)
         return task
 
-    def _worked(self, task: asyncio.Task[None]) -> None:
+    def _on_task_done(self, task: asyncio.Task[None]) -> None:
         """Log what failed: nobody waits for it, and a server's trouble must not spread."""
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
@@ -176,16 +181,16 @@ class LanguageServers:
         """Return the servers that were started for this session's folders."""
         return [
             ServerStatus(
-                name=one.spec.name,
-                languages=one.spec.languages,
-                root=str(one.root),
-                state=one.state,
-                version=one.version,
-                memory=one.memory,
-                restarts=one.restarts,
-                last_error=one.last_error,
+                name=server.spec.name,
+                languages=server.spec.languages,
+                root=str(server.root),
+                state=server.state,
+                version=server.version,
+                memory=server.memory,
+                restarts=server.restarts,
+                last_error=server.last_error,
             )
-            for one in self._pool.servers(self.files.roots)
+            for server in self._pool.servers(self.files.roots)
         ]
 
     def detect(self) -> Sequence[DetectedServer]:
@@ -194,13 +199,13 @@ class LanguageServers:
 
     async def ready_server(
         self, path: Path, method: str, *, timeout: float
-    ) -> tuple[LanguageServer, Running]:
+    ) -> tuple[LanguageServer, RunningServer]:
         """Return the first running server of a file that offers a method, with its current text.
 
         Raises:
             ToolError: there is none.
         """
-        for server in self.servers_of(path, start=True):
+        for server in self.servers_for(path, start=True):
             running = await server.wait_ready(timeout)
             if running is not None and running.client.offers(method):
                 text = await self.read(path)
@@ -220,8 +225,8 @@ class LanguageServers:
             ToolError: no running server offers the method, it failed or did not answer in time.
         """
         server, _ = await self.ready_server(path, method, timeout=timeout)
-        asked = {"textDocument": {"uri": path.as_uri()}, **params}
-        return await self.ask(server, method, asked, result, timeout=timeout)
+        request_params = {"textDocument": {"uri": path.as_uri()}, **params}
+        return await self.ask(server, method, request_params, result, timeout=timeout)
 
     async def ask(
         self,
@@ -260,49 +265,49 @@ class LanguageServers:
         kind = path.suffix.lower() or path.name
         key = (path.parent, kind, trusted)
         now = time.monotonic()
-        known = self._handled.get(key)
-        if known is not None and now - known[0] < _LOOKED_UP_SECONDS:
-            return known[1]
+        cached = self._match_cache.get(key)
+        if cached is not None and now - cached[0] < _CACHE_SECONDS:
+            return cached[1]
         matches: list[_Match] = []
-        left_out: list[ServerSpec] = []
+        untrusted: list[ServerSpec] = []
         groups: set[str] = set()
         for spec in self._specs:
-            if spec.language_of(path) is None or (spec.group and spec.group in groups):
+            if spec.language_for(path) is None or (spec.group and spec.group in groups):
                 continue
-            found = self._find(spec, now, trusted=trusted)
-            root = None if found is None else find_root(spec, path, self.files.roots)
-            if found is not None and root is not None:
-                matches.append(_Match(found, root))
+            installed = self._find(spec, now, trusted=trusted)
+            root = None if installed is None else find_root(spec, path, self.files.roots)
+            if installed is not None and root is not None:
+                matches.append(_Match(installed, root))
                 groups.add(spec.group)
-            elif found is None and not trusted and self._is_in_project(spec):
-                left_out.append(spec)
-        names = [spec.name for spec in left_out if not spec.group or spec.group not in groups]
+            elif installed is None and not trusted and self._is_in_project(spec):
+                untrusted.append(spec)
+        names = [spec.name for spec in untrusted if not spec.group or spec.group not in groups]
         if names:
-            self._on_left_out(names)
-        self._handled[key] = (now, matches)
+            self._on_untrusted(names)
+        self._match_cache[key] = (now, matches)
         return matches
 
-    def _find(self, spec: ServerSpec, now: float, *, trusted: bool) -> FoundServer | None:
-        known = self._found.get((spec.name, trusted))
-        if known is not None and now - known[0] < _LOOKED_UP_SECONDS:
-            return known[1]
-        found = None
+    def _find(self, spec: ServerSpec, now: float, *, trusted: bool) -> InstalledServer | None:
+        cached = self._server_cache.get((spec.name, trusted))
+        if cached is not None and now - cached[0] < _CACHE_SECONDS:
+            return cached[1]
+        installed = None
         if trusted or not spec.project_code:
             path = self._pool.environ.get("PATH", os.defpath)
-            found = find_server(spec, self.files.roots, path, in_project=trusted)
-        self._found[spec.name, trusted] = (now, found)
-        return found
+            installed = find_server(spec, self.files.roots, path, in_project=trusted)
+        self._server_cache[spec.name, trusted] = (now, installed)
+        return installed
 
     def _is_in_project(self, spec: ServerSpec) -> bool:
         path = self._pool.environ.get("PATH", os.defpath)
-        found = find_server(spec, self.files.roots, path, in_project=True)
-        return found is not None and found.in_project
+        installed = find_server(spec, self.files.roots, path, in_project=True)
+        return installed is not None and installed.in_project
 
 
 class _Match(Struct, frozen=True):
     """A server and the root of the project that it is to be used for."""
 
-    found: FoundServer
+    installed: InstalledServer
     root: Path
 
 
@@ -316,7 +321,7 @@ def detect_servers(
         roots: the session's folders, in which programs are the project's.
         environ: the user's environment.
     """
-    found = [
+    installed = [
         (spec, find_server(spec, roots, environ.get("PATH", os.defpath), in_project=True))
         for spec in specs
     ]
@@ -324,12 +329,12 @@ def detect_servers(
         DetectedServer(
             name=spec.name,
             languages=spec.languages,
-            program=one.command[0],
-            in_project=one.in_project and not spec.by_user,
+            program=server.command[0],
+            in_project=server.in_project and not spec.by_user,
             project_code=spec.project_code,
         )
-        for spec, one in found
-        if one is not None
+        for spec, server in installed
+        if server is not None
     ]
 
 
@@ -343,7 +348,7 @@ def missing_servers(
         installed: those that are installed.
         root: the project's folder.
     """
-    names = {one.name for one in installed}
+    names = {server.name for server in installed}
     served = {spec.group or spec.name for spec in specs if spec.name in names}
     used = used_extensions(root, {end for spec in specs for end in spec.extensions})
     missing: dict[str, ServerSpec] = {}
@@ -360,10 +365,10 @@ async def check_text(server: LanguageServer, path: Path, text: str, *, timeout: 
     document = None if running is None else running.documents.get(path)
     if document is not None and document.checked == text == document.text:
         return True
-    sent = server.sync(path, text)
-    if sent is None or running is None:
+    new_document = server.sync(path, text)
+    if new_document is None or running is None:
         return False
-    return await running.diagnostics.collect(path, sent, timeout=timeout)
+    return await running.diagnostics.collect(path, new_document, timeout=timeout)
 
 
 async def check_workspace(server: LanguageServer) -> None:

@@ -19,20 +19,20 @@ from acp_agent.language_servers.syntax_parsers import (
     PARSERS,
     Edit,
     Mistake,
+    file_language,
     find_mistakes,
-    language_of,
 )
 from acp_agent.platform.programs import find_program, outside_folders
 from acp_agent.sandbox.launch import Confine, unconfined
 from acp_agent.workspace.child_process import end_process, start_confined
 from acp_agent.workspace.worker_process import run_in_process
 
-SECONDS = 0.3  # for everything; what takes longer is not reported
-_MOST_CHARACTERS = 1_000_000
-_MOST_FILES = 20  # of one check
-_MOST_REPORTED = 3
-_LONGEST_LINE = 120  # characters that are shown
-_OUTPUT = 1 << 16  # bytes
+MAX_SECONDS = 0.3  # for everything; what takes longer is not reported
+_MAX_LENGTH = 1_000_000
+_MAX_FILES = 20  # of one check
+_MAX_REPORTED = 3
+_MAX_LINE = 120  # characters that are shown
+_MAX_OUTPUT = 1 << 16  # bytes
 _NODE_ERROR = re.compile(
     r"^\[stdin\]:(\d+)\n(?:.*\n)?( *)\^.*\n(?:.*\n)*?SyntaxError: (.+)", re.MULTILINE
 )
@@ -66,33 +66,35 @@ class SyntaxChecks:
             changes: the texts before (None: there was none) and after, by absolute path.
         """
         edits: dict[str, list[Edit]] = {}
-        for path, (old, new) in list(changes.items())[:_MOST_FILES]:
-            language = language_of(str(path))
-            if language and max(len(new), len(old or "")) <= _MOST_CHARACTERS:
+        for path, (old, new) in list(changes.items())[:_MAX_FILES]:
+            language = file_language(str(path))
+            if language and max(len(new), len(old or "")) <= _MAX_LENGTH:
                 kind = "parsed" if language in PARSERS else language
                 edits.setdefault(kind, []).append((str(path), old, new))
-        ways = {"parsed": self._parsed, "javascript": self._javascript, "shell": self._shell}
-        found = await asyncio.gather(*(self._in_time(ways[kind](edits[kind])) for kind in edits))
+        checks = {"parsed": self._parse, "javascript": self._javascript, "shell": self._shell}
+        results = await asyncio.gather(
+            *(self._with_timeout(checks[kind](edits[kind])) for kind in edits)
+        )
         texts = {str(path): new for path, (_, new) in changes.items()}
         problems = [
-            _problem(path, texts[path], mistake) for part in found for path, mistake in part
+            _problem(path, texts[path], mistake) for result in results for path, mistake in result
         ]
-        return problems[:_MOST_REPORTED]
+        return problems[:_MAX_REPORTED]
 
-    async def _in_time(
+    async def _with_timeout(
         self, work: Awaitable[list[tuple[str, Mistake]]]
     ) -> list[tuple[str, Mistake]]:
         try:
-            async with asyncio.timeout(SECONDS):
+            async with asyncio.timeout(MAX_SECONDS):
                 return await work
         except (TimeoutError, WorkspaceError, OSError):
             return []
 
-    async def _parsed(self, edits: Sequence[Edit]) -> list[tuple[str, Mistake]]:
+    async def _parse(self, edits: Sequence[Edit]) -> list[tuple[str, Mistake]]:
         function = f"{find_mistakes.__module__}:{find_mistakes.__name__}"
-        found = list[tuple[str, Mistake]]
+        result_type = list[tuple[str, Mistake]]
         return await run_in_process(
-            function, {"edits": edits}, found, seconds=SECONDS, confine=self._confine
+            function, {"edits": edits}, result_type, seconds=MAX_SECONDS, confine=self._confine
         )
 
     async def _javascript(self, edits: Sequence[Edit]) -> list[tuple[str, Mistake]]:
@@ -100,18 +102,18 @@ class SyntaxChecks:
 
         async def mistake(path: str, text: str) -> Mistake | None:
             kinds = {".mjs": ("module",), ".cjs": ("commonjs",)}
-            found = None
+            mistake_ = None
             # What a .js is depends on packages and bundlers: it is wrong if it is neither.
             for kind in kinds.get(Path(path).suffix, ("commonjs", "module")):
                 output = await self._run(text, str(node), f"--input-type={kind}", "--check", "-")
                 error = _NODE_ERROR.search(output)
                 if error is None:
                     return None
-                if found is None or _IN_MODULE.search(found[2]):  # else it is no module
-                    found = int(error[1]), len(error[2]) + 1, error[3]
-            return None if _DIALECT.search(text) else found
+                if mistake_ is None or _IN_MODULE.search(mistake_[2]):  # else it is no module
+                    mistake_ = int(error[1]), len(error[2]) + 1, error[3]
+            return None if _DIALECT.search(text) else mistake_
 
-        return [] if node is None else await _mistakes(edits, mistake)
+        return [] if node is None else await _new_mistakes(edits, mistake)
 
     async def _shell(self, edits: Sequence[Edit]) -> list[tuple[str, Mistake]]:
         bash = find_program("bash", self._path)
@@ -124,7 +126,7 @@ class SyntaxChecks:
             error = _SHELL_ERROR.search(output)
             return None if error is None else (int(error[1]), 1, error[2])
 
-        return [] if bash is None else await _mistakes(edits, mistake)
+        return [] if bash is None else await _new_mistakes(edits, mistake)
 
     async def _run(self, text: str, *command: str) -> str:
         """Return what a program says of a text that it reads on stdin; "" if it finds no fault.
@@ -150,30 +152,30 @@ class SyntaxChecks:
                 await process.stdin.drain()
             process.stdin.close()
             output = bytearray()
-            while piece := await process.stderr.read(_OUTPUT):
-                output += piece[: _OUTPUT - len(output)]
+            while piece := await process.stderr.read(_MAX_OUTPUT):
+                output += piece[: _MAX_OUTPUT - len(output)]
             return "" if await process.wait() == 0 else output.decode("utf-8", "replace")
         finally:
             await end_process(process)
 
 
-async def _mistakes(
+async def _new_mistakes(
     edits: Sequence[Edit], check: Callable[[str, str], Awaitable[Mistake | None]]
 ) -> list[tuple[str, Mistake]]:
     """Return what a program finds in the new texts, where it found nothing in those before."""
-    found = []
+    result = []
     for path, old, new in edits:
         mistake = await check(path, new)
         if mistake is not None and (not old or await check(path, old) is None):
-            found.append((path, mistake))
-    return found
+            result.append((path, mistake))
+    return result
 
 
 def _problem(path: str, text: str, mistake: Mistake) -> Problem:
     line, column, message = mistake
     lines = text.split("\n")
-    shown = lines[line - 1].strip() if 0 < line <= len(lines) else ""
-    if len(shown) > _LONGEST_LINE:
-        shown = shown[: _LONGEST_LINE - 1] + "…"
-    message = f"{message}: {shown}" if shown else message
+    source_line = lines[line - 1].strip() if 0 < line <= len(lines) else ""
+    if len(source_line) > _MAX_LINE:
+        source_line = source_line[: _MAX_LINE - 1] + "…"
+    message = f"{message}: {source_line}" if source_line else message
     return Problem(path=path, line=line, column=column, message=message, source="syntax")

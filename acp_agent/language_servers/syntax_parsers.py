@@ -27,8 +27,8 @@ _JSON_COMMENTS = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL
 _JSON_TRAILING = re.compile(r'"(?:[^"\\\n]|\\.)*"|,(?=\s*[\]}])')
 _TOML_PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 _TEMPLATE = re.compile(r"(?<!\$)\{\{|\{%|<%")
-_PYTHON_MOST = 1_000_000  # characters
-_SLOW_MOST = 200_000  # of YAML that Python's own parser reads again
+_MAX_PYTHON = 1_000_000  # characters
+_MAX_SLOW_YAML = 200_000  # of YAML that Python's own parser reads again
 # What a Python before this version cannot parse: what the line of the mistake looks like.
 _NEWER_PYTHON: Final[Sequence[tuple[tuple[int, int], re.Pattern[str]]]] = (
     ((3, 12), re.compile(r"\b[bru]?f[r]?[\"']|^\s*type\s+\w", re.IGNORECASE)),
@@ -42,26 +42,26 @@ def find_mistakes(edits: Sequence[Edit]) -> list[tuple[str, Mistake]]:
 
     A text that had a mistake before gets none: only the first is ever known.
     """
-    found = []
+    result = []
     for path, old, new in edits:
-        parse = PARSERS[language_of(path)]
+        parse = PARSERS[file_language(path)]
         mistake = parse(path, new)
-        if mistake is None or _templated(path, new, mistake):
+        if mistake is None or _is_template(path, new, mistake):
             continue
         if old is None or not old.strip() or parse(path, old) is None:
-            found.append((path, mistake))
-    return found
+            result.append((path, mistake))
+    return result
 
 
-def language_of(path: str) -> str:
+def file_language(path: str) -> str:
     """Return the language that a file is parsed as; "" if there is none."""
-    place = PurePosixPath(path)
-    return SUFFIXES.get(place.suffix.lower(), "") or NAMES.get(place.name, "")
+    file = PurePosixPath(path)
+    return SUFFIXES.get(file.suffix.lower(), "") or NAMES.get(file.name, "")
 
 
-def _templated(path: str, text: str, mistake: Mistake) -> bool:
+def _is_template(path: str, text: str, mistake: Mistake) -> bool:
     """Whether a text is filled in before anything parses it."""
-    if "{{" in path or language_of(path) == "yaml":
+    if "{{" in path or file_language(path) == "yaml":
         return "{{" in path or _TEMPLATE.search(text) is not None
     lines = text.split("\n")
     return any(_TEMPLATE.search(line) for line in lines[max(0, mistake[0] - 2) : mistake[0]])
@@ -73,16 +73,17 @@ def _python(path: str, text: str) -> Mistake | None:
     import warnings  # noqa: PLC0415
 
     warnings.simplefilter("ignore")
-    if len(text) > _PYTHON_MOST:
+    if len(text) > _MAX_PYTHON:
         return None
     try:
         ast.parse(text.removeprefix("\ufeff"))
     except SyntaxError as error:
         line = error.lineno or 1
         lines = text.split("\n")
-        shown = lines[line - 1] if line <= len(lines) else ""
+        source_line = lines[line - 1] if line <= len(lines) else ""
         newer = any(
-            sys.version_info < version and looks.search(shown) for version, looks in _NEWER_PYTHON
+            sys.version_info < version and pattern.search(source_line)
+            for version, pattern in _NEWER_PYTHON
         )
         if newer or (error.msg.startswith("f-string") and sys.version_info < (3, 12)):
             return None
@@ -122,11 +123,11 @@ def _toml(path: str, text: str) -> Mistake | None:
         tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         message = str(error)
-        place = _TOML_PLACE.search(message)
-        if place is None:
+        match = _TOML_PLACE.search(message)
+        if match is None:
             return 1, 1, message
-        line = int(place[1] or text.rstrip().count("\n") + 1)
-        return line, int(place[2] or 1), message[: place.start()]
+        line = int(match[1] or text.rstrip().count("\n") + 1)
+        return line, int(match[2] or 1), message[: match.start()]
     except RecursionError:
         return None
     return None
@@ -141,7 +142,7 @@ def _yaml(path: str, text: str) -> Mistake | None:
     for loader in (fast, yaml.SafeLoader):
         if loader is None:
             continue
-        if loader is not fast and len(text) > _SLOW_MOST:
+        if loader is not fast and len(text) > _MAX_SLOW_YAML:
             return None
         mistake = None
         try:

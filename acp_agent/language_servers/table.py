@@ -18,7 +18,7 @@ _START_SECONDS = 15.0
 
 
 class ServerSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a server is given; see the head of `servers.toml`."""
+    """The settings of a server; see the head of `servers.toml`."""
 
     options: JsonObject = field(default_factory=dict)
     settings: JsonObject = field(default_factory=dict)
@@ -54,12 +54,12 @@ class ServerSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """The ids of its languages."""
         return tuple(dict.fromkeys([*self.extensions.values(), *self.file_names.values()]))
 
-    def language_of(self, path: Path) -> str | None:
+    def language_for(self, path: Path) -> str | None:
         """Return the id of a file's language; None if the server does not handle it."""
         return self.file_names.get(path.name) or self.extensions.get(path.suffix.lower())
 
-    def given(self, *, trusted: bool, large: bool) -> ServerSettings:
-        """Return what the server is given.
+    def settings_for(self, *, trusted: bool, large: bool) -> ServerSettings:
+        """Return the settings that the server gets.
 
         Args:
             trusted: whether it may run the project's code.
@@ -69,9 +69,9 @@ class ServerSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             options=self.options, settings=self.settings, environment=self.environment
         )
         if self.safe is not None and not (trusted or self.by_user):
-            result = _joined(result, self.safe)
+            result = _join_settings(result, self.safe)
         if self.large is not None and large:
-            result = _joined(result, self.large)
+            result = _join_settings(result, self.large)
         return result
 
 
@@ -84,27 +84,27 @@ def built_in_servers() -> tuple[ServerSpec, ...]:
     )
 
 
-def known_servers(configured: Mapping[str, LanguageServerConfig]) -> tuple[ServerSpec, ...]:
+def available_servers(configured: Mapping[str, LanguageServerConfig]) -> tuple[ServerSpec, ...]:
     """Return the servers to use if they are installed, the user's own first."""
     built_in = {spec.name: spec for spec in built_in_servers()}
-    own = [
+    configured_specs = [
         _with_config(built_in.get(name, ServerSpec(name=name, checks_syntax=False)), config)
         for name, config in configured.items()
         if config.enabled
     ]
-    others = [spec for name, spec in built_in.items() if name not in configured]
-    return (*own, *others)
+    remaining = [spec for name, spec in built_in.items() if name not in configured]
+    return (*configured_specs, *remaining)
 
 
 def _with_config(spec: ServerSpec, config: LanguageServerConfig) -> ServerSpec:
-    own = ServerSettings(options=config.options, settings=config.settings)
+    user_settings = ServerSettings(options=config.options, settings=config.settings)
     changed = msgspec.structs.replace(
         spec,
-        options=_merged(spec.options, config.options),
-        settings=_merged(spec.settings, config.settings),
+        options=_merge_tables(spec.options, config.options),
+        settings=_merge_tables(spec.settings, config.settings),
         # What the user says of a server holds in every project.
-        safe=None if spec.safe is None else _joined(spec.safe, own),
-        large=None if spec.large is None else _joined(spec.large, own),
+        safe=None if spec.safe is None else _join_settings(spec.safe, user_settings),
+        large=None if spec.large is None else _join_settings(spec.large, user_settings),
     )
     if config.command:
         changed = msgspec.structs.replace(
@@ -121,19 +121,19 @@ def _with_config(spec: ServerSpec, config: LanguageServerConfig) -> ServerSpec:
     return changed
 
 
-def _joined(one: ServerSettings, other: ServerSettings) -> ServerSettings:
+def _join_settings(base: ServerSettings, override: ServerSettings) -> ServerSettings:
     return ServerSettings(
-        options=_merged(one.options, other.options),
-        settings=_merged(one.settings, other.settings),
-        environment={**one.environment, **other.environment},
+        options=_merge_tables(base.options, override.options),
+        settings=_merge_tables(base.settings, override.settings),
+        environment={**base.environment, **override.environment},
     )
 
 
-def _merged(one: JsonObject, other: JsonObject) -> JsonObject:
+def _merge_tables(base: JsonObject, override: JsonObject) -> JsonObject:
     """Return `one` with what `other` says, table by table."""
-    result = dict(one)
-    for key, value in other.items():
+    result = dict(base)
+    for key, value in override.items():
         before = result.get(key)
-        both = isinstance(before, dict) and isinstance(value, dict)
-        result[key] = _merged(before or {}, value) if both else value
+        are_tables = isinstance(before, dict) and isinstance(value, dict)
+        result[key] = _merge_tables(before or {}, value) if are_tables else value
     return result

@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from acp_agent.errors import MissingFileError, ToolError
-from acp_agent.language_servers.positions import column_of, path_of, split_lines
+from acp_agent.language_servers.positions import path_from_uri, split_lines, to_column
 from acp_agent.language_servers.server import LanguageServer
 from acp_agent.language_servers.service import LanguageServers
 from acp_agent.language_servers.wire import Position, Range
@@ -23,19 +23,19 @@ from acp_agent.workspace.files import TEXT_LIMIT
 from protocol.codec import typed_json
 from protocol.codec.tolerance import Lenient
 
-_MOST_FILES = 200
-_MOST_EDITS = 5_000
-_MOST_TEXT = 2_000_000  # characters of all that is put in
+_MAX_FILES = 200
+_MAX_EDITS = 5_000
+_MAX_TEXT = 2_000_000  # characters of all that is put in
 _LINE_START = re.compile(r"\A|(?<=\r\n)|(?<=\n)|(?<=\r)(?!\n)")
 
 
 class FileEdit(Struct, frozen=True):
-    """A file's text before, and after all edits; `places` are what was taken out and put in."""
+    """A file's text before, and after all edits; `changes` are what was taken out and put in."""
 
     before: TextFile
     text: str
     line: int
-    places: tuple[tuple[str, str], ...]
+    changes: tuple[tuple[str, str], ...]
 
 
 class _TextEdit(Struct, frozen=True, rename="camel"):
@@ -80,45 +80,47 @@ async def read_edits(
         ToolError: it cannot be used; nothing is read of files outside the session's folders.
         WorkspaceError: a file lies outside them, or cannot be read.
     """
-    proposed = _decoded(raw)
+    proposed = _decode(raw)
     files = servers.files
     paths: dict[Path, tuple[list[_TextEdit], int | None]] = {}
     for uri, (edits, version) in proposed.items():
-        named = path_of(uri)
-        if named is None:
+        edited_path = path_from_uri(uri)
+        if edited_path is None:
             raise ToolError("the language server wants to change what is no file")
-        path = files.resolve(str(named))
+        path = files.resolve(str(edited_path))
         if path in paths:
             raise ToolError(f"the language server names {path.name} twice")
         paths[path] = edits, version
     if refused := await files.refused_reads(tuple(paths)):
         raise ToolError(next(iter(refused.values())))
-    found: list[FileEdit] = []
+    file_edits: list[FileEdit] = []
     stale: Path | None = None
     for path, (edits, version) in paths.items():
         before = await files.read_text(path)
         if not await _is_current(before, path, version, server, servers):
             stale = path
         elif stale is None:
-            found.append(await asyncio.to_thread(_applied, before, edits, _encoding(server)))
+            file_edits.append(
+                await asyncio.to_thread(_apply_edits, before, edits, _encoding(server))
+            )
     if stale is not None:
         raise StaleEditError(
             f"{stale.name} is another one by now than the language server knows",
             advice="try again",
         )
-    return [one for one in found if one.text != one.before.text]
+    return [edit for edit in file_edits if edit.text != edit.before.text]
 
 
-def _decoded(raw: Raw | UnsetType | None) -> dict[str, tuple[list[_TextEdit], int | None]]:
+def _decode(raw: Raw | UnsetType | None) -> dict[str, tuple[list[_TextEdit], int | None]]:
     if raw is None or raw is UNSET or bytes(raw) in {b"null", b"{}"}:
         return {}
     try:
         proposed = typed_json.decode(bytes(raw), _WorkspaceEdit)
     except (typed_json.InvalidValueError, typed_json.MalformedJsonError):
         raise ToolError("the language server's answer cannot be understood") from None
-    found: dict[str, tuple[list[_TextEdit], int | None]] = {}
+    edits_by_uri: dict[str, tuple[list[_TextEdit], int | None]] = {}
     if proposed.document_changes is None:
-        found = {uri: (edits, None) for uri, edits in (proposed.changes or {}).items()}
+        edits_by_uri = {uri: (edits, None) for uri, edits in (proposed.changes or {}).items()}
     for change in proposed.document_changes or ():
         if change.kind or change.text_document is None:
             raise ToolError(
@@ -126,16 +128,18 @@ def _decoded(raw: Raw | UnsetType | None) -> dict[str, tuple[list[_TextEdit], in
                 advice="make this change with `edit` and `shell`",
             )
         uri, version = change.text_document.uri, change.text_document.version
-        found[uri] = ([*found.get(uri, ([], None))[0], *change.edits], version)
-    count = sum(len(edits) for edits, _ in found.values())
-    size = sum(len(edit.new_text) for edits, _ in found.values() for edit in edits)
-    if len(found) > _MOST_FILES or count > _MOST_EDITS or size > _MOST_TEXT:
-        raise ToolError(f"the language server wants to change too much: {len(found):,} files")
-    return found
+        edits_by_uri[uri] = ([*edits_by_uri.get(uri, ([], None))[0], *change.edits], version)
+    count = sum(len(edits) for edits, _ in edits_by_uri.values())
+    size = sum(len(edit.new_text) for edits, _ in edits_by_uri.values() for edit in edits)
+    if len(edits_by_uri) > _MAX_FILES or count > _MAX_EDITS or size > _MAX_TEXT:
+        raise ToolError(
+            f"the language server wants to change too much: {len(edits_by_uri):,} files"
+        )
+    return edits_by_uri
 
 
 async def _is_current(
-    now: TextFile,
+    current: TextFile,
     path: Path,
     version: int | None,
     server: LanguageServer,
@@ -144,16 +148,16 @@ async def _is_current(
     """Return whether a server's edits are of a text; if not, it is sent to it where it can be."""
     running = server.running
     document = None if running is None else running.documents.get(path)
-    if document is not None and document.text == now.text:
+    if document is not None and document.text == current.text:
         return version is None or version == document.version
     if document is None:  # it has what is on the disk
         try:
             data = await servers.files.read_bytes(path, limit=TEXT_LIMIT)
-            if decode(path, data, label=path.name).digest == now.digest:
+            if decode(path, data, label=path.name).digest == current.digest:
                 return version is None or version == 0
         except MissingFileError:
             pass
-    server.sync(path, now.text)
+    server.sync(path, current.text)
     return False
 
 
@@ -163,20 +167,20 @@ def _encoding(server: LanguageServer) -> str:
     return server.running.client.encoding
 
 
-def _applied(before: TextFile, edits: Sequence[_TextEdit], encoding: str) -> FileEdit:
+def _apply_edits(before: TextFile, edits: Sequence[_TextEdit], encoding: str) -> FileEdit:
     """Return a text after edits that do not overlap. Those at one place keep their order."""
     text = before.text
     lines, starts = split_lines(text), [match.start() for match in _LINE_START.finditer(text)]
 
-    def offset(place: Position) -> int:
-        if place.line == len(lines) and place.character == 0:
+    def offset(position: Position) -> int:
+        if position.line == len(lines) and position.character == 0:
             return len(text)
-        if not 0 <= place.line < len(lines) or place.character < 0:
+        if not 0 <= position.line < len(lines) or position.character < 0:
             raise StaleEditError("the language server names a line that is not there")
-        return starts[place.line] + column_of(lines, place, encoding) - 1
+        return starts[position.line] + to_column(lines, position, encoding) - 1
 
     spans = sorted(
-        ((offset(one.range.start), offset(one.range.end), one.new_text) for one in edits),
+        ((offset(edit.range.start), offset(edit.range.end), edit.new_text) for edit in edits),
         key=lambda span: span[:2],
     )
     pieces: list[str] = []
@@ -190,5 +194,5 @@ def _applied(before: TextFile, edits: Sequence[_TextEdit], encoding: str) -> Fil
         before=before,
         text="".join([*pieces, text[end:]]),
         line=text.count("\n", 0, spans[0][0]) + 1 if spans else 1,
-        places=tuple((text[first:last], new) for first, last, new in spans),
+        changes=tuple((text[first:last], new) for first, last, new in spans),
     )

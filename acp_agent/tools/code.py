@@ -11,7 +11,7 @@ from pydantic import Field
 from acp_agent.content import JsonObject, Location, printable_line, text_part
 from acp_agent.errors import ToolError, WorkspaceError
 from acp_agent.events import ToolKind
-from acp_agent.language_servers.navigation import MOST_PLACES, Navigator, Place
+from acp_agent.language_servers.navigation import MAX_LOCATIONS, Navigator, SymbolLocation
 from acp_agent.language_servers.positions import split_lines
 from acp_agent.language_servers.refactoring import Refactoring
 from acp_agent.language_servers.service import LanguageServers
@@ -192,15 +192,17 @@ class CodeTool(Tool[CodeParams]):
         kind: Literal["definition", "references"] = (
             "references" if params.action == "references" else "definition"
         )
-        return await self._list_locations(await navigator.places(kind, path, symbol, params.line))
+        return await self._list_locations(
+            await navigator.find_locations(kind, path, symbol, params.line)
+        )
 
-    async def _list_locations(self, symbols: Sequence[Place]) -> Outcome:
+    async def _list_locations(self, symbols: Sequence[SymbolLocation]) -> Outcome:
         files = self.workspace.files
         refused = await files.refused_reads(tuple({symbol.path for symbol in symbols}))
         readable = [symbol for symbol in symbols if symbol.path not in refused]
         texts: dict[Path, list[str]] = {}
         rows: list[str] = []
-        for symbol in readable[:MOST_PLACES]:
+        for symbol in readable[:MAX_LOCATIONS]:
             if symbol.path not in texts and len(texts) < _MAX_SHOWN_FILES:
                 texts[symbol.path] = await self._lines(symbol.path)
             where = printable_line(f"{display_path(symbol.path, files.roots[0])}:{symbol.line}")
@@ -208,8 +210,8 @@ class CodeTool(Tool[CodeParams]):
             text = lines[symbol.line - 1] if symbol.line <= len(lines) else ""
             about = symbol.label or text
             rows.append("  " * symbol.depth + f"{where}: {printable_line(about, _LINE_WIDTH)}")
-        if len(readable) > MOST_PLACES:
-            rows.append(f"[and {len(readable) - MOST_PLACES} more]")
+        if len(readable) > MAX_LOCATIONS:
+            rows.append(f"[and {len(readable) - MAX_LOCATIONS} more]")
         if refused:
             rows.append(f"[{len(refused)} files that the editor refuses are left out]")
         locations = tuple(
@@ -250,7 +252,7 @@ def _file_change(edit: FileEdit, files: WorkspaceFiles) -> Change:
         editor_path=files.editor_path(path),
         display_path=display_path(path, files.roots[0]),
         before=edit.before,
-        result=EditResult(edit.text, edit.line, edit.places),
+        result=EditResult(edit.text, edit.line, edit.changes),
     )
 
 

@@ -45,7 +45,7 @@ def configuration(tmp_path: Path, habits: Iterable[str]) -> str:
 async def session_servers(desk: Desk) -> LanguageServers:
     """The language servers of a session, with `a.txt` shown to them."""
     tools = cast("TurnTools", (await desk.session.resources.for_turn()).tools)
-    tools.edit_checks.touched((desk.folder / "a.txt").resolve())
+    tools.edit_checks.record_read((desk.folder / "a.txt").resolve())
     await until(lambda: tools.edit_checks.servers is not None)
     assert tools.edit_checks.servers is not None
     return tools.edit_checks.servers

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.language_servers.comparison import line_moves, moved_problems, new_problems
-from acp_agent.language_servers.positions import UTF_8, UTF_16, UTF_32, column_of, to_position
+from acp_agent.language_servers.positions import UTF_8, UTF_16, UTF_32, to_column, to_position
 from acp_agent.language_servers.problems import Problem, describe_problems
 from acp_agent.language_servers.wire import Position
 
@@ -50,7 +50,7 @@ def test_columns_count_characters_whatever_the_server_counts(
     for column, unit in enumerate(units, 1):
         place = Position(line=0, character=unit)
         assert to_position(lines, 1, column, encoding) == place
-        assert column_of(lines, place, encoding) == column
+        assert to_column(lines, place, encoding) == column
 
 
 def test_a_list_of_problems_is_short_and_begins_with_the_errors(tmp_path: object) -> None:

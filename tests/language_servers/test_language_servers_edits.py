@@ -22,7 +22,7 @@ async def ready(desk: Desk, name: str) -> None:
     """Let the servers of a file start, and wait until they know its problems."""
     tools = cast("TurnTools", (await desk.session.resources.for_turn()).tools)
     path = (desk.folder / name).resolve()
-    tools.edit_checks.touched(path)
+    tools.edit_checks.record_read(path)
     async with asyncio.timeout(20):
         while not _is_known(tools.edit_checks.servers, path):
             await asyncio.sleep(0.01)
@@ -31,7 +31,7 @@ async def ready(desk: Desk, name: str) -> None:
 def _is_known(servers: LanguageServers | None, path: Path) -> bool:
     if servers is None or servers._tasks:
         return False
-    running = [server.running for server in servers.servers_of(path)]
+    running = [server.running for server in servers.servers_for(path)]
     return bool(running) and None not in running
 
 

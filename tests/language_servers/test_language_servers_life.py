@@ -15,7 +15,7 @@ import pytest
 from acp_agent.errors import MissingFileError
 from acp_agent.language_servers import pool, server, syntax_check
 from acp_agent.language_servers.pool import ServerPool
-from acp_agent.language_servers.programs import FoundServer, fill_in, find_server
+from acp_agent.language_servers.programs import InstalledServer, fill_placeholders, find_server
 from acp_agent.language_servers.table import ServerSpec, built_in_servers
 from tests.language_servers.conftest import SCRIPTED, scripted_server
 from tests.support.agent_process import StartAgent
@@ -74,7 +74,7 @@ async def test_a_server_that_still_starts_is_not_waited_for(
 async def test_syntax_is_checked_where_language_servers_are_turned_off(
     tmp_path: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(syntax_check, "SECONDS", 20.0)  # the machine may be busy
+    monkeypatch.setattr(syntax_check, "MAX_SECONDS", 20.0)  # the machine may be busy
     config = f"use_language_servers = false\n{scripted_server()}"
     async with open_desk(tmp_path, model_server, config=config) as desk:
         (desk.folder / "a.txt").write_text("one\n")
@@ -122,15 +122,19 @@ def test_a_server_is_pointed_away_from_the_programs_of_the_project(tmp_path: Pat
         (folder / "python3").write_text("#!/bin/sh\n")
         (folder / "python3").chmod(0o755)
     specs = {spec.name: spec for spec in built_in_servers()}
-    given = specs["basedpyright"].given(trusted=False, large=False)
+    given = specs["basedpyright"].settings_for(trusted=False, large=False)
     path = f"{inside}:{outside}"
-    filled = fill_in(given, "/usr/bin/basedpyright-langserver", project, path).settings
+    filled = fill_placeholders(given, "/usr/bin/basedpyright-langserver", project, path).settings
     assert filled["python"] == {"pythonPath": str(outside / "python3")}
     assert filled["basedpyright"]["analysis"]["extraPaths"] == [str(packages)]
     typescript = specs["typescript-language-server"]
     with pytest.raises(MissingFileError):
-        fill_in(typescript.given(trusted=False, large=False), "/usr/bin/tls", project, path)
-    fill_in(typescript.given(trusted=True, large=False), "/usr/bin/tls", project, path)
+        fill_placeholders(
+            typescript.settings_for(trusted=False, large=False), "/usr/bin/tls", project, path
+        )
+    fill_placeholders(
+        typescript.settings_for(trusted=True, large=False), "/usr/bin/tls", project, path
+    )
 
 
 @asynccontextmanager
@@ -143,9 +147,11 @@ async def servers() -> AsyncIterator[ServerPool]:
         await found.aclose()
 
 
-def program(path: Path, *arguments: str) -> FoundServer:
+def program(path: Path, *arguments: str) -> InstalledServer:
     spec = ServerSpec(name="scripted", extensions={".txt": "text"})
-    return FoundServer(spec=spec, command=(sys.executable, str(path), *arguments), in_project=False)
+    return InstalledServer(
+        spec=spec, command=(sys.executable, str(path), *arguments), in_project=False
+    )
 
 
 @pytest.mark.parametrize(
@@ -167,9 +173,9 @@ async def test_a_server_ends_that_is_idle_too_large_or_keeps_dying(
     starts: int,
     why: str,
 ) -> None:
-    monkeypatch.setattr(server, "_TICK", 0.02)
-    monkeypatch.setattr(server, "_FIRST_REST", 0.01)
-    monkeypatch.setattr(server, "_LONGER_EACH_TIME", 1)
+    monkeypatch.setattr(server, "_MEMORY_CHECK_INTERVAL", 0.02)
+    monkeypatch.setattr(server, "_FIRST_DELAY", 0.01)
+    monkeypatch.setattr(server, "_DELAY_FACTOR", 1)
     monkeypatch.setattr(server, limit, value)
     pids = tmp_path / "pids"
     path = SCRIPTED.with_name("odd_language_server.py") if habit else SCRIPTED
@@ -186,7 +192,7 @@ async def test_a_server_ends_that_is_idle_too_large_or_keeps_dying(
 async def test_only_so_many_servers_run_and_the_longest_unused_ends_for_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool, "MOST_SERVERS", 2)
+    monkeypatch.setattr(pool, "MAX_SERVERS", 2)
     roots = [tmp_path / name for name in ("a", "b", "c")]
     for root in roots:
         root.mkdir()
@@ -195,7 +201,7 @@ async def test_only_so_many_servers_run_and_the_longest_unused_ends_for_another(
         assert first is not None
         assert second is not None
         assert third is None
-        monkeypatch.setattr(pool, "_IN_USE", -1.0)
+        monkeypatch.setattr(pool, "_MIN_IDLE_SECONDS", -1.0)
         assert found.get(program(SCRIPTED), roots[2], trusted=False) is not None
         await until(lambda: first.state == "stopped")
         assert second.state in {"starting", "ready"}

@@ -110,7 +110,7 @@ async def test_searches_and_checks_find_the_same_confined(
         folder, "two", glob="*.txt", ignore_case=False, limit=9, confine=noted
     )
     assert counted.counts == (("a.txt", 1),)
-    monkeypatch.setattr(syntax_check, "SECONDS", 20.0)
+    monkeypatch.setattr(syntax_check, "MAX_SECONDS", 20.0)
     checks = SyntaxChecks([folder], os.environ["PATH"], noted)
     problems = await checks.new_problems({folder / "a.sh": (None, "if true; then\n")})
     assert [(one.line, one.source) for one in problems] == [(2, "syntax")]

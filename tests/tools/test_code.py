@@ -47,7 +47,7 @@ def code(action: str, **fields: object) -> Call:
 async def offered(desk: Desk, name: str = "main.py") -> bool:
     """Wait until a server of the project runs."""
     tools = cast("TurnTools", (await desk.session.resources.for_turn()).tools)
-    tools.edit_checks.touched((desk.folder / name).resolve())
+    tools.edit_checks.record_read((desk.folder / name).resolve())
     async with asyncio.timeout(30):
         while not tools.edit_checks.know_symbols:
             await asyncio.sleep(0.02)

@@ -60,33 +60,33 @@ class SessionEditChecks:
         most once in a session, early, when the first file of a language is touched.
         """
         if not self._know_symbols and self._servers is not None:
-            self._know_symbols = bool(self._servers.offering("textDocument/definition"))
+            self._know_symbols = bool(self._servers.running_with("textDocument/definition"))
         return self._know_symbols
 
     @property
-    def due(self) -> bool:
+    def has_changes(self) -> bool:
         """Return whether changed files are not checked yet."""
-        return bool(self._changed) or (self._checks is not None and self._checks.due)
+        return bool(self._changed) or (self._checks is not None and self._checks.has_changes)
 
-    def touched(self, path: Path) -> None:
+    def record_read(self, path: Path) -> None:
         """Record that a file was read. Does not block."""
         if self._checks is not None:
-            self._checks.touched(path)
+            self._checks.record_read(path)
         elif self._enabled and self._use_servers:
             self._touched[path] = None
             self._load()
 
-    def changed(self, path: Path, old: str | None) -> None:
+    def record_change(self, path: Path, old: str | None) -> None:
         """Record that a file was changed."""
         if self._checks is not None:
-            self._checks.changed(path, old)
+            self._checks.record_change(path, old)
         elif self._enabled:
             self._changed.setdefault(path, old)
 
-    def command_ran(self) -> None:
+    def record_command(self) -> None:
         """Record that a command may have changed files."""
         if self._checks is not None:
-            self._checks.command_ran()
+            self._checks.record_command()
 
     async def problems(self) -> str:
         """Check the changed files; return the new problems, a line each."""
@@ -100,9 +100,9 @@ class SessionEditChecks:
             _log.exception("the checks of an edit broke")
             return ""
 
-    def late(self) -> str:
+    def late_problems(self) -> str:
         """Return new problems that were found after the last report."""
-        return "" if self._checks is None else self._describe(self._checks.late())
+        return "" if self._checks is None else self._describe(self._checks.late_problems())
 
     async def aclose(self) -> None:
         """Stop the session's use of the servers."""
@@ -164,16 +164,16 @@ class SessionEditChecks:
             services.config.language_servers,
             self._may_run_code,
             enabled=self._use_servers,
-            on_left_out=self._notify_untrusted,
+            on_untrusted=self._notify_untrusted,
         )
         syntax = SyntaxChecks(
             self._files.roots, services.environ.get("PATH", os.defpath), services.confine
         )
         self._checks = EditChecks(self._servers, syntax.new_problems)
         for path in self._touched:
-            self._checks.touched(path)
+            self._checks.record_read(path)
         for path, old in self._changed.items():
-            self._checks.changed(path, old)
+            self._checks.record_change(path, old)
         self._touched.clear()
         self._changed.clear()
 
