@@ -17,14 +17,14 @@ from acp_agent.cli.parser import Parser, add_folder
 from acp_agent.config.load import load_config
 from acp_agent.config.paths import find_paths
 from acp_agent.config.types import AgentConfig, Config, DefinitionConfig
-from acp_agent.extensions.definitions.discovery import Found, find_definitions
+from acp_agent.extensions.definitions.discovery import FoundDefinitions, find_definitions
 from acp_agent.extensions.definitions.locations import (
     DefinitionFolders,
     bundled_agents,
     bundled_skills,
     find_folders,
 )
-from acp_agent.extensions.definitions.reading import Problem, grouped
+from acp_agent.extensions.definitions.reading import Problem, group_problems
 from acp_agent.extensions.definitions.types import AgentSpec, Skill
 from acp_agent.trust.store import TrustStore
 
@@ -83,7 +83,7 @@ def _show(kind: Kind, cwd: Path, *, as_json: bool) -> int:
                         "path": _text(one.path),
                         "line": one.line,
                         "why": one.why,
-                        "left_out": one.left_out,
+                        "left_out": one.skipped,
                     }
                     for one in found.problems
                 ],
@@ -108,7 +108,7 @@ def _show(kind: Kind, cwd: Path, *, as_json: bool) -> int:
         say(translate("Other programs: {names}", names=", ".join(lines)))
     if found.problems:
         say()
-        for problem in grouped(found.problems):
+        for problem in group_problems(found.problems):
             say(problem_line(problem))
     if found.untrusted:
         say()
@@ -150,13 +150,13 @@ def only(kind: Kind, places: DefinitionFolders) -> DefinitionFolders:
 
 def problem_line(problem: Problem) -> str:
     """Return a problem in the user's language."""
-    line = f"{problem.place}: {translate_rendered(problem.why)}"
-    if not problem.others:
+    line = f"{problem.location}: {translate_rendered(problem.why)}"
+    if not problem.further_files:
         return line
-    return f"{line} ({translate('the same in {count} other files', count=problem.others)})"
+    return f"{line} ({translate('the same in {count} other files', count=problem.further_files)})"
 
 
-def untrusted_line(found: Found) -> str:
+def untrusted_line(found: FoundDefinitions) -> str:
     """Return a line about project files that the user does not trust."""
     return translate(
         "{count} not used until you trust the folder. Run acp-agent trust {folder}",
@@ -165,7 +165,7 @@ def untrusted_line(found: Found) -> str:
     )
 
 
-def _of(kind: Kind, found: Found) -> tuple[Skill, ...] | tuple[AgentSpec, ...]:
+def _of(kind: Kind, found: FoundDefinitions) -> tuple[Skill, ...] | tuple[AgentSpec, ...]:
     return found.skills if kind == "skills" else found.agents
 
 

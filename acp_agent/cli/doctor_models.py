@@ -22,9 +22,9 @@ from acp_agent.config.secrets import Secrets
 from acp_agent.config.toml_errors import find_lines
 from acp_agent.config.types import Config
 from acp_agent.errors import AcpAgentError, ConfigError, ModelError
-from acp_agent.extensions.definitions.discovery import Found, find_definitions
+from acp_agent.extensions.definitions.discovery import FoundDefinitions, find_definitions
 from acp_agent.extensions.definitions.locations import any_folder_exists
-from acp_agent.extensions.definitions.reading import grouped
+from acp_agent.extensions.definitions.reading import group_problems
 from acp_agent.extensions.definitions.types import SMALL, AgentSpec, Skill
 from acp_agent.session.known_providers import with_known_providers
 from acp_agent.trust.store import TrustStore
@@ -251,14 +251,14 @@ async def check_definitions(paths: Paths, environ: Mapping[str, str], cwd: Path)
     findings = [Finding("ok", counts), *others]
     if found.untrusted:
         findings.append(Finding("missing", untrusted_line(found)))
-    for problem in grouped(found.problems):
-        state: Literal["broken", "missing"] = "broken" if problem.left_out else "missing"
+    for problem in group_problems(found.problems):
+        state: Literal["broken", "missing"] = "broken" if problem.skipped else "missing"
         findings.append(Finding(state, problem_line(problem)))
     return [*findings, *(await _definition_models(found, paths, environ, config))]
 
 
 async def _definition_models(
-    found: Found, paths: Paths, environ: Mapping[str, str], config: Config
+    found: FoundDefinitions, paths: Paths, environ: Mapping[str, str], config: Config
 ) -> list[Finding]:
     """Check the models that skills and agents name."""
     if not _named_in_definitions(found):
@@ -300,7 +300,7 @@ def _session_model(models: Models, config: Config) -> ModelInfo | None:
         return None
 
 
-def _named_in_definitions(found: Found) -> list[Skill | AgentSpec]:
+def _named_in_definitions(found: FoundDefinitions) -> list[Skill | AgentSpec]:
     """Return the skills and agents that name a model."""
     every: list[Skill | AgentSpec] = [*found.skills, *found.agents]
     return [one for one in every if one.uses.model not in {None, SMALL}]

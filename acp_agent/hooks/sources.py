@@ -29,8 +29,8 @@ from acp_agent.extensions.definitions.locations import (
     DefinitionFolders,
     any_plugin_folder,
     find_repository,
+    foreign_hook_files,
     hook_files,
-    other_hook_files,
     project_hook_files,
 )
 from acp_agent.extensions.definitions.skill_files import is_visible
@@ -135,7 +135,7 @@ def _other_contracts(cwd: Path) -> Iterator[HookProblem]:
     Hooks of Gemini have other events, names of tools, answers and units of time than ours
     (https://geminicli.com/docs/hooks/reference).
     """
-    for file in other_hook_files(cwd):
+    for file in foreign_hook_files(cwd):
         if file.name == "settings.json":
             hooks, line = _setting(file, "hooks")
             if isinstance(hooks, dict) and any(

@@ -26,7 +26,7 @@ from acp_agent.session.settings import Value
 
 if TYPE_CHECKING:  # only for sessions with extensions
     from acp_agent.config.types import AgentConfig
-    from acp_agent.extensions.definitions.discovery import Found
+    from acp_agent.extensions.definitions.discovery import FoundDefinitions
     from acp_agent.extensions.definitions.locations import DefinitionFolders
     from acp_agent.extensions.definitions.reading import Problem
     from acp_agent.extensions.definitions.types import AgentSpec, Skill
@@ -202,7 +202,7 @@ class Definitions:
     def __init__(self, core: SessionCore, on_commands: Callable[[], None]) -> None:
         self._core = core
         self._on_commands = on_commands
-        self._loaded: Found | None = None
+        self._loaded: FoundDefinitions | None = None
         self._reported: set[tuple[Path, str]] = set()
         self._load_lock = asyncio.Lock()
 
@@ -250,8 +250,8 @@ class Definitions:
         if core.settings.offer_agents(values):
             core.client.options_changed(core.id)
 
-    def _find(self) -> Found:
-        from acp_agent.extensions.definitions.discovery import Found, find_definitions  # noqa: PLC0415 - in a thread
+    def _find(self) -> FoundDefinitions:
+        from acp_agent.extensions.definitions.discovery import FoundDefinitions, find_definitions  # noqa: PLC0415 - in a thread
         from acp_agent.extensions.definitions.reading import Problem  # noqa: PLC0415 - likewise
         from acp_agent.session.known_providers import with_known_providers  # noqa: PLC0415 - likewise
 
@@ -265,7 +265,7 @@ class Definitions:
         loaded = with_known_providers(
             loaded, self._core.settings.model, services.models, services.config
         )
-        return Found(
+        return FoundDefinitions(
             skills=tuple(
                 replace(
                     skill,
@@ -385,10 +385,10 @@ class Definitions:
 
 def _notice(problems: Sequence[Problem], translate: Translator) -> NoticeShown:
     """Return a notice of the problems; definitions that are left out come first."""
-    from acp_agent.extensions.definitions.reading import grouped  # noqa: PLC0415 - loaded
+    from acp_agent.extensions.definitions.reading import group_problems  # noqa: PLC0415 - loaded
 
-    ordered = sorted(grouped(problems), key=lambda each: not each.left_out)
-    lines = [f"{each.place}: {translate.rendered(each.why)}" for each in ordered[:MAX_PROBLEMS]]
+    ordered = sorted(group_problems(problems), key=lambda each: not each.skipped)
+    lines = [f"{each.location}: {translate.rendered(each.why)}" for each in ordered[:MAX_PROBLEMS]]
     if len(ordered) > MAX_PROBLEMS:
         lines.append(translate("`acp-agent doctor` lists the others."))
     return NoticeShown(

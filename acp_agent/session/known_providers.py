@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from acp_agent.config.types import Config
 from acp_agent.errors import AcpAgentError, ConfigError
-from acp_agent.extensions.definitions.discovery import Found
+from acp_agent.extensions.definitions.discovery import FoundDefinitions
 from acp_agent.extensions.definitions.reading import Problem
 from acp_agent.extensions.definitions.types import SMALL, AgentSpec, Skill
 from acp_agent.models.base import ModelInfo
@@ -19,8 +19,8 @@ Definition = TypeVar("Definition", Skill, AgentSpec)
 
 
 def with_known_providers(
-    definitions: Found, session_model: ModelInfo, models: Models, config: Config
-) -> Found:
+    definitions: FoundDefinitions, session_model: ModelInfo, models: Models, config: Config
+) -> FoundDefinitions:
     """Return the definitions without a project's models at providers that the user did not choose.
 
     The user chose the providers of the session's model and of the small model, and those that the
@@ -59,7 +59,7 @@ def with_known_providers(
         ):
             return definition
         problem = _provider_error(model, f"{kind}.{definition.name}")
-        problems.append(Problem(definition.path, str(problem), left_out=False))
+        problems.append(Problem(definition.path, str(problem), skipped=False))
         return replace(definition, uses=replace(definition.uses, model=None))
 
     return replace(

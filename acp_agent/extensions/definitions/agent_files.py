@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from acp_agent.errors import ConfigError
-from acp_agent.extensions.definitions.fields import LONGEST_DESCRIPTION
+from acp_agent.extensions.definitions.fields import MAX_DESCRIPTION_LENGTH
 from acp_agent.extensions.definitions.front_matter import read_front_matter
 from acp_agent.extensions.definitions.skill_files import first_line, plain_name, read_toml
 from acp_agent.extensions.definitions.tool_names import CHANGES, github_tools
@@ -23,24 +23,30 @@ _CODEX_FIELDS = {"model_reasoning_effort": "thought-level"}
 _OPENCODE_FIELDS = {
     "steps": "max-requests", "maxSteps": "max-requests", "reasoningEffort": "thought-level",
 }  # fmt: skip
-_EDITS = frozenset({"edit", "write", "patch", "multiedit"})  # covered by one permission in opencode
+_EDIT_TOOLS = frozenset(
+    {"edit", "write", "patch", "multiedit"}
+)  # covered by one permission in opencode
 _GEMINI_TOOL = re.compile(r"^mcp_(?!_)([^_]+)_")  # mcp_SERVER_TOOL
-_GITHUB_LOOKS = frozenset({"argument-hint", "infer", "target"})
-_LOOKS = ("color", "hidden", "nickname_candidates")  # only affect menus that do not exist here
+_GITHUB_IGNORED_FIELDS = frozenset({"argument-hint", "infer", "target"})
+_IGNORED_FIELDS = (
+    "color",
+    "hidden",
+    "nickname_candidates",
+)  # only affect menus that do not exist here
 
 
 _NO_AGENTS = frozenset({"README.md", "AGENTS.md", "CLAUDE.md"})
 
 
-def agent_files(place: Path, names: list[str]) -> list[Path]:
+def agent_files(folder: Path, names: list[str]) -> list[Path]:
     """Return the agent files in a folder.
 
     Args:
-        place: the folder.
+        folder: the folder.
         names: the names of its entries, sorted.
     """
-    suffix = ".toml" if place.parent.name == _CODEX else ".md"
-    return [place / name for name in names if name.endswith(suffix) and name not in _NO_AGENTS]
+    suffix = ".toml" if folder.parent.name == _CODEX else ".md"
+    return [folder / name for name in names if name.endswith(suffix) and name not in _NO_AGENTS]
 
 
 def read_agent(
@@ -64,14 +70,17 @@ def read_agent(
         fields, prompt = codex_fields(text)
         if not prompt:
             raise ConfigError("developer_instructions: expected text")
-        return _named(path.stem, fields), prompt
+        return _with_valid_name(path.stem, fields), prompt
     fields, prompt = read_front_matter(text)
     if program in _OPENCODE:
-        off = fields.get("disable") is True or fields.get("disabled") is True
-        return None if off else (opencode_fields(path.stem, fields), prompt)
-    fields = {name: value for name, value in fields.items() if name not in _LOOKS}
+        is_disabled = fields.get("disable") is True or fields.get("disabled") is True
+        return None if is_disabled else (opencode_fields(path.stem, fields), prompt)
+    fields = {name: value for name, value in fields.items() if name not in _IGNORED_FIELDS}
     if fields.get("permissionMode") == "plan":
-        fields = {**fields, "disallowedTools": [*_listed(fields.get("disallowedTools")), *CHANGES]}
+        fields = {
+            **fields,
+            "disallowedTools": [*_split_names(fields.get("disallowedTools")), *CHANGES],
+        }
         del fields["permissionMode"]
     if program in _GITHUB:
         fields = _github({"description": first_line(prompt), **fields})
@@ -82,10 +91,10 @@ def read_agent(
             raise ConfigError("kind: an agent at another address is not used here; take it out")
         fields = _gemini(fields)
     stem = path.stem.removesuffix(".agent").removesuffix(".chatmode")
-    return _named(stem, fields) if is_lenient else fields, prompt
+    return _with_valid_name(stem, fields) if is_lenient else fields, prompt
 
 
-def _listed(names: object) -> list[object]:
+def _split_names(names: object) -> list[object]:
     if isinstance(names, str):
         return [*names.split(",")]
     return names if isinstance(names, list) else []
@@ -93,51 +102,54 @@ def _listed(names: object) -> list[object]:
 
 def _github(fields: Mapping[str, object]) -> Mapping[str, object]:
     """Return the fields of a GitHub agent with our names."""
-    given = {name: one for name, one in fields.items() if name not in _GITHUB_LOOKS}
-    if fields.get("infer") is False or given.pop("disable-model-invocation", None) is True:
-        given["mode"] = "primary"
-    elif given.get("mode") in ("agent", "ask", "edit"):  # belongs to a chat mode
-        del given["mode"]
-    given.pop("user-invocable", None)  # every agent can be chosen
-    if isinstance(models := given.get("model"), list):  # the first one
-        given["model"] = next(iter(models), None)
-    if (agents := given.pop("agents", None)) is not None:
-        given["subagents"] = agents
-    if isinstance(given.get("tools"), str | list):
-        several = [str(one).strip() for one in _listed(given["tools"])]
-        ours = [name for one in several for name in github_tools(one)]
-        given["tools"] = ours or several  # unknown names are reported
-    return given
+    renamed = {name: value for name, value in fields.items() if name not in _GITHUB_IGNORED_FIELDS}
+    if fields.get("infer") is False or renamed.pop("disable-model-invocation", None) is True:
+        renamed["mode"] = "primary"
+    elif renamed.get("mode") in ("agent", "ask", "edit"):  # belongs to a chat mode
+        del renamed["mode"]
+    renamed.pop("user-invocable", None)  # every agent can be chosen
+    if isinstance(models := renamed.get("model"), list):  # the first one
+        renamed["model"] = next(iter(models), None)
+    if (agents := renamed.pop("agents", None)) is not None:
+        renamed["subagents"] = agents
+    if isinstance(renamed.get("tools"), str | list):
+        several = [str(value).strip() for value in _split_names(renamed["tools"])]
+        known_tools = [name for value in several for name in github_tools(value)]
+        renamed["tools"] = known_tools or several  # unknown names are reported
+    return renamed
 
 
 def _cursor(fields: Mapping[str, object]) -> Mapping[str, object]:
     """Return the fields of a Cursor agent with our names."""
-    given = {name: one for name, one in fields.items() if name not in {"readonly", "is_background"}}
+    renamed = {
+        name: value for name, value in fields.items() if name not in {"readonly", "is_background"}
+    }
     if fields.get("readonly") is True:
-        given["disallowed-tools"] = [*CHANGES, "shell"]
-    if given.get("model") == "fast":
-        given["model"] = "small"
-    return given
+        renamed["disallowed-tools"] = [*CHANGES, "shell"]
+    if renamed.get("model") == "fast":
+        renamed["model"] = "small"
+    return renamed
 
 
 def _gemini(fields: Mapping[str, object]) -> Mapping[str, object]:
     """Return the fields of a Gemini agent with our names."""
-    given = {name: one for name, one in fields.items() if name != "kind"}
-    tools = given.get("tools")
+    renamed = {name: tool for name, tool in fields.items() if name != "kind"}
+    tools = renamed.get("tools")
     if isinstance(tools, list):
-        given["tools"] = [
-            _GEMINI_TOOL.sub(r"mcp__\1__", one) if isinstance(one, str) else one for one in tools
+        renamed["tools"] = [
+            _GEMINI_TOOL.sub(r"mcp__\1__", tool) if isinstance(tool, str) else tool
+            for tool in tools
         ]
-    return given
+    return renamed
 
 
-def _named(otherwise: str, fields: Mapping[str, object]) -> Mapping[str, object]:
+def _with_valid_name(otherwise: str, fields: Mapping[str, object]) -> Mapping[str, object]:
     """Return fields with a valid name and a description of valid length."""
     name, description = fields.get("name"), fields.get("description")
     if name is None or isinstance(name, str):
         fields = {**fields, "name": plain_name(name or otherwise)}
     if isinstance(description, str):
-        fields = {**fields, "description": description[:LONGEST_DESCRIPTION]}
+        fields = {**fields, "description": description[:MAX_DESCRIPTION_LENGTH]}
     return fields
 
 
@@ -147,52 +159,60 @@ def codex_fields(text: str) -> tuple[Mapping[str, object], str]:
     Raises:
         ConfigError: it is no TOML, or its prompt is no text.
     """
-    given = read_toml(text)
-    prompt = given.pop("developer_instructions", "")
+    table = read_toml(text)
+    prompt = table.pop("developer_instructions", "")
     if not isinstance(prompt, str):
         raise ConfigError("developer_instructions: expected text")
-    if given.pop("sandbox_mode", None) == "read-only":
-        given["disallowed-tools"] = list(CHANGES)
-    if prompt and given.get("description") is None:  # codex has it in its configuration
-        given["description"] = first_line(prompt)
-    known = {_CODEX_FIELDS.get(name, name): value for name, value in given.items()}
-    return {name: value for name, value in known.items() if name not in _LOOKS}, prompt
+    if table.pop("sandbox_mode", None) == "read-only":
+        table["disallowed-tools"] = list(CHANGES)
+    if prompt and table.get("description") is None:  # codex has it in its configuration
+        table["description"] = first_line(prompt)
+    fields = {_CODEX_FIELDS.get(name, name): value for name, value in table.items()}
+    return {name: value for name, value in fields.items() if name not in _IGNORED_FIELDS}, prompt
 
 
-def opencode_fields(named: str, fields: Mapping[str, object]) -> Mapping[str, object]:
+def opencode_fields(agent_name: str, fields: Mapping[str, object]) -> Mapping[str, object]:
     """Return the fields of an opencode agent with our names.
 
     Args:
-        named: the agent's name: that of its file, or its key in a table.
+        agent_name: the agent's name: that of its file, or its key in a table.
         fields: the fields of the file or table entry.
     """
-    given = {_OPENCODE_FIELDS.get(name, name): value for name, value in fields.items()}
-    given["name"] = named  # overrides a `name` field
-    switches = {**_switches(given.pop("tools", None)), **_switches(given.pop("permission", None))}
+    renamed = {_OPENCODE_FIELDS.get(name, name): value for name, value in fields.items()}
+    renamed["name"] = agent_name  # overrides a `name` field
+    switches = {
+        **_switches(renamed.pop("tools", None)),
+        **_switches(renamed.pop("permission", None)),
+    }
     if refused := [tool for name, on in switches.items() if not on for tool in _tools(name)]:
-        given["disallowed-tools"] = [tool for tool in refused if tool != "*"]
+        renamed["disallowed-tools"] = [tool for tool in refused if tool != "*"]
     if switches.get("*") is False:
-        given["tools"] = [tool for name, on in switches.items() if on for tool in _tools(name)]
-    without = {"disable", "disabled", *_LOOKS}
-    return _named(named, {name: one for name, one in given.items() if name not in without})
+        renamed["tools"] = [tool for name, on in switches.items() if on for tool in _tools(name)]
+    without = {"disable", "disabled", *_IGNORED_FIELDS}
+    return _with_valid_name(
+        agent_name, {name: field for name, field in renamed.items() if name not in without}
+    )
 
 
-def _switches(given: object) -> dict[str, bool]:
+def _switches(setting: object) -> dict[str, bool]:
     """Return the tools that are on; a tool denied in part is off, as parts cannot be denied."""
-    if isinstance(given, str):  # one permission for all tools
-        given = {"*": given}
-    if not isinstance(given, dict):
+    if isinstance(setting, str):  # one permission for all tools
+        setting = {"*": setting}
+    if not isinstance(setting, dict):
         return {}
-    return {str(name): not (_off(said) or _partly_off(said)) for name, said in given.items()}
+    return {
+        str(name): not (_is_denied(value) or _is_partly_denied(value))
+        for name, value in setting.items()
+    }
 
 
-def _off(said: object) -> bool:
-    return said is False or said == "deny"
+def _is_denied(setting: object) -> bool:
+    return setting is False or setting == "deny"
 
 
-def _partly_off(said: object) -> bool:
-    return isinstance(said, dict) and any(map(_off, said.values()))
+def _is_partly_denied(setting: object) -> bool:
+    return isinstance(setting, dict) and any(map(_is_denied, setting.values()))
 
 
 def _tools(name: str) -> tuple[str, ...]:
-    return CHANGES if name in _EDITS else (name,)
+    return CHANGES if name in _EDIT_TOOLS else (name,)

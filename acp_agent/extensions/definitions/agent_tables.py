@@ -28,25 +28,27 @@ from acp_agent.extensions.definitions.fields import (
 )
 from acp_agent.extensions.definitions.locations import Source
 from acp_agent.extensions.definitions.reading import (
-    MOST,
+    MAX_FILES,
     Origin,
     Problem,
     decode,
-    problem,
+    make_problem,
     read_file,
-    unused,
+    unused_fields_error,
 )
 from acp_agent.extensions.definitions.skill_files import command_fields, plain_name, read_toml
 from acp_agent.trust.items import Kind as ItemKind, text_item
 
 # Entries with these names but no prompt configure agents that are part of opencode.
-_THEIRS = frozenset({"build", "compaction", "explore", "general", "plan", "summary", "title"})
+_OPENCODE_AGENTS = frozenset(
+    {"build", "compaction", "explore", "general", "plan", "summary", "title"}
+)
 # Roles of codex itself, of which an entry without a file only changes the settings.
 _ROLES = frozenset({"awaiter", "default", "explorer", "monitor", "worker"})
 _FILE = re.compile(r"\{file:([^{}\n]{1,500})\}")
 _VARIABLE = re.compile(r"\{env:[^{}\n]{1,200}\}")
-_MOST_FILES = 100  # prompt files of one table
-_LONGEST_FIRST_LINE = 200  # characters
+_MAX_PROMPT_FILES = 100  # prompt files of one table
+_MAX_FIRST_LINE = 200  # characters
 
 
 Kind = Literal["agent", "command"]
@@ -97,7 +99,7 @@ def _read(
         entries = _entries(path, raw, origin, kind)
     except ConfigError as error:
         if kind == "agent" and path.suffix != ".toml":  # else reported with agents, or hooks
-            problems.append(problem(path, error))
+            problems.append(make_problem(path, error))
         return []
     if not entries:
         return []
@@ -105,11 +107,13 @@ def _read(
     if (
         origin is not None
         and origin.trusts is not None
-        and not origin.trusts(text_item(item, origin.top, path, _raw(entries), _wants(entries)))
+        and not origin.trusts(
+            text_item(item, origin.top, path, _encode_entries(entries), _summary(entries))
+        )
     ):
         return []
-    whole = "" if path.suffix == ".toml" else raw.decode("utf-8", "replace")
-    found = []
+    file_text = "" if path.suffix == ".toml" else raw.decode("utf-8", "replace")
+    files = []
     for entry in entries:
         try:
             if entry.error is not None:
@@ -117,10 +121,10 @@ def _read(
             source: Source = "user" if origin is None else origin.source
             definition = build(path, source, entry, problems)
         except ConfigError as error:
-            problems.append(problem(path, _of(entry, error)))
+            problems.append(make_problem(path, _with_entry_name(entry, error)))
         else:
-            found.append(replace(definition, whole=whole, entry=(kind, entry.name)))
-    return found
+            files.append(replace(definition, file_text=file_text, entry=(kind, entry.name)))
+    return files
 
 
 def _entries(path: Path, raw: bytes, origin: Origin | None, kind: Kind) -> list[_Entry]:
@@ -134,25 +138,29 @@ def _entries(path: Path, raw: bytes, origin: Origin | None, kind: Kind) -> list[
         content: object = read_toml(decode(raw)) if is_codex else read_json(raw)
     except InvalidInputError as error:
         raise ConfigError(str(error)) from None
-    given = content.get("agents" if is_codex else kind) if isinstance(content, dict) else None
-    if not isinstance(given, dict):
+    tables = content.get("agents" if is_codex else kind) if isinstance(content, dict) else None
+    if not isinstance(tables, dict):
         return []
-    if len(given) > MOST:
-        raise ConfigError(f"there are more than {MOST} {kind}s in it; take some out")
+    if len(tables) > MAX_FILES:
+        raise ConfigError(f"there are more than {MAX_FILES} {kind}s in it; take some out")
     files = _PromptFiles(path, origin)
     read = _codex_entry if is_codex else _opencode_entry
-    entries = (read(kind, name, one, files) for name, one in given.items() if isinstance(one, dict))
-    return [one for one in entries if one is not None]
+    entries = (
+        read(kind, name, table, files) for name, table in tables.items() if isinstance(table, dict)
+    )
+    return [table for table in entries if table is not None]
 
 
 def _opencode_entry(
-    kind: Kind, name: str, given: Mapping[str, object], files: _PromptFiles
+    kind: Kind, name: str, table: Mapping[str, object], files: _PromptFiles
 ) -> _Entry | None:
     key = "prompt" if kind == "agent" else "template"
-    prompt = given.get(key)
-    if kind == "agent" and (given.get("disable") is True or (prompt is None and name in _THEIRS)):
+    prompt = table.get(key)
+    if kind == "agent" and (
+        table.get("disable") is True or (prompt is None and name in _OPENCODE_AGENTS)
+    ):
         return None
-    fields = {one: value for one, value in given.items() if one != key}
+    fields = {field: value for field, value in table.items() if field != key}
     try:
         text = files.fill(prompt if kind == "agent" else _text(prompt, "template"))
     except ConfigError as error:
@@ -161,20 +169,20 @@ def _opencode_entry(
 
 
 def _codex_entry(
-    kind: Kind, name: str, given: Mapping[str, object], files: _PromptFiles
+    kind: Kind, name: str, table: Mapping[str, object], files: _PromptFiles
 ) -> _Entry | None:
     """Return a role of codex: its description, over the settings in its `config_file`."""
-    file = given.get("config_file")
+    file = table.get("config_file")
     unseen = {"config_file", "nickname_candidates"}  # here agents have no nicknames
-    own = {one: value for one, value in given.items() if one not in unseen}
+    entry_fields = {field: value for field, value in table.items() if field not in unseen}
     if file is None and name in _ROLES:
         return None
     try:
         settings = "" if file is None else files.read(_text(file, "config_file"), "config_file")
         fields, prompt = codex_fields(settings)
     except ConfigError as error:
-        return _Entry(kind, name, own, "", error)
-    return _Entry(kind, name, {**fields, **own}, prompt)
+        return _Entry(kind, name, entry_fields, "", error)
+    return _Entry(kind, name, {**fields, **entry_fields}, prompt)
 
 
 def _text(value: object, field: str) -> str:
@@ -201,7 +209,7 @@ class _PromptFiles:
             return ""
         if not isinstance(prompt, str):
             raise ConfigError("prompt: expected text")
-        return _FILE.sub(lambda found: self.read(found[1].strip(), "prompt"), prompt).strip()
+        return _FILE.sub(lambda match: self.read(match[1].strip(), "prompt"), prompt).strip()
 
     def read(self, name: str, field: str) -> str:
         """Return the text of a file that a field names.
@@ -210,8 +218,10 @@ class _PromptFiles:
             ConfigError: it cannot be read, or there are too many.
         """
         self._count += 1
-        if self._count > _MOST_FILES:
-            raise ConfigError(f"{field}: there are more than {_MOST_FILES} files; take some out")
+        if self._count > _MAX_PROMPT_FILES:
+            raise ConfigError(
+                f"{field}: there are more than {_MAX_PROMPT_FILES} files; take some out"
+            )
         path = self._table.parent / name
         if self._origin is None and name.startswith("~/"):
             path = Path(name).expanduser()
@@ -221,57 +231,62 @@ class _PromptFiles:
             raise ConfigError(f"{field}: {printable_line(name, 80)}: {error}") from None
 
 
-def _raw(entries: list[_Entry]) -> bytes:
+def _encode_entries(entries: list[_Entry]) -> bytes:
     """Return the content of a table that the user trusts."""
-    given = {
-        one.name: {**one.fields, "prompt" if one.kind == "agent" else "template": one.prompt}
-        for one in entries
+    content = {
+        entry.name: {
+            **entry.fields,
+            "prompt" if entry.kind == "agent" else "template": entry.prompt,
+        }
+        for entry in entries
     }
-    return json.dumps(given, ensure_ascii=False, indent=1, default=str).encode("utf-8", "replace")
+    return json.dumps(content, ensure_ascii=False, indent=1, default=str).encode("utf-8", "replace")
 
 
-def _wants(entries: list[_Entry]) -> str:
-    models = (one.fields.get("model") for one in entries)
-    names = ", ".join(printable_line(one.name, 40) for one in entries)
-    wants = [f"{entries[0].kind}s: {names}"]
-    wants += [f"model: {printable_line(one, 80)}" for one in models if isinstance(one, str)]
-    return "; ".join(wants)[:_LONGEST_FIRST_LINE]
+def _summary(entries: list[_Entry]) -> str:
+    models = (entry.fields.get("model") for entry in entries)
+    names = ", ".join(printable_line(entry.name, 40) for entry in entries)
+    lines = [f"{entries[0].kind}s: {names}"]
+    lines += [f"model: {printable_line(entry, 80)}" for entry in models if isinstance(entry, str)]
+    return "; ".join(lines)[:_MAX_FIRST_LINE]
 
 
 def _agent(path: Path, source: Source, entry: _Entry, problems: list[Problem]) -> AgentFile:
     if path.suffix == ".toml":
-        given = {**entry.fields, "name": plain_name(entry.name)}
+        raw_fields = {**entry.fields, "name": plain_name(entry.name)}
     else:
-        given = dict(opencode_fields(entry.name, entry.fields))
+        raw_fields = dict(opencode_fields(entry.name, entry.fields))
     if not entry.prompt:
-        given.setdefault("extends", "default")
-    if given.get("description") is None:
-        first = entry.prompt.partition("\n")[0].lstrip("# ")
-        given["description"] = first[:_LONGEST_FIRST_LINE] or entry.name
-    fields = parse_fields(given, AgentFields)
-    _report_unused(path, entry, unused_fields(given, AgentFields), problems)
+        raw_fields.setdefault("extends", "default")
+    if raw_fields.get("description") is None:
+        first_line_text = entry.prompt.partition("\n")[0].lstrip("# ")
+        raw_fields["description"] = first_line_text[:_MAX_FIRST_LINE] or entry.name
+    fields = parse_fields(raw_fields, AgentFields)
+    _report_unused(path, entry, unused_fields(raw_fields, AgentFields), problems)
     return DefinitionFile(path=path, source=source, fields=fields, text=entry.prompt)
 
 
 def _command(
     path: Path, source: Source, entry: _Entry, problems: list[Problem]
 ) -> DefinitionFile[SkillFields]:
-    given, text = command_fields(entry.name, entry.fields, entry.prompt, ".opencode")
-    fields = parse_fields(given, SkillFields)
-    _report_unused(path, entry, unused_fields(given, SkillFields), problems)
+    raw_fields, text = command_fields(entry.name, entry.fields, entry.prompt, ".opencode")
+    fields = parse_fields(raw_fields, SkillFields)
+    _report_unused(path, entry, unused_fields(raw_fields, SkillFields), problems)
     return DefinitionFile(path=path, source=source, fields=fields, text=text)
 
 
 def _report_unused(path: Path, entry: _Entry, names: list[str], problems: list[Problem]) -> None:
     if names:
-        problems.append(problem(path, _of(entry, unused(names)), left_out=False))
+        problems.append(
+            make_problem(path, _with_entry_name(entry, unused_fields_error(names)), skipped=False)
+        )
     if _VARIABLE.search(entry.prompt):
         field = "prompt" if entry.kind == "agent" else "template"
         error = ConfigError(
             f"{field}: variables of the environment are not filled in; write the text"
         )
-        problems.append(problem(path, _of(entry, error), left_out=False))
+        problems.append(make_problem(path, _with_entry_name(entry, error), skipped=False))
 
 
-def _of(entry: _Entry, error: ConfigError) -> ConfigError:
+def _with_entry_name(entry: _Entry, error: ConfigError) -> ConfigError:
     return ConfigError(f"{entry.kind} {printable_line(entry.name, 80)}: {error}")

@@ -14,7 +14,7 @@ from acp_agent.config.types import DefinitionConfig
 from acp_agent.content import printable_line
 from acp_agent.errors import ConfigError
 from acp_agent.extensions.definitions.fields import (
-    LONGEST_HINT,
+    MAX_HINT_LENGTH,
     AgentFields,
     RunFields,
     SkillFields,
@@ -36,13 +36,13 @@ _SMALL_NAMES = frozenset({SMALL, "haiku"})  # haiku is Claude's small model
 
 Fields = TypeVar("Fields", bound=RunFields)
 
-_REF = re.compile(r"[^/\s]+/\S")
+_MODEL_REFERENCE = re.compile(r"[^/\s]+/\S")
 
 
 class DefinitionFile(Struct, Generic[Fields], frozen=True, kw_only=True):
     """A parsed file: its front matter, and the Markdown below it, which begins at `line`.
 
-    `whole` is the text of the file. `entry` is the path of the definition in a table, such as
+    `file_text` is the text of the file. `entry` is the path of the definition in a table, such as
     ("agent", "reviewer"); it is empty for a file with a single definition.
     """
 
@@ -51,7 +51,7 @@ class DefinitionFile(Struct, Generic[Fields], frozen=True, kw_only=True):
     fields: Fields
     text: str
     line: int = 1
-    whole: str = ""
+    file_text: str = ""
     entry: tuple[str, ...] = ()
 
 
@@ -73,14 +73,14 @@ def build_skill(file: DefinitionFile[SkillFields], config: DefinitionConfig) -> 
     return Skill(
         name=fields.name,
         description=_description(fields.description),
-        text="\n\n".join([file.text, *_given_and_made(fields)]),
+        text="\n\n".join([file.text, *_describe_input_and_output(fields)]),
         path=file.path,
         source=file.source,
-        hint=printable_line(hint or _hint(fields))[:LONGEST_HINT].rstrip() or None,
-        uses=_uses(fields, config),
+        hint=printable_line(hint or _hint(fields))[:MAX_HINT_LENGTH].rstrip() or None,
+        uses=_run_settings(fields, config),
         by_model=not fields.disable_model_invocation,
         by_user=fields.user_invocable is not False,
-        apart=fields.context == "fork",
+        runs_in_subagent=fields.context == "fork",
         agent=fields.agent.strip().lower() or None if fields.agent else None,
         inputs=_inputs(fields),
         flow=flow,
@@ -88,7 +88,7 @@ def build_skill(file: DefinitionFile[SkillFields], config: DefinitionConfig) -> 
 
 
 def build_agent(file: DefinitionFile[AgentFields], config: DefinitionConfig) -> AgentSpec:
-    """Return the agent of a file to which `AgentInheritance.whole` has been applied.
+    """Return the agent of a file to which `AgentInheritance.resolve` has been applied.
 
     Raises:
         ConfigError: there is no description.
@@ -99,7 +99,7 @@ def build_agent(file: DefinitionFile[AgentFields], config: DefinitionConfig) -> 
         prompt=fill_variables(file.text, file.fields.system_prompt_args or {}),
         path=file.path,
         source=file.source,
-        uses=_uses(file.fields, config),
+        uses=_run_settings(file.fields, config),
         takes_tasks=file.fields.mode != "primary",
         subagents=_subagents(file.fields),
     )
@@ -107,42 +107,48 @@ def build_agent(file: DefinitionFile[AgentFields], config: DefinitionConfig) -> 
 
 def _subagents(fields: AgentFields) -> tuple[str, ...]:
     if fields.subagents is not None:
-        named = fields.subagents
-        several = named.split(",") if isinstance(named, str) else named
-        return tuple(name.strip() for name in several if name.strip())
+        subagents = fields.subagents
+        names = subagents.split(",") if isinstance(subagents, str) else subagents
+        return tuple(name.strip() for name in names if name.strip())
     return ("*",) if TASK in normalize_tools(fields.tools or ()) else ()
 
 
 def _hint(fields: SkillFields) -> str:
     """Return a skill's inputs as the hint of its command."""
-    names = (one.name if one.required else f"[{one.name}]" for one in _inputs(fields))
+    names = (input_.name if input_.required else f"[{input_.name}]" for input_ in _inputs(fields))
     return " ".join(names) or ("" if fields.input is None else fields.input.description)
 
 
 def _inputs(fields: SkillFields) -> tuple[Argument, ...]:
     """Return a skill's inputs; names are unique."""
-    named = fields.arguments or []
-    words = named.split() if isinstance(named, str) else named
-    every = [*(fields.input.args if fields.input else ()), *map(Argument, words)]
+    argument_names = fields.arguments or []
+    names = argument_names.split() if isinstance(argument_names, str) else argument_names
+    inputs = [*(fields.input.args if fields.input else ()), *map(Argument, names)]
     # A number would be confused with a position.
-    return tuple({one.name: one for one in every if one.name.isidentifier()}.values())
+    return tuple({input_.name: input_ for input_ in inputs if input_.name.isidentifier()}.values())
 
 
-def _given_and_made(fields: SkillFields) -> Iterator[str]:
+def _describe_input_and_output(fields: SkillFields) -> Iterator[str]:
     """Yield a skill's input and output as text for the model."""
-    given, made = fields.input, fields.output
-    if given is not None:
-        lines = [f"- {_argument(one)}" for one in given.args]
-        yield "\n".join(filter(None, [f"Input: {given.description}".rstrip(), *lines]))
-    if made is not None:
-        folder = f"Write it into the folder {made.directory}." if made.directory else ""
-        wanted = f"{made.description.rstrip('. ')}." if made.description.strip(". ") else ""
-        yield " ".join(filter(None, ["Output:", wanted, folder]))
+    input_, output = fields.input, fields.output
+    if input_ is not None:
+        lines = [f"- {_describe_argument(argument)}" for argument in input_.args]
+        yield "\n".join(filter(None, [f"Input: {input_.description}".rstrip(), *lines]))
+    if output is not None:
+        folder = f"Write it into the folder {output.directory}." if output.directory else ""
+        description = (
+            f"{output.description.rstrip('. ')}." if output.description.strip(". ") else ""
+        )
+        yield " ".join(filter(None, ["Output:", description, folder]))
 
 
-def _argument(one: Argument) -> str:
-    details = ", ".join(filter(None, [one.type, "required" if one.required else "optional"]))
-    return f"{one.name} ({details}){f': {one.description}' if one.description else ''}"
+def _describe_argument(argument: Argument) -> str:
+    details = ", ".join(
+        filter(None, [argument.type, "required" if argument.required else "optional"])
+    )
+    return (
+        f"{argument.name} ({details}){f': {argument.description}' if argument.description else ''}"
+    )
 
 
 def find_warnings(fields: RunFields, config: DefinitionConfig) -> Iterator[ConfigError]:
@@ -158,10 +164,10 @@ def find_warnings(fields: RunFields, config: DefinitionConfig) -> Iterator[Confi
                 f"tools: {printable_line(tool, 80)} is a part of a tool, so it is left out; name "
                 "the tool alone"
             )
-    whole = [one for one in normalize_tools(fields.tools or ()) if restricted_tool(one) is None]
-    if whole and not any(map(may_exist, whole)):
+    tools = [name for name in normalize_tools(fields.tools or ()) if restricted_tool(name) is None]
+    if tools and not any(map(may_exist, tools)):
         yield ConfigError(
-            f"tools: {printable_line(', '.join(whole), 80)} is not known here, so it has no tools; "
+            f"tools: {printable_line(', '.join(tools), 80)} is not known here, so it has no tools; "
             "name tools of this program, such as read and shell, or take the field out"
         )
     for tool in normalize_tools(fields.disallowed_tools or ()):
@@ -172,13 +178,15 @@ def find_warnings(fields: RunFields, config: DefinitionConfig) -> Iterator[Confi
             )
 
 
-def _uses(fields: RunFields, config: DefinitionConfig) -> RunSettings:
+def _run_settings(fields: RunFields, config: DefinitionConfig) -> RunSettings:
     tools = None
     if fields.tools is not None:
-        tools = tuple(one for one in normalize_tools(fields.tools) if restricted_tool(one) is None)
+        tools = tuple(
+            tool for tool in normalize_tools(fields.tools) if restricted_tool(tool) is None
+        )
     # A part of a tool cannot be refused here, so the whole tool is refused.
     without = tuple(
-        restricted_tool(one) or one for one in normalize_tools(fields.disallowed_tools or ())
+        restricted_tool(tool) or tool for tool in normalize_tools(fields.disallowed_tools or ())
     )
     return RunSettings(
         model=_model(fields.model) if config.model is None else config.model,
@@ -191,14 +199,14 @@ def _uses(fields: RunFields, config: DefinitionConfig) -> RunSettings:
     )
 
 
-def _model(named: str | None) -> str | None:
-    if named in _SMALL_NAMES:
+def _model(model: str | None) -> str | None:
+    if model in _SMALL_NAMES:
         return SMALL
-    return None if named is None or named == INHERIT or _unknown(named) else named
+    return None if model is None or model == INHERIT or _unknown(model) else model
 
 
 def _unknown(model: str) -> bool:
-    return model not in {*_SMALL_NAMES, INHERIT} and _REF.match(model) is None
+    return model not in {*_SMALL_NAMES, INHERIT} and _MODEL_REFERENCE.match(model) is None
 
 
 def _description(text: str | None) -> str:
@@ -208,7 +216,7 @@ def _description(text: str | None) -> str:
     return description
 
 
-LONGEST = 10  # agents in one chain of `extends`
+MAX_EXTENDS = 10  # agents in one chain of `extends`
 
 AgentFile = DefinitionFile[AgentFields]
 
@@ -221,31 +229,33 @@ class AgentInheritance:
     """
 
     def __init__(self, files: Iterable[AgentFile]) -> None:
-        self._named: dict[str, list[AgentFile]] = {}
+        self._by_name: dict[str, list[AgentFile]] = {}
         for file in files:
-            self._named.setdefault(file.fields.name, []).append(file)
+            self._by_name.setdefault(file.fields.name, []).append(file)
 
-    def named(self) -> Iterator[list[AgentFile]]:
+    def by_name(self) -> Iterator[list[AgentFile]]:
         """Return the files of each name, from the most specific to the most general."""
-        return (files[::-1] for files in self._named.values())
+        return (files[::-1] for files in self._by_name.values())
 
-    def whole(self, file: AgentFile) -> AgentFile:
+    def resolve(self, file: AgentFile) -> AgentFile:
         """Return an agent's file with missing fields filled in from the agent that it extends.
 
         Raises:
             ConfigError: it extends a missing agent, or itself through others.
         """
-        line = [file]
-        while (parent := self._parent(line[-1])) is not None:
-            line.append(parent)
-            if any(parent is one for one in line[:-1]):
-                names = ", ".join(one.fields.name for one in line)
+        chain = [file]
+        while (parent := self._parent(chain[-1])) is not None:
+            chain.append(parent)
+            if any(parent is ancestor for ancestor in chain[:-1]):
+                names = ", ".join(ancestor.fields.name for ancestor in chain)
                 raise ConfigError(f"extends: it goes in a circle ({names}); take one out")
-            if len(line) > LONGEST:
-                raise ConfigError(f"extends: it goes over more than {LONGEST} agents; shorten it")
-        result = line.pop()
-        while line:
-            result = _merged(result, line.pop())
+            if len(chain) > MAX_EXTENDS:
+                raise ConfigError(
+                    f"extends: it goes over more than {MAX_EXTENDS} agents; shorten it"
+                )
+        result = chain.pop()
+        while chain:
+            result = _merged(result, chain.pop())
         return result
 
     def _parent(self, file: AgentFile) -> AgentFile | None:
@@ -253,9 +263,9 @@ class AgentInheritance:
         name = file.fields.extends
         if name is None:
             return None
-        files = self._named.get(name, [])
+        files = self._by_name.get(name, [])
         if name == file.fields.name:
-            files = files[: next(at for at, one in enumerate(files) if one is file)]
+            files = files[: next(index for index, other in enumerate(files) if other is file)]
         if not files:
             raise ConfigError(
                 f"extends: there is no agent {name} to extend; add it, or fix the name"
@@ -265,14 +275,14 @@ class AgentInheritance:
 
 def _merged(parent: AgentFile, child: AgentFile) -> AgentFile:
     names = (field.name for field in msgspec.structs.fields(AgentFields))
-    given_values = {
+    child_values = {
         name: value for name in names if (value := getattr(child.fields, name)) is not None
     }
     values = parent.fields.system_prompt_args
     if values and child.fields.system_prompt_args:  # keep the parent's other values
-        given_values["system_prompt_args"] = values | child.fields.system_prompt_args
+        child_values["system_prompt_args"] = values | child.fields.system_prompt_args
     return msgspec.structs.replace(
         child,
-        fields=msgspec.structs.replace(parent.fields, **given_values),
+        fields=msgspec.structs.replace(parent.fields, **child_values),
         text=child.text or parent.text,
     )

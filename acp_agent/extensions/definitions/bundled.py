@@ -65,7 +65,7 @@ def bundled_agent_files() -> Sequence[DefinitionFile[AgentFields]]:
 
     Blocks: reads them.
     """
-    own = DefinitionFile(
+    default_agent = DefinitionFile(
         path=BUNDLED / "agents",
         source="bundled",
         fields=AgentFields(
@@ -75,7 +75,10 @@ def bundled_agent_files() -> Sequence[DefinitionFile[AgentFields]]:
         ),
         text=f"{DEFAULT_PROMPT}\n\n${{ROLE}}${{ROLE_ADDITIONAL}}",
     )
-    return [own, *(_agent_file(path) for path in sorted((BUNDLED / "agents").glob("*.md")))]
+    return [
+        default_agent,
+        *(_agent_file(path) for path in sorted((BUNDLED / "agents").glob("*.md"))),
+    ]
 
 
 def all_bundled() -> Sequence[Skill]:
@@ -94,11 +97,18 @@ def index_text(kind: str) -> str:
     """Return the expected index of the skills or agents: names, descriptions and hints."""
     index: list[dict[str, object]]
     if kind == "agents":
-        index = [{"name": one.name, "description": one.description} for one in all_bundled_agents()]
+        index = [
+            {"name": definition.name, "description": definition.description}
+            for definition in all_bundled_agents()
+        ]
     else:
         index = [
-            {"name": one.name, "description": one.description, "hint": one.hint}
-            for one in all_bundled()
+            {
+                "name": definition.name,
+                "description": definition.description,
+                "hint": definition.hint,
+            }
+            for definition in all_bundled()
         ]
     return json.dumps(index, indent=1, ensure_ascii=False) + "\n"
 

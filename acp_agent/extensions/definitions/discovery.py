@@ -32,7 +32,7 @@ from acp_agent.extensions.definitions.reading import (
     Kind,
     Origin,
     Problem,
-    problem,
+    make_problem,
     read_definitions,
 )
 from acp_agent.extensions.definitions.types import AgentSpec, Skill
@@ -46,7 +46,7 @@ _Fields = TypeVar("_Fields", SkillFields, AgentFields)
 _DEFAULT = DefinitionConfig()
 
 
-class Found(Struct, frozen=True, kw_only=True):
+class FoundDefinitions(Struct, frozen=True, kw_only=True):
     """The definitions found, problems, and files of the project that are not trusted."""
 
     skills: tuple[Skill, ...] = ()
@@ -55,7 +55,9 @@ class Found(Struct, frozen=True, kw_only=True):
     untrusted: tuple[Item, ...] = ()
 
 
-def find_definitions(places: DefinitionFolders, config: Config, trusts: Trusts) -> Found:
+def find_definitions(
+    folders: DefinitionFolders, config: Config, trusts: Trusts
+) -> FoundDefinitions:
     """Find the skills and agents of a session; the most specific definition of a name wins.
 
     An agent of the user takes precedence over one of the project. The configuration overrides a
@@ -63,7 +65,7 @@ def find_definitions(places: DefinitionFolders, config: Config, trusts: Trusts) 
     not parsed. Blocks: reads every file.
 
     Args:
-        places: the folders to search.
+        folders: the folders to search.
         config: the user's configuration.
         trusts: returns whether the user trusts a file of the project.
     """
@@ -77,15 +79,15 @@ def find_definitions(places: DefinitionFolders, config: Config, trusts: Trusts) 
         return False
 
     plugins: Sequence[Plugin] = ()
-    if any_plugin_folder(places):
+    if any_plugin_folder(folders):
         from acp_agent.extensions.plugins.find import find_plugins  # noqa: PLC0415 - where there may be any
 
-        found = find_plugins(places, trusted)
-        plugins = found.plugins
-        problems += [Problem(path, printable_line(why)) for path, why in found.problems]
-    skills = _find_skills(places, plugins, config.skills, problems, trusted)
-    agents = _find_agents(places, plugins, config.agents, problems, trusted)
-    return Found(
+        found_plugins = find_plugins(folders, trusted)
+        plugins = found_plugins.plugins
+        problems += [Problem(path, printable_line(why)) for path, why in found_plugins.problems]
+    skills = _find_skills(folders, plugins, config.skills, problems, trusted)
+    agents = _find_agents(folders, plugins, config.agents, problems, trusted)
+    return FoundDefinitions(
         skills=tuple(sorted(skills, key=lambda skill: skill.name)),
         agents=tuple(sorted(agents, key=lambda agent: agent.name)),
         problems=tuple(problems),
@@ -94,119 +96,119 @@ def find_definitions(places: DefinitionFolders, config: Config, trusts: Trusts) 
 
 
 def _find_skills(
-    places: DefinitionFolders,
+    folders: DefinitionFolders,
     plugins: Sequence[Plugin],
     config: Mapping[str, DefinitionConfig],
     problems: list[Problem],
     trusts: Trusts,
 ) -> list[Skill]:
-    found: dict[str, tuple[Skill, DefinitionFile[SkillFields]]] = {}
+    by_name: dict[str, tuple[Skill, DefinitionFile[SkillFields]]] = {}
     files: list[DefinitionFile[SkillFields]] = []
-    for place, source in places.skills:
-        project = _project(places, place, source, trusts)
-        files += _skills_of(place, project, problems)
+    for folder, source in folders.skills:
+        project = _project(folders, folder, source, trusts)
+        files += _read_skills(folder, project, problems)
     for plugin in plugins:
         files += [
-            *_of_plugin(plugin, plugin.commands, "commands", SkillFields, problems),
-            *_of_plugin(plugin, plugin.skills, "skills", SkillFields, problems),
+            *_read_plugin_files(plugin, plugin.commands, "commands", SkillFields, problems),
+            *_read_plugin_files(plugin, plugin.skills, "skills", SkillFields, problems),
         ]
     for file in files:
         name = file.fields.name
         try:
-            found[name] = build_skill(file, config.get(name, _DEFAULT)), file
+            by_name[name] = build_skill(file, config.get(name, _DEFAULT)), file
         except ConfigError as error:
-            problems.append(problem(file.path, error))
-    return [skill for skill, file in found.values() if _is_enabled(file, config, problems)]
+            problems.append(make_problem(file.path, error))
+    return [skill for skill, file in by_name.values() if _is_enabled(file, config, problems)]
 
 
 def _find_agents(
-    places: DefinitionFolders,
+    folders: DefinitionFolders,
     plugins: Sequence[Plugin],
     config: Mapping[str, DefinitionConfig],
     problems: list[Problem],
     trusts: Trusts,
 ) -> list[AgentSpec]:
     files: list[DefinitionFile[AgentFields]] = []
-    for place, source in places.agents:
-        here: dict[str, DefinitionFile[AgentFields]] = {}
-        project = _project(places, place, source, trusts)
-        for file in _agents_of(place, project, problems):
-            first = here.setdefault(file.fields.name, file)
+    for folder, source in folders.agents:
+        by_name: dict[str, DefinitionFile[AgentFields]] = {}
+        project = _project(folders, folder, source, trusts)
+        for file in _read_agents(folder, project, problems):
+            first = by_name.setdefault(file.fields.name, file)
             if first is not file:
-                taken = ConfigError(f"name: {first.path.name} has the same; give it another")
-                problems.append(problem(file.path, taken))
-        users = {file.fields.name: file.path for file in files if file.source == "user"}
-        for name, file in here.items():
-            if source == "project" and name in users:
-                problems.append(problem(file.path, _name_taken_error(users[name])))
+                name_error = ConfigError(f"name: {first.path.name} has the same; give it another")
+                problems.append(make_problem(file.path, name_error))
+        user_files = {file.fields.name: file.path for file in files if file.source == "user"}
+        for name, file in by_name.items():
+            if source == "project" and name in user_files:
+                problems.append(make_problem(file.path, _name_taken_error(user_files[name])))
             else:
                 files.append(file)
     for plugin in plugins:
-        files += _agents_of_plugin(plugin, problems)
+        files += _read_plugin_agents(plugin, problems)
     if any(file.fields.extends for file in files):  # it may be a bundled one
         from acp_agent.extensions.definitions.bundled import bundled_agent_files  # noqa: PLC0415 - where one may be extended
 
         files = [*bundled_agent_files(), *files]
-    family = AgentInheritance(files)
-    found: list[AgentSpec] = []
-    for several in family.named():
-        for file in several:
+    inheritance = AgentInheritance(files)
+    agents: list[AgentSpec] = []
+    for files_of_name in inheritance.by_name():
+        for file in files_of_name:
             if file.source == "bundled":
                 break  # sessions offer it through the index
-            own = config.get(file.fields.name, _DEFAULT)
+            agent_config = config.get(file.fields.name, _DEFAULT)
             try:
-                agent = build_agent(family.whole(file), own)
+                agent = build_agent(inheritance.resolve(file), agent_config)
             except ConfigError as error:
-                problems.append(problem(file.path, error))
+                problems.append(make_problem(file.path, error))
                 continue  # use the one that it would have overridden
             if _is_enabled(file, config, problems):
-                found.append(agent)
+                agents.append(agent)
             break
-    return found
+    return agents
 
 
-def _skills_of(
-    place: Path, origin: Origin | None, problems: list[Problem]
+def _read_skills(
+    location: Path, origin: Origin | None, problems: list[Problem]
 ) -> list[DefinitionFile[SkillFields]]:
-    if not is_table(place):
-        return read_definitions(place, origin, "skills", SkillFields, problems)
+    if not is_table(location):
+        return read_definitions(location, origin, "skills", SkillFields, problems)
     from acp_agent.extensions.definitions.agent_tables import read_commands  # noqa: PLC0415 - rarely there
 
-    return read_commands(place, origin, problems)
+    return read_commands(location, origin, problems)
 
 
-def _agents_of(
-    place: Path, origin: Origin | None, problems: list[Problem]
+def _read_agents(
+    location: Path, origin: Origin | None, problems: list[Problem]
 ) -> list[DefinitionFile[AgentFields]]:
-    if not is_table(place):
-        return read_definitions(place, origin, "agents", AgentFields, problems)
+    if not is_table(location):
+        return read_definitions(location, origin, "agents", AgentFields, problems)
     from acp_agent.extensions.definitions.agent_tables import read_agents  # noqa: PLC0415 - rarely there
 
-    return read_agents(place, origin, problems)
+    return read_agents(location, origin, problems)
 
 
 def _project(
-    places: DefinitionFolders, place: Path, source: Source, trusts: Trusts
+    folders: DefinitionFolders, folder: Path, source: Source, trusts: Trusts
 ) -> Origin | None:
     """Return the project that a place belongs to, or None for the user's own places."""
     if source == "user":
         return None
-    every = (*places.skills, *places.agents)
-    folders = {project_folder(one) for one, whose in every if whose == "project"}
+    entries = (*folders.skills, *folders.agents)
+    project_folders = {project_folder(folder) for folder, owner in entries if owner == "project"}
     return Origin(
-        folder=project_folder(place),
-        owners=trusted_owners(*folders),
+        folder=project_folder(folder),
+        owners=trusted_owners(*project_folders),
         source=source,
-        top=folder_name(places.top),
+        top=folder_name(folders.top),
         trusts=trusts,
     )
 
 
-def _agents_of_plugin(
+def _read_plugin_agents(
     plugin: Plugin, problems: list[Problem]
 ) -> Iterator[DefinitionFile[AgentFields]]:
     """Yield the agents of a plugin; `extends` may name an agent of the same plugin."""
-    files = _of_plugin(plugin, plugin.agents, "agents", AgentFields, problems)
+    files = _read_plugin_files(plugin, plugin.agents, "agents", AgentFields, problems)
     names = {file.fields.name for file in files}
     for file in files:
         extended = plugin.full_name(file.fields.extends or "")
@@ -216,9 +218,9 @@ def _agents_of_plugin(
             yield file
 
 
-def _of_plugin(
+def _read_plugin_files(
     plugin: Plugin,
-    places: Sequence[Path],
+    locations: Sequence[Path],
     kind: Kind,
     fields: type[_Fields],
     problems: list[Problem],
@@ -232,7 +234,9 @@ def _of_plugin(
         prefix=plugin.full_name(""),
     )
     return [
-        file for place in places for file in read_definitions(place, origin, kind, fields, problems)
+        file
+        for location in locations
+        for file in read_definitions(location, origin, kind, fields, problems)
     ]
 
 
@@ -247,16 +251,18 @@ def _is_enabled(
     problems: list[Problem],
 ) -> bool:
     """Return whether a definition is enabled; if so, add warnings about its fields."""
-    own = config.get(file.fields.name, _DEFAULT)
-    if own.enabled:
+    definition_config = config.get(file.fields.name, _DEFAULT)
+    if definition_config.enabled:
         problems += [
-            problem(file.path, _named(file, remark), left_out=False, line=_line(file, remark))
-            for remark in find_warnings(file.fields, own)
+            make_problem(
+                file.path, _with_entry_name(file, warning), skipped=False, line=_line(file, warning)
+            )
+            for warning in find_warnings(file.fields, definition_config)
         ]
-    return own.enabled
+    return definition_config.enabled
 
 
-def _named(file: DefinitionFile[_Fields], error: ConfigError) -> ConfigError:
+def _with_entry_name(file: DefinitionFile[_Fields], error: ConfigError) -> ConfigError:
     """Return an error, with the name of the definition if the file has several."""
     if not file.entry:
         return error
@@ -266,11 +272,11 @@ def _named(file: DefinitionFile[_Fields], error: ConfigError) -> ConfigError:
 
 def _line(file: DefinitionFile[_Fields], error: ConfigError) -> int | None:
     """Return the line of the field that an error begins with, or None if it is unknown."""
-    wrong: str = str(error).partition(":")[0]
+    field: str = str(error).partition(":")[0]
     if file.entry:
         from acp_agent.config.json_lines import member_line  # noqa: PLC0415 - rarely
 
-        return member_line(file.whole, (*file.entry, wrong)) if file.whole else None
-    names = (wrong, *(alias for alias, name in FIELD_ALIASES.items() if name == wrong))
-    lines = (field_line(file.whole, name) for name in names)
+        return member_line(file.file_text, (*file.entry, field)) if file.file_text else None
+    names = (field, *(alias for alias, name in FIELD_ALIASES.items() if name == field))
+    lines = (field_line(file.file_text, name) for name in names)
     return next(filter(None, lines), None)

@@ -19,9 +19,9 @@ from acp_agent.platform.first_use import first_use
 
 # (?!\n), because Python's $ also matches before a final line break.
 NAME_PATTERN = r"^[a-z0-9]+(-[a-z0-9]+)*$(?!\n)"
-LONGEST_NAME = 64
-LONGEST_DESCRIPTION = 1_024
-LONGEST_HINT = 200
+MAX_NAME_LENGTH = 64
+MAX_DESCRIPTION_LENGTH = 1_024
+MAX_HINT_LENGTH = 200
 
 # The expected value, for error messages.
 _TEXT = {"wants": "text"}
@@ -30,8 +30,8 @@ _DESCRIPTION = {"wants": "text of at most 1,024 characters"}
 _NAMES = {"wants": "a list of names, or names with commas between"}
 _ANSWER = {"wants": "true or false"}
 
-Name = Annotated[str, Meta(pattern=NAME_PATTERN, max_length=LONGEST_NAME)]
-Description = Annotated[str, Meta(min_length=1, max_length=LONGEST_DESCRIPTION)]
+Name = Annotated[str, Meta(pattern=NAME_PATTERN, max_length=MAX_NAME_LENGTH)]
+Description = Annotated[str, Meta(min_length=1, max_length=MAX_DESCRIPTION_LENGTH)]
 Names = str | list[str]
 
 
@@ -231,40 +231,42 @@ def parse_fields(front_matter: Mapping[str, object], kind: type[_Fields]) -> _Fi
     Raises:
         ConfigError: a field is missing or wrong; the message names the first one.
     """
-    given = normalize_fields({name: one for name, one in front_matter.items() if one is not None})
-    if "tools" in front_matter and "tools" not in given:
+    fields = normalize_fields(
+        {name: value for name, value in front_matter.items() if value is not None}
+    )
+    if "tools" in front_matter and "tools" not in fields:
         # It is unclear whether all or no tools are meant.
         raise ConfigError("tools: there is nothing behind it; write [] for none, or take it out")
     # The author's spelling of fields that have two names.
     spelled = {FIELD_ALIASES[name]: name for name in front_matter if name in FIELD_ALIASES}
     try:
         with first_use:
-            return msgspec.convert(given, kind, strict=True)
+            return msgspec.convert(fields, kind, strict=True)
     except msgspec.ValidationError:
-        raise _first_mistake(given, kind, spelled) from None
+        raise _first_mistake(fields, kind, spelled) from None
 
 
 def unused_fields(front_matter: Mapping[str, object], kind: type[RunFields]) -> list[str]:
     """Return the fields that have no meaning here, except those that have none in any program."""
-    known = {field.encode_name for field in msgspec.structs.fields(kind)} | _FOR_PEOPLE
-    return sorted(name for name in front_matter if FIELD_ALIASES.get(name, name) not in known)
+    known_names = {field.encode_name for field in msgspec.structs.fields(kind)} | _FOR_PEOPLE
+    return sorted(name for name in front_matter if FIELD_ALIASES.get(name, name) not in known_names)
 
 
-def without_wrong_notes(
+def drop_invalid_notes(
     front_matter: Mapping[str, object], kind: type[RunFields]
 ) -> tuple[Mapping[str, object], list[ConfigError]]:
     """Return front matter without wrong values of fields without effect here, and the errors."""
-    given = dict(front_matter)
+    fields = dict(front_matter)
     problems = []
     for field in msgspec.structs.fields(kind):
         for name in (name for name in front_matter if normal_name(name) == field.encode_name):
-            if field.encode_name in _NOTES and given[name] is not None:
+            if field.encode_name in _NOTES and fields[name] is not None:
                 try:
                     with first_use:
-                        msgspec.convert(given[name], field.type, strict=True)
+                        msgspec.convert(fields[name], field.type, strict=True)
                 except msgspec.ValidationError:
-                    problems.append(_wrong_value(name, given.pop(name), field.type))
-    return given, problems
+                    problems.append(_wrong_value(name, fields.pop(name), field.type))
+    return fields, problems
 
 
 def normal_name(name: str) -> str:
@@ -286,39 +288,39 @@ _FOR_PEOPLE = frozenset(
 
 
 def _first_mistake(
-    given: dict[str, object], kind: type[Struct], spelled: Mapping[str, str]
+    fields: dict[str, object], kind: type[Struct], spelled: Mapping[str, str]
 ) -> ConfigError:
     """Return a readable error for the first wrong field; msgspec's message is too technical."""
     for field in msgspec.structs.fields(kind):
         name = field.encode_name
-        if name not in given:
+        if name not in fields:
             if field.required:
                 return ConfigError(f"{name}: it is missing; add it to the front matter")
             continue
         try:
             with first_use:
-                msgspec.convert(given[name], field.type, strict=True)
+                msgspec.convert(fields[name], field.type, strict=True)
         except msgspec.ValidationError:
-            return _wrong_value(spelled.get(name, name), given[name], field.type)
+            return _wrong_value(spelled.get(name, name), fields[name], field.type)
     raise AssertionError(f"each field of {kind.__name__} is right, but not all")
 
 
 def _wrong_value(name: str, value: object, expected: object) -> ConfigError:
-    wants = next(meta.extra["wants"] for meta in get_args(expected) if _says(meta))
-    return ConfigError(f"{name}: expected {wants}, found {_found(value)}")
+    wants = next(meta.extra["wants"] for meta in get_args(expected) if _has_description(meta))
+    return ConfigError(f"{name}: expected {wants}, found {_describe_value(value)}")
 
 
-def _says(meta: object) -> bool:
+def _has_description(meta: object) -> bool:
     return isinstance(meta, Meta) and meta.extra is not None
 
 
-def _found(value: object) -> str:
+def _describe_value(value: object) -> str:
     """Return a short description of the value that was found."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        shown = " ".join(value.split())
-        return f'"{shown if len(shown) <= 40 else f"{shown[:37]}..."}"'
+        shortened = " ".join(value.split())
+        return f'"{shortened if len(shortened) <= 40 else f"{shortened[:37]}..."}"'
     if isinstance(value, list):
         return "a list"
     if isinstance(value, dict):
@@ -346,9 +348,9 @@ FIELD_ALIASES: Mapping[str, str] = {
 
 def normalize_fields(front_matter: Mapping[str, object]) -> dict[str, object]:
     """Return front matter with our field names, which take precedence over other spellings."""
-    meant = {normal_name(name): value for name, value in front_matter.items()}
-    meant |= {name: value for name, value in front_matter.items() if name not in FIELD_ALIASES}
+    normalized = {normal_name(name): value for name, value in front_matter.items()}
+    normalized |= {name: value for name, value in front_matter.items() if name not in FIELD_ALIASES}
     for name in ("input", "output"):
-        if isinstance(meant.get(name), str):
-            meant[name] = {"description": meant[name]}
-    return meant
+        if isinstance(normalized.get(name), str):
+            normalized[name] = {"description": normalized[name]}
+    return normalized

@@ -19,8 +19,8 @@ from yaml.nodes import MappingNode, Node, ScalarNode
 
 from acp_agent.errors import ConfigError
 
-LARGEST = 16_384  # characters of front matter; the longest description is 1,024
-DEEPEST = 16  # levels of nested lists and fields
+MAX_FRONT_MATTER = 16_384  # characters of front matter; the longest description is 1,024
+MAX_DEPTH = 16  # levels of nested lists and fields
 _FENCE = "---"
 # Values of these fields often contain a colon, and other programs accept that.
 _PROSE = re.compile(r"^(description:|argument-hint:) +(?![\"'|>])(\S.*?)\s*$", re.MULTILINE)
@@ -35,8 +35,8 @@ _LIMITS = frozenset(
         "disable-model-invocation", "user-invocable",
     }
 )  # fmt: skip
-_MOST_ENDS = 20  # possible ends of a description that are tried
-_KEPT = 1_024  # cached results: a session reads all of its files repeatedly
+_MAX_ENDS = 20  # possible ends of a description that are tried
+_CACHE_SIZE = 1_024  # cached results: a session reads all of its files repeatedly
 
 
 def read_front_matter(text: str) -> tuple[Mapping[str, object], str]:
@@ -53,12 +53,12 @@ def read_front_matter(text: str) -> tuple[Mapping[str, object], str]:
     if end is None:
         raise ConfigError("the front matter does not end; put a line of --- below it")
     front_matter = "\n".join(lines[1:end])
-    if len(front_matter) > LARGEST:
+    if len(front_matter) > MAX_FRONT_MATTER:
         raise ConfigError("the front matter is longer than 16,384 characters; shorten it")
     return parse_yaml(front_matter, first=2), "\n".join(lines[end + 1 :]).strip()
 
 
-@lru_cache(_KEPT)
+@lru_cache(_CACHE_SIZE)
 def parse_yaml(front_matter: str, *, first: int) -> Mapping[str, object]:
     """Return the fields; if the text is not YAML, prose with a colon is treated as quoted.
 
@@ -71,11 +71,11 @@ def parse_yaml(front_matter: str, *, first: int) -> Mapping[str, object]:
     """
     try:
         try:
-            found = _loaded(front_matter, first)
+            fields = _load(front_matter, first)
         except yaml.MarkedYAMLError:
-            found = _loosely(front_matter, first)
-            if found is None:
-                found = _loaded(front_matter, first)  # for PyYAML's own error message
+            fields = _load_leniently(front_matter, first)
+            if fields is None:
+                fields = _load(front_matter, first)  # for PyYAML's own error message
     except yaml.MarkedYAMLError as error:
         line = _line(error.problem_mark, first)
         raise ConfigError(
@@ -84,35 +84,39 @@ def parse_yaml(front_matter: str, *, first: int) -> Mapping[str, object]:
         ) from None
     except (yaml.YAMLError, ValueError):  # an invalid character, or a number that is too long
         raise ConfigError("the front matter is not YAML; take out what is no text") from None
-    if not isinstance(found, dict):
+    if not isinstance(fields, dict):
         raise ConfigError("the front matter has no fields; write name: and description: there")
-    return {name: value for name, value in found.items() if isinstance(name, str)}
+    return {name: value for name, value in fields.items() if isinstance(name, str)}
 
 
-def _loosely(front_matter: str, first: int) -> object | None:
+def _load_leniently(front_matter: str, first: int) -> object | None:
     """Return the fields of invalid YAML that other programs accept, or None if that fails.
 
     A text with a colon is treated as quoted. A description may continue over lines that are not
     fields, such as examples, if the lines below them are YAML.
     """
-    quoted = _PROSE.sub(lambda one: f"{one[1]} {json.dumps(one[2])}", front_matter)
-    quoted = _STAR.sub(lambda one: f"{one[1]}{json.dumps(one[2].rstrip())}", quoted)
+    quoted = _PROSE.sub(lambda match: f"{match[1]} {json.dumps(match[2])}", front_matter)
+    quoted = _STAR.sub(lambda match: f"{match[1]}{json.dumps(match[2].rstrip())}", quoted)
     with suppress(yaml.MarkedYAMLError):
-        return _loaded(quoted, first)
+        return _load(quoted, first)
     start = re.search(r"^description: +(?![\"'|>])(?=\S)", front_matter, re.MULTILINE)
     if start is None:
         return None
     before = front_matter[: start.start()]
-    fields = list(islice(_FIELD.finditer(front_matter, start.end()), _MOST_ENDS))
-    known = next((at for at, one in enumerate(fields) if one[0][:-1] in _LIMITS), len(fields))
-    ends = [one.start() for one in fields[: known + 1]]
-    for end in ends if known < len(fields) else (*ends, len(front_matter)):
+    fields = list(islice(_FIELD.finditer(front_matter, start.end()), _MAX_ENDS))
+    first_limit = next(
+        (index for index, match in enumerate(fields) if match[0][:-1] in _LIMITS), len(fields)
+    )
+    ends = [match.start() for match in fields[: first_limit + 1]]
+    for end in ends if first_limit < len(fields) else (*ends, len(front_matter)):
         prose = front_matter[start.end() : end].rstrip()
         if _FIELD.search(prose) and not _NO_FIELD.search(prose, prose.find("\n")):
             continue
-        rest = _STAR.sub(lambda one: f"{one[1]}{json.dumps(one[2].rstrip())}", front_matter[end:])
+        remainder = _STAR.sub(
+            lambda match: f"{match[1]}{json.dumps(match[2].rstrip())}", front_matter[end:]
+        )
         with suppress(yaml.MarkedYAMLError, ConfigError):
-            return _loaded(f"{before}description: {json.dumps(prose)}\n{rest}", first)
+            return _load(f"{before}description: {json.dumps(prose)}\n{remainder}", first)
     return None
 
 
@@ -130,11 +134,11 @@ def field_line(text: str, name: str) -> int | None:
         top = yaml.compose("\n".join(lines[1:end]), CoreLoader)
     except (yaml.YAMLError, ConfigError):
         return None
-    found = top.value if isinstance(top, MappingNode) else []
-    return next((_line(key.start_mark, 2) for key, _ in found if key.value == name), None)
+    entries = top.value if isinstance(top, MappingNode) else []
+    return next((_line(key.start_mark, 2) for key, _ in entries if key.value == name), None)
 
 
-def _loaded(front_matter: str, first: int) -> object:
+def _load(front_matter: str, first: int) -> object:
     loader = CoreLoader(front_matter)
     loader.first = first
     try:
@@ -163,11 +167,11 @@ class CoreLoader(yaml.SafeLoader):
         """Return a node; raise an error if it uses an unsupported feature."""
         event = self.peek_event()  # type: ignore[no-untyped-call]  # as its stubs have it
         if isinstance(event, yaml.AliasEvent):
-            raise _not_read("aliases", event.start_mark, self.first)
+            raise _unsupported_error("aliases", event.start_mark, self.first)
         if getattr(event, "tag", None) is not None:
-            raise _not_read("tags", event.start_mark, self.first)
+            raise _unsupported_error("tags", event.start_mark, self.first)
         self._depth += 1
-        if self._depth > DEEPEST:
+        if self._depth > MAX_DEPTH:
             raise self.nested_too_deeply()
         node = super().compose_node(parent, index)
         self._depth -= 1
@@ -183,7 +187,7 @@ class CoreLoader(yaml.SafeLoader):
     def fetch_flow_collection_start(self, token: type[yaml.Token]) -> None:
         """Read an opening bracket."""
         # The scanner looks far ahead, which takes longer the deeper brackets are nested.
-        if self.flow_level > DEEPEST:
+        if self.flow_level > MAX_DEPTH:
             raise self.nested_too_deeply()
         super().fetch_flow_collection_start(token)
 
@@ -194,14 +198,14 @@ class CoreLoader(yaml.SafeLoader):
     def construct_scalar(self, node: ScalarNode | MappingNode) -> Any:  # as in the parent class
         """Return the value of a node that is neither a list nor a mapping."""
         value = super().construct_scalar(node)
-        if any("\ud800" <= one <= "\udfff" for one in str(value)):
-            raise _not_read("halves of characters", node.start_mark, self.first)
+        if any("\ud800" <= character <= "\udfff" for character in str(value)):
+            raise _unsupported_error("halves of characters", node.start_mark, self.first)
         return value
 
 
-def _not_read(what: str, mark: _Mark | None, first: int) -> ConfigError:
+def _unsupported_error(feature: str, mark: _Mark | None, first: int) -> ConfigError:
     line = _line(mark, first)
-    return ConfigError(f"line {line} has {what}, which are not read; write what is meant")
+    return ConfigError(f"line {line} has {feature}, which are not read; write what is meant")
 
 
 def _line(mark: _Mark | None, first: int) -> int:

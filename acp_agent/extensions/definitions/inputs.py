@@ -21,24 +21,24 @@ FILES = frozenset({"file", "path", "folder", "directory"})
 _PLACEHOLDER = re.compile(
     r"\$(?:ARGUMENTS(?:\[(\d+)\])?(?!\w)|(\d+)(?!\w)|([A-Za-z_]\w*)(?![\w\[]))"
 )
-_NAMED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+_NAMED_INPUT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 
 
-class Given(Struct, frozen=True, kw_only=True):
+class SkillInputs(Struct, frozen=True, kw_only=True):
     """The inputs given to a skill.
 
     Attributes:
         values: the values by input name, including defaults.
         missing: required inputs that were not given.
-        rest: the remaining words of the request.
+        remainder: the remaining words of the request.
     """
 
     values: Mapping[str, str]
     missing: tuple[Argument, ...]
-    rest: str
+    remainder: str
 
 
-def read_inputs(inputs: Sequence[Argument], request: str, cwd: Path) -> Given:
+def read_inputs(inputs: Sequence[Argument], request: str, cwd: Path) -> SkillInputs:
     """Return the inputs in a request to a skill. Blocks: checks each named file on disk.
 
     Args:
@@ -49,25 +49,25 @@ def read_inputs(inputs: Sequence[Argument], request: str, cwd: Path) -> Given:
     Raises:
         InvalidInputError: a value does not have its input's type.
     """
-    names = {one.name for one in inputs}
+    names = {input_.name for input_ in inputs}
     values: dict[str, str] = {}
     words: list[str] = []
     for word in _words(request):
-        named = _NAMED.fullmatch(word)
-        if named and named[1] in names:
-            values[named[1]] = named[2]
+        match = _NAMED_INPUT.fullmatch(word)
+        if match and match[1] in names:
+            values[match[1]] = match[2]
         else:
             words.append(word)
-    for one in inputs:
-        if words and one.name not in values:
-            values[one.name] = words.pop(0)
-    for one in inputs:
-        if one.name in values:
-            check_input(one, values[one.name], cwd)
-        elif one.default is not None:
-            values[one.name] = _as_text(one.default)
-    missing = tuple(one for one in inputs if one.required and not values.get(one.name))
-    return Given(values=values, missing=missing, rest=" ".join(words))
+    for input_ in inputs:
+        if words and input_.name not in values:
+            values[input_.name] = words.pop(0)
+    for input_ in inputs:
+        if input_.name in values:
+            check_input(input_, values[input_.name], cwd)
+        elif input_.default is not None:
+            values[input_.name] = _as_text(input_.default)
+    missing = tuple(input_ for input_ in inputs if input_.required and not values.get(input_.name))
+    return SkillInputs(values=values, missing=missing, remainder=" ".join(words))
 
 
 def _words(request: str) -> list[str]:
@@ -93,48 +93,50 @@ _CHECKS: Mapping[str, tuple[Callable[[str], object], str]] = {
 _TYPES = {"int": "integer", "float": "number", "bool": "boolean"}
 
 
-def check_input(one: Argument, value: str, cwd: Path) -> None:
+def check_input(argument: Argument, value: str, cwd: Path) -> None:
     """Check that a value has its input's type. Blocks: may check a file on disk.
 
     Raises:
         InvalidInputError: it does not; the message says what is expected.
     """
-    kind = one.type.strip().lower()
+    kind = argument.type.strip().lower()
     if kind in FILES:
         if not _is_file(value, cwd):
-            raise InvalidInputError(f"{one.name}: there is no {kind} {value}")
+            raise InvalidInputError(f"{argument.name}: there is no {kind} {value}")
         return
-    is_valid, wanted = _CHECKS.get(_TYPES.get(kind, kind), (bool, "text"))
+    is_valid, expected = _CHECKS.get(_TYPES.get(kind, kind), (bool, "text"))
     if not is_valid(value):
-        raise InvalidInputError(f"{one.name}: expected {wanted}, found {value!r}")
+        raise InvalidInputError(f"{argument.name}: expected {expected}, found {value!r}")
 
 
-def fill_in(text: str, request: str, given: Mapping[str, str], folder: Path) -> tuple[str, bool]:
+def fill_inputs(
+    text: str, request: str, values: Mapping[str, str], folder: Path
+) -> tuple[str, bool]:
     """Return a skill's text with placeholders filled in, and whether it has any.
 
     Args:
         text: the text of the skill.
         request: the text after its command.
-        given: its named inputs.
+        values: its named inputs.
         folder: the skill's folder.
     """
-    words, found = _words(request), False
+    words, has_placeholder = _words(request), False
 
-    def replaced(match: re.Match[str]) -> str:
-        nonlocal found
-        whole, number, name = match[0], match[1] or match[2], match[3]
+    def replace(match: re.Match[str]) -> str:
+        nonlocal has_placeholder
+        placeholder, number, name = match[0], match[1] or match[2], match[3]
         if name is not None:
-            if name not in given:
-                return whole
-            value = given[name]
+            if name not in values:
+                return placeholder
+            value = values[name]
         elif number is None:
             value = request
         elif match[2] and not request:  # `$1` may belong to a shell script
-            return whole
+            return placeholder
         else:
             value = words[int(number)] if int(number) < len(words) else ""
-        found = True
+        has_placeholder = True
         return value
 
-    filled = _PLACEHOLDER.sub(replaced, text)
-    return filled.replace("${CLAUDE_SKILL_DIR}", str(folder)), found
+    filled = _PLACEHOLDER.sub(replace, text)
+    return filled.replace("${CLAUDE_SKILL_DIR}", str(folder)), has_placeholder

@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 Source = Literal["bundled", "user", "project"]
 BUNDLED = Path(__file__).parents[1] / "bundled"
 # Folders of other programs' agents, and a table, in the home folder and in projects.
-OTHER_AGENTS = (
+FOREIGN_AGENT_FOLDERS = (
     ".github/chatmodes", ".github/agents", ".gemini/agents", ".cursor/agents",
     ".claude/agents", ".codex/agents", ".codex/config.toml", ".opencode/agent",
     ".opencode/agents",
 )  # fmt: skip
 # Folders of other programs' commands; a command is a skill that only the user can choose.
-OTHER_COMMANDS = (
+FOREIGN_COMMAND_FOLDERS = (
     ".github/prompts", ".claude/commands", ".cursor/commands", ".gemini/commands",
     ".opencode/command", ".opencode/commands",
 )  # fmt: skip
 # Folders of other programs' skills.
-OTHER_SKILLS = (
+FOREIGN_SKILL_FOLDERS = (
     ".github/skills", ".gemini/skills", ".cursor/skills", ".codex/skills",
     ".opencode/skill", ".opencode/skills", ".claude/skills",
 )  # fmt: skip
@@ -50,7 +50,7 @@ _HOOK_FILES = (
 )  # fmt: skip
 # Files and folders in projects with other programs' code for another contract, which is not run.
 # Only some settings of Gemini have hooks.
-OTHER_HOOKS = (
+FOREIGN_HOOK_PATHS = (
     ".cursor/hooks.json", ".github/hooks", ".gemini/settings.json", ".opencode/plugin",
     ".opencode/plugins", ".opencode/tool", ".opencode/tools", *AGENT_TABLES,
 )  # fmt: skip
@@ -72,24 +72,24 @@ def bundled_skills(config: Config) -> Sequence[BundledSkill]:
     Args:
         config: the user's configuration.
     """
-    return _offered("skills", config.bundled_skills, config.skills)
+    return _enabled("skills", config.bundled_skills, config.skills)
 
 
 def bundled_agents(config: Config) -> Sequence[BundledSkill]:
     """Return the bundled agents that the user has not disabled; see `bundled_skills`."""
-    return _offered("agents", config.bundled_agents, config.agents)
+    return _enabled("agents", config.bundled_agents, config.agents)
 
 
-def _offered(
-    kind: str, chosen: bool | Sequence[str], tables: Mapping[str, DefinitionConfig]
+def _enabled(
+    kind: str, chosen: bool | Sequence[str], configs: Mapping[str, DefinitionConfig]
 ) -> Sequence[BundledSkill]:
     if not chosen:
         return ()
     return [
-        one
-        for one in _index(kind)
-        if (chosen is True or one.name in chosen)
-        and (one.name not in tables or tables[one.name].enabled)
+        skill
+        for skill in _index(kind)
+        if (chosen is True or skill.name in chosen)
+        and (skill.name not in configs or configs[skill.name].enabled)
     ]
 
 
@@ -141,107 +141,112 @@ def _folders(cwd: Path, root: Path | None, user: Path, home: Path) -> Definition
 
 def _agent_folders(user: Path, home: Path, projects: list[Path]) -> tuple[tuple[Path, Source], ...]:
     """Return the folders of agents; those of other programs come before ours, which win."""
-    own = [home / place for place in OTHER_AGENTS]
-    own += [home / ".copilot" / "agents"]
-    own += [home / ".config" / "opencode" / name for name in (*AGENT_TABLES, "agent", "agents")]
-    own += [user / "agents", home / ".agents" / "agents"]
-    ours = (*AGENT_TABLES, *OTHER_AGENTS, ".agents/agents", ".acp-agent/agents")
-    folders = [folder / place for folder in projects for place in ours]
+    user_folders = [home / path for path in FOREIGN_AGENT_FOLDERS]
+    user_folders += [home / ".copilot" / "agents"]
+    user_folders += [
+        home / ".config" / "opencode" / name for name in (*AGENT_TABLES, "agent", "agents")
+    ]
+    user_folders += [user / "agents", home / ".agents" / "agents"]
+    project_paths = (*AGENT_TABLES, *FOREIGN_AGENT_FOLDERS, ".agents/agents", ".acp-agent/agents")
+    project_folders = [folder / path for folder in projects for path in project_paths]
     return (
-        *((folder, "user") for folder in own),
-        *((folder, "project") for folder in folders if folder not in own),
+        *((folder, "user") for folder in user_folders),
+        *((folder, "project") for folder in project_folders if folder not in user_folders),
     )
 
 
 def _plugin_folders(
     user: Path, home: Path, projects: list[Path]
 ) -> tuple[tuple[Path, Source], ...]:
-    own = [user / "plugins", home / ".agents" / "plugins"]
-    places = (".agents/plugins", ".acp-agent/plugins")
-    folders = [folder / place for folder in projects for place in places]
+    user_folders = [user / "plugins", home / ".agents" / "plugins"]
+    paths = (".agents/plugins", ".acp-agent/plugins")
+    project_folders = [folder / path for folder in projects for path in paths]
     return (
-        *((folder, "user") for folder in own),
-        *((folder, "project") for folder in folders if folder not in own),
+        *((folder, "user") for folder in user_folders),
+        *((folder, "project") for folder in project_folders if folder not in user_folders),
     )
 
 
 def _skill_folders(user: Path, home: Path, projects: list[Path]) -> tuple[tuple[Path, Source], ...]:
     """Return the folders of skills; those of other programs come before ours, which win."""
-    theirs = (*OTHER_COMMANDS, *OTHER_SKILLS)  # a skill wins over a command of the same name
+    foreign_paths = (
+        *FOREIGN_COMMAND_FOLDERS,
+        *FOREIGN_SKILL_FOLDERS,
+    )  # a skill wins over a command of the same name
     only_home = (
         *(f".config/opencode/{name}" for name in AGENT_TABLES),
         ".codex/prompts", ".config/opencode/command", ".config/opencode/commands",
         ".config/opencode/skill", ".config/opencode/skills", ".copilot/skills",
     )  # fmt: skip
-    own = [home / place for place in (*only_home, *theirs, ".agents/skills")]
-    own.append(user / "skills")
-    ours = (*AGENT_TABLES, *theirs, ".agents/skills", ".acp-agent/skills")
-    folders = [folder / place for folder in projects for place in ours]
+    user_folders = [home / path for path in (*only_home, *foreign_paths, ".agents/skills")]
+    user_folders.append(user / "skills")
+    project_paths = (*AGENT_TABLES, *foreign_paths, ".agents/skills", ".acp-agent/skills")
+    project_folders = [folder / path for folder in projects for path in project_paths]
     # If a session is opened in the home folder, its folders still belong to the user.
     return (
-        *((folder, "user") for folder in own),
-        *((folder, "project") for folder in folders if folder not in own),
+        *((folder, "user") for folder in user_folders),
+        *((folder, "project") for folder in project_folders if folder not in user_folders),
     )
 
 
-def any_folder_exists(places: DefinitionFolders) -> bool:
+def any_folder_exists(folders: DefinitionFolders) -> bool:
     """Return whether a folder of definitions exists. Blocks for a few `stat` calls."""
     # Path would raise an error for a folder without permission.
-    return any_plugin_folder(places) or any(
-        os.path.isfile(place) if is_table(place) else os.path.isdir(place)  # noqa: PTH112, PTH113
-        for place, _ in (*places.skills, *places.agents)
+    return any_plugin_folder(folders) or any(
+        os.path.isfile(folder) if is_table(folder) else os.path.isdir(folder)  # noqa: PTH112, PTH113
+        for folder, _ in (*folders.skills, *folders.agents)
     )
 
 
-def any_plugin_folder(places: DefinitionFolders) -> bool:
+def any_plugin_folder(folders: DefinitionFolders) -> bool:
     """Return whether a folder of plugins exists. Blocks for a few `stat` calls."""
-    return any(os.path.isdir(folder) for folder, _ in places.plugins)  # noqa: PTH112
+    return any(os.path.isdir(folder) for folder, _ in folders.plugins)  # noqa: PTH112
 
 
-def readable_skill_folders(places: DefinitionFolders) -> list[Path]:
+def readable_skill_folders(folders: DefinitionFolders) -> list[Path]:
     """Return the folders of skills and plugins whose other files may be read, with links resolved.
 
     A project's folder that leads out of the project through a link is excluded: otherwise a project
     could make the agent read any file of the user. Blocks: reads the disk.
     """
-    found = []
-    for place, source in places.skills:
-        project = os.path.realpath(project_folder(place))
-        for folder in (str(place), *_linked(place)):
-            real = Path(os.path.realpath(folder))
+    real_folders = []
+    for folder, source in folders.skills:
+        project = os.path.realpath(project_folder(folder))
+        for path in (str(folder), *_linked(folder)):
+            real = Path(os.path.realpath(path))
             if real.is_dir() and (source == "user" or real.is_relative_to(project)):
-                found.append(real)
-    own = (place for place, source in places.plugins if source == "user")
-    return [*found, *(folder for place in own for folder in plugin_roots(place))]
+                real_folders.append(real)
+    user_folders = (folder for folder, source in folders.plugins if source == "user")
+    return [*real_folders, *(path for folder in user_folders for path in plugin_roots(folder))]
 
 
-def is_table(place: Path) -> bool:
+def is_table(path: Path) -> bool:
     """Return whether a place is a file with a table of definitions, and not a folder."""
-    return place.suffix in {".json", ".jsonc", ".toml"}
+    return path.suffix in {".json", ".jsonc", ".toml"}
 
 
-def plugin_roots(place: Path) -> list[Path]:
+def plugin_roots(folder: Path) -> list[Path]:
     """Return the real folders of the plugins in a folder, sorted by name. Blocks."""
     try:
-        names = sorted(entry.name for entry in os.scandir(place) if entry.name.isprintable())
+        names = sorted(entry.name for entry in os.scandir(folder) if entry.name.isprintable())
     except OSError:
         return []
-    roots = (Path(os.path.realpath(place / name)) for name in names if not name.startswith("."))
+    roots = (Path(os.path.realpath(folder / name)) for name in names if not name.startswith("."))
     return [root for root in roots if root.is_dir()]
 
 
-def _linked(place: Path) -> list[str]:
+def _linked(folder: Path) -> list[str]:
     """Return the skills in a folder that are symbolic links."""
     try:
-        with os.scandir(place) as entries:
+        with os.scandir(folder) as entries:
             return [entry.path for entry in entries if entry.is_symlink()]
     except OSError:
         return []
 
 
-def project_folder(place: Path) -> Path:
+def project_folder(path: Path) -> Path:
     """Return the project folder of a place such as `.agents/skills`."""
-    return place.parent if place.name in AGENT_TABLES else place.parent.parent
+    return path.parent if path.name in AGENT_TABLES else path.parent.parent
 
 
 def mcp_files(cwd: Path) -> tuple[Path, ...]:
@@ -264,13 +269,13 @@ def project_hook_files(cwd: Path) -> tuple[Path, ...]:
 def any_hook_file(home: Path, cwd: Path) -> bool:
     """Return whether a file exists that may define hooks. Blocks: reads the disk."""
     files = (*hook_files(home), *project_hook_files(cwd))
-    return any(map(os.path.lexists, files)) or bool(other_hook_files(cwd))
+    return any(map(os.path.lexists, files)) or bool(foreign_hook_files(cwd))
 
 
-def other_hook_files(cwd: Path) -> tuple[Path, ...]:
+def foreign_hook_files(cwd: Path) -> tuple[Path, ...]:
     """Return the files and folders of a project that may have hooks of another contract."""
     top = find_repository(cwd) or cwd
-    files = (folder / name for folder in dict.fromkeys((top, cwd)) for name in OTHER_HOOKS)
+    files = (folder / name for folder in dict.fromkeys((top, cwd)) for name in FOREIGN_HOOK_PATHS)
     return tuple(file for file in files if os.path.exists(file))  # noqa: PTH110 - as above
 
 

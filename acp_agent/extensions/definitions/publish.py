@@ -35,10 +35,13 @@ def definition_schema(name: str) -> str:
     # No field accepts null: a field without a value counts as not given, except for `tools`, where
     # it would be unclear whether all or no tools are meant.
     properties["tools"]["anyOf"].remove({"type": "null"})
-    for theirs, ours in FIELD_ALIASES.items():
-        if ours not in properties:  # a field of the other kind
+    for alias, field_name in FIELD_ALIASES.items():
+        if field_name not in properties:  # a field of the other kind
             continue
-        properties[theirs] = {**properties[ours], "description": f"Another name of {ours}."}
+        properties[alias] = {
+            **properties[field_name],
+            "description": f"Another name of {field_name}.",
+        }
     for field in properties.values():
         field.pop("default", None)
     if kind is AgentFields:

@@ -18,9 +18,9 @@ from acp_agent.extensions.definitions.build import DefinitionFile
 from acp_agent.extensions.definitions.fields import (
     AgentFields,
     SkillFields,
+    drop_invalid_notes,
     parse_fields,
     unused_fields,
-    without_wrong_notes,
 )
 from acp_agent.extensions.definitions.front_matter import field_line
 from acp_agent.extensions.definitions.locations import Source
@@ -46,12 +46,12 @@ from acp_agent.platform.trusted_files import (
 from acp_agent.trust.items import Item, Trusts, folder_digest, text_item
 
 _Fields = TypeVar("_Fields", SkillFields, AgentFields)
-_NAMED = 8  # number of unused fields, or programs, that are shown
+_MAX_NAMED = 8  # number of unused fields, or programs, that are shown
 # Fields that the question about trust shows, found without parsing the file.
-_WANTED = re.compile(rb"^(model|tools|context|agent|extends):[ \t]*(\S.*)$", re.MULTILINE)
+_TRUST_FIELDS = re.compile(rb"^(model|tools|context|agent|extends):[ \t]*(\S.*)$", re.MULTILINE)
 
-LARGEST = 100_000  # bytes of a file
-MOST = 500  # files of one folder
+MAX_FILE_SIZE = 100_000  # bytes of a file
+MAX_FILES = 500  # files of one folder
 
 _NO_FILE = "it is no ordinary file; put a Markdown file there"
 
@@ -90,35 +90,36 @@ class Origin(Struct, frozen=True, kw_only=True):
 class Problem(Struct, frozen=True):
     """An error in a file or folder and its remedy, in one line of English.
 
-    A file that is not `left_out` is used without the wrong part. `line` is the line of the wrong
-    field, from 1, if it is known. `others` is the number of further files with the same error.
+    A file that is not `skipped` is used without the wrong part. `line` is the line of the wrong
+    field, from 1, if it is known. `further_files` is the number of further files with the same
+    error.
     """
 
     path: Path
     why: str
-    left_out: bool = True
+    skipped: bool = True
     line: int | None = None
-    others: int = 0
+    further_files: int = 0
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """Return the file, with the line if it is known."""
         return str(self.path) if self.line is None else f"{self.path}:{self.line}"
 
 
-def grouped(problems: Iterable[Problem]) -> list[Problem]:
+def group_problems(problems: Iterable[Problem]) -> list[Problem]:
     """Return problems, with equal problems of several used files combined into one."""
-    found: dict[tuple[Path, str] | str, Problem] = {}
-    for one in problems:
-        key = (one.path, one.why) if one.left_out else one.why
-        first = found.setdefault(key, one)
-        if first is not one:
-            found[key] = structs.replace(first, others=first.others + 1)
-    return list(found.values())
+    by_key: dict[tuple[Path, str] | str, Problem] = {}
+    for problem in problems:
+        key = (problem.path, problem.why) if problem.skipped else problem.why
+        first = by_key.setdefault(key, problem)
+        if first is not problem:
+            by_key[key] = structs.replace(first, further_files=first.further_files + 1)
+    return list(by_key.values())
 
 
 def read_definitions(
-    place: Path,
+    location: Path,
     origin: Origin | None,
     kind: Kind,
     fields: type[_Fields],
@@ -127,24 +128,24 @@ def read_definitions(
     """Read and parse the files of a folder, or a single file; report the invalid ones.
 
     Args:
-        place: the folder or file.
+        location: the folder or file.
         origin: the project or plugin that it belongs to; None for the user's own files.
         kind: the kind of its definitions; a folder named `commands` has commands.
         fields: the type of the fields of that kind.
         problems: errors are added to this list.
     """
-    if kind == "skills" and place.name in COMMANDS:
+    if kind == "skills" and location.name in COMMANDS:
         kind = "commands"
     is_plugin = origin is not None and bool(origin.prefix)
-    lenient = place.parent.name in PROGRAMS or (origin is not None and origin.is_lenient)
+    lenient = location.parent.name in PROGRAMS or (origin is not None and origin.is_lenient)
     try:
-        paths = [place] if is_plugin and place.is_file() else files_in(place, kind)
+        paths = [location] if is_plugin and location.is_file() else find_files(location, kind)
     except ConfigError as error:
-        problems.append(problem(place, error))
+        problems.append(make_problem(location, error))
         return []
-    found = []
+    files = []
     for path in paths:
-        whole = ""
+        file_text = ""
         try:
             raw = read_file(path, origin)
             if (
@@ -153,108 +154,118 @@ def read_definitions(
                 and not origin.trusts(_item(kind, path, raw, origin.top))
             ):
                 continue
-            whole = text = decode(raw)
+            file_text = text = decode(raw)
             if kind == "commands":
-                front_matter, text = read_command(path, text, place)
+                front_matter, text = read_command(path, text, location)
             elif kind == "skills":
                 front_matter, text = read_skill(path, text, is_lenient=lenient)
-            elif (parts := read_agent(path, text, is_lenient=lenient)) is not None:
-                front_matter, text = parts
+            elif (agent := read_agent(path, text, is_lenient=lenient)) is not None:
+                front_matter, text = agent
             else:
                 continue
-            front_matter, wrong = without_wrong_notes(front_matter, fields)
+            front_matter, wrong = drop_invalid_notes(front_matter, fields)
             checked = parse_fields(front_matter, fields)
         except ConfigError as error:
-            line = field_line(whole, str(error).partition(":")[0])
-            problems.append(problem(path, error, line=line))
+            line = field_line(file_text, str(error).partition(":")[0])
+            problems.append(make_problem(path, error, line=line))
         else:
             for note in wrong:
-                line = field_line(whole, str(note).partition(":")[0])
-                problems.append(problem(path, note, left_out=False, line=line))
+                line = field_line(file_text, str(note).partition(":")[0])
+                problems.append(make_problem(path, note, skipped=False, line=line))
             if names := unused_fields(front_matter, fields):
-                line = field_line(whole, names[0])
-                problems.append(problem(path, unused(names), left_out=False, line=line))
-            folder = path.parent.name
-            if path.name == FILE_NAME and checked.name not in {folder, plain_name(folder)}:
-                other = _other_name(checked.name, path)
-                line = field_line(whole, "name")
-                problems.append(problem(path, other, left_out=False, line=line))
+                line = field_line(file_text, names[0])
+                problems.append(
+                    make_problem(path, unused_fields_error(names), skipped=False, line=line)
+                )
+            folder_name = path.parent.name
+            if path.name == FILE_NAME and checked.name not in {
+                folder_name,
+                plain_name(folder_name),
+            }:
+                other = _folder_name_error(checked.name, path)
+                line = field_line(file_text, "name")
+                problems.append(make_problem(path, other, skipped=False, line=line))
             if origin is not None:
                 checked = structs.replace(checked, name=f"{origin.prefix}{checked.name}")
-            found.append(
+            files.append(
                 DefinitionFile(
                     path=path,
                     source="user" if origin is None else origin.source,
                     fields=checked,
                     text=text,
-                    line=_first_line(whole, text),
-                    whole=whole,
+                    line=_first_line(file_text, text),
+                    file_text=file_text,
                 )
             )
-    return found
+    return files
 
 
-def _first_line(whole: str, text: str) -> int:
+def _first_line(file_text: str, text: str) -> int:
     """Return the number of the line at which the Markdown of a file begins."""
-    return 1 + whole.count("\n", 0, max(0, whole.replace("\r\n", "\n").find(text)))
+    return 1 + file_text.count("\n", 0, max(0, file_text.replace("\r\n", "\n").find(text)))
 
 
-def _other_name(name: str, path: Path) -> ConfigError:
+def _folder_name_error(name: str, path: Path) -> ConfigError:
     folder = path.parent.name
     return ConfigError(f"name: it is {name}, that of its folder {folder}; give both the same")
 
 
-def unused(names: list[str]) -> ConfigError:
+def unused_fields_error(names: list[str]) -> ConfigError:
     """Return the error for fields that have no meaning here."""
-    shown = ", ".join(printable_line(name)[:40] for name in names[:_NAMED])
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    quoted = ", ".join(printable_line(name)[:40] for name in names[:_MAX_NAMED])
+    further = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
     if len(names) == 1:
-        return ConfigError(f"the field {shown} is not used here; take it out, or leave it")
-    return ConfigError(f"the fields {shown}{more} are not used here; take them out, or leave them")
+        return ConfigError(f"the field {quoted} is not used here; take it out, or leave it")
+    return ConfigError(
+        f"the fields {quoted}{further} are not used here; take them out, or leave them"
+    )
 
 
-def problem(
-    path: Path, error: ConfigError, *, left_out: bool = True, line: int | None = None
+def make_problem(
+    path: Path, error: ConfigError, *, skipped: bool = True, line: int | None = None
 ) -> Problem:
     """Return an error as a `Problem`."""
-    return Problem(path, printable_line(str(error)), left_out, line)
+    return Problem(path, printable_line(str(error)), skipped, line)
 
 
 def _item(kind: Kind, path: Path, raw: bytes, top: str) -> Item:
     """Return the item that the user trusts: an agent's file, or all files of a skill."""
-    wanted = {one[1].decode(): one[2].decode("utf-8", "replace") for one in _WANTED.finditer(raw)}
-    wants = [f"{name}: {printable_line(value.strip())[:80]}" for name, value in wanted.items()]
+    fields = {
+        match[1].decode(): match[2].decode("utf-8", "replace")
+        for match in _TRUST_FIELDS.finditer(raw)
+    }
+    lines = [f"{name}: {printable_line(value.strip())[:80]}" for name, value in fields.items()]
     if kind == "agents":
-        return text_item("agent", top, path, raw, "; ".join(wants))
+        return text_item("agent", top, path, raw, "; ".join(lines))
     if is_single_file(path):
-        return text_item("skill", top, path, raw, "; ".join(wants))
+        return text_item("skill", top, path, raw, "; ".join(lines))
     digest, programs = folder_digest(Path(os.path.realpath(path.parent)))
     if programs:
-        wants.append(f"programs: {printable_line(', '.join(programs[:_NAMED]))[:80]}")
-    item = text_item("skill", top, path, raw, "; ".join(wants))
-    both = digest and hashlib.sha256(f"{digest} {item.digest}".encode()).hexdigest()
-    return structs.replace(item, digest=both)
+        lines.append(f"programs: {printable_line(', '.join(programs[:_MAX_NAMED]))[:80]}")
+    item = text_item("skill", top, path, raw, "; ".join(lines))
+    combined_digest = digest and hashlib.sha256(f"{digest} {item.digest}".encode()).hexdigest()
+    return structs.replace(item, digest=combined_digest)
 
 
-def files_in(place: Path, kind: Kind) -> list[Path]:
+def find_files(folder: Path, kind: Kind) -> list[Path]:
     """Return the definition files of a folder, sorted; hidden and other files are skipped.
 
     Raises:
         ConfigError: the folder cannot be read, or has too many files.
     """
     try:
-        with os.scandir(place) as entries:
+        with os.scandir(folder) as entries:
             names = sorted(entry.name for entry in entries if is_visible(entry.name))
-        found = _FILES[kind](place, names)
+        files = _FILES[kind](folder, names)
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
         raise ConfigError(
             f"cannot be read ({describe_os_error(error)}); check who may read it"
         ) from None
-    if len(found) > MOST:
-        raise ConfigError(f"there are more than {MOST} files of its kind; take some out")
-    return found
+    if len(files) > MAX_FILES:
+        raise ConfigError(f"there are more than {MAX_FILES} files of its kind; take some out")
+    return files
 
 
 def read_file(path: Path, origin: Origin | None) -> bytes:
@@ -270,9 +281,9 @@ def read_file(path: Path, origin: Origin | None) -> bytes:
     """
     try:
         if origin is None:
-            raw = read_user_file(path, limit=LARGEST + 1)
+            raw = read_user_file(path, limit=MAX_FILE_SIZE + 1)
         else:
-            raw = read_trusted(path, origin.folder, origin.owners, limit=LARGEST + 1)
+            raw = read_trusted(path, origin.folder, origin.owners, limit=MAX_FILE_SIZE + 1)
     except RefusedFileError as error:
         why = _NO_FILE if error.why == NOT_REGULAR else error.why
         raise ConfigError(why) from None
@@ -280,7 +291,7 @@ def read_file(path: Path, origin: Origin | None) -> bytes:
         raise ConfigError(
             f"cannot be read ({describe_os_error(error)}); check who may read it"
         ) from None
-    if len(raw) > LARGEST:
+    if len(raw) > MAX_FILE_SIZE:
         raise ConfigError("it is larger than 100 kB; put parts of it into files beside it")
     return raw
 

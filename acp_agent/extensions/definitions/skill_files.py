@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from acp_agent.errors import ConfigError
-from acp_agent.extensions.definitions.fields import LONGEST_DESCRIPTION, LONGEST_NAME
+from acp_agent.extensions.definitions.fields import MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH
 from acp_agent.extensions.definitions.front_matter import parse_yaml, read_front_matter
 from acp_agent.platform.trusted_files import path_exists
 
@@ -24,7 +24,7 @@ FILE_NAME = "SKILL.md"
 YAML_SUFFIXES = (".yaml", ".yml")
 COMMANDS = frozenset({"commands", "command", "prompts"})  # names of folders of commands
 _GEMINI = ".gemini"
-_FROM_ONE = frozenset({".codex", ".opencode", "opencode"})  # where `$1` is the first word
+_ONE_BASED = frozenset({".codex", ".opencode", "opencode"})  # where `$1` is the first word
 _NUMBER = re.compile(r"\$([1-9])(?!\d)")
 # Folders of programs that require less than the standard of skills.
 PROGRAMS = frozenset(
@@ -33,37 +33,37 @@ PROGRAMS = frozenset(
 _GITHUB = ".github"
 _INPUT = re.compile(r"\$\{input:([A-Za-z_]\w*)(?::[^}\n]*)?\}")  # in a GitHub prompt
 # Agents of other programs that are replaced by the session's model.
-_THEIR_AGENTS = frozenset({"agent", "ask", "edit", "build", "plan"})
+_FOREIGN_AGENTS = frozenset({"agent", "ask", "edit", "build", "plan"})
 _PROMPT = ".prompt.md"
-_LEVELS = 3  # levels of folders within a folder of commands
-_SHOWN = 100  # characters of a first line that is used as the description
-_UNNAMED = re.compile(r"[^a-z0-9]+")
+_MAX_LEVELS = 3  # levels of folders within a folder of commands
+_MAX_FIRST_LINE = 100  # characters of a first line that is used as the description
+_NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 # zhi's defaults.
 _ZHI_REQUESTS = 15
 _ZHI_FOLDER = "zhi-output"
 
 
-def skill_files(place: Path, names: list[str]) -> list[Path]:
+def skill_files(folder: Path, names: list[str]) -> list[Path]:
     """Return the skill files in a folder; of two with the same name the later one is used.
 
     Args:
-        place: the folder.
+        folder: the folder.
         names: the names of its entries, sorted.
 
     Raises:
         OSError: a folder in it cannot be read.
     """
     return [
-        *(place / name for name in names if name.endswith(YAML_SUFFIXES)),
-        *(path for name in names if path_exists(path := place / name / FILE_NAME)),
+        *(folder / name for name in names if name.endswith(YAML_SUFFIXES)),
+        *(path for name in names if path_exists(path := folder / name / FILE_NAME)),
     ]
 
 
-def command_files(place: Path, names: list[str]) -> list[Path]:
+def command_files(folder: Path, names: list[str]) -> list[Path]:
     """Return the command files in a folder and its subfolders; see `skill_files`."""
-    program = place.parent.name
+    program = folder.parent.name
     suffix = {_GEMINI: ".toml", _GITHUB: _PROMPT}.get(program, ".md")
-    return sorted(_commands(place, names, _LEVELS, suffix))
+    return sorted(_commands(folder, names, _MAX_LEVELS, suffix))
 
 
 def _commands(folder: Path, names: list[str], levels: int, suffix: str) -> Iterator[Path]:
@@ -82,28 +82,28 @@ def is_single_file(path: Path) -> bool:
     return path.name != FILE_NAME
 
 
-def read_command(path: Path, text: str, place: Path) -> tuple[Mapping[str, object], str]:
+def read_command(path: Path, text: str, location: Path) -> tuple[Mapping[str, object], str]:
     """Return the front matter of a command, as in a SKILL.md, and its text.
 
     Args:
         path: the path of the file.
         text: the text of the file.
-        place: the folder of commands that contains the file, or the file itself.
+        location: the folder of commands that contains the file, or the file itself.
 
     Raises:
         ConfigError: the front matter or the TOML is invalid.
     """
-    program = place.parent.name
+    program = location.parent.name
     fields: Mapping[str, object] = {}
     if program == _GEMINI:
         fields, text = _gemini(text)
     elif text.startswith("---"):
         fields, text = read_front_matter(text)
     if program == _GITHUB:
-        text, names = _inputs_named(text)
+        text, names = _convert_inputs(text)
         fields = {**({"arguments": names} if names else {}), **fields}
-    within = place if path != place else place.parent
-    name = "-".join(path.relative_to(within).with_suffix("").parts).removesuffix(".prompt")
+    base_folder = location if path != location else location.parent
+    name = "-".join(path.relative_to(base_folder).with_suffix("").parts).removesuffix(".prompt")
     return command_fields(name, fields, text, program)
 
 
@@ -118,33 +118,33 @@ def command_fields(
         text: the prompt there.
         program: the name of the program's folder.
     """
-    fields = _run_by(fields, program)
-    if program in _FROM_ONE:
-        text = _NUMBER.sub(lambda found: f"${int(found[1]) - 1}", text)
-    return {**_described(fields, text), "name": plain_name(name), **_BY_USER}, text.strip()
+    fields = _convert_runner(fields, program)
+    if program in _ONE_BASED:
+        text = _NUMBER.sub(lambda match: f"${int(match[1]) - 1}", text)
+    return {**_with_description(fields, text), "name": plain_name(name), **_BY_USER}, text.strip()
 
 
-def _inputs_named(text: str) -> tuple[str, list[str]]:
+def _convert_inputs(text: str) -> tuple[str, list[str]]:
     """Return a GitHub prompt with our placeholders for its inputs, and the input names."""
     names = list(dict.fromkeys(_INPUT.findall(text)))
     if len(names) == 1:
         return _INPUT.sub("$ARGUMENTS", text), []
-    return _INPUT.sub(lambda found: f"${found[1]}", text), names
+    return _INPUT.sub(lambda match: f"${match[1]}", text), names
 
 
-def _run_by(fields: Mapping[str, object], program: str) -> Mapping[str, object]:
+def _convert_runner(fields: Mapping[str, object], program: str) -> Mapping[str, object]:
     """Return a command's fields; those that select who runs it are converted to ours.
 
     In opencode a command with another agent runs as a subtask, as with `subtask`.
     """
-    given = {name: value for name, value in fields.items() if name not in {"mode", "subtask"}}
-    agent = given.get("agent")
-    if isinstance(agent, str) and agent.lower() in _THEIR_AGENTS:
-        del given["agent"]
+    renamed = {name: value for name, value in fields.items() if name not in {"mode", "subtask"}}
+    agent = renamed.get("agent")
+    if isinstance(agent, str) and agent.lower() in _FOREIGN_AGENTS:
+        del renamed["agent"]
     subtask = fields.get("subtask")
-    if subtask is True or (program in _FROM_ONE and "agent" in given and subtask is not False):
-        given["context"] = "fork"
-    return given
+    if subtask is True or (program in _ONE_BASED and "agent" in renamed and subtask is not False):
+        renamed["context"] = "fork"
+    return renamed
 
 
 def read_toml(text: str) -> dict[str, Any]:
@@ -163,11 +163,11 @@ def read_toml(text: str) -> dict[str, Any]:
 
 
 def _gemini(text: str) -> tuple[Mapping[str, object], str]:
-    given = read_toml(text)
-    prompt = given.pop("prompt", None)
+    table = read_toml(text)
+    prompt = table.pop("prompt", None)
     if not isinstance(prompt, str) or not prompt.strip():
         raise ConfigError("prompt: it is missing; add what the model is to do")
-    return given, prompt.replace("{{args}}", "$ARGUMENTS")
+    return table, prompt.replace("{{args}}", "$ARGUMENTS")
 
 
 def read_skill(path: Path, text: str, *, is_lenient: bool) -> tuple[Mapping[str, object], str]:
@@ -186,7 +186,7 @@ def read_skill(path: Path, text: str, *, is_lenient: bool) -> tuple[Mapping[str,
     fields, text = read_front_matter(text)
     if not is_lenient:
         return fields, text
-    return {**_described(fields, text), "name": plain_name(path.parent.name)}, text
+    return {**_with_description(fields, text), "name": plain_name(path.parent.name)}, text
 
 
 _BY_USER = {"disable-model-invocation": True}
@@ -196,27 +196,27 @@ def plain_name(name: str) -> str:
     """Return another program's name in our form: `My_Skill` becomes `my-skill`."""
     plain = unicodedata.normalize("NFKC", name).lower()
     plain = plain.replace("#", "-sharp").replace("+", "-plus")  # C, C# and C++ stay distinct
-    return _UNNAMED.sub("-", plain)[:LONGEST_NAME].strip("-") or name
+    return _NOT_IN_NAMES.sub("-", plain)[:MAX_NAME_LENGTH].strip("-") or name
 
 
-def _described(fields: Mapping[str, object], text: str) -> dict[str, object]:
+def _with_description(fields: Mapping[str, object], text: str) -> dict[str, object]:
     """Return the fields with the description that Claude would use."""
-    known = dict(fields)
-    description = known.get("description") or first_line(text)
+    described = dict(fields)
+    description = described.get("description") or first_line(text)
     # Claude shows both to the model.
-    when = known.pop("when_to_use", None)
+    when = described.pop("when_to_use", None)
     if isinstance(description, str) and isinstance(when, str):
         description = f"{description.strip()} {when.strip()}"
     if isinstance(description, str):
-        description = description[:LONGEST_DESCRIPTION]
-    return {**known, "description": description}
+        description = description[:MAX_DESCRIPTION_LENGTH]
+    return {**described, "description": description}
 
 
 def first_line(text: str) -> str:
     """Return the first line of a text that is not blank, shortened."""
     lines = (line.strip().lstrip("#").strip() for line in text.splitlines())
     first = next(filter(None, lines), "")
-    return first if len(first) <= _SHOWN else f"{first[: _SHOWN - 1]}…"
+    return first if len(first) <= _MAX_FIRST_LINE else f"{first[: _MAX_FIRST_LINE - 1]}…"
 
 
 def _zhi(text: str) -> tuple[Mapping[str, object], str]:

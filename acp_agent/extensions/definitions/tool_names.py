@@ -86,9 +86,9 @@ _GITHUB_SETS = frozenset({"vscode", "agent", "edit", "execute", "read", "search"
 
 def normalize_tools(names: str | Sequence[str]) -> list[str]:
     """Return tools as a list with our names; a text is split at commas."""
-    several = _COMMA.split(names) if isinstance(names, str) else names
-    named = (name.strip() for name in several)
-    return [TOOL_ALIASES.get(name, name) for name in named if name]
+    parts = _COMMA.split(names) if isinstance(names, str) else names
+    stripped = (name.strip() for name in parts)
+    return [TOOL_ALIASES.get(name, name) for name in stripped if name]
 
 
 def restricted_tool(name: str) -> str | None:

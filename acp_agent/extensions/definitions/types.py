@@ -58,18 +58,20 @@ class RunSettings(Struct, frozen=True, kw_only=True):
             max_requests=self.max_requests,
         )
 
-    def over(self, other: RunSettings) -> RunSettings:
-        """Return these settings, completed by `other`; a tool that either refuses is refused."""
-        requests = [one.max_requests for one in (self, other) if one.max_requests is not None]
+    def over(self, base: RunSettings) -> RunSettings:
+        """Return these settings, completed by `base`; a tool that either refuses is refused."""
+        requests = [
+            settings.max_requests for settings in (self, base) if settings.max_requests is not None
+        ]
         return RunSettings(
-            model=other.model if self.model is None else self.model,
-            thought_level=other.thought_level if self.thought_level is None else self.thought_level,
-            temperature=other.temperature if self.temperature is None else self.temperature,
-            max_output=other.max_output if self.max_output is None else self.max_output,
+            model=base.model if self.model is None else self.model,
+            thought_level=base.thought_level if self.thought_level is None else self.thought_level,
+            temperature=base.temperature if self.temperature is None else self.temperature,
+            max_output=base.max_output if self.max_output is None else self.max_output,
             tools=self.tools,
-            without=(*other.without, *self.without),
+            without=(*base.without, *self.without),
             max_requests=min(requests, default=None),
-            within=(*self.within, *other.within, *(() if other.tools is None else (other.tools,))),
+            within=(*self.within, *base.within, *(() if base.tools is None else (base.tools,))),
         )
 
     @property
@@ -80,8 +82,8 @@ class RunSettings(Struct, frozen=True, kw_only=True):
     @property
     def composed(self) -> tuple[str, ...]:
         """Return the names of the skills among the tools."""
-        named = (tool for tool in self.tools or () if tool.startswith(COMPOSED))
-        return tuple(tool.removeprefix(COMPOSED) for tool in named)
+        skill_tools = (tool for tool in self.tools or () if tool.startswith(COMPOSED))
+        return tuple(tool.removeprefix(COMPOSED) for tool in skill_tools)
 
     def allows(self, tool: str) -> bool:
         """Return whether a tool may be used. `*` in a pattern matches any characters."""
@@ -116,7 +118,7 @@ class Skill(Struct, frozen=True, kw_only=True):
         uses: the settings that it runs with.
         by_model: whether the model may choose it.
         by_user: whether it is a command for the user.
-        apart: whether a subagent runs it, instead of the conversation itself.
+        runs_in_subagent: whether a subagent runs it, instead of the conversation itself.
         agent: the agent that runs it in that case; None leaves the choice to the program.
         inputs: its inputs: words in this order, or `name=value`.
         flow: the chart that it follows step by step, if it is a flow.
@@ -131,7 +133,7 @@ class Skill(Struct, frozen=True, kw_only=True):
     uses: RunSettings = RunSettings()
     by_model: bool = True
     by_user: bool = True
-    apart: bool = False
+    runs_in_subagent: bool = False
     agent: str | None = None
     inputs: tuple[Argument, ...] = ()
     flow: Flow | None = None
@@ -176,4 +178,4 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
 
 def fill_variables(prompt: str, values: Mapping[str, str | int | float | bool]) -> str:
     """Return a prompt with each `${NAME}` replaced, if there is a value for it."""
-    return _VARIABLE.sub(lambda found: str(values.get(found[1], found[0])), prompt)
+    return _VARIABLE.sub(lambda match: str(values.get(match[1], match[0])), prompt)

@@ -34,7 +34,7 @@ OWN_FOLDER = "dev.acp-agent"  # the folder of a standard plugin with parts for t
 FOREIGN = (".claude-plugin", ".codex-plugin", ".cursor-plugin")
 _BESIDE = ("commands", "agents", "hooks")
 LARGEST = 1_000_000  # bytes of a JSON file
-LONGEST_NAME = 64
+MAX_NAME_LENGTH = 64
 _NAME = re.compile(r"(?!.*(?:--|\.\.))[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
 
 
@@ -178,11 +178,11 @@ def _foreign(file: Path, found: Mapping[str, object]) -> Manifest:
 
 
 def _require_name(file: Path, name: str) -> None:
-    if len(name) > LONGEST_NAME or _NAME.fullmatch(name) is None:
+    if len(name) > MAX_NAME_LENGTH or _NAME.fullmatch(name) is None:
         raise PluginError(
             file,
             f"name: expected lowercase letters, digits, hyphens and periods, at most "
-            f"{LONGEST_NAME}, found {printable_line(name, 80)!r}",
+            f"{MAX_NAME_LENGTH}, found {printable_line(name, 80)!r}",
         )
 
 

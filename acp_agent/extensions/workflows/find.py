@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from acp_agent.errors import ConfigError
 from acp_agent.extensions.definitions.locations import Source, find_repository
-from acp_agent.extensions.definitions.reading import LARGEST, MOST, decode
+from acp_agent.extensions.definitions.reading import MAX_FILE_SIZE, MAX_FILES, decode
 from acp_agent.extensions.workflows.fields import Mistake
 from acp_agent.extensions.workflows.parse import parse_workflow
 from acp_agent.extensions.workflows.types import Workflow
@@ -84,7 +84,7 @@ def find_workflows(cwd: Path, *, user: Path) -> Sequence[WorkflowFile]:
             continue
         top = find_repository(cwd) or cwd
         project = None if source == "user" else (place.parent.parent, top)
-        found += (_read(place / name, source, project) for name in names[:MOST])
+        found += (_read(place / name, source, project) for name in names[:MAX_FILES])
     return found
 
 
@@ -123,9 +123,9 @@ def _read(path: Path, source: Source, project: tuple[Path, Path] | None) -> Work
 def _content(path: Path, project: Path | None) -> bytes:
     try:
         if project is None:
-            raw = read_user_file(path, limit=LARGEST + 1)
+            raw = read_user_file(path, limit=MAX_FILE_SIZE + 1)
         else:
-            raw = read_trusted(path, project, trusted_owners(project), limit=LARGEST + 1)
+            raw = read_trusted(path, project, trusted_owners(project), limit=MAX_FILE_SIZE + 1)
     except RefusedFileError as error:
         if error.why == NOT_REGULAR:
             raise ConfigError("it is no ordinary file; put a YAML file there") from None
@@ -135,7 +135,7 @@ def _content(path: Path, project: Path | None) -> bytes:
     except (OSError, ValueError) as error:
         why = describe_os_error(error) if isinstance(error, OSError) else "not a file name"
         raise ConfigError(f"cannot be read ({why}); check who may read it") from None
-    if len(raw) > LARGEST:
+    if len(raw) > MAX_FILE_SIZE:
         raise ConfigError("it is larger than 100 kB; split it, or have its steps read files")
     return raw
 

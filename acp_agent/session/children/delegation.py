@@ -12,7 +12,7 @@ from msgspec import json
 from acp_agent.agent.system_prompt import own_prompt
 from acp_agent.config.types import AgentConfig
 from acp_agent.errors import ToolError
-from acp_agent.extensions.definitions.inputs import Given
+from acp_agent.extensions.definitions.inputs import SkillInputs
 from acp_agent.extensions.definitions.types import TASK, AgentSpec, RunSettings, Skill
 from acp_agent.ids import CallId
 from acp_agent.session.children.child import ChildSession
@@ -49,7 +49,9 @@ class Delegation:
             (skill.name, skill.description) for skill in self._definitions.skills if skill.by_model
         ]
         separate = [
-            skill.name for skill in self._definitions.skills if skill.by_user and skill.apart
+            skill.name
+            for skill in self._definitions.skills
+            if skill.by_user and skill.runs_in_subagent
         ]
         tools: list[AnyTool] = []
         if agents:
@@ -83,7 +85,7 @@ class Delegation:
         chosen = (skills[name] for name in uses.composed if name in skills)
         return [composed_tool(workspace, composed, self._run_composed) for composed in chosen]
 
-    async def _run_composed(self, name: str, inputs: Given, progress: Progress) -> Outcome:
+    async def _run_composed(self, name: str, inputs: SkillInputs, progress: Progress) -> Outcome:
         """Start an agent that follows a skill for the agent that follows another skill."""
         path = " → ".join([*filter(None, self._chain), name])
         if name in self._chain:
@@ -98,7 +100,7 @@ class Delegation:
         skill = await self._definitions.find_skill(name)
         if skill is None:
             raise ToolError(f"there is no skill {name!r} any more: its file is gone")
-        return await self._follow(skill, inputs.rest, progress, inputs)
+        return await self._follow(skill, inputs.remainder, progress, inputs)
 
     async def run_task(self, task: AgentTask, progress: Progress) -> Outcome:
         """Give a task to an agent."""
@@ -217,22 +219,22 @@ class Delegation:
                 f"only the user may choose the skill {name}",
                 shown=f"only you may choose the skill {name}, with /skill:{name}",
             )
-        if not skill.apart and skill.uses == RunSettings():
+        if not skill.runs_in_subagent and skill.uses == RunSettings():
             return Outcome(text=self._core.clean(skill_text(skill)))
         return await self._follow(skill, request, progress)
 
     async def _follow(
-        self, skill: Skill, request: str, progress: Progress, inputs: Given | None = None
+        self, skill: Skill, request: str, progress: Progress, inputs: SkillInputs | None = None
     ) -> Outcome:
         """Start an agent that follows a skill."""
         prompt, uses = None, skill.uses
         title = f"{skill.name}: {request or skill.description}"
         text = self._core.clean(skill_text(skill, request, inputs))
         program = self._definitions.external_agents.get(skill.agent or "")
-        if skill.apart and program is not None:
+        if skill.runs_in_subagent and program is not None:
             task = AgentTask(agent=skill.agent or "", title=skill.name, task=text)
             return await self._follow_in_program(skill, task, program, progress)
-        if skill.apart and skill.agent is not None:
+        if skill.runs_in_subagent and skill.agent is not None:
             spec = await self._definitions.find_agent(skill.agent)
             if spec is None:
                 raise ToolError(

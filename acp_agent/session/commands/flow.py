@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from acp_agent.events import AnyEvent, UserMessage
-from acp_agent.extensions.definitions.inputs import fill_in
+from acp_agent.extensions.definitions.inputs import fill_inputs
 from acp_agent.extensions.definitions.types import Skill
 from acp_agent.extensions.flows.flow import Flow
 from acp_agent.session.commands.command import FoundCommand, command_line
@@ -37,7 +37,7 @@ async def flow_command(
         request = _last_request(skill.name, history)
     filled, has_request = {}, False
     for id_, node in flow.nodes.items():
-        text, uses_request = fill_in(node.text, request, {}, skill.path.parent)
+        text, uses_request = fill_inputs(node.text, request, {}, skill.path.parent)
         filled[id_] = replace(node, text=core.clean(text))
         has_request = has_request or uses_request
     flow = replace(flow, nodes=filled, notes=core.clean(flow.notes))

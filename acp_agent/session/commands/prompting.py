@@ -13,7 +13,7 @@ from acp_agent.agent.pending_messages import user_part
 from acp_agent.config.localization import Translator
 from acp_agent.content import ContentBlock, TextBlock
 from acp_agent.errors import InvalidInputError
-from acp_agent.extensions.definitions.inputs import FILES, Given, fill_in, read_inputs
+from acp_agent.extensions.definitions.inputs import FILES, SkillInputs, fill_inputs, read_inputs
 from acp_agent.extensions.definitions.types import RunSettings
 from acp_agent.models.base import UserText
 from acp_agent.session.commands.command import COMMANDS, FoundCommand, command_line, is_command
@@ -80,7 +80,7 @@ async def skill_command(
             inputs=skill.hint or "",
         )
         return FoundCommand.answering(core.clean(text))
-    if skill.apart:
+    if skill.runs_in_subagent:
         request = core.clean("\n\n".join([*filter(None, [user_text]), *_attached(content)]))
         arguments = msgspec.json.encode({"skill": skill.name, "request": request}).decode()
         return FoundCommand(ask=skill_text(skill, user_text, inputs), call=(SKILL_TOOL, arguments))
@@ -116,7 +116,7 @@ def _options(core: SessionCore, skill: Skill) -> RunOptions | FoundCommand:
         return FoundCommand.answering(core.clean(text))
 
 
-def skill_text(skill: Skill, request: str = "", inputs: Given | None = None) -> str:
+def skill_text(skill: Skill, request: str = "", inputs: SkillInputs | None = None) -> str:
     """Return a skill's instructions, with the location of its files and its input.
 
     Args:
@@ -125,7 +125,7 @@ def skill_text(skill: Skill, request: str = "", inputs: Given | None = None) -> 
         inputs: its named inputs; None: only the request is known.
     """
     values = {} if inputs is None else inputs.values
-    text, has_request = fill_in(skill.text.strip(), request.strip(), values, skill.path.parent)
+    text, has_request = fill_inputs(skill.text.strip(), request.strip(), values, skill.path.parent)
     folder = f" Paths in it are relative to {skill.path.parent}."
     lines = [f"Follow the skill {skill.name}.{'' if skill.source == 'bundled' else folder}"]
     lines += ["", text]
@@ -134,7 +134,7 @@ def skill_text(skill: Skill, request: str = "", inputs: Given | None = None) -> 
     if not has_request:
         if values:
             lines += ["", "The input:", *(f"- {name}: {value}" for name, value in values.items())]
-        further_text = request.strip() if inputs is None else inputs.rest
+        further_text = request.strip() if inputs is None else inputs.remainder
         if further_text:
             lines += ["", f"Use it for this: {further_text}"]
     if inputs is not None and inputs.missing:
@@ -144,7 +144,7 @@ def skill_text(skill: Skill, request: str = "", inputs: Given | None = None) -> 
 
 
 def _question(
-    core: SessionCore, skill: Skill, inputs: Given, content: Sequence[ContentBlock]
+    core: SessionCore, skill: Skill, inputs: SkillInputs, content: Sequence[ContentBlock]
 ) -> tuple[str, str] | None:
     """Return a call that asks for the missing inputs of a skill; None if none are missing."""
     attached = len(content) > 1  # such as a file

@@ -11,7 +11,7 @@ from msgspec import Struct
 from acp_agent.content import JsonObject
 from acp_agent.errors import InvalidInputError, ToolError
 from acp_agent.events import ToolKind
-from acp_agent.extensions.definitions.inputs import Given, check_input
+from acp_agent.extensions.definitions.inputs import SkillInputs, check_input
 from acp_agent.extensions.definitions.types import COMPOSED, Argument
 from acp_agent.tools.base import (
     NOTHING,
@@ -38,7 +38,7 @@ class ComposedSkill(Struct, frozen=True, kw_only=True):
     inputs: tuple[Argument, ...] = ()
 
 
-UseSkill = Callable[[str, Given, Progress], Awaitable[Outcome]]
+UseSkill = Callable[[str, SkillInputs, Progress], Awaitable[Outcome]]
 
 
 class ComposedSkillTool(SchemaTool):
@@ -129,7 +129,7 @@ def _schema(argument: Argument) -> JsonObject:
     return {"type": kind, **({"description": description} if description else {})}
 
 
-def _skill_inputs(inputs: Sequence[Argument], arguments: Mapping[str, object]) -> Given:
+def _skill_inputs(inputs: Sequence[Argument], arguments: Mapping[str, object]) -> SkillInputs:
     defaults = {
         argument.name: argument.default for argument in inputs if argument.default is not None
     }
@@ -139,4 +139,4 @@ def _skill_inputs(inputs: Sequence[Argument], arguments: Mapping[str, object]) -
         name: str(value).lower() if isinstance(value, bool) else str(value)
         for name, value in values.items()
     }
-    return Given(values=texts, missing=(), rest=request)
+    return SkillInputs(values=texts, missing=(), remainder=request)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from acp_agent.config.types import Config
-from acp_agent.extensions.definitions.discovery import Found, find_definitions
+from acp_agent.extensions.definitions.discovery import FoundDefinitions, find_definitions
 from acp_agent.extensions.definitions.locations import DefinitionFolders, find_folders
 from acp_agent.extensions.definitions.types import AgentSpec, Skill
 
@@ -43,7 +43,7 @@ class Files:
         folder = place or self.project / ".agents"
         return write(folder / "agents" / f"{name}.md", *_whole(name, lines), text=text)
 
-    def find(self, config: Config | None = None) -> Found:
+    def find(self, config: Config | None = None) -> FoundDefinitions:
         return find_definitions(self.places, config or Config(), lambda _: True)
 
     def the_skill(self, config: Config | None = None) -> Skill:

@@ -178,4 +178,4 @@ def test_wrong_values_of_fields_of_others_are_reported(files: Files) -> None:
             files.project / place / "a.md",
             "---\nname: a\ndescription: d\nmode: [1]\nkind: [1]\nmodel: [1]\n---\nLook.",
         )
-    assert len([one for one in files.find().problems if one.left_out]) == 4
+    assert len([one for one in files.find().problems if one.skipped]) == 4

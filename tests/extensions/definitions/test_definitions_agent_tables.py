@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from acp_agent.config.types import Config
-from acp_agent.extensions.definitions.discovery import Found, find_definitions
+from acp_agent.extensions.definitions.discovery import FoundDefinitions, find_definitions
 from acp_agent.trust.items import Item
 from tests.extensions.definitions.definition_files import Files
 
@@ -81,7 +81,7 @@ def test_a_file_of_an_agent_goes_before_the_table_and_the_users_before_a_project
     assert "which is yours, has the same" in problem.why
 
 
-def untrusted(files: Files) -> tuple[Found, Item]:
+def untrusted(files: Files) -> tuple[FoundDefinitions, Item]:
     found = find_definitions(files.places, Config(), lambda _: False)
     (item,) = found.untrusted
     return found, item
@@ -105,7 +105,7 @@ def test_a_projects_table_is_left_out_until_it_is_trusted_with_the_prompts_it_na
 
 def test_a_project_without_agents_in_its_file_is_asked_about_nothing(files: Files) -> None:
     table(files.project, '{"mcp": {}, "agent": {"build": {"model": "a/b"}}}')
-    assert find_definitions(files.places, Config(), lambda _: False) == Found()
+    assert find_definitions(files.places, Config(), lambda _: False) == FoundDefinitions()
 
 
 def test_a_projects_prompt_is_no_file_outside_of_it(files: Files, tmp_path: Path) -> None:
@@ -178,10 +178,14 @@ def test_commands_of_a_table_are_skills_that_only_the_user_chooses(files: Files)
     assert (page.name, page.description, page.text) == (
         "web-page", "Builds a page.", "Build $0. Log: !`git log`",
     )  # fmt: skip
-    assert (page.agent, page.apart, page.uses.model) == ("writer", True, "openai/gpt-5.2")
-    assert (plain.text, plain.agent, plain.apart) == ("Write it down.", None, False)
+    assert (page.agent, page.runs_in_subagent, page.uses.model) == (
+        "writer",
+        True,
+        "openai/gpt-5.2",
+    )
+    assert (plain.text, plain.agent, plain.runs_in_subagent) == ("Write it down.", None, False)
     assert not page.by_model and not plain.by_model  # noqa: PT018 - the same of both
-    assert [(one.path, one.why, one.left_out) for one in found.problems] == [
+    assert [(one.path, one.why, one.skipped) for one in found.problems] == [
         (path, "command plain: the field odd is not used here; take it out, or leave it", False),
         (path, "command broken: template: expected text", True),
     ]

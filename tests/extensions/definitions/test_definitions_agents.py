@@ -9,7 +9,7 @@ import pytest
 
 from acp_agent import tools
 from acp_agent.config.types import AgentConfig, Config
-from acp_agent.extensions.definitions.build import LONGEST
+from acp_agent.extensions.definitions.build import MAX_EXTENDS
 from acp_agent.extensions.definitions.tool_names import TOOLS
 from acp_agent.extensions.definitions.types import AgentSpec, RunSettings
 from acp_agent.tools.base import Tool
@@ -34,8 +34,8 @@ def test_tools_that_are_all_unknown_are_reported_with_their_line(files: Files, k
     write = files.agent if kind == "agent" else files.skill
     path = write("fix", "model: small", "tools: [mail_send, Calendar]")
     (problem,) = files.find().problems
-    assert problem.place == f"{path}:5"
-    assert not problem.left_out
+    assert problem.location == f"{path}:5"
+    assert not problem.skipped
     assert problem.why == (
         "tools: mail_send, Calendar is not known here, so it has no tools; name tools of this "
         "program, such as read and shell, or take the field out"
@@ -58,8 +58,8 @@ def test_unknown_tools_of_github_and_of_a_table_are_reported(files: Files) -> No
         '{"agent": {"one": {"prompt": "Do."},\n"two": {"prompt": "Do.",\n'
         '"tools": {"*": false, "mail": true}}}}'
     )
-    first, second = sorted(files.find().problems, key=lambda one: one.place)
-    assert (first.place, second.place) == (f"{github}:4", f"{table}:3")
+    first, second = sorted(files.find().problems, key=lambda one: one.location)
+    assert (first.location, second.location) == (f"{github}:4", f"{table}:3")
     assert first.why.startswith("tools: vscode/openSimpleBrowser is not known here")
     assert second.why.startswith("agent two: tools: mail is not known here")
 
@@ -150,7 +150,7 @@ def test_a_project_puts_no_agent_in_the_place_of_the_users_own(files: Files, lin
     assert {problem.path: problem.why for problem in found.problems} == {
         theirs: f"name: {agent}, which is yours, has the same; give it another",
     }
-    assert all(problem.left_out for problem in found.problems)
+    assert all(problem.skipped for problem in found.problems)
 
 
 def test_the_arguments_of_a_prompt_stand_in_it_by_their_names(files: Files) -> None:
@@ -188,12 +188,12 @@ def test_agents_that_extend_each_other_in_a_circle_are_left_out(files: Files, na
 
 def test_a_line_of_agents_that_extend_each_other_has_an_end(files: Files) -> None:
     files.agent("a0")
-    for number in range(1, LONGEST + 2):
+    for number in range(1, MAX_EXTENDS + 2):
         files.agent(f"a{number}", f"extends: a{number - 1}")
     found = files.find()
-    assert len(found.agents) == LONGEST
+    assert len(found.agents) == MAX_EXTENDS
     assert {problem.why for problem in found.problems} == {
-        f"extends: it goes over more than {LONGEST} agents; shorten it"
+        f"extends: it goes over more than {MAX_EXTENDS} agents; shorten it"
     }
 
 
@@ -206,9 +206,9 @@ def test_an_agent_needs_a_description_of_its_own_or_of_the_one_it_extends(files:
 
 def test_files_beside_agents_are_passed_over(files: Files) -> None:
     files.agent("one")
-    place = files.project / ".agents" / "agents"
-    (place / "README.md").write_text("About these agents.")
-    (place / "notes.txt").write_text("Later.")
-    (place / ".draft.md").write_text("Later.")
+    location = files.project / ".agents" / "agents"
+    (location / "README.md").write_text("About these agents.")
+    (location / "notes.txt").write_text("Later.")
+    (location / ".draft.md").write_text("Later.")
     assert [agent.name for agent in files.find().agents] == ["one"]
     assert files.find().problems == ()

@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 from acp_agent.extensions.definitions.locations import (
-    OTHER_AGENTS,
-    OTHER_COMMANDS,
-    OTHER_SKILLS,
+    FOREIGN_AGENT_FOLDERS,
+    FOREIGN_COMMAND_FOLDERS,
+    FOREIGN_SKILL_FOLDERS,
     DefinitionFolders,
     any_folder_exists,
     find_folders,
@@ -20,7 +20,12 @@ from tests.extensions.definitions.definition_files import Files
 
 def test_the_users_places_come_first_then_the_repositorys_then_the_folders(files: Files) -> None:
     files.cwd = files.project / "deep" / "inside"
-    names = (*OTHER_COMMANDS, *OTHER_SKILLS, ".agents/skills", ".acp-agent/skills")
+    names = (
+        *FOREIGN_COMMAND_FOLDERS,
+        *FOREIGN_SKILL_FOLDERS,
+        ".agents/skills",
+        ".acp-agent/skills",
+    )
     tables = "opencode.json", "opencode.jsonc"
     folders = "command", "commands", "skill", "skills"
     only_home = (
@@ -36,11 +41,11 @@ def test_the_users_places_come_first_then_the_repositorys_then_the_folders(files
         *((files.cwd / name, "project") for name in (*tables, *names)),
     )
     own = (
-        *OTHER_AGENTS,
+        *FOREIGN_AGENT_FOLDERS,
         ".copilot/agents",
         *(f".config/opencode/{name}" for name in (*tables, "agent", "agents")),
     )
-    ours = *tables, *OTHER_AGENTS, ".agents/agents", ".acp-agent/agents"
+    ours = *tables, *FOREIGN_AGENT_FOLDERS, ".agents/agents", ".acp-agent/agents"
     assert files.places.agents == (
         *((files.home / name, "user") for name in own),
         (files.user / "agents", "user"),
@@ -57,8 +62,8 @@ def test_a_folder_that_is_the_repository_or_in_none_is_looked_into_once(files: F
     assert [folder for folder, source in outside.skills if source == "project"] == [
         Path("/opencode.json"),
         Path("/opencode.jsonc"),
-        *(Path("/", name) for name in OTHER_COMMANDS),
-        *(Path("/", name) for name in OTHER_SKILLS),
+        *(Path("/", name) for name in FOREIGN_COMMAND_FOLDERS),
+        *(Path("/", name) for name in FOREIGN_SKILL_FOLDERS),
         Path("/.agents/skills"),
         Path("/.acp-agent/skills"),
     ]

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from acp_agent.errors import ConfigError
 from acp_agent.extensions.definitions.fields import AgentFields, SkillFields, parse_fields
-from acp_agent.extensions.definitions.front_matter import LARGEST, read_front_matter
-from acp_agent.extensions.definitions.reading import MOST, grouped
+from acp_agent.extensions.definitions.front_matter import MAX_FRONT_MATTER, read_front_matter
+from acp_agent.extensions.definitions.reading import MAX_FILES, group_problems
 from tests.extensions.definitions.definition_files import Files, write
 
 NAME = "a name of lowercase letters, digits and hyphens, at most 64"
@@ -97,8 +97,8 @@ def test_what_is_the_same_in_many_files_is_grouped_unless_they_are_left_out(file
     for name in ("one", "two", "three"):
         files.skill(name, "model: sonnet")
         files.skill(f"{name}-broken", "context: frok")
-    shown = grouped(files.find().problems)
-    assert sorted((one.left_out, one.others) for one in shown) == [
+    shown = group_problems(files.find().problems)
+    assert sorted((one.skipped, one.further_files) for one in shown) == [
         (False, 2), (True, 0), (True, 0), (True, 0),
     ]  # fmt: skip
 
@@ -138,7 +138,10 @@ QUOTE = "; texts with : # [ or { in them go in quotes"
         ),
         ([f"x:\n{'- ' * 5000}"], "the front matter is nested too deeply; make it flat"),
         ([f"x: {'[' * 5000}"], "the front matter is nested too deeply; make it flat"),
-        ([f"x: {'y' * LARGEST}"], "the front matter is longer than 16,384 characters; shorten it"),
+        (
+            [f"x: {'y' * MAX_FRONT_MATTER}"],
+            "the front matter is longer than 16,384 characters; shorten it",
+        ),
     ],
 )
 def test_front_matter_that_is_no_plain_yaml_is_told_with_its_line(
@@ -286,7 +289,7 @@ def test_a_projects_file_of_another_user_is_told_and_left_out(files: Files) -> N
 
 
 def test_a_place_with_too_many_files_is_told_as_one(files: Files) -> None:
-    for number in range(MOST + 1):
+    for number in range(MAX_FILES + 1):
         files.agent(f"a{number}")
     place = files.project / ".agents" / "agents"
     assert files.why(place) == ["there are more than 500 files of its kind; take some out"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.errors import InvalidInputError
-from acp_agent.extensions.definitions.inputs import fill_in, read_inputs
+from acp_agent.extensions.definitions.inputs import fill_inputs, read_inputs
 from acp_agent.extensions.definitions.types import Argument, RunSettings
 from tests.extensions.definitions.definition_files import Files
 
@@ -135,7 +135,7 @@ def test_inputs_are_taken_by_place_and_by_name(
     for name in ("a.md", "a b.md"):
         (tmp_path / name).touch()
     given = read_inputs(INPUTS, request_, tmp_path)
-    assert (given.values, [one.name for one in given.missing], given.rest) == (
+    assert (given.values, [one.name for one in given.missing], given.remainder) == (
         values,
         missing,
         rest,
@@ -168,4 +168,4 @@ def test_an_input_of_another_type_is_refused(tmp_path: Path, request_: str, why:
 def test_the_request_stands_where_the_text_has_a_place_for_it(
     text: str, request_: str, filled: str, found: bool
 ) -> None:
-    assert fill_in(text, request_, {"issue": request_}, Path("/s")) == (filled, found)
+    assert fill_inputs(text, request_, {"issue": request_}, Path("/s")) == (filled, found)

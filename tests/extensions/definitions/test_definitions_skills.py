@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.config.types import AgentConfig, Config, DefinitionConfig
-from acp_agent.extensions.definitions.discovery import Found
+from acp_agent.extensions.definitions.discovery import FoundDefinitions
 from acp_agent.extensions.definitions.types import RunSettings, Skill
 from tests.extensions.definitions.definition_files import Files
 
@@ -65,7 +65,7 @@ def test_every_field_of_a_skill_is_read(files: Files) -> None:
         ),
         by_model=False,
         by_user=False,
-        apart=True,
+        runs_in_subagent=True,
         agent="reviewer",
     )
 
@@ -165,7 +165,7 @@ def test_another_programs_model_leaves_the_sessions_and_is_told(files: Files, mo
     (why,) = files.why(path)
     assert why.startswith(f"model: {model} is not known here, so the session's model is used; ")
     assert [skill.uses for skill in files.find().skills] == [RunSettings(temperature=1)]
-    assert not files.find().problems[0].left_out
+    assert not files.find().problems[0].skipped
 
 
 def test_a_part_of_a_tool_gives_nothing_and_takes_all_of_it(files: Files) -> None:
@@ -217,7 +217,7 @@ def test_a_broken_file_hides_nothing_and_is_told(files: Files) -> None:
     broken = files.skill("same", "temperature: hot")
     found = files.find()
     assert [skill.path for skill in found.skills] == [whole]
-    assert [(problem.path, problem.left_out) for problem in found.problems] == [(broken, True)]
+    assert [(problem.path, problem.skipped) for problem in found.problems] == [(broken, True)]
 
 
 def test_skills_are_listed_by_name_whatever_their_place(files: Files) -> None:
@@ -231,7 +231,7 @@ def test_what_is_no_skill_is_passed_over(files: Files) -> None:
     (place / "empty").mkdir(parents=True)
     (place / "README.md").write_text("About these skills.")
     files.skill(".hidden")
-    assert files.find() == Found()
+    assert files.find() == FoundDefinitions()
 
 
 def test_the_users_configuration_goes_before_a_file(files: Files) -> None:
@@ -261,7 +261,7 @@ def test_the_configuration_changes_only_what_it_names(files: Files) -> None:
 def test_a_skill_that_the_user_does_not_want_is_gone_without_a_word(files: Files) -> None:
     files.skill("deploy", "model: opus")
     config = Config(skills={"deploy": DefinitionConfig(enabled=False)})
-    assert files.find(config) == Found()
+    assert files.find(config) == FoundDefinitions()
 
 
 def test_a_skill_written_on_windows_is_read_like_any_other(files: Files) -> None:
