@@ -186,7 +186,7 @@ class FlowRunner:
                 item=item,
                 for_each=None,
                 condition=None,
-                own_session=True,
+                separate_session=True,
                 continue_on_error=False,
             )
             for number, item in enumerate(items, 1)

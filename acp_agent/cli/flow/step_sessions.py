@@ -84,7 +84,7 @@ class StepSessions:
             RpcError: the agent refused, or cannot start.
             InvalidInputError: the file requests a more permissive mode than the user's.
         """
-        key = step.id if step.own_session else ""
+        key = step.id if step.separate_session else ""
         session = self._sessions.get(key)
         if session is None:
             session = await self._open(key, step)

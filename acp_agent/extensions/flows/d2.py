@@ -13,15 +13,15 @@ from acp_agent.extensions.flows.scanner import Scanner
 
 _ARROWS = ("<->", "<-", "->", "--")
 # Keys that define the appearance (d2lang.com/tour/keywords) or apply to the whole file.
-_LOOKS = {
+_APPEARANCE_KEYS = {
     "shape", "style", "link", "icon", "near", "width", "height", "direction", "tooltip", "class",
     "constraint", "top", "left", "grid-rows", "grid-columns", "grid-gap", "vertical-gap",
     "horizontal-gap", "classes", "vars", "layers", "scenarios", "steps", "source-arrowhead",
     "target-arrowhead",
 }  # fmt: skip
 _LABEL = "label"
-_DEEPEST = 32  # nested braces
-_ENDS = "\n;{}"
+_MAX_DEPTH = 32  # nested braces
+_VALUE_ENDS = "\n;{}"
 
 
 def parse_d2(text: str, line: int) -> Flow:
@@ -39,40 +39,40 @@ def parse_d2(text: str, line: int) -> Flow:
 
 class _Parser:
     def __init__(self, scanner: Scanner) -> None:
-        self._in = scanner
+        self._scanner = scanner
         self._chart = Chart()
 
     def parse(self) -> Flow:
         while True:
             self._skip_between()
-            if not self._in.next:
+            if not self._scanner.next:
                 return self._chart.finish()
-            if self._in.next == "}":
-                raise self._in.wrong("a } has no { before it; take it out")
+            if self._scanner.next == "}":
+                raise self._scanner.make_error("a } has no { before it; take it out")
             self._statement()
 
     def _skip_between(self) -> None:
         """Skip whitespace, ends of statements and comments."""
-        scanner = self._in
+        scanner = self._scanner
         while True:
-            scanner.take_while(lambda one: one.isspace() or one == ";")
+            scanner.take_while(lambda character: character.isspace() or character == ";")
             if scanner.take('"""'):
                 if scanner.take_until('"""', within_line=False) is None:
-                    raise scanner.wrong('a comment does not end; put """ there')
-            elif scanner.sees("#"):
+                    raise scanner.make_error('a comment does not end; put """ there')
+            elif scanner.peek("#"):
                 scanner.skip_line()
             else:
                 return
 
     def _statement(self) -> None:
-        scanner, at = self._in, self._in.line
-        if scanner.next in "(&*!." or "*" in scanner.rest.partition(":")[0]:
-            self._pass_rest()  # only changes the appearance of existing shapes
+        scanner, line = self._scanner, self._scanner.line
+        if scanner.next in "(&*!." or "*" in scanner.line_remainder.partition(":")[0]:
+            self._skip_statement()  # only changes the appearance of existing shapes
             return
         keys, arrows = [self._key()], list[str]()
         while arrow := scanner.take(*_ARROWS):
             if arrow == "<->":
-                raise scanner.wrong("an arrow points both ways; write two")
+                raise scanner.make_error("an arrow points both ways; write two")
             arrows.append(arrow)
             self._skip_continuation()
             keys.append(self._key())
@@ -80,88 +80,90 @@ class _Parser:
         scanner.skip_blanks()
         inner = self._map() if scanner.take("{") else None
         if not arrows:
-            self._shape(keys[0], label or inner, at)
+            self._shape(keys[0], label or inner, line)
             return
         names = [".".join(key) for key in keys]
-        if any(_is_look(key) for key in keys):
+        if any(_is_appearance(key) for key in keys):
             return
         for name in names:
-            self._chart.add_node(name, None, at)
+            self._chart.add_node(name, None, line)
         for number, arrow in enumerate(arrows):
             source, target = names[number : number + 2]
             if arrow == "<-":
                 source, target = target, source
             is_last = number == len(arrows) - 1
-            self._chart.add_edge(source, target, (label or inner or "") if is_last else "", at)
+            self._chart.add_edge(source, target, (label or inner or "") if is_last else "", line)
 
     def _shape(self, key: list[str], label: str | None, line: int) -> None:
         if len(key) > 1 and key[-1] == _LABEL:
             self._chart.add_node(".".join(key[:-1]), label, line)
-        elif not _is_look(key):
+        elif not _is_appearance(key):
             self._chart.add_node(".".join(key), label or None, line)
 
     def _key(self) -> list[str]:
         """Return the parts of a name, which are separated by dots."""
-        scanner, parts = self._in, list[str]()
+        scanner, names = self._scanner, list[str]()
         while True:
             scanner.skip_blanks()
             quote = scanner.take('"', "'")
             part = self._quoted(quote) if quote else self._plain_part()
             if not part:
-                raise scanner.wrong(f"expected a name, found {scanner.rest[:30]!r}")
-            parts.append(part)
+                raise scanner.make_error(f"expected a name, found {scanner.line_remainder[:30]!r}")
+            names.append(part)
             scanner.skip_blanks()
             if not scanner.take("."):
-                return parts
+                return names
 
     def _plain_part(self) -> str:
-        scanner, part = self._in, ""
+        scanner, part = self._scanner, ""
         while True:
-            part += scanner.take_while(lambda one: one not in '.:;{}\n<-#"')
-            if scanner.next not in {"-", "<", "#"} or scanner.sees(*_ARROWS):
+            part += scanner.take_while(lambda character: character not in '.:;{}\n<-#"')
+            if scanner.next not in {"-", "<", "#"} or scanner.peek(*_ARROWS):
                 return part.strip()
             if scanner.next == "#" and (not part or part[-1].isspace()):
                 return part.strip()
             part += scanner.take("-", "<", "#")
 
     def _quoted(self, quote: str) -> str:
-        scanner, text = self._in, ""
+        scanner, text = self._scanner, ""
         while True:
-            text += scanner.take_while(lambda one: one not in (quote, "\\"))
+            text += scanner.take_while(lambda character: character not in (quote, "\\"))
             if scanner.take(quote):
                 return text
             if not scanner.take("\\"):
-                raise scanner.wrong(f"a quoted text does not end; put {quote} there")
+                raise scanner.make_error(f"a quoted text does not end; put {quote} there")
             escaped = scanner.next
             scanner.take(escaped)
             text += {"n": "\n", "t": "\t", "\n": ""}.get(escaped, escaped)
 
     def _value(self) -> str:
         """Return the text after a colon; "" if there is none."""
-        scanner = self._in
+        scanner = self._scanner
         scanner.skip_blanks()
         if quote := scanner.take('"', "'"):
             return self._quoted(quote)
-        if scanner.sees("|"):
+        if scanner.peek("|"):
             return self._block()
         text = ""
         while True:
-            text += scanner.take_while(lambda one: one not in f"{_ENDS}#\\")
+            text += scanner.take_while(lambda character: character not in f"{_VALUE_ENDS}#\\")
             if scanner.take("\\\n"):
                 text += " "
-            elif scanner.sees("#") and (not text or text[-1].isspace()):
+            elif scanner.peek("#") and (not text or text[-1].isspace()):
                 scanner.skip_line()
-            elif taken := scanner.take("#", "\\"):
-                text += taken
+            elif mark := scanner.take("#", "\\"):
+                text += mark
             else:
                 return text.strip()
 
     def _block(self) -> str:
         """Return the text of a block string: `|md … |`, `||md … ||` or |`md … `|."""
-        scanner = self._in
-        marks = scanner.take_while(lambda one: one == "|")
-        marks += scanner.take_while(lambda one: one in "`'*%")
-        scanner.take_while(lambda one: one.isalnum() or one in "-_+")  # the language
+        scanner = self._scanner
+        marks = scanner.take_while(lambda character: character == "|")
+        marks += scanner.take_while(lambda character: character in "`'*%")
+        scanner.take_while(
+            lambda character: character.isalnum() or character in "-_+"
+        )  # the language
         # The text starts on the next line, unless the whole block is on one line.
         text = scanner.take_until(marks[::-1])
         if text is not None:
@@ -169,25 +171,25 @@ class _Parser:
         scanner.skip_line()
         text = scanner.take_lines_until(marks[::-1])
         if text is None:
-            raise scanner.wrong(f"a block of text does not end; put {marks[::-1]} below it")
+            raise scanner.make_error(f"a block of text does not end; put {marks[::-1]} below it")
         return textwrap.dedent(text).strip()
 
     def _map(self, depth: int = 1) -> str | None:
         """Skip the content of braces; return the `label` in it."""
-        scanner, label, opened = self._in, None, self._in.line
-        if depth > _DEEPEST:
-            raise scanner.wrong("braces are nested too deeply; take some out")
+        scanner, label, first_line = self._scanner, None, self._scanner.line
+        if depth > _MAX_DEPTH:
+            raise scanner.make_error("braces are nested too deeply; take some out")
         while True:
             self._skip_between()
             if scanner.take("}"):
                 return label
             if not scanner.next:
-                raise scanner.wrong(f"the {{ of line {opened} is not closed; put }} there")
+                raise scanner.make_error(f"the {{ of line {first_line} is not closed; put }} there")
             if scanner.next in "(&*!.":
-                self._pass_rest(depth)
+                self._skip_statement(depth)
                 continue
             if scanner.next == "{":
-                raise scanner.wrong("a { has no name before it; take it out")
+                raise scanner.make_error("a { has no name before it; take it out")
             key = self._key()
             while scanner.take(*_ARROWS):
                 self._skip_continuation()
@@ -200,13 +202,13 @@ class _Parser:
                 label = value
 
     def _skip_continuation(self) -> None:
-        self._in.skip_blanks()
-        if self._in.take("\\\n"):
-            self._in.skip_blanks()
+        self._scanner.skip_blanks()
+        if self._scanner.take("\\\n"):
+            self._scanner.skip_blanks()
 
-    def _pass_rest(self, depth: int = 0) -> None:
+    def _skip_statement(self, depth: int = 0) -> None:
         """Skip a statement that does not affect the flow, with its braces."""
-        scanner = self._in
+        scanner = self._scanner
         while scanner.next and scanner.next not in ";}\n":
             if scanner.take("{"):
                 self._map(depth + 1)
@@ -214,5 +216,5 @@ class _Parser:
                 scanner.take(scanner.next)
 
 
-def _is_look(key: list[str]) -> bool:
-    return key[0] in _LOOKS or any(part in _LOOKS for part in key[1:])
+def _is_appearance(key: list[str]) -> bool:
+    return key[0] in _APPEARANCE_KEYS or any(part in _APPEARANCE_KEYS for part in key[1:])

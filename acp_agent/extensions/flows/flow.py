@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from acp_agent.errors import ConfigError
 
-MOST_NODES = 200
-BEGIN, END = "begin", "end"  # labels of the first and last node; case is ignored
+MAX_NODES = 200
+BEGIN_LABEL, END_LABEL = "begin", "end"  # labels of the first and last node; case is ignored
 
 
 class Branch(Struct, frozen=True):
@@ -63,8 +63,8 @@ class Chart:
             ConfigError: the node already has another label, or there are too many nodes.
         """
         self._lines.setdefault(id_, line)
-        if len(self._lines) > MOST_NODES:
-            raise ConfigError(f"line {line}: the flow has more than {MOST_NODES} nodes; divide it")
+        if len(self._lines) > MAX_NODES:
+            raise ConfigError(f"line {line}: the flow has more than {MAX_NODES} nodes; divide it")
         if label is None:
             return
         if not label.strip():
@@ -79,7 +79,7 @@ class Chart:
             ConfigError: there are too many edges.
         """
         self._edges.append((source, Branch(target, " ".join(label.split())), line))
-        if len(self._edges) > MOST_NODES * 5:
+        if len(self._edges) > MAX_NODES * 5:
             raise ConfigError(f"line {line}: the flow has too many arrows; divide it")
 
     def finish(self) -> Flow:
@@ -89,11 +89,11 @@ class Chart:
             ConfigError: the chart does not lead from one `BEGIN` to one `END`, or a choice is
                 ambiguous.
         """
-        begin, end = self._only(BEGIN), self._only(END)
+        start, end = self._find_only_node(BEGIN_LABEL), self._find_only_node(END_LABEL)
         nodes: dict[str, Node] = {}
-        waiting, seen = deque([begin]), {begin}
-        while waiting:
-            id_ = waiting.popleft()
+        pending, visited = deque([start]), {start}
+        while pending:
+            id_ = pending.popleft()
             node = Node(id_, self._labels.get(id_, id_), self._branches(id_))
             if id_ == end:
                 continue
@@ -104,17 +104,17 @@ class Chart:
                 )
             nodes[id_] = node
             for branch in node.branches:
-                if branch.target not in seen:
-                    seen.add(branch.target)
-                    waiting.append(branch.target)
-        if end not in seen:
+                if branch.target not in visited:
+                    visited.add(branch.target)
+                    pending.append(branch.target)
+        if end not in visited:
             raise ConfigError(f"line {self._lines[end]}: no way leads from BEGIN to END; add one")
-        first = nodes.pop(begin).branches
+        first = nodes.pop(start).branches
         if len(first) > 1:
-            raise ConfigError(f"line {self._lines[begin]}: BEGIN has several arrows; leave one")
+            raise ConfigError(f"line {self._lines[start]}: BEGIN has several arrows; leave one")
         return Flow(nodes=nodes, first=first[0].target, end=end)
 
-    def _only(self, label: str) -> str:
+    def _find_only_node(self, label: str) -> str:
         ids = [id_ for id_ in self._lines if self._labels.get(id_, id_).strip().lower() == label]
         if len(ids) == 1:
             return ids[0]
@@ -124,9 +124,9 @@ class Chart:
         raise ConfigError(f"line {self._lines[ids[1]]}: there is a second {name}; leave one")
 
     def _branches(self, id_: str) -> tuple[Branch, ...]:
-        found = [(branch, line) for source, branch, line in self._edges if source == id_]
+        branches = [(branch, line) for source, branch, line in self._edges if source == id_]
         labels: set[str] = set()
-        for branch, line in found if len(found) > 1 else ():
+        for branch, line in branches if len(branches) > 1 else ():
             label = branch.label.casefold()
             if not label:
                 raise ConfigError(
@@ -138,4 +138,4 @@ class Chart:
                     f"line {line}: two arrows from {id_} have the same text; give each its own"
                 )
             labels.add(label)
-        return tuple(branch for branch, _ in found)
+        return tuple(branch for branch, _ in branches)

@@ -26,7 +26,7 @@ _SHAPES = {
     "{": ("}",),
     ">": ("]",),
 }
-_PASSED = {
+_IGNORED_WORDS = {
     "classDef", "class", "style", "linkStyle", "click", "direction", "accTitle", "accDescr",
     "subgraph", "end",
 }  # fmt: skip
@@ -50,80 +50,80 @@ def parse_mermaid(text: str, line: int) -> Flow:
 
 class _Parser:
     def __init__(self, scanner: Scanner) -> None:
-        self._in = scanner
+        self._scanner = scanner
         self._chart = Chart()
 
     def parse(self) -> Flow:
-        scanner = self._in
+        scanner = self._scanner
         while True:
-            scanner.take_while(lambda one: one.isspace() or one == ";")
+            scanner.take_while(lambda character: character.isspace() or character == ";")
             if not scanner.next:
                 return self._chart.finish()
             if scanner.take("---"):  # front matter with a title
                 if scanner.take_until("\n---", within_line=False) is None:
-                    raise scanner.wrong("the front matter does not end; put --- below it")
+                    raise scanner.make_error("the front matter does not end; put --- below it")
                 scanner.skip_line()
-            elif scanner.sees("%%"):
+            elif scanner.peek("%%"):
                 scanner.skip_line()
             else:
                 self._statement()
 
     def _statement(self) -> None:
-        scanner = self._in
-        word = scanner.rest.replace(";", " ").split(maxsplit=1)[0].rstrip(":")
-        if word in _PASSED or word in _HEADERS:
+        scanner = self._scanner
+        word = scanner.line_remainder.replace(";", " ").split(maxsplit=1)[0].rstrip(":")
+        if word in _IGNORED_WORDS or word in _HEADERS:
             if word not in _HEADERS or scanner.take_until(";") is None:
                 scanner.skip_line()
             return
         sources = self._nodes()
         while True:
             scanner.skip_blanks()
-            if scanner.sees("%%"):
+            if scanner.peek("%%"):
                 scanner.skip_line()
             if scanner.next in {"", "\n", ";"}:
                 return
-            at = scanner.line
+            line = scanner.line
             label = self._arrow()
             targets = self._nodes()
             for source in sources if label is not None else ():
                 for target in targets:
-                    self._chart.add_edge(source, target, label or "", at)
+                    self._chart.add_edge(source, target, label or "", line)
             sources = targets
 
     def _nodes(self) -> list[str]:
         """Return the ids of one node, or of several separated by &."""
-        found = [self._node()]
+        ids = [self._node()]
         while True:
-            self._in.skip_blanks()
-            if not self._in.take("&"):
-                return found
-            found.append(self._node())
+            self._scanner.skip_blanks()
+            if not self._scanner.take("&"):
+                return ids
+            ids.append(self._node())
 
     def _node(self) -> str:
-        scanner = self._in
+        scanner = self._scanner
         # An arrow may end a line.
         scanner.take_while(str.isspace)
-        at, id_ = scanner.line, self._id()
+        line, id_ = scanner.line, self._id()
         if not id_:
-            raise scanner.wrong(f"expected a node, found {scanner.rest[:30]!r}")
+            raise scanner.make_error(f"expected a node, found {scanner.line_remainder[:30]!r}")
         label = self._label()
-        self._chart.add_node(id_, label, at)
+        self._chart.add_node(id_, label, line)
         if scanner.take(":::"):
             self._id()
         return id_
 
     def _id(self) -> str:
-        scanner, id_ = self._in, ""
+        scanner, id_ = self._scanner, ""
         while True:
-            id_ += scanner.take_while(lambda one: one.isalnum() or one in "_/#")
+            id_ += scanner.take_while(lambda character: character.isalnum() or character in "_/#")
             # A hyphen or a dot inside a name, not the start of an arrow.
-            after = scanner.rest[1:2]
+            after = scanner.line_remainder[1:2]
             if not id_ or scanner.next not in {"-", "."} or not (after.isalnum() or after == "_"):
                 return id_
             id_ += scanner.take("-", ".")
 
     def _label(self) -> str | None:
-        scanner = self._in
+        scanner = self._scanner
         if scanner.take("@{"):
             return self._attributes()
         opening = scanner.take(*_SHAPES)
@@ -134,77 +134,81 @@ class _Parser:
             text = self._quoted()
             scanner.take_while(str.isspace)
             if not scanner.take(*_SHAPES[opening]):
-                raise scanner.wrong(f"expected {_SHAPES[opening][0]} behind the text of a node")
+                raise scanner.make_error(
+                    f"expected {_SHAPES[opening][0]} behind the text of a node"
+                )
             return text
-        found = scanner.take_until(*_SHAPES[opening])
-        if found is None:
-            raise scanner.wrong(f"the text of a node does not end; put {_SHAPES[opening][0]} there")
-        return _plain(found)
+        text_in_brackets = scanner.take_until(*_SHAPES[opening])
+        if text_in_brackets is None:
+            raise scanner.make_error(
+                f"the text of a node does not end; put {_SHAPES[opening][0]} there"
+            )
+        return _plain(text_in_brackets)
 
     def _quoted(self) -> str:
-        text = self._in.take_until('"', within_line=False)
+        text = self._scanner.take_until('"', within_line=False)
         if text is None:
-            raise self._in.wrong('a quoted text does not end; put " there')
+            raise self._scanner.make_error('a quoted text does not end; put " there')
         text = text.strip()
         return _plain(text[1:-1] if len(text) > 1 and text[0] == text[-1] == "`" else text)
 
     def _attributes(self) -> str | None:
         """Return the label in `@{ shape: diamond, label: "…" }`."""
-        scanner, label = self._in, None
+        scanner, label = self._scanner, None
         while True:
-            scanner.take_while(lambda one: one.isspace() or one == ",")
+            scanner.take_while(lambda character: character.isspace() or character == ",")
             if scanner.take("}"):
                 return label
-            name = scanner.take_while(lambda one: one.isalnum() or one in "_-")
+            name = scanner.take_while(lambda character: character.isalnum() or character in "_-")
             scanner.take_while(str.isspace)
             if not name or not scanner.take(":"):
-                raise scanner.wrong("expected name: value, or } at the end of @{")
+                raise scanner.make_error("expected name: value, or } at the end of @{")
             scanner.take_while(str.isspace)
             value = (
                 self._quoted()
                 if scanner.take('"')
-                else scanner.take_while(lambda one: one not in ",}\n").strip()
+                else scanner.take_while(lambda character: character not in ",}\n").strip()
             )
             label = value if name == "label" else label
 
     def _arrow(self) -> str | None:
         """Skip an arrow; return its text, or None for an invisible one (only for the layout)."""
-        scanner = self._in
-        if scanner.sees("<"):
-            raise scanner.wrong("an arrow points both ways; write two")
+        scanner = self._scanner
+        if scanner.peek("<"):
+            raise scanner.make_error("an arrow points both ways; write two")
         # The name of an arrow: e1@-->
-        if (name := scanner.rest.partition("@")[0]).isalnum() and scanner.rest[len(name) + 1 :][
-            :1
-        ] in _STROKES:
+        if (name := scanner.line_remainder.partition("@")[0]).isalnum() and scanner.line_remainder[
+            len(name) + 1 :
+        ][:1] in _STROKES:
             scanner.take(f"{name}@")
-        strokes = scanner.take_while(lambda one: one in _STROKES)
+        strokes = scanner.take_while(lambda character: character in _STROKES)
         if len(strokes) < 2:
-            raise scanner.wrong(f"expected an arrow, found {scanner.rest[:30]!r}")
+            raise scanner.make_error(f"expected an arrow, found {scanner.line_remainder[:30]!r}")
         label = ""
-        after = scanner.rest[1:2]
+        after = scanner.line_remainder[1:2]
         if scanner.next and scanner.next in _HEADS and (scanner.next == ">" or not after.isalnum()):
             scanner.take(*_HEADS)
         elif len(strokes) == 2:
-            label = self._text_within(strokes)
+            label = self._arrow_text(strokes)
         scanner.skip_blanks()
         if scanner.take("|"):
-            found = scanner.take_until("|")
-            if found is None:
-                raise scanner.wrong("the text of an arrow does not end; put | there")
-            label = found
+            arrow_text = scanner.take_until("|")
+            if arrow_text is None:
+                raise scanner.make_error("the text of an arrow does not end; put | there")
+            label = arrow_text
         return None if strokes.startswith("~") else _plain(label.strip().strip('"'))
 
-    def _text_within(self, strokes: str) -> str:
+    def _arrow_text(self, strokes: str) -> str:
         """Return the text of `-- text -->`, `== text ==>` and `-. text .->`."""
-        scanner, ending = self._in, {"--": "--", "==": "==", "-.": ".-"}.get(strokes)
+        scanner, ending = self._scanner, {"--": "--", "==": "==", "-.": ".-"}.get(strokes)
         scanner.skip_blanks()
         quoted = self._quoted() if scanner.take('"') else ""
-        found = None if ending is None else scanner.take_until(ending)
-        if found is None:
-            raise scanner.wrong("an arrow does not end; write -->")
-        scanner.take_while(lambda one: one in _STROKES)
+        text = None if ending is None else scanner.take_until(ending)
+        if text is None:
+            raise scanner.make_error("an arrow does not end; write -->")
+        scanner.take_while(lambda character: character in _STROKES)
         scanner.take(">", "o ", "x ")
-        return quoted or found
+        return quoted or text
 
 
 def _plain(text: str) -> str:

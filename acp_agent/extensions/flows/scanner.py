@@ -17,76 +17,76 @@ class Scanner:
 
     def __init__(self, text: str, line: int) -> None:
         self._text = text.replace("\r\n", "\n").replace("\r", "\n")
-        self._at = 0
-        self._first = line
+        self._position = 0
+        self._first_line = line
 
     @property
     def line(self) -> int:
         """The number of the current line."""
-        return self._first + self._text.count("\n", 0, self._at)
+        return self._first_line + self._text.count("\n", 0, self._position)
 
     @property
     def next(self) -> str:
         """The next character; "" at the end."""
-        return self._text[self._at : self._at + 1]
+        return self._text[self._position : self._position + 1]
 
     @property
-    def rest(self) -> str:
+    def line_remainder(self) -> str:
         """The rest of the current line."""
-        end = self._text.find("\n", self._at)
-        return self._text[self._at : len(self._text) if end < 0 else end]
+        end = self._text.find("\n", self._position)
+        return self._text[self._position : len(self._text) if end < 0 else end]
 
-    def sees(self, *texts: str) -> str:
+    def peek(self, *texts: str) -> str:
         """Return the first of these texts that comes next; "" if none does."""
-        return next((text for text in texts if self._text.startswith(text, self._at)), "")
+        return next((text for text in texts if self._text.startswith(text, self._position)), "")
 
     def take(self, *texts: str) -> str:
         """Return the first of these texts that comes next, and skip it; "" if none does."""
-        found = self.sees(*texts)
-        self._at += len(found)
-        return found
+        text = self.peek(*texts)
+        self._position += len(text)
+        return text
 
-    def take_while(self, wanted: Callable[[str], bool]) -> str:
+    def take_while(self, accepts: Callable[[str], bool]) -> str:
         """Return the characters up to the first unwanted one, and skip them."""
-        start = self._at
-        while self._at < len(self._text) and wanted(self._text[self._at]):
-            self._at += 1
-        return self._text[start : self._at]
+        start = self._position
+        while self._position < len(self._text) and accepts(self._text[self._position]):
+            self._position += 1
+        return self._text[start : self._position]
 
     def take_until(self, *ends: str, within_line: bool = True) -> str | None:
         """Return the text before the nearest of `ends`, and skip both; None if there is none."""
         limit = len(self._text)
         if within_line:
-            limit = self._at + len(self.rest)
-        places = ((self._text.find(end, self._at, limit), -len(end)) for end in ends)
-        found = [place for place in places if place[0] >= 0]
-        if not found:
+            limit = self._position + len(self.line_remainder)
+        positions = ((self._text.find(end, self._position, limit), -len(end)) for end in ends)
+        hits = [position for position in positions if position[0] >= 0]
+        if not hits:
             return None
-        at, length = min(found)
-        text = self._text[self._at : at]
-        self._at = at - length
+        at, length = min(hits)
+        text = self._text[self._position : at]
+        self._position = at - length
         return text
 
     def take_lines_until(self, end: str) -> str | None:
         """Return the lines before one that begins with `end`, and skip both; None if none does."""
-        at = self._at
+        at = self._position
         while (at := self._text.find("\n", at)) >= 0:
             at += 1
             line = self._text[at:].partition("\n")[0]
             if line.strip().startswith(end):
-                text = self._text[self._at : at]
-                self._at = at + line.index(end) + len(end)
+                text = self._text[self._position : at]
+                self._position = at + line.index(end) + len(end)
                 return text
         return None
 
     def skip_blanks(self) -> None:
         """Skip blanks within the line."""
-        self.take_while(lambda one: one in " \t")
+        self.take_while(lambda character: character in " \t")
 
     def skip_line(self) -> None:
         """Skip the rest of the line."""
-        self._at += len(self.rest)
+        self._position += len(self.line_remainder)
 
-    def wrong(self, why: str) -> ConfigError:
+    def make_error(self, why: str) -> ConfigError:
         """Return an error for the current line."""
         return ConfigError(f"line {self.line}: {why}")

@@ -17,7 +17,7 @@ _FIELDS = (
     ("month", 1, 12, _MONTHS),
     ("day of the week", 0, 7, _DAYS),
 )
-_SEARCHED = 366 * 8 + 2  # days; the next 29 February may be eight years away
+_MAX_DAYS = 366 * 8 + 2  # days; the next 29 February may be eight years away
 
 
 class CronLine(Struct, frozen=True, kw_only=True):
@@ -34,13 +34,13 @@ class CronLine(Struct, frozen=True, kw_only=True):
     def next_after(self, moment: datetime) -> datetime | None:
         """Return the first time after a moment, both local and naive; None if there is none."""
         day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
-        for _ in range(_SEARCHED):
+        for _ in range(_MAX_DAYS):
             if self._runs_on(day):
                 for hour in self.hours:
                     for minute in self.minutes:
-                        found = day.replace(hour=hour, minute=minute)
-                        if found > moment:
-                            return found
+                        time = day.replace(hour=hour, minute=minute)
+                        if time > moment:
+                            return time
             day += timedelta(days=1)
         return None
 
@@ -63,7 +63,7 @@ def parse_cron(text: str) -> CronLine:
             f"cron: expected five fields (minute, hour, day, month, weekday), found {len(words)}"
         )
     minutes, hours, days, months, weekdays = (
-        _numbers(word.lower(), *field) for word, field in zip(words, _FIELDS, strict=True)
+        _parse_field(word.lower(), *field) for word, field in zip(words, _FIELDS, strict=True)
     )
     line = CronLine(
         text=text,
@@ -79,25 +79,25 @@ def parse_cron(text: str) -> CronLine:
     return line
 
 
-def _numbers(word: str, name: str, low: int, high: int, names: tuple[str, ...]) -> set[int]:
-    found: set[int] = set()
+def _parse_field(word: str, name: str, low: int, high: int, names: tuple[str, ...]) -> set[int]:
+    numbers: set[int] = set()
     for part in word.split(","):
         span, slash, step = part.partition("/")
-        size = _number(step, 1, high, ()) if slash else 1
+        size = _parse_number(step, 1, high, ()) if slash else 1
         first, dash, last = span.partition("-")
-        begin = low if span == "*" else _number(first, low, high, names)
-        alone = high if slash or span == "*" else begin
-        end = _number(last, low, high, names) if dash else alone
-        if size is None or begin is None or end is None or begin > end:
+        start = low if span == "*" else _parse_number(first, low, high, names)
+        default_end = high if slash or span == "*" else start
+        end = _parse_number(last, low, high, names) if dash else default_end
+        if size is None or start is None or end is None or start > end:
             raise ConfigError(
                 f"cron: {part[:40]} is no {name}; use numbers from {low} to {high}, as 1, 1-5, */2 "
                 "or 1,15"
             )
-        found.update(range(begin, end + 1, size))
-    return found
+        numbers.update(range(start, end + 1, size))
+    return numbers
 
 
-def _number(text: str, low: int, high: int, names: tuple[str, ...]) -> int | None:
+def _parse_number(text: str, low: int, high: int, names: tuple[str, ...]) -> int | None:
     if text in names:
         return names.index(text) + low
     if not (text.isascii() and text.isdigit() and len(text) <= 2):

@@ -9,7 +9,7 @@ from acp_agent.errors import ConfigError
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _DURATION = re.compile(r"(?:\d{1,6}(?:\.\d{1,3})?[smhd]){1,4}")
 _PART = re.compile(r"([\d.]+)([smhd])")
-LONGEST = 30 * 86_400.0
+MAX_DURATION = 30 * 86_400.0
 
 
 def parse_duration(value: object, *, shortest: float) -> float:
@@ -31,7 +31,7 @@ def parse_duration(value: object, *, shortest: float) -> float:
         )
     if seconds is None:
         raise ConfigError(f"{str(value)[:40]} is no duration; write it like 90s, 10m or 1h30m")
-    if not shortest <= seconds <= LONGEST:
+    if not shortest <= seconds <= MAX_DURATION:
         raise ConfigError(
             f"{str(value)[:40]} is too short or too long; use {shortest:g} seconds to 30 days"
         )

@@ -19,8 +19,8 @@ from msgspec import Struct
 
 from acp_agent.errors import ConfigError
 
-LONGEST = 2_000  # characters of a condition
-_DEEPEST = 40  # levels of parentheses and negations
+MAX_CONDITION_LENGTH = 2_000  # characters of a condition
+_MAX_DEPTH = 40  # levels of parentheses and negations
 _TOKEN = re.compile(
     r"""\s*(?:
         (?P<text>'(?:[^']|'')*'|"[^"]*")
@@ -30,8 +30,8 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
-_SAME = {"&&": "and", "||": "or", "!": "not"}
-_WRAPPED = re.compile(r"\s*\$\{\{?(?P<inner>[^{}]*)\}?\}\s*")
+_SYNONYMS = {"&&": "and", "||": "or", "!": "not"}
+_WRAPPED_CONDITION = re.compile(r"\s*\$\{\{?(?P<inner>[^{}]*)\}?\}\s*")
 
 Function = Literal["success", "failure", "always"]
 Operator = Literal["==", "!=", "contains", "and", "or"]
@@ -97,13 +97,13 @@ def parse_expression(text: str) -> Expression:
     Raises:
         ConfigError: the text is not a condition.
     """
-    if len(text) > LONGEST:
+    if len(text) > MAX_CONDITION_LENGTH:
         raise ConfigError("if: the condition is longer than 2,000 characters; shorten it")
-    wrapped = _WRAPPED.fullmatch(text)
+    wrapped = _WRAPPED_CONDITION.fullmatch(text)
     parser = _Parser(list(_tokens(wrapped["inner"] if wrapped else text)))
-    found = parser.condition()
+    expression = parser.parse_condition()
     parser.expect_end()
-    return found
+    return expression
 
 
 def references(expression: Expression) -> Iterator[Reference]:
@@ -147,21 +147,21 @@ def _text(expression: Expression, values: Values) -> str:
         case StatusCheck(function="always"):
             return "true"
         case StatusCheck(function=function):
-            return _word(values.failed == (function == "failure"))
+            return _bool_text(values.failed == (function == "failure"))
         case Negation(value=value):
-            return _word(not is_true(value, values))
+            return _bool_text(not is_true(value, values))
         case Operation(operator="and", left=left, right=right):
-            return _word(is_true(left, values) and is_true(right, values))
+            return _bool_text(is_true(left, values) and is_true(right, values))
         case Operation(operator="or", left=left, right=right):
-            return _word(is_true(left, values) or is_true(right, values))
+            return _bool_text(is_true(left, values) or is_true(right, values))
         case Operation(operator=operator, left=left, right=right):
             first, second = _text(left, values), _text(right, values)
             if operator == "contains":
-                return _word(second in first)
-            return _word((first == second) == (operator == "=="))
+                return _bool_text(second in first)
+            return _bool_text((first == second) == (operator == "=="))
 
 
-def _word(truth: bool) -> str:
+def _bool_text(truth: bool) -> str:
     return "true" if truth else "false"
 
 
@@ -171,24 +171,24 @@ class _Token(Struct, frozen=True):
 
 
 def _tokens(text: str) -> Iterator[_Token]:
-    at = 0
-    while text[at:].strip():
-        found = _TOKEN.match(text, at)
-        if found is None:
-            rest = text[at:].strip()[:20]
+    position = 0
+    while text[position:].strip():
+        match = _TOKEN.match(text, position)
+        if match is None:
+            remainder = text[position:].strip()[:20]
             raise ConfigError(
-                f"if: {rest} is not understood; texts go in quotes, as in inputs.x == 'yes'"
+                f"if: {remainder} is not understood; texts go in quotes, as in inputs.x == 'yes'"
             )
-        at = found.end()
-        if (quoted := found["text"]) is not None:
+        position = match.end()
+        if (quoted := match["text"]) is not None:
             inner = quoted[1:-1]
             yield _Token("text", inner.replace("''", "'") if quoted[0] == "'" else inner)
-        elif (number := found["number"]) is not None:
+        elif (number := match["number"]) is not None:
             yield _Token("number", number)
-        elif (word := found["word"]) is not None:
+        elif (word := match["word"]) is not None:
             yield _Token("word", word)
         else:
-            yield _Token("mark", _SAME.get(found["mark"], found["mark"]))
+            yield _Token("mark", _SYNONYMS.get(match["mark"], match["mark"]))
     yield _Token("end", "")
 
 
@@ -197,57 +197,57 @@ class _Parser:
 
     def __init__(self, tokens: list[_Token]) -> None:
         self._tokens = tokens
-        self._at = 0
+        self._position = 0
         self._depth = 0
 
-    def condition(self) -> Expression:
-        found = self._all()
+    def parse_condition(self) -> Expression:
+        expression = self._parse_all()
         while self._take("or"):
-            found = Operation("or", found, self._all())
-        return found
+            expression = Operation("or", expression, self._parse_all())
+        return expression
 
     def expect_end(self) -> None:
         if self._next.kind != "end":
             raise self._unexpected()
 
-    def _all(self) -> Expression:
-        found = self._negation()
+    def _parse_all(self) -> Expression:
+        expression = self._parse_negation()
         while self._take("and"):
-            found = Operation("and", found, self._negation())
-        return found
+            expression = Operation("and", expression, self._parse_negation())
+        return expression
 
-    def _negation(self) -> Expression:
+    def _parse_negation(self) -> Expression:
         if not self._take("not"):
-            return self._comparison()
+            return self._parse_comparison()
         self._enter()
-        found = Negation(self._negation())
+        expression = Negation(self._parse_negation())
         self._depth -= 1
-        return found
+        return expression
 
-    def _comparison(self) -> Expression:
-        left = self._value()
+    def _parse_comparison(self) -> Expression:
+        left = self._parse_value()
         for word, operator in _COMPARISONS.items():
             if self._take(word):
-                return Operation(operator, left, self._value())
+                return Operation(operator, left, self._parse_value())
         return left
 
-    def _value(self) -> Expression:
+    def _parse_value(self) -> Expression:
         token = self._next
         if token.kind in {"text", "number"}:
-            self._at += 1
+            self._position += 1
             return Constant(token.text)
         if token.kind == "word" and token.text not in {"and", "or", "not"}:
-            self._at += 1
-            return self._named(token.text)
+            self._position += 1
+            return self._parse_word(token.text)
         if not self._take("("):
             raise self._unexpected()
         self._enter()
-        found = self.condition()
+        expression = self.parse_condition()
         self._depth -= 1
         self._close()
-        return found
+        return expression
 
-    def _named(self, word: str) -> Expression:
+    def _parse_word(self, word: str) -> Expression:
         if word in {"true", "false"}:
             return Constant(word)
         if not self._take("("):
@@ -266,10 +266,10 @@ class _Parser:
                 f"if: there is no function {word}; use contains, success, failure or always"
             )
         self._enter()
-        left = self.condition()
+        left = self.parse_condition()
         if not self._take(","):
             raise self._unexpected()
-        right = self.condition()
+        right = self.parse_condition()
         self._depth -= 1
         self._close()
         return Operation("contains", left, right)
@@ -280,17 +280,17 @@ class _Parser:
 
     @property
     def _next(self) -> _Token:
-        return self._tokens[self._at]
+        return self._tokens[self._position]
 
     def _take(self, text: str) -> bool:
         if self._next.kind in {"word", "mark"} and self._next.text == text:
-            self._at += 1
+            self._position += 1
             return True
         return False
 
     def _enter(self) -> None:
         self._depth += 1
-        if self._depth > _DEEPEST:
+        if self._depth > _MAX_DEPTH:
             raise ConfigError("if: the condition is nested too deeply; make it flat")
 
     def _unexpected(self) -> ConfigError:

@@ -50,31 +50,33 @@ class Table:
     Args:
         entry: the mapping.
         mistakes: collects the errors.
-        known: the names of all fields; a file may use `_` instead of `-`.
+        field_names: the names of all fields; a file may use `_` instead of `-`.
     """
 
-    def __init__(self, entry: Entry, mistakes: Mistakes, known: Collection[str]) -> None:
+    def __init__(self, entry: Entry, mistakes: Mistakes, field_names: Collection[str]) -> None:
         self.line = entry.line
         self._mistakes = mistakes
         self._fields: dict[str, Entry] = {}
         if not isinstance(entry.value, Mapping):
             mistakes.add(entry.line, ConfigError("expected names with values here; indent them"))
             return
-        for written, value in entry.value.items():
-            name = written.replace("_", "-")
-            if name not in known:
-                self._unknown(written, value.line, known)
+        for field_name, value in entry.value.items():
+            name = field_name.replace("_", "-")
+            if name not in field_names:
+                self._report_unknown(field_name, value.line, field_names)
             elif name in self._fields:
                 mistakes.add(value.line, ConfigError(f"{name}: it is there twice; take one out"))
             elif value.value is not None:
                 self._fields[name] = value
 
-    def _unknown(self, name: str, line: int, known: Collection[str]) -> None:
-        near = get_close_matches(name, known, n=1)
-        if near:
-            error = ConfigError(f"{name[:40]}: there is no such field; did you mean {near[0]}?")
+    def _report_unknown(self, name: str, line: int, field_names: Collection[str]) -> None:
+        suggestions = get_close_matches(name, field_names, n=1)
+        if suggestions:
+            error = ConfigError(
+                f"{name[:40]}: there is no such field; did you mean {suggestions[0]}?"
+            )
         else:
-            listed = ", ".join(sorted(known))
+            listed = ", ".join(sorted(field_names))
             error = ConfigError(f"{name[:40]}: there is no such field; known here: {listed}")
         self._mistakes.add(line, error)
 
@@ -86,7 +88,7 @@ class Table:
         """Return the raw entry of a field."""
         return self._fields.get(name)
 
-    def line_of(self, name: str) -> int:
+    def field_line(self, name: str) -> int:
         """Return the line of a field, or that of the mapping."""
         return self._fields[name].line if name in self._fields else self.line
 
@@ -96,16 +98,16 @@ class Table:
         if entry is None:
             return None
         if not isinstance(entry.value, str):
-            self._wrong(name, entry, "text")
+            self._report_wrong_type(name, entry, "text")
             return None
         return entry.value
 
     def scalar(self, name: str) -> str | None:
         """Return a field that is a text, a number, or true or false, as text."""
         entry = self._fields.get(name)
-        return None if entry is None else self.scalar_of(name, entry)
+        return None if entry is None else self.scalar_text(name, entry)
 
-    def scalar_of(self, name: str, entry: Entry) -> str | None:
+    def scalar_text(self, name: str, entry: Entry) -> str | None:
         """Return a value as text, or None for a list or a mapping."""
         match entry.value:
             case bool():
@@ -115,7 +117,7 @@ class Table:
             case None:
                 return ""
             case _:
-                self._wrong(name, entry, "text")
+                self._report_wrong_type(name, entry, "text")
                 return None
 
     def flag(self, name: str) -> bool:
@@ -155,9 +157,9 @@ class Table:
     def choice(self, name: str, choices: Sequence[_Choice]) -> _Choice | None:
         """Return a field that is one of `choices`."""
         entry = self._fields.get(name)
-        for one in choices:
-            if entry is not None and entry.value == one:
-                return one
+        for choice in choices:
+            if entry is not None and entry.value == choice:
+                return choice
         if entry is not None:
             listed = ", ".join(choices)
             self._mistakes.add(entry.line, ConfigError(f"{name}: expected one of {listed}"))
@@ -169,7 +171,7 @@ class Table:
         if entry is None:
             return ()
         if not isinstance(entry.value, list):
-            self._wrong(name, entry, "list")
+            self._report_wrong_type(name, entry, "list")
             return ()
         return entry.value
 
@@ -178,11 +180,11 @@ class Table:
         entry = self._fields.get(name)
         if entry is not None and isinstance(entry.value, str):
             return (entry,)
-        found = self.items(name)
-        for one in found:
-            if not isinstance(one.value, str):
-                self._wrong(name, one, "text")
-        return [one for one in found if isinstance(one.value, str)]
+        entries = self.items(name)
+        for item in entries:
+            if not isinstance(item.value, str):
+                self._report_wrong_type(name, item, "text")
+        return [item for item in entries if isinstance(item.value, str)]
 
     def mapping(self, name: str) -> Mapping[str, Entry]:
         """Return a field that is a mapping."""
@@ -190,11 +192,11 @@ class Table:
         if entry is None:
             return {}
         if not isinstance(entry.value, Mapping):
-            self._wrong(name, entry, "names with values")
+            self._report_wrong_type(name, entry, "names with values")
             return {}
         return entry.value
 
-    def _wrong(self, name: str, entry: Entry, kind: Kind) -> None:
+    def _report_wrong_type(self, name: str, entry: Entry, kind: Kind) -> None:
         if kind == "text":
             error = ConfigError(f"{name}: expected text; put it in quotes")
         elif kind == "list":

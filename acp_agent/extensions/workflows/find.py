@@ -59,9 +59,12 @@ def workflow_folders(cwd: Path, *, user: Path) -> Sequence[tuple[Path, Source]]:
         user: the folder of the user's configuration file.
     """
     top = find_repository(cwd) or cwd
-    own = user / "flows"
+    user_folder = user / "flows"
     projects = [folder / PROJECT_PLACE for folder in dict.fromkeys((top, cwd))]
-    return [(own, "user"), *((folder, "project") for folder in projects if folder != own)]
+    return [
+        (user_folder, "user"),
+        *((folder, "project") for folder in projects if folder != user_folder),
+    ]
 
 
 def find_workflows(cwd: Path, *, user: Path) -> Sequence[WorkflowFile]:
@@ -71,26 +74,26 @@ def find_workflows(cwd: Path, *, user: Path) -> Sequence[WorkflowFile]:
         cwd: the session's folder, absolute.
         user: the folder of the user's configuration file.
     """
-    found: list[WorkflowFile] = []
-    for place, source in workflow_folders(cwd, user=user):
+    files: list[WorkflowFile] = []
+    for folder, source in workflow_folders(cwd, user=user):
         try:
-            with os.scandir(place) as entries:
-                names = sorted(one.name for one in entries if one.name.endswith(SUFFIXES))
+            with os.scandir(folder) as entries:
+                names = sorted(entry.name for entry in entries if entry.name.endswith(SUFFIXES))
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
             why = f"cannot be read ({describe_os_error(error)}); check who may read it"
-            found.append(WorkflowFile(path=place, source=source, mistakes=[Mistake(0, why)]))
+            files.append(WorkflowFile(path=folder, source=source, mistakes=[Mistake(0, why)]))
             continue
         top = find_repository(cwd) or cwd
-        project = None if source == "user" else (place.parent.parent, top)
-        found += (_read(place / name, source, project) for name in names[:MAX_FILES])
-    return found
+        project = None if source == "user" else (folder.parent.parent, top)
+        files += (_read(folder / name, source, project) for name in names[:MAX_FILES])
+    return files
 
 
 def workflow_items(cwd: Path, *, user: Path) -> Sequence[Item]:
     """Return the trust items of a project's workflows; see `find_workflows`."""
-    return [one.item for one in find_workflows(cwd, user=user) if one.item is not None]
+    return [file.item for file in find_workflows(cwd, user=user) if file.item is not None]
 
 
 def read_workflow(path: Path) -> WorkflowFile:

@@ -26,10 +26,10 @@ from acp_agent.extensions.workflows.types import (
 )
 from acp_agent.extensions.workflows.yaml_tree import Entry, read_tree
 
-MOST_STEPS = 100
-MOST_AT_ONCE = 8  # steps of one group
-MOST_RETRIES = 10
-SHORTEST_INTERVAL = 1.0  # seconds
+MAX_STEPS = 100
+MAX_PARALLEL_STEPS = 8  # steps of one group
+MAX_RETRIES = 10
+MIN_INTERVAL = 1.0  # seconds
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _MODEL = re.compile(r"[^/\s]+/\S+")
 _MODES: tuple[StepMode, ...] = get_args(StepMode)
@@ -52,19 +52,19 @@ def parse_workflow(text: str, name: str) -> tuple[Workflow | None, list[Mistake]
     try:
         tree = read_tree(text)
     except ConfigError as error:
-        line, why = _line_of(str(error))
+        line, why = _split_line(str(error))
         return None, [Mistake(line, why)]
     mistakes = Mistakes()
     workflow = _Reader(mistakes).workflow(tree, name)
     return (None, mistakes.sorted()) if mistakes else (workflow, [])
 
 
-def _line_of(error: str) -> tuple[int, str]:
+def _split_line(error: str) -> tuple[int, str]:
     """Return the line that an error text begins with, and the rest of the text."""
-    found = re.match(r"line (\d+)(?:: | (?=is|has))", error)
+    match = re.match(r"line (\d+)(?:: | (?=is|has))", error)
     return (
-        (int(found[1]), error[found.end() :] if found[0].endswith(": ") else error)
-        if found
+        (int(match[1]), error[match.end() :] if match[0].endswith(": ") else error)
+        if match
         else (0, error)
     )
 
@@ -74,23 +74,24 @@ class _Reader:
         self._mistakes = mistakes
         self._inputs: set[str] = set()
         self._ids: dict[str, int] = {}  # the line of each step
-        self._done: set[str] = set()  # steps before the current one
+        self._previous_ids: set[str] = set()  # steps before the current one
         self._has_item = False  # the current step has `for-each`
 
     def workflow(self, tree: Entry, name: str) -> Workflow:
         table = Table(tree, self._mistakes, FIELDS)
         inputs = tuple(self._read_inputs(table))
-        self._inputs = {one.name for one in inputs}
+        self._inputs = {input_.name for input_ in inputs}
         entries = table.items("steps")
         if not entries and isinstance(tree.value, Mapping):
             self._mistakes.add(
-                table.line_of("steps"), ConfigError("steps: there are none; add - id: and prompt:")
+                table.field_line("steps"),
+                ConfigError("steps: there are none; add - id: and prompt:"),
             )
         steps = tuple(self._steps(entries, inside=False))
-        if len(self._ids) > MOST_STEPS:
+        if len(self._ids) > MAX_STEPS:
             self._mistakes.add(
-                table.line_of("steps"),
-                ConfigError(f"steps: there are more than {MOST_STEPS}; split the file"),
+                table.field_line("steps"),
+                ConfigError(f"steps: there are more than {MAX_STEPS}; split the file"),
             )
         return Workflow(
             name=table.text("name") or name,
@@ -111,17 +112,19 @@ class _Reader:
                     ConfigError(f"inputs: {name[:40]} is no name; use letters, digits, - and _"),
                 )
             elif isinstance(entry.value, Mapping):
-                one = Table(entry, self._mistakes, ("description", "default", "required", "type"))
+                fields = Table(
+                    entry, self._mistakes, ("description", "default", "required", "type")
+                )
                 yield WorkflowInput(
                     name=name,
-                    description=one.text("description") or "",
-                    default=one.scalar("default"),
-                    required=one.flag("required"),
+                    description=fields.text("description") or "",
+                    default=fields.scalar("default"),
+                    required=fields.flag("required"),
                 )
             else:
                 yield WorkflowInput(
                     name=name,
-                    default=None if entry.value is None else table.scalar_of(name, entry),
+                    default=None if entry.value is None else table.scalar_text(name, entry),
                 )
 
     def _triggers(self, entry: Entry | None) -> Triggers:
@@ -129,33 +132,33 @@ class _Reader:
             return Triggers()
         table = Table(entry, self._mistakes, ("files", "every", "cron"))
         files = []
-        for one in table.texts("files"):
-            pattern = str(one.value).strip()
+        for item in table.texts("files"):
+            pattern = str(item.value).strip()
             try:
                 _check_pattern(pattern)
             except ConfigError as error:
-                self._mistakes.add(one.line, error)
+                self._mistakes.add(item.line, error)
             files.append(pattern)
-        if files and all(one.startswith("!") for one in files):
+        if files and all(item.startswith("!") for item in files):
             self._mistakes.add(
-                table.line_of("files"),
+                table.field_line("files"),
                 ConfigError("files: all patterns exclude; add one without !"),
             )
         lines: list[CronLine] = []
-        for one in table.texts("cron"):
+        for item in table.texts("cron"):
             try:
-                lines.append(parse_cron(str(one.value)))
+                lines.append(parse_cron(str(item.value)))
             except ConfigError as error:
-                self._mistakes.add(one.line, error)
+                self._mistakes.add(item.line, error)
         return Triggers(
             files=tuple(files),
-            every=table.duration("every", shortest=SHORTEST_INTERVAL),
+            every=table.duration("every", shortest=MIN_INTERVAL),
             cron=tuple(lines),
         )
 
     def _steps(self, entries: Iterable[Entry], *, inside: bool) -> Iterator[Step]:
         """Yield steps; those of a group (`inside`) cannot refer to each other."""
-        beside: list[str] = []
+        group_ids: list[str] = []
         for entry in entries:
             table = Table(entry, self._mistakes, STEP_FIELDS)
             if not isinstance(entry.value, Mapping):
@@ -163,10 +166,10 @@ class _Reader:
             step = self._step(table, inside=inside)
             yield step
             if inside:
-                beside.append(step.id)
+                group_ids.append(step.id)
             else:
-                self._done.add(step.id)
-        self._done.update(beside)
+                self._previous_ids.add(step.id)
+        self._previous_ids.update(group_ids)
 
     def _step(self, table: Table, *, inside: bool) -> Step:
         id_ = self._id(table)
@@ -183,14 +186,14 @@ class _Reader:
         self._has_item = for_each is not None
         prompt = table.text("prompt")
         if prompt is not None:
-            self._check_text(table.line_of("prompt"), "prompt", prompt)
+            self._check_text(table.field_line("prompt"), "prompt", prompt)
             if not prompt.strip():
                 self._mistakes.add(
-                    table.line_of("prompt"), ConfigError("prompt: it is empty; write what to do")
+                    table.field_line("prompt"), ConfigError("prompt: it is empty; write what to do")
                 )
         if "with" in table and "skill" not in table:
             self._mistakes.add(
-                table.line_of("with"), ConfigError("with: only a skill has it; take it out")
+                table.field_line("with"), ConfigError("with: only a skill has it; take it out")
             )
         agent = table.text("agent")
         session = table.choice("session", ("new", "shared"))
@@ -206,14 +209,14 @@ class _Reader:
             agent=agent,
             model=self._model(table),
             mode=table.choice("mode", _MODES),
-            own_session=inside or agent is not None or session == "new",
-            retry=table.number("retry", 0, MOST_RETRIES) or 0,
+            separate_session=inside or agent is not None or session == "new",
+            retry=table.number("retry", 0, MAX_RETRIES) or 0,
             timeout=table.duration("timeout"),
             continue_on_error=table.flag("continue-on-error"),
         )
 
     def _group(self, table: Table, *, inside: bool) -> tuple[Step, ...]:
-        line = table.line_of("parallel")
+        line = table.field_line("parallel")
         if inside:
             self._mistakes.add(
                 line,
@@ -223,13 +226,13 @@ class _Reader:
         for name in (*SETTINGS, "for-each", "retry", "timeout", "session"):
             if name in table:
                 self._mistakes.add(
-                    table.line_of(name),
+                    table.field_line(name),
                     ConfigError(f"{name}: a group has none; give it to the steps in it"),
                 )
         entries = table.items("parallel")
-        if not 1 <= len(entries) <= MOST_AT_ONCE:
+        if not 1 <= len(entries) <= MAX_PARALLEL_STEPS:
             self._mistakes.add(
-                line, ConfigError(f"parallel: expected a list of 1 to {MOST_AT_ONCE} steps")
+                line, ConfigError(f"parallel: expected a list of 1 to {MAX_PARALLEL_STEPS} steps")
             )
             return ()
         return tuple(self._steps(entries, inside=True))
@@ -246,7 +249,7 @@ class _Reader:
         if isinstance(entry.value, str):
             self._check_text(entry.line, "for-each", entry.value)
             return entry.value
-        items = (table.scalar_of("for-each", one) for one in table.items("for-each"))
+        items = (table.scalar_text("for-each", value) for value in table.items("for-each"))
         return tuple(item for item in items if item is not None)
 
     def _id(self, table: Table) -> str:
@@ -257,7 +260,7 @@ class _Reader:
                     table.line, ConfigError("id: it is missing; give the step a name")
                 )
             return f"line-{table.line}"
-        line = table.line_of("id")
+        line = table.field_line("id")
         if _NAME.fullmatch(id_) is None:
             self._mistakes.add(
                 line, ConfigError(f"id: {id_[:40]} is no name; use letters, digits, - and _")
@@ -274,7 +277,7 @@ class _Reader:
         name = table.text("skill")
         if name is not None and re.fullmatch(r"[a-z0-9]+(?:-[a-z0-9]+)*", name) is None:
             self._mistakes.add(
-                table.line_of("skill"),
+                table.field_line("skill"),
                 ConfigError(f"skill: {name[:40]} is no skill's name; see acp-agent skills"),
             )
         return name
@@ -286,19 +289,19 @@ class _Reader:
         if isinstance(entry.value, str):
             self._check_text(entry.line, "with", entry.value)
             return entry.value
-        given = {}
-        for name, one in table.mapping("with").items():
-            text = table.scalar_of(name, one)
+        arguments = {}
+        for name, value in table.mapping("with").items():
+            text = table.scalar_text(name, value)
             if text is not None:
-                self._check_text(one.line, name, text)
-                given[name] = text
-        return given
+                self._check_text(value.line, name, text)
+                arguments[name] = text
+        return arguments
 
     def _model(self, table: Table) -> str | None:
         model = table.text("model")
         if model is not None and _MODEL.fullmatch(model) is None:
             self._mistakes.add(
-                table.line_of("model"),
+                table.field_line("model"),
                 ConfigError(f"model: {model[:40]} is no model; write it as provider/name"),
             )
         return model
@@ -325,18 +328,18 @@ class _Reader:
 
     def _check_reference(self, line: int, field: str, reference: Reference) -> None:
         try:
-            self._require(reference)
+            self._check_target(reference)
         except ConfigError as error:
             self._mistakes.add(line, ConfigError(f"{field}: {error}"))
 
-    def _require(self, reference: Reference) -> None:
+    def _check_target(self, reference: Reference) -> None:
         """Raise ConfigError if a reference has no target."""
         match reference.path:
             case ("inputs", name):
                 if name not in self._inputs:
                     raise ConfigError(f"there is no input {name[:40]}; add it to inputs")
             case ("steps", step, ("output" | "status")):
-                if step not in self._done:
+                if step not in self._previous_ids:
                     raise ConfigError(
                         f"no step before this one is called {step[:40]}; name an earlier one"
                     )

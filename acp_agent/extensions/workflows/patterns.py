@@ -27,18 +27,18 @@ class FilePatterns:
 
     def __init__(self, patterns: Sequence[str]) -> None:
         self._rules = [_rule(pattern) for pattern in patterns]
-        wanted = {_literal_folder(one) for one in patterns if not one.startswith("!")}
+        folders = {_literal_folder(folder) for folder in patterns if not folder.startswith("!")}
         self.folders = sorted(
-            one for one in wanted if not any(_is_below(one, other) for other in wanted)
+            folder for folder in folders if not any(_is_below(folder, parent) for parent in folders)
         )
 
     def matches(self, name: str) -> bool:
         """Return whether a file matches, by its path relative to the folder."""
-        meant = False
+        included = False
         for includes, rule in self._rules:
-            if includes != meant and rule.fullmatch(name):
-                meant = includes
-        return meant
+            if includes != included and rule.fullmatch(name):
+                included = includes
+        return included
 
 
 def _rule(pattern: str) -> tuple[bool, re.Pattern[str]]:
@@ -50,8 +50,8 @@ def _rule(pattern: str) -> tuple[bool, re.Pattern[str]]:
         ) from None
 
 
-def _is_below(folder: str, other: str) -> bool:
-    return folder != other and (not other or folder.startswith(f"{other}/"))
+def _is_below(folder: str, parent: str) -> bool:
+    return folder != parent and (not parent or folder.startswith(f"{parent}/"))
 
 
 def _literal_folder(pattern: str) -> str:
@@ -70,32 +70,32 @@ def _clean(pattern: str) -> str:
 
 
 def _regex(pattern: str) -> str:
-    return "".join(_parts(_clean(pattern)))
+    return "".join(_regex_parts(_clean(pattern)))
 
 
-def _parts(pattern: str) -> Iterator[str]:
-    at = 0
-    while at < len(pattern):
-        rest = pattern[at:]
-        characters = re.match(r"\[!?[^\]/]+\]", rest)
-        if rest.startswith("**/"):
+def _regex_parts(pattern: str) -> Iterator[str]:
+    position = 0
+    while position < len(pattern):
+        remainder = pattern[position:]
+        characters = re.match(r"\[!?[^\]/]+\]", remainder)
+        if remainder.startswith("**/"):
             yield "(?:[^/]+/)*"
-            at += 3
-        elif rest.startswith("**"):
+            position += 3
+        elif remainder.startswith("**"):
             yield ".*"
-            at += 2
-        elif rest[0] == "*":
+            position += 2
+        elif remainder[0] == "*":
             yield "[^/]*"
-            at += 1
-        elif rest[0] == "?":
+            position += 1
+        elif remainder[0] == "?":
             yield "[^/]"
-            at += 1
+            position += 1
         elif characters is not None:
             inner = characters[0][1:-1]
             negated = inner.startswith("!")
             escaped = re.sub(r"([\\\[\]^&~|])", r"\\\1", inner.removeprefix("!"))
             yield f"[{'^/' if negated else ''}{escaped}]"
-            at += len(characters[0])
+            position += len(characters[0])
         else:
-            yield re.escape(rest[0])
-            at += 1
+            yield re.escape(remainder[0])
+            position += 1

@@ -18,14 +18,14 @@ _PLACEHOLDER = re.compile(
 
 def placeholders(text: str) -> Iterator[Reference]:
     """Yield the references in a text."""
-    for found in _PLACEHOLDER.finditer(text):
-        yield _reference(found)
+    for match in _PLACEHOLDER.finditer(text):
+        yield _reference(match)
 
 
 def fill_placeholders(text: str, value: Callable[[Reference], str]) -> str:
     """Return a text with its references replaced by their values."""
-    return _PLACEHOLDER.sub(lambda found: value(_reference(found)), text)
+    return _PLACEHOLDER.sub(lambda match: value(_reference(match)), text)
 
 
-def _reference(found: re.Match[str]) -> Reference:
-    return Reference(tuple((found[1] or found[2]).split(".")))
+def _reference(match: re.Match[str]) -> Reference:
+    return Reference(tuple((match[1] or match[2]).split(".")))

@@ -57,7 +57,7 @@ class Step(Struct, frozen=True, kw_only=True):
         agent: the agent that it runs as.
         model: "provider/name".
         mode: the permission mode.
-        own_session: whether it runs in a separate session.
+        separate_session: whether it runs in a separate session.
         retry: how often it is retried after a failure.
         timeout: seconds that one attempt may take.
         continue_on_error: whether the run continues if it fails.
@@ -75,7 +75,7 @@ class Step(Struct, frozen=True, kw_only=True):
     agent: str | None = None
     model: str | None = None
     mode: StepMode | None = None
-    own_session: bool = False
+    separate_session: bool = False
     retry: int = 0
     timeout: float | None = None
     continue_on_error: bool = False

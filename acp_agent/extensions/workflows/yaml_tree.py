@@ -45,9 +45,9 @@ def read_tree(text: str) -> Entry:
             "{ in them go in quotes"
         ) from None
     except yaml.reader.ReaderError as error:
-        found = text.count("\n", 0, error.position) + 1
+        line_number = text.count("\n", 0, error.position) + 1
         raise ConfigError(
-            f"line {found} has a character that may not be in YAML; take it out"
+            f"line {line_number} has a character that may not be in YAML; take it out"
         ) from None
     except (yaml.YAMLError, ValueError):  # a number with thousands of digits
         raise ConfigError("line 1: the file is not YAML; take out what is no text") from None
@@ -67,15 +67,15 @@ def _entry(node: Node, loader: _Loader) -> Entry:
         case ScalarNode():
             return Entry(line, cast("Scalar", loader.construct_object(node)))
         case SequenceNode():
-            return Entry(line, [_entry(one, loader) for one in node.value])
+            return Entry(line, [_entry(item, loader) for item in node.value])
         case MappingNode():
             fields = {}
             for key, value in node.value:
                 if not isinstance(key, ScalarNode):
-                    where = key.start_mark.line + 1
-                    raise ConfigError(f"line {where} has a list as a name; write a word")
-                one = _entry(value, loader)
-                fields[str(key.value)] = Entry(key.start_mark.line + 1, one.value)
+                    name_line = key.start_mark.line + 1
+                    raise ConfigError(f"line {name_line} has a list as a name; write a word")
+                item = _entry(value, loader)
+                fields[str(key.value)] = Entry(key.start_mark.line + 1, item.value)
             return Entry(line, fields)
         case _:
             raise AssertionError(node)

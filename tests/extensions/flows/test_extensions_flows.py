@@ -13,7 +13,7 @@ import pytest
 from acp_agent.errors import ConfigError
 from acp_agent.extensions.flows.d2 import parse_d2
 from acp_agent.extensions.flows.find import find_flow
-from acp_agent.extensions.flows.flow import MOST_NODES
+from acp_agent.extensions.flows.flow import MAX_NODES
 from acp_agent.extensions.flows.mermaid import parse_mermaid
 
 CHARTS = tomllib.loads((Path(__file__).parent / "charts.toml").read_text("utf-8"))["charts"]
@@ -53,8 +53,8 @@ def test_the_first_chart_of_a_text_is_the_flow_and_the_rest_are_notes() -> None:
     ("language", "text"),
     [
         ("d2", "a: {" * 50_000),
-        ("mermaid", "BEGIN --> a0\n" + "".join(f"a{n} --> a{n + 1}\n" for n in range(MOST_NODES))),
-        ("d2", "BEGIN -> " + " -> ".join(f"a{n}" for n in range(MOST_NODES + 1))),
+        ("mermaid", "BEGIN --> a0\n" + "".join(f"a{n} --> a{n + 1}\n" for n in range(MAX_NODES))),
+        ("d2", "BEGIN -> " + " -> ".join(f"a{n}" for n in range(MAX_NODES + 1))),
         ("mermaid", "BEGIN --> " + " & ".join(["a"] * 2_000)),
         ("mermaid", "[" * 90_000),
         ("d2", "'" * 90_001),

@@ -63,7 +63,12 @@ def test_a_file_is_read_with_all_that_it_says() -> None:
     assert {one.name: one.default for one in workflow.inputs} == {"version": "1.0", "target": None}
     assert workflow.triggers.every == 5_400
     look, both, end = workflow.steps
-    assert [step.own_session for step in (look, *both.parallel, end)] == [False, True, True, False]
+    assert [step.separate_session for step in (look, *both.parallel, end)] == [
+        False,
+        True,
+        True,
+        False,
+    ]
     assert (end.retry, end.timeout, end.continue_on_error) == (2, 90.0, True)
 
 
