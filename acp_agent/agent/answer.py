@@ -87,7 +87,7 @@ class _AnswerEvents:
         self.cut: CallCut | None = None
         self._calls_done: list[CallDone] = []
         self._searches: AnswerSearches | None = None
-        self._shown = ShownAnswer(self.message, is_continued=after.continues is not None)
+        self._display = ShownAnswer(self.message, is_continued=after.continues is not None)
         self.finished: Finished | None = None
         self.failed: Failed | None = None
         self._usage = Usage()  # what the provider has reported for the current attempt
@@ -105,11 +105,11 @@ class _AnswerEvents:
                 case TextDelta():
                     self.visible = self.visible or not item.text.isspace()
                     if text := self.text.feed(item.text):
-                        events += self._shown.say(text)
+                        events += self._display.say(text)
                 case ThoughtDelta():
-                    events += self._shown.think(item.text)
+                    events += self._display.think(item.text)
                 case ThoughtDone():
-                    events += self._rest()
+                    events += self._flush()
                     events.append(
                         ThoughtEnded(
                             message=self.message,
@@ -124,7 +124,7 @@ class _AnswerEvents:
                 case CallCut():
                     self.cut = item
                 case SearchStarted() | SearchEnded() | Cited():
-                    events += self._rest()
+                    events += self._flush()
                     events += self._search(item)
                 case Retrying():
                     events.extend(self._retry(item))
@@ -144,10 +144,10 @@ class _AnswerEvents:
                     pass
         return events
 
-    def _rest(self) -> list[AnyEvent]:
+    def _flush(self) -> list[AnyEvent]:
         """Return the text and thoughts that were held back, before another kind of event."""
-        held = self.text.end()
-        return [*(self._shown.say(held) if held else ()), *self._shown.rest()]
+        text = self.text.end()
+        return [*(self._display.say(text) if text else ()), *self._display.flush()]
 
     def _search(self, item: SearchStarted | SearchEnded | Cited) -> list[AnyEvent]:
         if self._searches is None:
@@ -168,7 +168,7 @@ class _AnswerEvents:
             discarded=discarded,
             stop=failed,
         )
-        ends: list[AnyEvent] = [*self._rest(), cut]
+        ends: list[AnyEvent] = [*self._flush(), cut]
         if self._searches is not None:
             ends = [*ends[:-1], *self._searches.cut_off(), cut]
             self._searches = None
@@ -208,12 +208,12 @@ class _AnswerEvents:
         self._calls_done.clear()
         self.visible, self.cut, self.text = False, None, ContinuedText(self._after.text)
         self.message = new_message_id()
-        self._shown = ShownAnswer(self.message, is_continued=self._after.continues is not None)
+        self._display = ShownAnswer(self.message, is_continued=self._after.continues is not None)
         return [self.start()]
 
     def _complete(self, finished: Finished) -> list[AnyEvent]:
         turn = self._turn
-        events = self._rest()
+        events = self._flush()
         # A refusal ends the turn, and its calls do not run.
         for done in self._calls_done if finished.stop != "refusal" else ():
             arguments = done.arguments or "{}"
@@ -221,17 +221,17 @@ class _AnswerEvents:
                 call=new_call_id(),
                 name=done.name,
                 arguments=arguments,
-                shown=scrub_json(arguments, turn.journal.secrets),
+                safe_arguments=scrub_json(arguments, turn.journal.secrets),
             )
             self.calls.append(proposed)
             turn.tools.open_calls.add(proposed.call)
-            title, kind = turn.tools.toolset.call_title(proposed.name, proposed.shown)
+            title, kind = turn.tools.toolset.call_title(proposed.name, proposed.safe_arguments)
             events.append(
                 ToolCalled(
                     call=proposed.call,
                     message=self.message,
                     name=proposed.name,
-                    arguments=proposed.shown,
+                    arguments=proposed.safe_arguments,
                     title=title,
                     kind=kind,
                     provider_data=done.provider_data,
@@ -312,7 +312,7 @@ async def ask_model(turn: TurnResources, after: FollowUp) -> Answer:
         calls=writer.calls,
         message=after.continues or writer.message,
         visible=writer.visible,
-        text=writer.text.whole,
+        text=writer.text.tail,
         cut=writer.cut,
     )
 
@@ -359,9 +359,9 @@ async def _ask(turn: TurnResources, after: FollowUp, note: str) -> tuple[ModelIn
     model, thought_level = turn.models.current, turn.models.thought_level
     driver = await turn.models.driver(model)
     writer = _AnswerEvents(turn, model, after)
-    # After `settled` nothing may be awaited before the event that starts the request. User messages
+    # After `flush` nothing may be awaited before the event that starts the request. User messages
     # that precede that event count as sent, so the request must contain them.
-    await turn.journal.settled()
+    await turn.journal.flush()
     messages = tuple(turn.journal.context.messages)
     if note:
         messages += (UserSide((UserText(note),)),)
@@ -377,16 +377,16 @@ async def _ask(turn: TurnResources, after: FollowUp, note: str) -> tuple[ModelIn
     )
     limits = turn.limits
     policy = RetryPolicy(retries=limits.retries, first_byte=limits.first_byte, stall=limits.stall)
-    written = WrittenCalls(lambda: _known_tools(turn))
+    calls = WrittenCalls(lambda: _known_tools(turn))
     texts = DisplayedText(turn.hooks, turn.journal.secrets)
     try:
         await turn.journal.emit(writer.start(note))
-        others, load = turn.models.fallbacks(model), turn.models.driver
-        answers = stream_with_fallback(driver, request, policy, fallbacks=others, load=load)
+        fallbacks, load = turn.models.fallbacks(model), turn.models.driver
+        answers = stream_with_fallback(driver, request, policy, fallbacks=fallbacks, load=load)
         async with aclosing(answers) as stream:
             async for batch in stream:
                 turn.budget.streamed(batch)
-                events = writer.convert(await texts.shown(written.read(batch)))
+                events = writer.convert(await texts.display(calls.read(batch)))
                 if events:
                     await turn.journal.emit(*events)
                 if any(isinstance(item, Retrying | FellBack) for item in batch):

@@ -21,12 +21,12 @@ from acp_agent.workspace.workspace import Workspace
 
 FILE_LIMIT = 50_000  # characters of one linked file
 TOTAL_LIMIT = 200_000  # characters of all linked files of one prompt
-_ENTRIES = 100  # entries of one linked folder
-_LINES = 200  # lines of one selection
-_LINE_LIMIT = 300  # characters of one line of a selection
+_MAX_ENTRIES = 100  # entries of one linked folder
+_MAX_LINES = 200  # lines of one selection
+_MAX_LINE = 300  # characters of one line of a selection
 # File types that are not plain text but that the tool `read` can show.
 _READABLE = frozenset({".gif", ".ipynb", ".jpeg", ".jpg", ".pdf", ".png", ".webp"})
-_PLACE = re.compile(r"L?(\d{1,9})(?:[-:]L?(\d{1,9}))?")
+_LINE_SELECTION = re.compile(r"L?(\d{1,9})(?:[-:]L?(\d{1,9}))?")
 
 
 class _Target(Struct, frozen=True):
@@ -50,7 +50,7 @@ async def linked_files(
         workspace: the workspace that reads the files.
         secrets: values to remove.
     """
-    found: list[str] = []
+    texts: list[str] = []
     remaining = TOTAL_LIMIT
     for block in content:
         target = _target(block)
@@ -58,7 +58,7 @@ async def linked_files(
             continue
         path = target.path
         if remaining <= 0:
-            found.append(
+            texts.append(
                 f"[The linked file {path} was not attached: "
                 "the linked files are too long together; read it]"
             )
@@ -66,44 +66,44 @@ async def linked_files(
         try:
             real = workspace.files.resolve(path)
             if file_kind(real) == "folder":
-                found.append(await _folder(real, workspace.files.confine))
+                texts.append(await _folder(real, workspace.files.confine))
                 continue
             file = await workspace.files.read_text(real)
         except WorkspaceError as error:
             why = str(error)
             if Path(path).suffix.lower() in _READABLE and not isinstance(error, MissingFileError):
                 why = "it is no plain text; look at it with `read`"
-            found.append(f"[The linked file {path} was not attached: {scrub(why, secrets)}]")
+            texts.append(f"[The linked file {path} was not attached: {scrub(why, secrets)}]")
             continue
         workspace.files.mark_seen(file)
         clean = scrub(file.text, secrets)
         text = clean[: min(FILE_LIMIT, remaining)]
         remaining -= len(text)
-        more = len(clean) - len(text)
-        rest = f"\n[{more} more characters; read the file for the rest]" if more else ""
-        found.append(f'<file path="{file.path}">\n{text}{rest}\n</file>')
+        omitted = len(clean) - len(text)
+        note = f"\n[{omitted} more characters; read the file for the rest]" if omitted else ""
+        texts.append(f'<file path="{file.path}">\n{text}{note}\n</file>')
         if target.lines is not None:
-            found.append(_selection(file.path, clean, *target.lines))
-            remaining -= len(found[-1])
-    return found
+            texts.append(_selection(file.path, clean, *target.lines))
+            remaining -= len(texts[-1])
+    return texts
 
 
 def linked_paths(content: Sequence[ContentBlock], workspace: Workspace) -> tuple[str, ...]:
     """Return the resolved paths of the session's files that a prompt links to or embeds."""
-    found: list[str] = []
+    paths: list[str] = []
     for target in map(_target, content):
         if target is not None:
             with suppress(WorkspaceError):  # `linked_files` reports it
-                found.append(str(workspace.files.resolve(target.path)))
-    return tuple(dict.fromkeys(found))
+                paths.append(str(workspace.files.resolve(target.path)))
+    return tuple(dict.fromkeys(paths))
 
 
 async def _folder(path: Path, confine: Confine) -> str:
     """Return the entries of a linked folder."""
-    listing = await list_folder(path, depth=1, limit=_ENTRIES, confine=confine)
+    listing = await list_folder(path, depth=1, limit=_MAX_ENTRIES, confine=confine)
     names = [
-        f"{display_name(one.name)}/" if one.files is not None else display_name(one.name)
-        for one in listing.entries
+        f"{display_name(entry.name)}/" if entry.files is not None else display_name(entry.name)
+        for entry in listing.entries
     ]
     more = ["[more: use `list`]"] if listing.more else [] if names else ["(empty)"]
     return "\n".join([f'<folder path="{path}">', *names, *more, "</folder>"])
@@ -111,8 +111,8 @@ async def _folder(path: Path, confine: Confine) -> str:
 
 def _selection(path: str, text: str, first: int, last: int) -> str:
     """Return the lines that the user selected, numbered like those of the tool `read`."""
-    lines = text.split("\n")[first - 1 : min(last, first - 1 + _LINES)]
-    rows = [f"{number}\t{line[:_LINE_LIMIT]}" for number, line in enumerate(lines, first)]
+    lines = text.split("\n")[first - 1 : min(last, first - 1 + _MAX_LINES)]
+    rows = [f"{number}\t{line[:_MAX_LINE]}" for number, line in enumerate(lines, first)]
     where = f"line {first}" if first == last else f"lines {first} to {last}"
     return "\n".join([f"[The user points to {where} of {path}:]", *rows])
 
@@ -146,8 +146,8 @@ def _target(block: ContentBlock) -> _Target | None:
         return None
     if url.scheme != "file" or url.netloc not in {"", "localhost"}:
         return None
-    place = _PLACE.match(url.fragment or url.query.removeprefix("line="))
-    if place is None or int(place[1]) < 1:
+    selection = _LINE_SELECTION.match(url.fragment or url.query.removeprefix("line="))
+    if selection is None or int(selection[1]) < 1:
         return _Target(unquote(url.path))
-    first = int(place[1])
-    return _Target(unquote(url.path), (first, max(first, int(place[2] or first))))
+    first = int(selection[1])
+    return _Target(unquote(url.path), (first, max(first, int(selection[2] or first))))

@@ -31,11 +31,11 @@ class CallHooks:
         self._hooks = hooks
         self._accesses: dict[str, Access] = {}
         self._arguments: dict[str, JsonObject] = {}
-        self._ended: dict[str, JsonObject] = {}  # ended calls, for the hooks on all calls together
+        self._batch: dict[str, JsonObject] = {}  # ended calls, for the hooks on all calls together
         self._notes: dict[str, list[str]] = {}  # for the model, from the hooks before each call
         self._ends_turn = False
 
-    async def before(self, call: ProposedCall, access: Access) -> HookAnswer:
+    async def before_call(self, call: ProposedCall, access: Access) -> HookAnswer:
         """Ask the hooks about a call before its permission is checked.
 
         Returns:
@@ -47,17 +47,17 @@ class CallHooks:
         """
         self._accesses[call.call] = access
         answer = await self._hooks.before_call(
-            call, self._arguments_of(call), access, self._turn.agent
+            call, self._call_arguments(call), access, self._turn.agent
         )
         if answer.blocked or answer.stop:
-            raise await self._refused(call, answer)
+            raise await self._record_refusal(call, answer)
         if answer.context:
             self._note(call, answer.context)
         if answer.arguments is not None:
             await self._record_change(call, answer, answer.arguments)
         return answer
 
-    async def in_place_of_user(self, call: ProposedCall, access: Access) -> HookAnswer:
+    async def ask_permission(self, call: ProposedCall, access: Access) -> HookAnswer:
         """Ask the hooks for permission before the user is asked.
 
         Raises:
@@ -65,10 +65,10 @@ class CallHooks:
             StoreError: the journal could not be written.
         """
         answer = await self._hooks.on_question(
-            call, self._arguments_of(call), access, self._turn.agent
+            call, self._call_arguments(call), access, self._turn.agent
         )
         if answer.blocked or answer.stop:
-            raise await self._refused(call, answer)
+            raise await self._record_refusal(call, answer)
         if answer.permission == "allow" and answer.arguments is not None:
             await self._record_change(call, answer, answer.arguments)
         return answer
@@ -81,22 +81,22 @@ class CallHooks:
     ) -> None:
         """Record and show the arguments that replace those of a call."""
         self._arguments[call.call] = arguments
-        shown = json.encode(scrub_object(arguments, self._turn.journal.secrets)).decode()
-        self._note(call, f"A hook changed the arguments to: {shown}")
+        changed = json.encode(scrub_object(arguments, self._turn.journal.secrets)).decode()
+        self._note(call, f"A hook changed the arguments to: {changed}")
         await self._turn.journal.emit(
             NoticeShown(
                 severity="info",
                 title="A hook changed a call.",
-                description=f"{_name(answer)}: {call.name} {shown}"[:2_000],
+                description=f"{_name(answer)}: {call.name} {changed}"[:2_000],
             )
         )
 
-    async def refused(self, call: ProposedCall, access: Access, reason: str) -> None:
+    async def report_refusal(self, call: ProposedCall, access: Access, reason: str) -> None:
         """Tell the hooks that a call was refused."""
-        arguments, agent = self._arguments_of(call), self._turn.agent
+        arguments, agent = self._call_arguments(call), self._turn.agent
         await self._hooks.refused(call, arguments, access, agent, reason)
 
-    async def decided(self, call: ProposedCall, answer: HookAnswer) -> None:
+    async def record_permission(self, call: ProposedCall, answer: HookAnswer) -> None:
         """Record that a hook allowed a call.
 
         Raises:
@@ -104,48 +104,48 @@ class CallHooks:
         """
         await self._record(call, answer, allowed=True)
 
-    async def after(self, call: ProposedCall, ended: ToolEnded) -> tuple[ToolEnded, bool]:
+    async def after_call(self, call: ProposedCall, end: ToolEnded) -> tuple[ToolEnded, bool]:
         """Return the end of a call as changed by the hooks, and whether the turn ends here."""
         answer = await self._hooks.after_call(
             call,
-            self._arguments_of(call),
+            self._call_arguments(call),
             self._accesses.get(call.call),
             self._turn.agent,
-            ended.result,
-            failed=ended.failed,
+            end.result,
+            failed=end.failed,
         )
         secrets = self._turn.journal.secrets
-        result = ended.result if answer.output is None else scrub(answer.output, secrets)
+        result = end.result if answer.output is None else scrub(answer.output, secrets)
         if self._hooks.has("PostToolBatch"):
-            told = self._hooks.batched_call(call, self._arguments_of(call), result)
-            self._ended[call.call] = told
+            report = self._hooks.batched_call(call, self._call_arguments(call), result)
+            self._batch[call.call] = report
         notes = [*self._notes.get(call.call, ()), answer.reason if answer.blocked else ""]
         notes.append(answer.context)
-        said = scrub("\n".join(filter(None, notes)), secrets)
-        if said:
-            result = f"{result}\n\n[From hooks: {said}]"
-        if result == ended.result:
-            return ended, answer.stop
-        content = ended.content
+        text = scrub("\n".join(filter(None, notes)), secrets)
+        if text:
+            result = f"{result}\n\n[From hooks: {text}]"
+        if result == end.result:
+            return end, answer.stop
+        content = end.content
         if answer.blocked and answer.reason:
             reason = text_part(f"{_name(answer)}: {scrub(answer.reason, secrets)}")
             content = (*(content or ()), reason)
-        return replace(ended, result=result, content=content), answer.stop
+        return replace(end, result=result, content=content), answer.stop
 
-    async def after_all(self) -> bool:
+    async def after_calls(self) -> bool:
         """Tell the hooks that all calls of an answer have ended; return whether the turn ends.
 
         Raises:
             StoreError: the journal could not be written.
         """
         await self._hooks.report_files()
-        if not self._ended:
+        if not self._batch:
             return self._ends_turn
-        answer = await self._hooks.after_batch(list(self._ended.values()), self._turn.agent)
-        self._ended.clear()
+        answer = await self._hooks.after_batch(list(self._batch.values()), self._turn.agent)
+        self._batch.clear()
         ends_turn = self._ends_turn or answer.stop or answer.blocked
-        said = [answer.reason if answer.blocked else "", answer.context]
-        if text := scrub("\n".join(filter(None, said)), self._turn.journal.secrets):
+        notes = [answer.reason if answer.blocked else "", answer.context]
+        if text := scrub("\n".join(filter(None, notes)), self._turn.journal.secrets):
             notice = context_notice(text)
             if ends_turn:  # text for the model would have it continue
                 notice = NoticeShown(
@@ -154,15 +154,17 @@ class CallHooks:
             await self._turn.journal.emit(notice)
         return ends_turn
 
-    def _arguments_of(self, call: ProposedCall) -> JsonObject:
+    def _call_arguments(self, call: ProposedCall) -> JsonObject:
         if call.call in self._arguments:
             return self._arguments[call.call]
         try:
-            return read_arguments(call.shown)
+            return read_arguments(call.safe_arguments)
         except ValueError:
             return {}
 
-    async def _refused(self, call: ProposedCall, answer: HookAnswer) -> PermissionRefusedError:
+    async def _record_refusal(
+        self, call: ProposedCall, answer: HookAnswer
+    ) -> PermissionRefusedError:
         self._ends_turn = self._ends_turn or answer.stop
         await self._record(call, answer, allowed=False)
         reason = scrub(answer.reason, self._turn.journal.secrets) or "it gives no reason"

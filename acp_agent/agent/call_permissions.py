@@ -110,12 +110,12 @@ class CallPermissions:
         )
         if not isinstance(access, CommandAccess):
             return judge()
-        judging = asyncio.create_task(in_daemon_thread(judge))
+        judgement = asyncio.create_task(in_daemon_thread(judge))
         try:
-            return await asyncio.shield(judging)
+            return await asyncio.shield(judgement)
         except asyncio.CancelledError:
             stopped.set()
-            await asyncio.wait([judging], timeout=_STOP_SECONDS)
+            await asyncio.wait([judgement], timeout=_STOP_SECONDS)
             raise
 
     async def require(
@@ -125,7 +125,7 @@ class CallPermissions:
         prepared: Prepared,
         hooked: HookAnswer | None = None,
         *,
-        prepare_again: Callable[[JsonObject], Awaitable[Prepared]],
+        reprepare: Callable[[JsonObject], Awaitable[Prepared]],
         wait_to_ask: Callable[[], Awaitable[None]],
     ) -> Prepared:
         """Require permission for a call; ask the user if neither rules, mode nor grants decide.
@@ -135,7 +135,7 @@ class CallPermissions:
             tool: its tool.
             prepared: the prepared call with its access.
             hooked: the answer of the hooks that run before every call.
-            prepare_again: prepares and shows the call with arguments from a hook.
+            reprepare: prepares and shows the call with arguments from a hook.
             wait_to_ask: waits until all earlier calls are decided.
 
         Returns:
@@ -151,17 +151,17 @@ class CallPermissions:
             # The answer to an earlier question may have been remembered.
             verdict = self._with_hook(await self.judge(prepared), hooked)
         if self.end_turn:
-            raise _refused(NOT_BEGUN)
+            raise _refusal_error(NOT_BEGUN)
         match verdict:
             case Allow():
                 if verdict.rule or not isinstance(prepared.access, NoAccess | ReadAccess):
-                    await self._decided(call, verdict)
+                    await self._record_decision(call, verdict)
                 if verdict.only_reads and isinstance(prepared.access, CommandAccess):
                     return replace(prepared, access=replace(prepared.access, only_reads=True))
             case Refuse():
-                await self._decided(call, verdict)
+                await self._record_decision(call, verdict)
                 if self._hooks is not None:
-                    await self._hooks.refused(call, prepared.access, verdict.why)
+                    await self._hooks.report_refusal(call, prepared.access, verdict.why)
                 raise PermissionRefusedError(
                     verdict.why, advice=verdict.advice, shown=verdict.user_reason
                 )
@@ -170,17 +170,17 @@ class CallPermissions:
                 if answer is None:
                     await self._ask(call, tool, prepared, verdict)
                 elif answer.arguments is not None and answer is not hooked:
-                    changed = await prepare_again(answer.arguments)
+                    changed = await reprepare(answer.arguments)
                     return await self.require(
                         call,
                         tool,
                         changed,
                         answer,
-                        prepare_again=prepare_again,
+                        reprepare=reprepare,
                         wait_to_ask=wait_to_ask,
                     )
                 elif self._hooks is not None:
-                    await self._hooks.decided(call, answer)
+                    await self._hooks.record_permission(call, answer)
         return prepared
 
     def _with_hook(self, verdict: Verdict, hooked: HookAnswer | None) -> Verdict:
@@ -207,10 +207,10 @@ class CallPermissions:
         if self._hooks is None or ask.rule or ask.warning:
             return None
         if hooked is None or hooked.permission != "allow":
-            hooked = await self._hooks.in_place_of_user(call, prepared.access)
+            hooked = await self._hooks.ask_permission(call, prepared.access)
         return hooked if hooked.permission == "allow" else None
 
-    async def _decided(self, call: ProposedCall, verdict: Allow | Refuse) -> None:
+    async def _record_decision(self, call: ProposedCall, verdict: Allow | Refuse) -> None:
         """Record a decision that was made without a question."""
         await self._turn.journal.emit(
             PermissionDecided(
@@ -229,35 +229,37 @@ class CallPermissions:
         turn = self._turn
         content = scrub_content(prepared.content, turn.journal.secrets) or ()
         if hidden := hidden_in_diffs(content):
-            said = turn.tools.gate.invisible_warning.format(places=hidden)
-            ask = replace(ask, warning=f"{ask.warning} {said}".strip())
+            warning = turn.tools.gate.invisible_warning.format(places=hidden)
+            ask = replace(ask, warning=f"{ask.warning} {warning}".strip())
         if ask.warning:
             content = (text_part(safe_text(ask.warning, turn.journal.secrets)), *content)
         await turn.journal.emit(
             PermissionAsked(call=call.call, options=tuple(choice.id for choice in ask.choices))
         )
         access = prepared.access if isinstance(prepared.access, CommandAccess) else None
-        asking = PermissionRequest(
+        request = PermissionRequest(
             call=call.call,
             title=safe_text(_title(turn.tools, call, prepared), turn.journal.secrets),
             kind="edit" if isinstance(prepared.access, WriteAccess) else tool.kind,
-            arguments=call.shown,
+            arguments=call.safe_arguments,
             content=content,
             locations=prepared.locations,
             command=None if access is None else safe_text(access.command, turn.journal.secrets),
             cwd=None if access is None else access.cwd,
         )
         if turn.hooks is not None:
-            turn.hooks.tell_that_user_is_asked(asking.title)
-        unchosen = ("dismissed", DISMISSED)
+            turn.hooks.tell_that_user_is_asked(request.title)
+        default = ("dismissed", DISMISSED)
         try:
-            decision = await turn.user.ask_permission(asking, _as_shown(ask, turn.journal.secrets))
+            decision = await turn.user.ask_permission(
+                request, _safe_question(ask, turn.journal.secrets)
+            )
         except EditorFailedError as error:
-            unchosen = ("unclear", UNCLEAR) if error.answered else ("not asked", UNASKED)
+            default = ("unclear", UNCLEAR) if error.answered else ("not asked", UNASKED)
             decision = Decision(by="nobody")
         choice = decision.choice
-        if choice is None and decision.by != "user" and unchosen[0] == "dismissed":
-            unchosen = ("not asked", UNASKED)
+        if choice is None and decision.by != "user" and default[0] == "dismissed":
+            default = ("not asked", UNASKED)
         button = choice.label if choice is not None and decision.by == "user" else ""
         allowed = choice is not None and choice.kind.startswith("allow")
         await turn.journal.emit(
@@ -265,7 +267,7 @@ class CallPermissions:
                 call=call.call,
                 allowed=allowed,
                 by=decision.by,
-                why=button if choice is not None else unchosen[0],
+                why=button if choice is not None else default[0],
                 name=decision.name,
                 known=True,
                 rule=ask.rule,
@@ -277,7 +279,7 @@ class CallPermissions:
         if not allowed:
             if turn.limits.refusal_ends_turn:
                 self.end_turn = True
-            raise _refused(unchosen[1] if choice is None else _refusal(decision))
+            raise _refusal_error(default[1] if choice is None else _refusal(decision))
 
     async def _remember(self, choice: Choice) -> None:
         """Remember a choice for later calls. If that fails, it holds only for this call."""
@@ -291,19 +293,19 @@ class CallPermissions:
 def _files(turn: TurnResources, access: WriteAccess) -> list[tuple[str, ...]]:
     """Return the absolute paths of each file: the resolved path and the requested one."""
     folder = turn.tools.workspace.cwd
-    asked = [os.path.normpath(folder / name) for name in access.requested_names]
-    if len(asked) == len(access.paths):
-        return list(zip(access.paths, asked, strict=True))
-    return [(path,) for path in (*access.paths, *asked)]
+    requested = [os.path.normpath(folder / name) for name in access.requested_names]
+    if len(requested) == len(access.paths):
+        return list(zip(access.paths, requested, strict=True))
+    return [(path,) for path in (*access.paths, *requested)]
 
 
-def _refused_by(name: str) -> Refusal:
+def _refusal_by_program(name: str) -> Refusal:
     """Return the refusal by a command-line flag, or by a program that answers for the user."""
     why = f"The call was refused by {name}, so it did not run."
     return Refusal(f"{why} Do not try it again in another form.", why)
 
 
-def _refused(why: Refusal) -> PermissionRefusedError:
+def _refusal_error(why: Refusal) -> PermissionRefusedError:
     return PermissionRefusedError(why.model, shown=why.user)
 
 
@@ -313,7 +315,7 @@ def _refusal(decision: Decision) -> Refusal:
         case "user":
             return REJECTED
         case "flag":
-            return _refused_by(decision.name)
+            return _refusal_by_program(decision.name)
         case "nobody":
             return NOBODY
 
@@ -323,9 +325,9 @@ def _why(verdict: Allow | Refuse) -> str:
     return (verdict.user_reason or verdict.why) if isinstance(verdict, Refuse) else verdict.why
 
 
-def _as_shown(ask: Ask, secrets: Sequence[str]) -> Ask:
+def _safe_question(ask: Ask, secrets: Sequence[str]) -> Ask:
     """Return the question with labels that are safe to show."""
-    choices = (replace(one, label=safe_text(one.label, secrets)) for one in ask.choices)
+    choices = (replace(choice, label=safe_text(choice.label, secrets)) for choice in ask.choices)
     return replace(ask, choices=tuple(choices))
 
 
@@ -335,5 +337,5 @@ def _title(tools: Tools, call: ProposedCall, prepared: Prepared) -> str:
     If a title is made from the arguments and then cut, a secret that is cut cannot be recognised.
     """
     if prepared.title == tools.toolset.call_title(call.name, call.arguments)[0]:
-        return tools.toolset.call_title(call.name, call.shown)[0]
+        return tools.toolset.call_title(call.name, call.safe_arguments)[0]
     return prepared.title

@@ -85,19 +85,19 @@ class CallRunner:
         try:
             # All tasks are created first, so that a waiting call can be stopped too.
             async with asyncio.TaskGroup() as group:
-                for one in scheduled:
-                    group.create_task(self._run_one(one))
+                for entry in scheduled:
+                    group.create_task(self._run_call(entry))
         except BaseExceptionGroup as failures:
             await self._close_open(calls)
             raise failures.exceptions[0] from failures
         except asyncio.CancelledError:
             await self._close_open(calls)
             raise
-        if self._hooks is not None and await self._hooks.after_all():
+        if self._hooks is not None and await self._hooks.after_calls():
             self._end_turn = True
         return self._end_turn or self._permissions.end_turn
 
-    async def _run_one(self, scheduled: _ScheduledCall) -> None:
+    async def _run_call(self, scheduled: _ScheduledCall) -> None:
         """Run one call until it ends. The user can stop one call; cancelling the turn stops all."""
         call, task = scheduled.call, asyncio.current_task()
         assert task is not None
@@ -115,7 +115,7 @@ class CallRunner:
                 raise
             await self._end_stopped(call)
         finally:
-            self._edits.ended(call)
+            self._edits.mark_ended(call)
             scheduled.release()
 
     async def _end_stopped(self, call: ProposedCall) -> None:
@@ -136,13 +136,13 @@ class CallRunner:
             prepared = await tool.prepare(params)
             answer = None
             if self._hooks is not None:
-                answer = await self._hooks.before(call, prepared.access)
+                answer = await self._hooks.before_call(call, prepared.access)
                 if answer.arguments is not None:
-                    prepared = await self._prepare_again(tool, answer.arguments)
+                    prepared = await self._reprepare(tool, answer.arguments)
             await self._show_checked(call, prepared)
 
-            async def prepare_again(arguments: JsonObject) -> Prepared:
-                changed = await self._prepare_again(tool, arguments)
+            async def reprepare(arguments: JsonObject) -> Prepared:
+                changed = await self._reprepare(tool, arguments)
                 await self._show_checked(call, changed)
                 return changed
 
@@ -151,7 +151,7 @@ class CallRunner:
                 tool,
                 prepared,
                 answer,
-                prepare_again=prepare_again,
+                reprepare=reprepare,
                 wait_to_ask=scheduled.wait_for_decisions,
             )
         except StoreError:
@@ -169,7 +169,7 @@ class CallRunner:
                 await asyncio.to_thread(refuse_hidden, part, self._turn.journal.secrets)
         await self._show(call, prepared)
 
-    async def _prepare_again(self, tool: AnyTool, arguments: JsonObject) -> Prepared:
+    async def _reprepare(self, tool: AnyTool, arguments: JsonObject) -> Prepared:
         """Prepare a call with arguments from a hook.
 
         Raises:
@@ -216,8 +216,8 @@ class CallRunner:
         return isinstance(verdict, Allow) and verdict.only_reads
 
     async def _show(self, call: ProposedCall, prepared: Prepared) -> None:
-        shown, _ = self._turn.tools.toolset.call_title(call.name, call.arguments)
-        title = prepared.title if prepared.title != shown else None
+        current_title, _ = self._turn.tools.toolset.call_title(call.name, call.arguments)
+        title = prepared.title if prepared.title != current_title else None
         content = scrub_content(prepared.content, self._turn.journal.secrets) or None
         locations = prepared.locations or None
         if title is not None or content is not None or locations is not None:
@@ -255,29 +255,29 @@ class CallRunner:
             if changed and outcome.content is not None:
                 outcome = replace(outcome, content=(*outcome.content, *changed))
             outcome = await self._edits.finish(call, prepared, outcome)
-            ended = await self._end_of(scheduled, prepared, outcome)
+            end = await self._call_end(scheduled, prepared, outcome)
         except StoreError:
             raise
         except Exception as error:  # noqa: BLE001 - a tool that breaks must not end the turn
             await self._fail_with(call, error)
         else:
-            stops = outcome.end_turn
+            ends_turn = outcome.end_turn
             if self._hooks is not None:
-                ended, stopped = await self._hooks.after(call, ended)
-                stops = stops or stopped
-            self._end_turn = self._end_turn or stops
+                end, hook_ends_turn = await self._hooks.after_call(call, end)
+                ends_turn = ends_turn or hook_ends_turn
+            self._end_turn = self._end_turn or ends_turn
             self._turn.tools.open_calls.remove(call.call)
-            await self._turn.journal.emit(ended)
+            await self._turn.journal.emit(end)
 
     def _unshown_command(self, call: ProposedCall, command: str) -> str | None:
         """Return a command without secrets, or None if the call's arguments show it already."""
         try:
-            is_shown = read_arguments(call.arguments).get("command") == command
+            is_visible = read_arguments(call.arguments).get("command") == command
         except ValueError:
-            is_shown = False
-        return None if is_shown else scrub(command, self._turn.journal.secrets)
+            is_visible = False
+        return None if is_visible else scrub(command, self._turn.journal.secrets)
 
-    async def _end_of(
+    async def _call_end(
         self, scheduled: _ScheduledCall, prepared: Prepared, outcome: Outcome
     ) -> ToolEnded:
         """Return the end of a call, with its outcome without secrets and cut to the limit."""
@@ -296,7 +296,7 @@ class CallRunner:
             exit_code=outcome.exit_code,
             signal=outcome.signal,
             wrote=outcome.wrote,
-            instructions=await self._instructions.added_by(prepared.access),
+            instructions=await self._instructions.find_added(prepared.access),
         )
 
     async def _fail_with(self, call: ProposedCall, error: Exception) -> None:
@@ -309,8 +309,8 @@ class CallRunner:
             raise asyncio.CancelledError from error
         limited = explain_descriptor_limit(error)
         if isinstance(error, AcpAgentError) or limited is not None:
-            shown = error.shown if isinstance(error, AcpAgentError) else ""
-            await self._fail(call, limited or str(error), shown=limited or shown)
+            user_text = error.shown if isinstance(error, AcpAgentError) else ""
+            await self._fail(call, limited or str(error), user_text=limited or user_text)
             return
         # The details go to the log only.
         _log.error("tool %s broke in call %s", call.name, call.call, exc_info=error)
@@ -318,14 +318,16 @@ class CallRunner:
             call, f"The tool {call.name} broke; the log has the details under {call.call}."
         )
 
-    async def _fail(self, call: ProposedCall, why: str, *, shown: str = "") -> None:
-        """End a call that failed. The model gets `why`; the user sees `shown`, or else `why`."""
-        why, shown = (scrub(text, self._turn.journal.secrets) for text in (why, shown or why))
+    async def _fail(self, call: ProposedCall, why: str, *, user_text: str = "") -> None:
+        """End a call that failed. The model gets `why`; the user sees `user_text` or `why`."""
+        why, user_text = (
+            scrub(text, self._turn.journal.secrets) for text in (why, user_text or why)
+        )
         self._turn.tools.open_calls.remove(call.call)
-        ended = ToolEnded(call=call.call, failed=True, result=why, content=(text_part(shown),))
+        end = ToolEnded(call=call.call, failed=True, result=why, content=(text_part(user_text),))
         if self._hooks is not None:
-            ended, _ = await self._hooks.after(call, ended)
-        await self._turn.journal.emit(ended)
+            end, _ = await self._hooks.after_call(call, end)
+        await self._turn.journal.emit(end)
 
 
 def _call_hooks(turn: TurnResources, hooks: SessionHooks) -> CallHooks:

@@ -13,7 +13,12 @@ from acp_agent.agent.context_size import context_limits, estimate_ratio
 from acp_agent.agent.context_view import ContextView, Entry, cut_message
 from acp_agent.agent.resources import TurnResources
 from acp_agent.agent.side_requests import ask_side_request
-from acp_agent.agent.summary_verbatim import KEPT, Verbatim, append_missing, collect_verbatim
+from acp_agent.agent.summary_verbatim import (
+    VERBATIM_HEADING,
+    Verbatim,
+    append_missing,
+    collect_verbatim,
+)
 from acp_agent.agent.token_count import BYTES_PER_TOKEN, text_tokens, tool_tokens
 from acp_agent.errors import AcpAgentError, ModelError, StoreError
 from acp_agent.events import (
@@ -35,9 +40,9 @@ from acp_agent.workspace.scrub import scrub
 
 _MAX_SHARE = 0.9  # the largest size of a summary, as a share of the tokens that it replaces
 _RESULT_LIMITS = (2_000, 500, 150)  # characters of a result, tried until the transcript fits
-_FRAME = 200  # tokens of a request in addition to the transcript
+_FRAME_TOKENS = 200  # tokens of a request in addition to the transcript
 _MIN_ANSWER = 1_000  # tokens; some models reason first
-_HEAD = 0.3  # the share of a cut transcript that is taken from its beginning
+_HEAD_SHARE = 0.3  # the share of a cut transcript that is taken from its beginning
 
 
 async def compact(
@@ -68,8 +73,8 @@ async def compact(
     view = turn.journal.context.view
     trigger = "manual" if focus else "auto"
     if turn.hooks is not None:
-        told = {"trigger": trigger, "custom_instructions": focus}
-        answer = await turn.hooks.fire("PreCompact", told, matched=trigger)
+        fields = {"trigger": trigger, "custom_instructions": focus}
+        answer = await turn.hooks.fire("PreCompact", fields, matched=trigger)
         if answer.blocked:
             why = scrub(answer.reason, turn.journal.secrets)
             return f"a hook refused to have the conversation summarised: {why}"
@@ -90,15 +95,13 @@ async def compact(
         await work.record("cancelled")
         raise
     # Messages that arrived during the compaction are after the index and stay.
-    keep_from = view.entries[before].id if before < len(view.entries) else None
-    await work.record(
-        "completed", summary=scrub(summary, turn.journal.secrets), keep_from=keep_from
-    )
+    first_id = view.entries[before].id if before < len(view.entries) else None
+    await work.record("completed", summary=scrub(summary, turn.journal.secrets), keep_from=first_id)
     if turn.hooks is not None:
-        told = {"trigger": trigger, "compact_summary": scrub(summary, turn.journal.secrets)}
-        await turn.hooks.fire("PostCompact", told, matched=trigger)
-        fields = {"source": "compact", "model": turn.models.current.ref}
-        answer = await turn.hooks.fire("SessionStart", fields, matched="compact")
+        fields = {"trigger": trigger, "compact_summary": scrub(summary, turn.journal.secrets)}
+        await turn.hooks.fire("PostCompact", fields, matched=trigger)
+        session_fields = {"source": "compact", "model": turn.models.current.ref}
+        answer = await turn.hooks.fire("SessionStart", session_fields, matched="compact")
         if answer.context:
             from acp_agent.hooks.session_hooks import context_notice  # noqa: PLC0415 - if there are hooks
 
@@ -173,7 +176,7 @@ class _Compaction:
         instructions = instructions.replace("{words}", f"{max(100, self._max_tokens // 2):,}")
         if self._focus:
             instructions += f"\n- What matters most to the user: {self._focus}"
-        space = _transcript_tokens(turn, model) - text_tokens(instructions) - _FRAME
+        space = _transcript_tokens(turn, model) - text_tokens(instructions) - _FRAME_TOKENS
         text = await asyncio.to_thread(transcript, turn.journal.context.view, self._before, space)
         max_output = min(model.max_output, max(_MIN_ANSWER, self._max_tokens * 2))
         request = ModelRequest(
@@ -187,8 +190,8 @@ class _Compaction:
         return await ask_side_request(turn, request, show=self._show)
 
     async def _show(self, text: str) -> None:
-        shown = scrub(text, self._turn.journal.secrets)
-        await self._turn.journal.emit(CompactionSummaryText(compaction=self._id, text=shown))
+        safe = scrub(text, self._turn.journal.secrets)
+        await self._turn.journal.emit(CompactionSummaryText(compaction=self._id, text=safe))
 
 
 def _transcript_tokens(turn: TurnResources, model: ModelInfo) -> int:
@@ -245,11 +248,11 @@ def _values(arguments: str) -> Iterator[str]:
 def _leaves(value: object) -> Iterator[str]:
     match value:
         case dict():
-            for one in value.values():
-                yield from _leaves(one)
+            for item in value.values():
+                yield from _leaves(item)
         case list():
-            for one in value:
-                yield from _leaves(one)
+            for item in value:
+                yield from _leaves(item)
         case str():
             yield value
         case int() | float() if not isinstance(value, bool):
@@ -263,18 +266,18 @@ def transcript(view: ContextView, before: int, max_tokens: int) -> str:
 
     Results are cut shorter until the text fits. If that is not enough, the middle is left out.
     """
-    summary = view.summary.partition(KEPT)[0].strip()
-    begin = f"[Summary of what came before:]\n{summary}\n\n" if summary else ""
+    summary = view.summary.partition(VERBATIM_HEADING)[0].strip()
+    introduction = f"[Summary of what came before:]\n{summary}\n\n" if summary else ""
     text = ""
     for limit in _RESULT_LIMITS:
         lines = [
             line for entry in view.entries[view.first : before] for line in _lines(entry, limit)
         ]
-        text = begin + "\n\n".join(lines)
+        text = introduction + "\n\n".join(lines)
         if text_tokens(text) <= max_tokens:
             return text
     length = max(0, max_tokens) * BYTES_PER_TOKEN * len(text) // max(1, len(text.encode()))
-    head = int(length * _HEAD)
+    head = int(length * _HEAD_SHARE)
     return f"{text[:head]}\n\n[… the middle is left out …]\n\n{text[len(text) - length + head :]}"
 
 

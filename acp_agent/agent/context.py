@@ -77,8 +77,8 @@ class Context:
         self._view = ContextView()
         self._branches = Branches()
         self._system_tokens = 0
-        self._asked: MessageId | None = None  # the answer that is being written
-        self._asked_tokens = 0
+        self._answer_id: MessageId | None = None  # the answer that is being written
+        self._request_tokens = 0
         self._compactions: dict[str, int] = {}  # the number of entries when each began
         self._answer: PendingAnswer | None = None
         self._input = PendingInput()
@@ -117,8 +117,8 @@ class Context:
     @property
     def turn_was_answered(self) -> bool:
         """Return whether the model has given an answer or a call in this turn."""
-        began = self._view.entries[self._turn_began_at :]
-        return any(isinstance(entry.message, ModelSide) for entry in began)
+        turn_entries = self._view.entries[self._turn_began_at :]
+        return any(isinstance(entry.message, ModelSide) for entry in turn_entries)
 
     @property
     def is_shortened(self) -> bool:
@@ -158,14 +158,15 @@ class Context:
         if f"## {path}\n" in system or (text is not None and text in system):
             return True
         return any(
-            (path == known or text == known_text) and self._is_sent(place, known, known_text)
-            for place, known, known_text in self._instructions
+            (path == sent_path or text == sent_text)
+            and self._is_sent(position, sent_path, sent_text)
+            for position, sent_path, sent_text in self._instructions
         )
 
-    def _is_sent(self, place: MessageId | int, path: str, text: str) -> bool:
-        if isinstance(place, str) and not self._view.has(place):
+    def _is_sent(self, position: MessageId | int, path: str, text: str) -> bool:
+        if isinstance(position, str) and not self._view.has(position):
             return False
-        index = self._view.index_of(place) if isinstance(place, str) else place
+        index = self._view.find_index(position) if isinstance(position, str) else position
         if not self._view.first <= index < len(self._view.entries):
             return False
         return instruction_part(path, text) in self._view.entries[index].message.parts
@@ -205,18 +206,18 @@ class Context:
             self._close()  # the last answer was not ended, because its id is damaged
         if event.note:
             self._view.append(UserSide((UserText(event.note),)), None, turn=self.turn)
-        self._asked, self._asked_tokens = event.message, self.tokens
+        self._answer_id, self._request_tokens = event.message, self.tokens
         self._has_new_message = False
 
     # The agent writes its own messages during an answer or a call, and the model must not see them.
     # Therefore only text of the requested message is added.
 
     def _on_text(self, event: AgentText) -> None:
-        if event.message == self._asked:
+        if event.message == self._answer_id:
             self._pending_answer.add_piece(AnswerText, event.text)
 
     def _on_thought(self, event: AgentThought) -> None:
-        if event.message == self._asked:
+        if event.message == self._answer_id:
             self._pending_answer.add_piece(AnswerThought, event.text)
 
     def _on_thought_end(self, event: ThoughtEnded) -> None:
@@ -230,7 +231,7 @@ class Context:
         self._input.add_call(event.call)
 
     def _on_answer_end(self, event: ModelAnswered) -> None:
-        if event.message != self._asked:
+        if event.message != self._answer_id:
             return
         if event.discarded:
             # The same request is sent again, without messages that the user wrote meanwhile.
@@ -243,7 +244,7 @@ class Context:
                 model=event.model,
                 input=event.usage.input,
                 output=event.usage.output,
-                asked=self._asked_tokens,
+                estimated=self._request_tokens,
                 after=self.tokens,
                 changes=self._view.changes,
             )
@@ -252,8 +253,8 @@ class Context:
     def _on_call_end(self, event: ToolEnded) -> None:
         if self._answer is not None and self._answer.end_search(event):
             return
-        at = len(self._view.entries)  # where the results of this answer will be
-        self._instructions += ((at, path, text) for path, text in event.instructions)
+        index = len(self._view.entries)  # where the results of this answer will be
+        self._instructions += ((index, path, text) for path, text in event.instructions)
         if pictures := self._input.add_result(event):
             self.pictures[event.call] = pictures
         self._append_ready()
@@ -267,26 +268,26 @@ class Context:
         self._view.add_text(event.of, event.text)
 
     def _on_compaction(self, event: CompactionChanged) -> None:
-        began = self._compactions.setdefault(event.compaction, len(self._view.entries))
+        start = self._compactions.setdefault(event.compaction, len(self._view.entries))
         if event.status == "completed":
-            before = began if event.keep_from is None else self._view.index_of(event.keep_from)
+            before = start if event.keep_from is None else self._view.find_index(event.keep_from)
             self._view.summarize(before, event.summary)
 
     def _on_trim(self, event: ContextTrimmed) -> None:
         if event.overflow:
-            known = self.refused.get(event.model, event.overflow)
-            self.refused[event.model] = min(known, event.overflow)
+            previous = self.refused.get(event.model, event.overflow)
+            self.refused[event.model] = min(previous, event.overflow)
         if event.keep_from is not None:
-            self._view.leave_out(self._view.index_of(event.keep_from))
+            self._view.leave_out(self._view.find_index(event.keep_from))
         if event.result_limit:
-            self._view.cut_results(self._view.index_of(event.results_before), event.result_limit)
+            self._view.cut_results(self._view.find_index(event.results_before), event.result_limit)
 
     def _on_rewind(self, event: Rewound) -> None:
         if not event.conversation:
             return
         self._input.discard_calls()
         self._input.note = ""
-        self._answer, self._asked, self.measured = None, None, None
+        self._answer, self._answer_id, self.measured = None, None, None
         self._branches.rewind(self._view, event, self.turn)
         self._turn_began_at = min(self._turn_began_at, len(self._view.entries))
 
@@ -311,14 +312,14 @@ class Context:
         return self._answer
 
     def _append_answer(self) -> None:
-        parts = () if self._answer is None else self._answer.parts()
-        if parts:
-            self._view.append(ModelSide(parts), self._asked, turn=self.turn)
-        self._answer = self._asked = None
+        answer_parts = () if self._answer is None else self._answer.parts()
+        if answer_parts:
+            self._view.append(ModelSide(answer_parts), self._answer_id, turn=self.turn)
+        self._answer = self._answer_id = None
 
     def _append_ready(self) -> None:
         """Append the results after their answer, then the user's messages, if all are complete."""
-        if self._asked is not None or self._answer is not None:
+        if self._answer_id is not None or self._answer is not None:
             return
         for message, message_id, opens in self._input.take_ready():
             self._view.append(message, message_id, turn=self.turn, opens=opens)

@@ -19,9 +19,9 @@ from acp_agent.agent.token_count import tool_tokens
 from acp_agent.events import ContextTrimmed, NoticeShown, UsageReported
 from acp_agent.models.base import ModelInfo, UserSide
 
-LEFT_OUT_TITLE = "The oldest turns are no longer sent to the model, to fit its context window."
+OMITTED_TITLE = "The oldest turns are no longer sent to the model, to fit its context window."
 TOO_LONG_TITLE = "The conversation was too long for the model; trying again with less of it."
-_KEPT_AFTER_OVERFLOW = 0.5  # the share of a refused context that is kept
+_OVERFLOW_SHARE = 0.5  # the share of a refused context that is kept
 _RETRY_AFTER_OVERFLOW = 2 / 3  # the largest share of a refused context that is sent again
 _MIN_COMPACTED = 500  # tokens; fewer are not worth a summary
 _SHORTER_RESULTS = (600, 200)  # characters, if the configured limit is too high
@@ -33,7 +33,7 @@ async def shorten_if_needed(turn: TurnResources, model: ModelInfo) -> None:
     Raises:
         StoreError: the journal could not be written.
     """
-    await turn.journal.settled()
+    await turn.journal.flush()
     context, settings = turn.journal.context, turn.limits.context
     if settings.max_turns is not None:
         trimmed = limit_turns(context.view, settings.max_turns)
@@ -122,7 +122,7 @@ async def _shorten(turn: TurnResources, model: ModelInfo, limits: ContextLimits)
     if not compacted or used > limits.maximum:
         trimmed = leave_out(view, limits, used, ratio, limit)
         if trimmed is not None:
-            await turn.journal.emit(NoticeShown(severity="info", title=LEFT_OUT_TITLE), trimmed)
+            await turn.journal.emit(NoticeShown(severity="info", title=OMITTED_TITLE), trimmed)
             used = next_request_tokens(turn.journal, turn.tools, model)
     if used > limits.maximum:
         cut = cut_all_results(
@@ -170,12 +170,12 @@ def limit_turns(view: ContextView, max_turns: int) -> ContextTrimmed | None:
     if not view.entries:
         return None
     last = view.entries[-1].turn
-    sent = view.entries[view.first :]
-    if not sent or last - sent[0].turn < max_turns:
+    visible = view.entries[view.first :]
+    if not visible or last - visible[0].turn < max_turns:
         return None
     first = last - max(1, max_turns * 3 // 4) + 1
-    kept = next((entry for entry in sent if entry.opens and entry.turn >= first), None)
-    return None if kept is None else ContextTrimmed(keep_from=kept.id)
+    first_kept = next((entry for entry in visible if entry.opens and entry.turn >= first), None)
+    return None if first_kept is None else ContextTrimmed(keep_from=first_kept.id)
 
 
 def cut_old_results(
@@ -190,7 +190,7 @@ def cut_old_results(
         ratio: the provider's tokens per estimated token.
         limit: characters to keep of each result.
     """
-    before = _index_with_id(view, recent_from(view, int(limits.recent / ratio)))
+    before = _index_with_id(view, recent_start(view, int(limits.recent / ratio)))
     saved = view.cut_tokens(before, limit) * ratio
     return before if saved and used - saved <= limits.target else None
 
@@ -213,7 +213,7 @@ def leave_out(
     index = start_to_keep(view, max(0, int((limits.target - fixed) / ratio)))
     if index <= view.first:
         return None
-    before = max(index, _index_with_id(view, recent_from(view, int(limits.recent / ratio))))
+    before = max(index, _index_with_id(view, recent_start(view, int(limits.recent / ratio))))
     saved = sum(entry.tokens for entry in view.entries[view.first : index])
     if (saved + view.cut_tokens(before, limit)) * ratio < _min_saving(limits):
         return None
@@ -240,7 +240,7 @@ def cut_all_results(
         min_saving: the tokens that must be saved.
     """
     saved = 0.0
-    for shorter in (limit, *(one for one in _SHORTER_RESULTS if one < limit)):
+    for shorter in (limit, *(length for length in _SHORTER_RESULTS if length < limit)):
         saved, limit = view.cut_tokens(len(view.entries), shorter) * ratio, shorter
         if used - saved <= maximum:
             break
@@ -256,7 +256,7 @@ def trim_after_overflow(view: ContextView, model: str, used: int, limit: int) ->
         used: the tokens that the model refused.
         limit: characters to keep of each result.
     """
-    index = start_to_keep(view, int(view.tokens * _KEPT_AFTER_OVERFLOW))
+    index = start_to_keep(view, int(view.tokens * _OVERFLOW_SHARE))
     return ContextTrimmed(
         keep_from=view.entries[index].id if index > view.first else None,
         results_before=None,
@@ -275,14 +275,14 @@ def start_to_keep(view: ContextView, tokens: int) -> int:
     unanswered = _unanswered(view)
     fitting = [
         index
-        for index in range(min(recent_from(view, tokens), unanswered), unanswered + 1)
+        for index in range(min(recent_start(view, tokens), unanswered), unanswered + 1)
         if view.entries[index].id is not None
     ]
     turns = [index for index in fitting if view.entries[index].opens]
     return next(iter(turns or fitting), view.first)
 
 
-def recent_from(view: ContextView, tokens: int) -> int:
+def recent_start(view: ContextView, tokens: int) -> int:
     """Return the lowest index from which the messages take at most `tokens` by our estimate."""
     index = len(view.entries)
     while index > view.first:

@@ -16,7 +16,7 @@ from acp_agent.config.types import ContextConfig
 from acp_agent.events import Usage, UsageReported
 from acp_agent.models.base import ModelInfo
 
-_LONGEST_ANSWER = 64_000  # the most tokens that a request asks for
+_MAX_ANSWER = 64_000  # the most tokens that a request asks for
 # Outside this range a provider's count is wrong: it comes from a stub, or has another unit.
 _MIN_RATIO, _MAX_RATIO = 0.2, 4.0
 _MARGIN = 1.05  # factor for estimates that use only the ratio
@@ -48,7 +48,7 @@ def context_limits(
     window = model.window if refused is None else min(model.window, refused)
     reserved = settings.reserved_tokens
     if reserved is None:
-        reserved = min(model.max_output, _LONGEST_ANSWER, window // 4)
+        reserved = min(model.max_output, _MAX_ANSWER, window // 4)
     maximum = max(min(int(window * settings.threshold), window - reserved), window // 10)
     return ContextLimits(maximum=maximum, target=maximum * 6 // 10, recent=maximum // 4)
 
@@ -64,8 +64,8 @@ def estimate_ratio(context: Context, model: ModelInfo, tools: int) -> float:
     measured = _plausible_measure(context, tools)
     if measured is None:
         return 1.0
-    found = measured.input / max(1, measured.asked + tools)
-    return found if measured.model == model.ref else max(found, 1.0)
+    ratio = measured.input / max(1, measured.estimated + tools)
+    return ratio if measured.model == model.ref else max(ratio, 1.0)
 
 
 def used_tokens(context: Context, model: ModelInfo, tools: int) -> int:
@@ -104,5 +104,5 @@ def _plausible_measure(context: Context, tools: int) -> MeasuredTokens | None:
     measured = context.measured
     if measured is None:
         return None
-    ratio = measured.input / max(1, measured.asked + tools)
+    ratio = measured.input / max(1, measured.estimated + tools)
     return measured if _MIN_RATIO <= ratio <= _MAX_RATIO else None

@@ -17,15 +17,15 @@ from acp_agent.models.base import Message, ToolResult, UserSide, UserText
 
 _HEAD_SHARE = 0.7  # the share of a cut result that is taken from its beginning
 
-LEFT_OUT = (
+OMITTED_NOTE = (
     "[Earlier parts of this conversation are not shown here for lack of room. The tool "
     "session_search finds them.]"
 )
-SUMMARISED = (
+SUMMARISED_NOTE = (
     "[Earlier parts of this conversation were summarised for lack of room. The tool session_search "
     "finds the originals.]"
 )
-TURN_BEGAN = "[What the user said at the beginning of this turn:]"
+TURN_START_NOTE = "[What the user said at the beginning of this turn:]"
 
 
 class Entry(Struct, frozen=True, kw_only=True):
@@ -50,7 +50,7 @@ class _Shortening(Struct, frozen=True, kw_only=True):
     cut: int
     limit: int
     summary: str
-    left_out: bool
+    has_omitted: bool
 
 
 class ContextView:
@@ -74,7 +74,7 @@ class ContextView:
         self.changes = 0
         self._limit = 0  # characters of a cut result
         self._summary = ""
-        self._left_out = False  # true if some of the turns left out are not in the summary
+        self._has_omitted = False  # true if some of the turns left out are not in the summary
         self._indexes: dict[MessageId, int] = {}
         self._shortenings: list[_Shortening] = []
 
@@ -88,13 +88,13 @@ class ContextView:
         """Return the summary that replaces earlier messages, or "" if there is none."""
         return self._summary
 
-    def result_limit(self, wanted: int) -> int:
-        """Return the characters to keep of each result, at most `wanted`.
+    def result_limit(self, limit: int) -> int:
+        """Return the characters to keep of each result, at most `limit`.
 
         One limit applies to all results; the limit of cut results that are still sent is not
         raised.
         """
-        return min(wanted, self._limit) if self.cut > self.first else wanted
+        return min(limit, self._limit) if self.cut > self.first else limit
 
     def append(
         self, message: Message, message_id: MessageId | None, *, turn: int, opens: bool = False
@@ -109,7 +109,7 @@ class ContextView:
         self.messages.append(message)
         self.tokens += tokens
 
-    def index_of(self, message: MessageId | None) -> int:
+    def find_index(self, message: MessageId | None) -> int:
         """Return the index of a message in `entries`; for None, the number of entries.
 
         An unknown message has index 0, so that nothing is shortened because of it.
@@ -122,34 +122,34 @@ class ContextView:
 
     def copy(self) -> ContextView:
         """Return an independent copy."""
-        other = ContextView()
-        other.restore(self)
-        return other
+        view = ContextView()
+        view.restore(self)
+        return view
 
-    def restore(self, other: ContextView) -> None:
+    def restore(self, source: ContextView) -> None:
         """Copy the state of another view into this one."""
-        if other is self:
+        if source is self:
             return
-        self.entries[:] = other.entries
-        self.first, self.cut = other.first, other.cut
-        self._limit, self._summary = other._limit, other._summary
-        self._left_out = other._left_out
-        self._indexes = dict(other._indexes)
-        self._shortenings = list(other._shortenings)
+        self.entries[:] = source.entries
+        self.first, self.cut = source.first, source.cut
+        self._limit, self._summary = source._limit, source._summary
+        self._has_omitted = source._has_omitted
+        self._indexes = dict(source._indexes)
+        self._shortenings = list(source._shortenings)
         self._rebuild()
 
     def leave_out(self, before: int) -> None:
         """Stop sending the messages before an index; an existing summary is still sent."""
         if before > self.first:
             self._save_state()
-            self.first, self._left_out = before, True
+            self.first, self._has_omitted = before, True
             self._rebuild()
 
     def summarize(self, before: int, summary: str) -> None:
         """Send a summary instead of the messages before an index."""
         self._save_state()
         self.first, self._summary = max(before, self.first), summary
-        self._left_out = False
+        self._has_omitted = False
         self._rebuild()
 
     def cut_results(self, before: int, limit: int) -> None:
@@ -162,9 +162,13 @@ class ContextView:
         """Remove all but the first `count` messages, and undo later shortenings."""
         del self.entries[count:]
         while self._shortenings and self._shortenings[-1].at > count:
-            was = self._shortenings.pop()
-            self.first, self.cut = was.first, was.cut
-            self._limit, self._summary, self._left_out = was.limit, was.summary, was.left_out
+            state = self._shortenings.pop()
+            self.first, self.cut = state.first, state.cut
+            self._limit, self._summary, self._has_omitted = (
+                state.limit,
+                state.summary,
+                state.has_omitted,
+            )
         self._indexes = {
             entry.id: index for index, entry in enumerate(self.entries) if entry.id is not None
         }
@@ -201,7 +205,7 @@ class ContextView:
                 cut=self.cut,
                 limit=self._limit,
                 summary=self._summary,
-                left_out=self._left_out,
+                has_omitted=self._has_omitted,
             )
         )
 
@@ -226,15 +230,15 @@ class ContextView:
         """Return the message that replaces the messages that are not sent, if there are any."""
         if not self.first:
             return None
-        parts: list[UserText] = []
+        head_parts: list[UserText] = []
         if self._summary:
-            parts.append(UserText(f"{SUMMARISED}\n\n{self._summary}"))
-        if self._left_out:
-            parts.append(UserText(LEFT_OUT))
+            head_parts.append(UserText(f"{SUMMARISED_NOTE}\n\n{self._summary}"))
+        if self._has_omitted:
+            head_parts.append(UserText(OMITTED_NOTE))
             texts = self._texts_of_turn()
             if texts:
-                parts += [UserText(TURN_BEGAN), *texts]
-        return UserSide(tuple(parts))
+                head_parts += [UserText(TURN_START_NOTE), *texts]
+        return UserSide(tuple(head_parts))
 
     def _texts_of_turn(self) -> list[UserText]:
         """Return the user's texts in the turn whose beginning is not sent."""
@@ -258,21 +262,21 @@ class Branches:
     """Copies of the view from before each rewind, so that a rewind can be undone."""
 
     def __init__(self) -> None:
-        self._left: dict[str, ContextView] = {}
+        self._views: dict[str, ContextView] = {}
 
     def rewind(self, view: ContextView, event: Rewound, turn: int) -> None:
         """Restore the view to the point that a rewind names; no-op if that point is unknown."""
         before = view.copy()
         point = MessageId(event.to)
-        if event.to in self._left:
-            view.restore(self._left[event.to])
+        if event.to in self._views:
+            view.restore(self._views[event.to])
         else:
-            for left in (view, *reversed(self._left.values())):
+            for left in (view, *reversed(self._views.values())):
                 if left.has(point):
                     view.restore(left)
-                    view.truncate(left.index_of(point) + event.keeps_words)
+                    view.truncate(left.find_index(point) + event.keeps_words)
                     break
-        self._left[event.rewind] = before
+        self._views[event.rewind] = before
         if event.note:
             view.append(UserSide((UserText(event.note),)), None, turn=turn)
 
@@ -281,10 +285,10 @@ def cut_message(message: Message, limit: int) -> Message:
     """Return the message with results cut to about `limit` characters; 0 means no limit."""
     if not limit or not isinstance(message, UserSide):
         return message
-    parts = tuple(
+    new_parts = tuple(
         _cut_result(part, limit) if isinstance(part, ToolResult) else part for part in message.parts
     )
-    return message if parts == message.parts else UserSide(parts)
+    return message if new_parts == message.parts else UserSide(new_parts)
 
 
 def _cut_result(result: ToolResult, limit: int) -> ToolResult:

@@ -22,8 +22,8 @@ from acp_agent.workspace.scrub import scrub
 if TYPE_CHECKING:  # only for sessions with hooks
     from acp_agent.hooks.session_hooks import SessionHooks
 
-LONGEST_REPEAT = 20_000  # characters of the earlier answer that are compared
-_LEAST_REPEAT = 10  # characters; shorter matches may be chance
+MAX_REPEAT = 20_000  # characters of the earlier answer that are compared
+_MIN_REPEAT = 10  # characters; shorter matches may be chance
 
 
 class FollowUp(Struct, frozen=True, kw_only=True):
@@ -50,40 +50,40 @@ class ContinuedText:
 
     def __init__(self, earlier: str) -> None:
         self._earlier = earlier
-        self._held = ""
+        self._pending = ""
         self._pieces = [earlier]
         self._size = len(earlier)
 
     @property
-    def whole(self) -> str:
+    def tail(self) -> str:
         """Return the end of the earlier text and the new text together."""
-        return "".join(self._pieces)[-LONGEST_REPEAT:]
+        return "".join(self._pieces)[-MAX_REPEAT:]
 
     def feed(self, text: str) -> str:
         """Add a piece of the text; return the part that is certainly not repeated."""
         if not self._earlier:
             self._add(text)
             return text
-        self._held += text
-        return "" if self._held in self._earlier else self.end()
+        self._pending += text
+        return "" if self._pending in self._earlier else self.end()
 
     def end(self) -> str:
         """Return the new part of the text that was held back. Later text is passed unchanged."""
-        new = self._held and _without_repeat(self._held, self._earlier)
-        self._earlier, self._held = "", ""
+        new = self._pending and _without_repeat(self._pending, self._earlier)
+        self._earlier, self._pending = "", ""
         self._add(new)
         return new
 
     def _add(self, text: str) -> None:
         self._pieces.append(text)
         self._size += len(text)
-        if self._size > 2 * LONGEST_REPEAT:
-            self._pieces = [self.whole]
-            self._size = LONGEST_REPEAT
+        if self._size > 2 * MAX_REPEAT:
+            self._pieces = [self.tail]
+            self._size = MAX_REPEAT
 
 
 def _without_repeat(text: str, earlier: str) -> str:
-    for size in range(min(len(text), len(earlier)), _LEAST_REPEAT - 1, -1):
+    for size in range(min(len(text), len(earlier)), _MIN_REPEAT - 1, -1):
         repeated = text[:size]
         if earlier.endswith(repeated) and " " in repeated.strip():
             return text[size:] if earlier.count(repeated) == 1 else text
@@ -106,11 +106,11 @@ class DisplayedText:
         self._start_over()
 
     def _start_over(self) -> None:
-        self._held = ""
+        self._pending = ""
         self._index = 0
         self._message = new_message_id()
 
-    async def shown(self, batch: Sequence[StreamEvent]) -> Sequence[StreamEvent]:
+    async def display(self, batch: Sequence[StreamEvent]) -> Sequence[StreamEvent]:
         """Return the events of a stream with the text that the user sees."""
         if self._hooks is None:
             return batch
@@ -118,8 +118,8 @@ class DisplayedText:
         for item in batch:
             match item:
                 case TextDelta():
-                    self._held += item.text
-                    events += await self._lines(self._held.rfind("\n") + 1)
+                    self._pending += item.text
+                    events += await self._lines(self._pending.rfind("\n") + 1)
                     continue
                 case Retrying() | FellBack():
                     self._start_over()
@@ -128,18 +128,18 @@ class DisplayedText:
                 case Usage():
                     pass
                 case _:
-                    events += await self._lines(len(self._held))
+                    events += await self._lines(len(self._pending))
             events.append(item)
         return events
 
     async def _lines(self, length: int) -> list[StreamEvent]:
         """Return what the hooks make of the next characters."""
-        text, self._held = self._held[:length], self._held[length:]
+        text, self._pending = self._pending[:length], self._pending[length:]
         return await self._display(text, final=False) if text else []
 
     async def _end(self) -> list[StreamEvent]:
         """Return what the hooks make of the end; they hear nothing of an answer without text."""
-        text, self._held = self._held, ""
+        text, self._pending = self._pending, ""
         return await self._display(text, final=True) if text or self._index else []
 
     async def _display(self, text: str, *, final: bool) -> list[StreamEvent]:

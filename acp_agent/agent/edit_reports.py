@@ -41,14 +41,14 @@ class EditReports:
         if self._tools.toolset.call_title(call.name, call.arguments)[1] == "edit":
             self._open.add(call.call)
 
-    def ended(self, call: ProposedCall) -> None:
+    def mark_ended(self, call: ProposedCall) -> None:
         """Note that a call has ended, with or without success."""
         self._open.discard(call.call)
 
     async def finish(self, call: ProposedCall, prepared: Prepared, outcome: Outcome) -> Outcome:
         """Return the outcome of a call, with the new problems added if no edit is open."""
         checks = self._tools.edit_checks
-        self.ended(call)
+        self.mark_ended(call)
         match prepared.access:
             case ReadAccess(paths=(path,)):
                 checks.record_read(Path(path))
@@ -61,14 +61,14 @@ class EditReports:
                 return outcome
         if self._open or not checks.has_changes:
             return outcome
-        found = await checks.problems()
-        if not found:
+        problems = await checks.problems()
+        if not problems:
             return outcome
-        shown = prepared.content if outcome.content is None else outcome.content
+        content = prepared.content if outcome.content is None else outcome.content
         return msgspec.structs.replace(
             outcome,
-            text=f"{outcome.text}\n\n{_HEADING}\n{found}",
-            content=(*shown, text_part(f"```\n{found}\n```")),
+            text=f"{outcome.text}\n\n{_HEADING}\n{problems}",
+            content=(*content, text_part(f"```\n{problems}\n```")),
         )
 
     def _old_texts(self, paths: tuple[str, ...], prepared: Prepared) -> Mapping[str, str | None]:
@@ -89,15 +89,15 @@ async def report_late_problems(turn: TurnResources) -> None:
         StoreError: the journal could not be written.
     """
     checks = turn.tools.edit_checks
-    found = await checks.problems() if checks.has_changes else checks.late_problems()
-    if found:
-        found = scrub(found, turn.journal.secrets)
+    problems = await checks.problems() if checks.has_changes else checks.late_problems()
+    if problems:
+        problems = scrub(problems, turn.journal.secrets)
         await turn.journal.emit(
             NoticeShown(
                 severity="info",
                 title="The last edits caused new problems.",
-                description=found,
+                description=problems,
                 message=new_message_id(),
-                for_model=f"[New problems after the last edits:\n{found}]",
+                for_model=f"[New problems after the last edits:\n{problems}]",
             )
         )

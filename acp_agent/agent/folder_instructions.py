@@ -12,7 +12,7 @@ from acp_agent.permissions.access import Access, ReadAccess, WriteAccess
 from acp_agent.workspace.instructions.files import Instruction, added_instructions
 from acp_agent.workspace.scrub import scrub
 
-_FILES = 20  # files of one call that are checked
+_MAX_FILES = 20  # files of one call that are checked
 
 
 class FolderInstructions:
@@ -22,44 +22,52 @@ class FolderInstructions:
     a rewind has removed it from the context.
     """
 
-    def __init__(self, turn: TurnResources, known: Collection[Path] = ()) -> None:
+    def __init__(self, turn: TurnResources, prompt_files: Collection[Path] = ()) -> None:
         """Args: known: files that will be in the system prompt, if it is not written yet."""
         self._turn = turn
-        self._known = known
+        self._prompt_files = prompt_files
         self._lock = asyncio.Lock()
         self._added: list[Instruction] = []  # by calls whose results are not sent yet
 
-    async def added_by(self, access: Access) -> tuple[tuple[str, str], ...]:
+    async def find_added(self, access: Access) -> tuple[tuple[str, str], ...]:
         """Return the path and text of each instruction file to add for the files of a call."""
         if not isinstance(access, ReadAccess | WriteAccess):
             return ()
         async with self._lock:
             roots = self._turn.tools.workspace.files.roots
-            paths = [Path(path) for path in access.paths[:_FILES]]
-            found = await asyncio.to_thread(self._find, paths, roots)
-            self._added += found
+            paths = [Path(path) for path in access.paths[:_MAX_FILES]]
+            added = await asyncio.to_thread(self._find, paths, roots)
+            self._added += added
         hooks = self._turn.hooks
         if hooks is not None and hooks.has("InstructionsLoaded"):
-            for one in found:
+            for instruction in added:
                 reason, trigger = "nested_traversal", access.paths[0]
-                await hooks.report_instructions(str(one.path), "Project", reason, trigger)
-        return tuple((str(one.path), one.text) for one in found)
+                await hooks.report_instructions(str(instruction.path), "Project", reason, trigger)
+        return tuple((str(instruction.path), instruction.text) for instruction in added)
 
     def _find(self, paths: Sequence[Path], roots: Sequence[Path]) -> list[Instruction]:
-        entries: list[Instruction] = []
+        instructions: list[Instruction] = []
         for path in paths:
             root = next((root for root in roots if path.is_relative_to(root)), None)
             if root is not None and path.is_file():
                 added = map(self._clean, added_instructions(path, root, self._is_known).entries)
-                entries += [one for one in added if not self._is_known(one.path, one.text)]
-        return list(dict.fromkeys(entries))
+                instructions += [
+                    instruction
+                    for instruction in added
+                    if not self._is_known(instruction.path, instruction.text)
+                ]
+        return list(dict.fromkeys(instructions))
 
     def _is_known(self, path: Path, text: str | None = None) -> bool:
         """Return whether the model has an instruction file, or the same text from another file."""
-        if path in self._known or any(path == one.path or text == one.text for one in self._added):
+        if path in self._prompt_files or any(
+            path == instruction.path or text == instruction.text for instruction in self._added
+        ):
             return True
         return self._turn.journal.context.has_instruction(str(path), text)
 
-    def _clean(self, one: Instruction) -> Instruction:
+    def _clean(self, instruction: Instruction) -> Instruction:
         """Return an instruction without secrets and with hidden characters escaped."""
-        return Instruction(one.path, escaped(scrub(one.text, self._turn.journal.secrets)))
+        return Instruction(
+            instruction.path, escaped(scrub(instruction.text, self._turn.journal.secrets))
+        )

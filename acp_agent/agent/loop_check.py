@@ -18,16 +18,16 @@ async def check_loops(turn: TurnResources) -> StopReason | None:
     Raises:
         StoreError: the journal could not be written.
     """
-    due = turn.journal.loop_detector.due(
+    next_step = turn.journal.loop_detector.next_step(
         LoopLimits(*turn.limits.loop_rounds), lambda name: _polls(turn.tools, name)
     )
-    if due is None:
+    if next_step is None:
         return None
-    step, loop = due
+    step, loop = next_step
     noticed = LoopNoticed(call=loop.call, kind=loop.kind, rounds=loop.rounds, step=step)
     match step:
         case "told":
-            notice = NoticeShown(severity="info", title=f"{_described(loop)} The model is told.")
+            notice = NoticeShown(severity="info", title=f"{_describe(loop)} The model is told.")
             await turn.journal.emit(_with(noticed, note=_note(loop)), notice)
             return None
         case "asked":
@@ -37,14 +37,14 @@ async def check_loops(turn: TurnResources) -> StopReason | None:
 
 
 async def _end(turn: TurnResources, loop: Loop, noticed: LoopNoticed) -> StopReason:
-    why = f"{_described(loop)} The turn was ended. Send a message to continue."
+    why = f"{_describe(loop)} The turn was ended. Send a message to continue."
     await turn.journal.emit(noticed, *agent_message(turn.user.translate.rendered(why)))
     return "max_turn_requests"
 
 
 async def _ask(turn: TurnResources, loop: Loop, noticed: LoopNoticed) -> StopReason | None:
     translate = turn.user.translate
-    text = translate.rendered(f"{_described(loop)} Continue?")
+    text = translate.rendered(f"{_describe(loop)} Continue?")
     go_on, stop = translate(GO_ON), translate(STOP)
     question = Question(
         text=text,
@@ -89,7 +89,7 @@ def _polls(tools: Tools, name: str) -> bool:
         return False
 
 
-def _described(loop: Loop) -> str:
+def _describe(loop: Loop) -> str:
     """Return a description of a loop for the user."""
     match loop.kind:
         case "repeat":
@@ -111,14 +111,14 @@ def _note(loop: Loop) -> str:
     """Return a note about a loop for the model."""
     match loop.kind:
         case "repeat":
-            what = (
+            fact = (
                 f"You made this same call {loop.rounds} times, and its result was always the same."
             )
         case "cycle":
-            what = f"You made these same calls {loop.rounds} times in a row, with the same results."
+            fact = f"You made these same calls {loop.rounds} times in a row, with the same results."
         case _:
-            what = f"Calls of {loop.tool} failed {loop.rounds} times with this same error."
+            fact = f"Calls of {loop.tool} failed {loop.rounds} times with this same error."
     return (
-        f"[{what} Doing it once more will not change that. Find out why, try another way, or tell "
+        f"[{fact} Doing it once more will not change that. Find out why, try another way, or tell "
         "the user what is in the way.]"
     )

@@ -36,10 +36,10 @@ from acp_agent.events import (
 )
 from acp_agent.ids import CallId
 
-LONGEST_CYCLE = 6  # calls
-MOST_ROUNDS = 40
+MAX_CYCLE = 6  # calls
+MAX_ROUNDS = 40
 _MIN_ROUNDS = 2  # a single call is no loop
-_KEPT_STEPS = LONGEST_CYCLE * MOST_ROUNDS
+_MAX_STEPS = MAX_CYCLE * MAX_ROUNDS
 _CHANGES: tuple[ToolKind, ...] = ("edit", "delete", "move")
 _WAITS = r"(?:^|[;&|({\"\s]|\\n)(?:sleep|wait|watch|inotifywait|tail\s(?:[^;&|]*\s)?-\w*[fF])\b"
 
@@ -61,9 +61,9 @@ class Loop(NamedTuple):
 class LoopLimits(NamedTuple):
     """The number of rounds after which each step is due; 0 means never."""
 
-    told: int = 3
-    asked: int = 5
-    stopped: int = 8
+    warn: int = 3
+    ask: int = 5
+    stop: int = 8
 
     def steps(self) -> list[tuple[LoopStep, int]]:
         """Return the steps that can be due, each with its number of rounds.
@@ -71,15 +71,15 @@ class LoopLimits(NamedTuple):
         A step that needs more rounds than a later step is never due.
         """
         steps: list[tuple[LoopStep, int]] = [
-            ("told", self.told),
-            ("asked", self.asked),
-            ("stopped", self.stopped),
+            ("told", self.warn),
+            ("asked", self.ask),
+            ("stopped", self.stop),
         ]
-        taken = [(step, max(rounds, _MIN_ROUNDS)) for step, rounds in steps if rounds]
+        enabled = [(step, max(rounds, _MIN_ROUNDS)) for step, rounds in steps if rounds]
         return [
             (step, rounds)
-            for index, (step, rounds) in enumerate(taken)
-            if all(rounds <= later for _, later in taken[index + 1 :])
+            for index, (step, rounds) in enumerate(enabled)
+            if all(rounds <= later for _, later in enabled[index + 1 :])
         ]
 
 
@@ -137,16 +137,16 @@ class LoopDetector:
                 self._last = call
         self._open.clear()
         self._ends.clear()
-        if len(self._new) > 2 * _KEPT_STEPS:
-            del self._new[:-_KEPT_STEPS]
+        if len(self._new) > 2 * _MAX_STEPS:
+            del self._new[:-_MAX_STEPS]
 
     def _add_steps(self) -> None:
         """Convert the calls that ended since the last check to steps."""
-        self._steps += [step_of(called, ended) for called, ended in self._new]
+        self._steps += [make_step(called, ended) for called, ended in self._new]
         self._new.clear()
-        del self._steps[:-_KEPT_STEPS]
+        del self._steps[:-_MAX_STEPS]
 
-    def due(
+    def next_step(
         self, limits: LoopLimits, polls: Callable[[str], bool] = lambda _: False
     ) -> tuple[LoopStep, Loop] | None:
         """Return the step that is due now and its loop, or None.
@@ -164,21 +164,23 @@ class LoopDetector:
         loop = self._loop(polls, forgiven=max(0, steps[0][1] - 1))
         if loop is None:
             return None
-        taken = 0
+        step_index = 0
         if self._noticed is not None:
             since = self._count - self._noticed_at
             if since < loop.span:  # the same loop, even if its kind has changed
                 names = [step for step, _ in steps]
-                taken = names.index(self._noticed.step) + 1 if self._noticed.step in names else 0
-        if taken < len(steps) and loop.rounds >= steps[taken][1]:
-            return steps[taken][0], loop
+                step_index = (
+                    names.index(self._noticed.step) + 1 if self._noticed.step in names else 0
+                )
+        if step_index < len(steps) and loop.rounds >= steps[step_index][1]:
+            return steps[step_index][0], loop
         return None
 
     def _loop(self, polls: Callable[[str], bool], forgiven: int) -> Loop | None:
         """Return the loop with the most rounds."""
-        found = [self._cycle(period, polls, forgiven) for period in range(1, LONGEST_CYCLE + 1)]
-        found.append(self._errors(polls, forgiven))
-        loops = [loop for loop in found if loop is not None]
+        candidates = [self._cycle(period, polls, forgiven) for period in range(1, MAX_CYCLE + 1)]
+        candidates.append(self._errors(polls, forgiven))
+        loops = [loop for loop in candidates if loop is not None]
         return max(loops, key=lambda loop: loop.rounds, default=None)
 
     def _cycle(self, period: int, polls: Callable[[str], bool], forgiven: int) -> Loop | None:
@@ -203,15 +205,15 @@ class LoopDetector:
         if last is None or not last.failed or last.is_silent or _waits(last, polls):
             return None
         before = after = span = 0
-        for back, step in enumerate(reversed(self._steps), 1):
+        for distance, step in enumerate(reversed(self._steps), 1):
             if step.name == last.name:
                 if not step.failed or step.result != last.result:
                     break
-                if back <= self._count - self._message_at:
+                if distance <= self._count - self._message_at:
                     after += 1
                 else:
                     before += 1
-                span = back
+                span = distance
             elif step.kind in _CHANGES and not step.failed:
                 break
         return Loop(
@@ -254,35 +256,37 @@ class Step(NamedTuple):
     is_silent: bool = False  # the call failed without output
 
 
-def step_of(called: ToolCalled, ended: ToolEnded) -> Step:
+def make_step(called: ToolCalled, end: ToolEnded) -> Step:
     """Return the step for a call and its end."""
     # A long result names the file with the whole text, and that name contains the call's id.
-    result = ended.result.replace(called.call, "") if called.call in ended.result else ended.result
+    result = end.result.replace(called.call, "") if called.call in end.result else end.result
     try:
-        given: object = msgspec.json.decode(called.arguments)
-        arguments = msgspec.json.encode(given, order="sorted").decode()
+        decoded: object = msgspec.json.decode(called.arguments)
+        arguments = msgspec.json.encode(decoded, order="sorted").decode()
     except (msgspec.MsgspecError, RecursionError):
-        given, arguments = None, called.arguments.strip()
+        decoded, arguments = None, called.arguments.strip()
     return Step(
         name=called.name,
         arguments=arguments,
-        result=_error(result, given) if ended.failed else result,
-        failed=ended.failed,
+        result=_error(result, decoded) if end.failed else result,
+        failed=end.failed,
         kind=called.kind,
-        is_silent=ended.exit_code is not None and ended.result.startswith("[no output"),
+        is_silent=end.exit_code is not None and end.result.startswith("[no output"),
     )
 
 
-def _error(text: str, given: object) -> str:
+def _error(text: str, decoded: object) -> str:
     """Return an error without words of the arguments, so that errors for other paths are equal."""
-    values = given.values() if isinstance(given, dict) else ()
-    texts = {one for one in values if isinstance(one, str)}
-    for one in sorted((one for one in texts if one and one in text), key=len, reverse=True):
-        text = re.sub(rf"(?<!\w){re.escape(one)}(?!\w)", "\u2026", text)
-    words = {word.rstrip(".") for one in texts for word in _WORD.findall(one[:_MAX_ARGUMENT])}
+    values = decoded.values() if isinstance(decoded, dict) else ()
+    texts = {value for value in values if isinstance(value, str)}
+    for phrase in sorted(
+        (phrase for phrase in texts if phrase and phrase in text), key=len, reverse=True
+    ):
+        text = re.sub(rf"(?<!\w){re.escape(phrase)}(?!\w)", "\u2026", text)
+    words = {word.rstrip(".") for phrase in texts for word in _WORD.findall(phrase[:_MAX_ARGUMENT])}
 
-    def without(found: re.Match[str]) -> str:
-        word = found[0].rstrip(".")
-        return "\u2026" if len(word) >= _MIN_WORD and word in words else found[0]
+    def without(match: re.Match[str]) -> str:
+        word = match[0].rstrip(".")
+        return "\u2026" if len(word) >= _MIN_WORD and word in words else match[0]
 
     return _TIMES.sub("\u2026", _WORD.sub(without, text))

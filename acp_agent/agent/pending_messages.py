@@ -162,7 +162,7 @@ class PendingInput:
         self._results[event.call] = ToolResult(
             call=event.call, text=event.result, failed=event.failed, images=pictures
         )
-        self._instructions += (instruction_part(*one) for one in event.instructions)
+        self._instructions += (instruction_part(*instruction) for instruction in event.instructions)
         return pictures
 
     def end_calls(self) -> None:
@@ -172,24 +172,24 @@ class PendingInput:
 
     def add_message(self, event: UserMessage) -> tuple[ImageBlock, ...]:
         """Add a message of the user; return the pictures in it."""
-        parts: list[UserText | UserImage | ToolResult] = []
+        message_parts: list[UserText | UserImage | ToolResult] = []
         if self.note:
-            parts.append(UserText(self.note))
+            message_parts.append(UserText(self.note))
             self.note = ""
-        parts.extend(self._take_news())
-        parts.extend(map(user_part, event.content))
+        message_parts.extend(self._take_news())
+        message_parts.extend(map(user_part, event.content))
         if event.attached:
-            parts.append(UserText(event.attached))
-        parts.extend(instruction_part(*one) for one in event.instructions)
+            message_parts.append(UserText(event.attached))
+        message_parts.extend(instruction_part(*instruction) for instruction in event.instructions)
         self._messages.append(
-            ReadyMessage(UserSide(tuple(parts)), event.message, not event.steering)
+            ReadyMessage(UserSide(tuple(message_parts)), event.message, not event.steering)
         )
         return _pictures(event.content)
 
     def add_repeated(self, event: PromptRepeated) -> None:
         """Add a prompt that is sent once more."""
-        parts = (*self._take_news(), UserText(event.text))
-        self._messages.append(ReadyMessage(UserSide(parts), event.message, opens=True))
+        message_parts = (*self._take_news(), UserText(event.text))
+        self._messages.append(ReadyMessage(UserSide(message_parts), event.message, opens=True))
 
     def add_notice(self, event: NoticeShown) -> None:
         """Add a notice with a text for the model."""
@@ -207,8 +207,8 @@ class PendingInput:
         if calls:
             if len(results) < len(calls) or any(call not in results for call in calls):
                 return ()
-            parts: list[UserText | UserImage | ToolResult] = [results[call] for call in calls]
-            message = UserSide((*parts, *self._instructions, *self._take_news()))
+            answers: list[UserText | UserImage | ToolResult] = [results[call] for call in calls]
+            message = UserSide((*answers, *self._instructions, *self._take_news()))
             self.discard_calls()
             self._messages.insert(0, ReadyMessage(message, None, opens=False))
         if not self._messages:

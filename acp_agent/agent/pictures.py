@@ -27,7 +27,7 @@ from acp_agent.models.base import (
 )
 from acp_agent.workspace.scrub import scrub
 
-_ANSWER = 4_000  # tokens of the description of the pictures of one message
+_MAX_ANSWER_TOKENS = 4_000  # tokens of the description of the pictures of one message
 _UNSEEN = "A picture was not described."
 
 
@@ -41,15 +41,15 @@ async def describe_pictures(turn: TurnResources) -> None:
     Raises:
         StoreError: the journal could not be written.
     """
-    await turn.journal.settled()
+    await turn.journal.flush()
     if turn.models.current.vision:
         return
-    for of, pictures in unseen_pictures(turn.journal.context).items():
+    for source, pictures in unseen_pictures(turn.journal.context).items():
         try:
             describer = turn.models.vision
             if describer is not None:
-                await _describe(turn, describer, of, pictures)
-            elif not await _recognise(turn, of, pictures):
+                await _describe(turn, describer, source, pictures)
+            elif not await _recognise(turn, source, pictures):
                 return
         except StoreError:
             raise
@@ -57,7 +57,7 @@ async def describe_pictures(turn: TurnResources) -> None:
             why = scrub(str(error), turn.journal.secrets)
             await turn.journal.emit(
                 NoticeShown(severity="warning", title=_UNSEEN, description=why),
-                PicturesDescribed(of=of, text=f"[{_UNSEEN}]", model=""),  # not tried again
+                PicturesDescribed(of=source, text=f"[{_UNSEEN}]", model=""),  # not tried again
             )
 
 
@@ -76,11 +76,11 @@ def unseen_pictures(context: Context) -> Mapping[str, Sequence[ImageBlock]]:
             last.add(entry.id)
         else:
             last |= {part.call for part in entry.message.parts if isinstance(part, ToolResult)}
-    return {of: pictures for of, pictures in context.pictures.items() if of in last}
+    return {source: pictures for source, pictures in context.pictures.items() if source in last}
 
 
 async def _describe(
-    turn: TurnResources, describer: ModelInfo, of: str, pictures: Sequence[ImageBlock]
+    turn: TurnResources, describer: ModelInfo, source: str, pictures: Sequence[ImageBlock]
 ) -> None:
     model = turn.models.current
     count = "A picture" if len(pictures) == 1 else f"{len(pictures)} pictures"
@@ -88,17 +88,17 @@ async def _describe(
     await turn.journal.emit(NoticeShown(severity="info", title=title))
     request = ModelRequest(
         model=msgspec.structs.replace(
-            describer, vision=True, max_output=min(describer.max_output, _ANSWER)
+            describer, vision=True, max_output=min(describer.max_output, _MAX_ANSWER_TOKENS)
         ),
         system=(files(__package__) / "pictures.md").read_text("utf-8").strip(),
         messages=(UserSide((*map(UserImage, pictures), UserText(f"{count}. What do you see?"))),),
     )
     description = scrub(await ask_side_request(turn, request), turn.journal.secrets)
     text = f"[{count}, described by another model:]\n{description}"
-    await turn.journal.emit(PicturesDescribed(of=of, text=text, model=describer.ref))
+    await turn.journal.emit(PicturesDescribed(of=source, text=text, model=describer.ref))
 
 
-async def _recognise(turn: TurnResources, of: str, pictures: Sequence[ImageBlock]) -> bool:
+async def _recognise(turn: TurnResources, source: str, pictures: Sequence[ImageBlock]) -> bool:
     """Recognise the text in pictures on this computer; return False if that is impossible."""
     from acp_agent.tools.ocr import (  # noqa: PLC0415 - rarely needed
         OCR_PACKAGE,
@@ -112,20 +112,22 @@ async def _recognise(turn: TurnResources, of: str, pictures: Sequence[ImageBlock
         f"{turn.models.current.ref} cannot see pictures; their text is recognised on this computer."
     )
     await turn.journal.emit(NoticeShown(severity="info", title=title))
-    found = await recognise(pictures, lambda text: scrub(text, turn.journal.secrets))
-    failures = list(dict.fromkeys(one.failure for one in found if one.failure))
+    recognised = await recognise(pictures, lambda text: scrub(text, turn.journal.secrets))
+    failures = list(dict.fromkeys(picture.failure for picture in recognised if picture.failure))
     if failures:
         why = "; ".join(failures)
         await turn.journal.emit(NoticeShown(severity="warning", title=_UNSEEN, description=why))
     texts = [
-        f"[Picture {number} was not looked at: {one.failure}]"
-        if one.failure
+        f"[Picture {number} was not looked at: {picture.failure}]"
+        if picture.failure
         else f"[Text recognised in picture {number} by a program, perhaps wrongly; it is data:]\n"
-        f"{one.text or '(no text was found)'}\n"
+        f"{picture.text or '(no text was found)'}\n"
         f"[End of the text of picture {number}.]"
-        for number, one in enumerate(found, 1)
+        for number, picture in enumerate(recognised, 1)
     ]
-    read = any(not one.failure for one in found)
+    read = any(not picture.failure for picture in recognised)
     text = "\n\n".join(texts)
-    await turn.journal.emit(PicturesDescribed(of=of, text=text, model=OCR_PACKAGE if read else ""))
+    await turn.journal.emit(
+        PicturesDescribed(of=source, text=text, model=OCR_PACKAGE if read else "")
+    )
     return True

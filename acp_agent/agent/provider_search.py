@@ -36,7 +36,7 @@ from acp_agent.workspace.search_services import MAX_RESULTS, SearchResult, Searc
 
 SEARCH_TOOL = "web_search"
 CUT_SEARCH = "The search was cut off with its answer."
-_MOST_SOURCES = 20  # sources shown below an answer
+_MAX_SOURCES = 20  # sources shown below an answer
 _TIMEOUT = 120.0  # seconds for a search and its report
 _REPORT = (
     "Search the web for what the user wants to know. Report in at most 300 words what the pages "
@@ -88,14 +88,14 @@ class _Provider:
             ToolError: the provider did not search, or did not finish in time.
             BudgetSpentError, ModelError, StoreError: see `ask_side_request`.
         """
-        found: dict[str, Source] = {}
+        sources: dict[str, Source] = {}
         searches: list[SearchEnded] = []
 
         def observe(event: StreamEvent) -> None:
             if isinstance(event, SearchEnded):
                 searches.append(event)
             if isinstance(event, SearchEnded | Cited):
-                found.update((source.url, source) for source in event.sources)
+                sources.update((source.url, source) for source in event.sources)
 
         request = ModelRequest(
             model=self._turn.models.current,
@@ -108,13 +108,13 @@ class _Provider:
                 summary = await ask_side_request(self._turn, request, observe=observe)
         except TimeoutError:
             raise ToolError(f"the provider did not search within {timeout:g} s") from None
-        if all(one.error for one in searches):
+        if all(search.error for search in searches):
             why = searches[0].error if searches else "it made no search"
             raise ToolError(
                 f"the model's provider could not search the web: {why}",
                 advice="go on without a search, and tell the user",
             )
-        pages = [SearchResult(one.title, one.url, "") for one in found.values()]
+        pages = [SearchResult(source.title, source.url, "") for source in sources.values()]
         return SearchResults(pages[:MAX_RESULTS], summary)
 
 
@@ -143,15 +143,17 @@ class AnswerSearches:
         """
         match item:
             case SearchStarted():
-                return self._started(item, message, provider)
+                return self._start_search(item, message, provider)
             case SearchEnded():
-                return self._ended(item, message, provider)
+                return self._end_search(item, message, provider)
             case Cited():
                 for source in item.sources:
                     self._cited.setdefault(source.url, source)
                 return []
 
-    def _started(self, item: SearchStarted, message: MessageId, provider: str) -> list[AnyEvent]:
+    def _start_search(
+        self, item: SearchStarted, message: MessageId, provider: str
+    ) -> list[AnyEvent]:
         call = self._open[item.search] = new_call_id()
         title = self._titles[call] = safe_text(search_title(item.query), self._secrets)
         called = ToolCalled(
@@ -165,28 +167,28 @@ class AnswerSearches:
         )
         return [called, ToolStarted(call=call)]
 
-    def _ended(self, item: SearchEnded, message: MessageId, provider: str) -> list[AnyEvent]:
+    def _end_search(self, item: SearchEnded, message: MessageId, provider: str) -> list[AnyEvent]:
         events: list[AnyEvent] = []
         if item.search not in self._open:  # the search began in the answer that this one continues
-            begun = SearchStarted(search=item.search, query=item.query)
-            events += self._started(begun, message, provider)
+            started = SearchStarted(search=item.search, query=item.query)
+            events += self._start_search(started, message, provider)
         call = self._open.pop(item.search)
         title = safe_text(search_title(item.query), self._secrets)
         if item.query and title != self._titles.pop(call):
             events.append(ToolShown(call=call, title=title))
         pages = tuple((source.title, source.url) for source in item.sources)
-        shown = page_list(pages) if pages else ""
+        text = page_list(pages) if pages else ""
         if item.error:
-            shown = f"The search failed: {item.error}"
-        ended = ToolEnded(
+            text = f"The search failed: {item.error}"
+        end = ToolEnded(
             call=call,
             failed=bool(item.error),
-            result=f"[{search_title(item.query)}]\n{shown}".rstrip(),
-            content=(text_part(safe_text(shown, self._secrets)),) if shown else None,
+            result=f"[{search_title(item.query)}]\n{text}".rstrip(),
+            content=(text_part(safe_text(text, self._secrets)),) if text else None,
             raw_output={"sources": [{"title": name, "url": url} for name, url in pages]},
             provider_data=item.provider_data,
         )
-        return [*events, ended]
+        return [*events, end]
 
     def cut_off(self) -> list[AnyEvent]:
         """Return the ends of the searches that are still open when their answer ends."""
@@ -203,7 +205,7 @@ class AnswerSearches:
         Args:
             heading: the heading of the list, in the user's language.
         """
-        cited = [(source.title, source.url) for source in self._cited.values()][:_MOST_SOURCES]
+        cited = [(source.title, source.url) for source in self._cited.values()][:_MAX_SOURCES]
         if not cited:
             return ()
         return agent_message(safe_text(f"\n\n{heading}\n{page_list(cited)}\n", self._secrets))

@@ -17,9 +17,9 @@ import re
 from acp_agent.events import AgentText, AgentThought, AnyEvent
 from acp_agent.ids import MessageId
 
-_LONGEST = 4_000  # characters that are held back until they can be classified
+_MAX_PENDING = 4_000  # characters that are held back until they can be classified
 _LONG_TAG = 1_000  # characters; the verdict on a longer tag also holds for tags inside it
-_MOST_BRACKETS = 16  # in the description of a picture
+_MAX_BRACKETS = 16  # in the description of a picture
 _SPECIAL = re.compile(r"[!<\]`\n\\]")
 _ESCAPED_LABEL = r"(?:\\.|[^\[\]\\])"
 _LABEL_BEFORE = re.compile(rf"\[({_ESCAPED_LABEL}{{1,999}})\Z", re.DOTALL)
@@ -75,7 +75,7 @@ class ShownAnswer:
         """Add a piece of the thoughts; return the events to emit."""
         return [*self._texts(self._text.end()), *self._thoughts(self._thought.feed(text))]
 
-    def rest(self) -> list[AnyEvent]:
+    def flush(self) -> list[AnyEvent]:
         """Return events for the text and thoughts that were held back."""
         return [*self._thoughts(self._thought.end()), *self._texts(self._text.end())]
 
@@ -94,7 +94,7 @@ class RemotePictures:
     """
 
     def __init__(self, *, continues: bool = False) -> None:
-        self._held = ""
+        self._pending = ""
         self._line = ""  # the line so far
         self._has_stray = False  # the paragraph has a backtick that may not begin a span
         self._before = ""  # the end of the text passed on, in which a label may begin
@@ -104,20 +104,20 @@ class RemotePictures:
         self._certain = not continues  # code can be distinguished from text
         self._tag_end = 0  # the end of the HTML that `_is_harmless` describes
         self._is_harmless = True  # that HTML loads nothing
-        self._joins = ""  # characters that would turn the text shown last into a picture
-        self._wanted: set[str] = set()  # labels that pictures refer to
-        self._remote: set[str] = set()  # labels that stand for remote addresses
+        self._joining = ""  # characters that would turn the text shown last into a picture
+        self._picture_labels: set[str] = set()  # labels that pictures refer to
+        self._remote_labels: set[str] = set()  # labels that stand for remote addresses
 
     def feed(self, text: str) -> str:
         """Add a piece of the message; return the text that can be shown now."""
-        if self._joins and text:
-            text = f"\\{text}" if text[0] in self._joins else text
-            self._joins = ""
-        return self._run(self._held + text, is_end=False)
+        if self._joining and text:
+            text = f"\\{text}" if text[0] in self._joining else text
+            self._joining = ""
+        return self._run(self._pending + text, is_end=False)
 
     def end(self) -> str:
         """Return the text held back. Incomplete constructs are made harmless: more may follow."""
-        return self._run(self._held, is_end=True)
+        return self._run(self._pending, is_end=True)
 
     def _run(self, text: str, *, is_end: bool) -> str:
         passed: list[str] = []
@@ -133,22 +133,22 @@ class RemotePictures:
                     at += step[0]
                     passed.append(step[1])
                     continue
-            found = _SPECIAL.search(text, at)
-            if found is None or found.start() > at:
-                until = len(text) if found is None else found.start()
+            special = _SPECIAL.search(text, at)
+            if special is None or special.start() > at:
+                until = len(text) if special is None else special.start()
                 passed.append(self._pass(text[at:until]))
                 at = until
                 continue
-            length, shown = self._special(text, at, is_end=is_end)
+            length, display_text = self._special(text, at, is_end=is_end)
             if not length:
                 break
             at += length
-            passed.append(shown)
-        self._held = text[at:]
+            passed.append(display_text)
+        self._pending = text[at:]
         return "".join(passed)
 
-    def _pass(self, text: str, shown: str | None = None) -> str:
-        """Record a text that is passed on; return `shown`, or the text itself."""
+    def _pass(self, text: str, display_text: str | None = None) -> str:
+        """Record a text that is passed on; return `display_text`, or the text itself."""
         line = self._line + text
         if "\n" in text:
             self._has_stray = self._has_stray and not _is_blank(line)
@@ -156,9 +156,9 @@ class RemotePictures:
                 self._certain = False
             line = line.rpartition("\n")[2]
         # Of a very long line only the beginning is stored. The "|" prevents spans in the rest.
-        self._line = line if len(line) < _LONGEST else f"{line[:100]}|"
+        self._line = line if len(line) < _MAX_PENDING else f"{line[:100]}|"
         self._before = (self._before + text)[-1_100:]
-        return text if shown is None else shown
+        return text if display_text is None else display_text
 
     # -- code ----------------------------------------------------------------------------------
 
@@ -173,7 +173,7 @@ class RemotePictures:
         if self._fence:
             line = text[at : end or len(text)]
             waits = self._is_drawn or not (self._line or line.strip(" `~\t"))
-            if waits and not end and not is_end and len(line) < _LONGEST:
+            if waits and not end and not is_end and len(line) < _MAX_PENDING:
                 return 0, ""
             mark, length = self._fence[0], len(self._fence)
             closing = rf" {{0,3}}{mark}{{{length},}}[ \t]*\n?"
@@ -185,7 +185,7 @@ class RemotePictures:
         fence = _FENCE.match(text, at)
         if fence is None:
             waits = not end and not is_end and _MAYBE_FENCE.fullmatch(text, at) is not None
-            return (0, "") if waits and len(text) - at < _LONGEST else None
+            return (0, "") if waits and len(text) - at < _MAX_PENDING else None
         self._fence = fence[1]
         self._is_drawn = _DRAWN.match(fence[0]) is not None
         self._pass(fence[0])
@@ -201,11 +201,11 @@ class RemotePictures:
         closing = re.compile(rf"(?<!`)`{{{run}}}(?!`)").search(line, run)
         is_whole = end >= 0 or is_end
         if closing is None or (closing.end() == len(line) and not is_whole):
-            return 0 if is_whole or len(line) >= _LONGEST else -1
+            return 0 if is_whole or len(line) >= _MAX_PENDING else -1
         if not _SPECIAL_IN_CODE.search(line, run, closing.end()):
             return closing.end()
         if not is_whole:
-            return -1 if len(line) < _LONGEST else 0
+            return -1 if len(line) < _MAX_PENDING else 0
         return 0 if "|" in line else closing.end()  # the end of a table cell ends a span
 
     # -- text ----------------------------------------------------------------------------------
@@ -238,11 +238,11 @@ class RemotePictures:
         if not text.startswith("[", at + 1):
             if at + 1 == len(text) and not is_end:
                 return 0, ""
-            self._joins = "[" if at + 1 == len(text) else ""
+            self._joining = "[" if at + 1 == len(text) else ""
             return 1, self._pass("!")
         is_remote = self._is_remote(text, at + 2, is_end=is_end)
         if is_remote is None:
-            if not is_end and len(text) - at < _LONGEST:
+            if not is_end and len(text) - at < _MAX_PENDING:
                 return 0, ""
             is_remote = True
         if not is_remote:
@@ -252,14 +252,14 @@ class RemotePictures:
     def _is_remote(self, text: str, at: int, *, is_end: bool) -> bool | None:
         """Return whether a picture is remote, or None if unknown. Its description begins here."""
         depth, start = 1, at
-        for _ in range(_MOST_BRACKETS):
-            found = _BRACKET.search(text, at)
-            if _BLANK_LINE.search(text, at, len(text) if found is None else found.start()):
+        for _ in range(_MAX_BRACKETS):
+            bracket = _BRACKET.search(text, at)
+            if _BLANK_LINE.search(text, at, len(text) if bracket is None else bracket.start()):
                 return False  # not a picture
-            if found is None:
+            if bracket is None:
                 return None
-            at = found.end() + (found[0] == "\\")
-            depth += {"[": 1, "]": -1, "\\": 0}[found[0]]
+            at = bracket.end() + (bracket[0] == "\\")
+            depth += {"[": 1, "]": -1, "\\": 0}[bracket[0]]
             if not depth:
                 break
         else:
@@ -274,15 +274,15 @@ class RemotePictures:
         if not follows:
             if not is_end:
                 return None
-            self._joins = "(["
+            self._joining = "(["
         labels = {_normal(label)}
         if follows == "[":
             end = text.find("]", at)
             if end < 0:
                 return None
             labels.add(_normal(text[at + 1 : end]))
-        self._wanted |= labels
-        return self._continues or not self._remote.isdisjoint(labels)
+        self._picture_labels |= labels
+        return self._continues or not self._remote_labels.isdisjoint(labels)
 
     def _definition(self, text: str, at: int, *, is_end: bool) -> tuple[int, str]:
         """Pass on the end of a label, which may be a link definition: `[label]: address`."""
@@ -290,25 +290,29 @@ class RemotePictures:
             if at + 1 == len(text) and not is_end:
                 return 0, ""
             return 1, self._pass("]")
-        found = _DEFINED.match(text, at + 2)
-        begun = _LABEL_BEFORE.search(self._before)
-        if begun is None:
+        target_match = _DEFINED.match(text, at + 2)
+        label_match = _LABEL_BEFORE.search(self._before)
+        if label_match is None:
             return 2, self._pass("]:")
-        if found is None and not is_end and len(text) - at < _LONGEST:
+        if target_match is None and not is_end and len(text) - at < _MAX_PENDING:
             return 0, ""
-        target = (found[1] or found[2] or "") if found else text[at + 2 :].strip("<> \n")
-        label = _normal(begun[1])
+        target = (
+            (target_match[1] or target_match[2] or "")
+            if target_match
+            else text[at + 2 :].strip("<> \n")
+        )
+        label = _normal(label_match[1])
         if _LOCAL.match(target):
             return 2, self._pass("]:")
-        self._remote.add(label)
-        is_wanted = self._continues or label in self._wanted
+        self._remote_labels.add(label)
+        is_wanted = self._continues or label in self._picture_labels
         return 2, self._pass("]:", "]\\:" if is_wanted else "]:")
 
     def _tag(self, text: str, at: int, *, is_end: bool) -> tuple[int, str]:
-        rest = text[at + 1 : at + 2]
-        if not rest and not is_end:
+        next_character = text[at + 1 : at + 2]
+        if not next_character and not is_end:
             return 0, ""
-        if not rest or not (rest.isalpha() or rest in "!/?"):
+        if not next_character or not (next_character.isalpha() or next_character in "!/?"):
             return 1, self._pass("<")
         linked = _AUTOLINK.match(text, at)
         if linked is not None:
@@ -316,7 +320,7 @@ class RemotePictures:
         is_known = at < self._tag_end and (self._is_harmless or self._tag_end - at > _LONG_TAG)
         if not is_known:
             end = _TAG_END.search(text, at)
-            if end is None and not is_end and len(text) - at < _LONGEST:
+            if end is None and not is_end and len(text) - at < _MAX_PENDING:
                 return 0, ""
             self._tag_end = len(text) if end is None else end.start() + 1
             tag = text[at : self._tag_end].translate(_IGNORED)

@@ -99,7 +99,7 @@ class Journal(Protocol):
         """
         ...
 
-    async def settled(self) -> None:
+    async def flush(self) -> None:
         """Wait until all emitted events are in the context.
 
         The context contains every message of the user until the caller awaits something else.
@@ -169,7 +169,7 @@ class User(Protocol):
         """Return and clear the user's request for a compaction: its focus, "" or None."""
         ...
 
-    async def ask_permission(self, asking: PermissionRequest, ask: Ask) -> Decision:
+    async def ask_permission(self, request: PermissionRequest, ask: Ask) -> Decision:
         """Ask the user for permission and return the decision."""
         ...
 

@@ -32,7 +32,7 @@ from acp_agent.events import (
 from acp_agent.workspace.file_io import display_name
 from acp_agent.workspace.scrub import scrub, scrub_known
 
-_MOST_PLACES = 3  # lines that a warning names
+_MAX_LINES = 3  # lines that a warning names
 
 
 def scrub_content(
@@ -53,7 +53,7 @@ def hidden_in_diffs(content: Sequence[CallContent]) -> str:
 
     The diff itself is not escaped, because an editor may write the text that it shows.
     """
-    places: list[str] = []
+    lines: list[str] = []
     for part in content:
         if not isinstance(part, DiffPart) or escaped(part.new_text) == part.new_text:
             continue
@@ -61,10 +61,10 @@ def hidden_in_diffs(content: Sequence[CallContent]) -> str:
         for number, line in enumerate(part.new_text.split("\n"), 1):
             hidden = [] if line in before else HIDDEN.findall(line.rstrip("\r"))
             if hidden:
-                shown = " ".join(dict.fromkeys(map(escaped, hidden)))
-                places.append(f"{display_name(PurePath(part.path).name)}:{number}: {shown}")
-    more = f" (+{len(places) - _MOST_PLACES})" if len(places) > _MOST_PLACES else ""
-    return ", ".join(places[:_MOST_PLACES]) + more
+                characters = " ".join(dict.fromkeys(map(escaped, hidden)))
+                lines.append(f"{display_name(PurePath(part.path).name)}:{number}: {characters}")
+    more = f" (+{len(lines) - _MAX_LINES})" if len(lines) > _MAX_LINES else ""
+    return ", ".join(lines[:_MAX_LINES]) + more
 
 
 def scrub_object(value: JsonObject | None, secrets: Sequence[str]) -> JsonObject | None:

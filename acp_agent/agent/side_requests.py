@@ -42,9 +42,9 @@ async def ask_side_request(
         StoreError: the journal could not be read or written.
     """
     model = request.model
-    async with turn.budget.reserve(request) as refused:
-        if refused is not None:
-            raise BudgetSpentError(refused.rstrip("."))
+    async with turn.budget.reserve(request) as refusal:
+        if refusal is not None:
+            raise BudgetSpentError(refusal.rstrip("."))
         text, finished = await _answer(turn, request, show, observe)
     if finished is None or finished.stop == "refusal" or not text:
         raise ModelError(f"{model.ref} gave no answer to that", provider=model.provider)
@@ -83,9 +83,9 @@ async def _answer(
                             await _count(turn, model, usage, complete=False)
                             usage = Usage()
                             pieces.clear()
-                            refused = await turn.budget.refusal(request)
-                            if refused is not None:
-                                raise BudgetSpentError(refused.rstrip("."))
+                            refusal = await turn.budget.refusal(request)
+                            if refusal is not None:
+                                raise BudgetSpentError(refusal.rstrip("."))
                         case Usage():
                             usage = item
                         case Finished():

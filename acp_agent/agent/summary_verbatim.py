@@ -27,10 +27,10 @@ from acp_agent.events import (
 )
 from acp_agent.ids import CallId
 
-KEPT = "## Kept word for word"
+VERBATIM_HEADING = "## Kept word for word"
 
 _FIRST_MESSAGE = 2_000  # characters of the user's first message, which has priority
-_LONGEST_NAME = 200
+_MAX_NAME = 200
 # Possessive quantifiers and lookbehinds make these patterns linear for every text.
 _PATHS = r"""(?x)
     \b[a-z][a-z0-9+]{0,15}+://[^\s<>"'`)\]}]++                             # addresses
@@ -96,7 +96,7 @@ def collect_verbatim(
     """
     user_texts: list[str] = []
     todos: Sequence[PlanEntry] = ()
-    shown: dict[CallId, list[str]] = {}
+    diffs_by_call: dict[CallId, list[str]] = {}
     files: dict[str, None] = {}
     for event in events:
         match event:
@@ -108,9 +108,9 @@ def collect_verbatim(
             case PlanRemoved() if event.plan_id == PLAN:
                 todos = ()
             case ToolCalled() | ToolShown() if event.content:
-                shown[event.call] = _changed(event.content)
+                diffs_by_call[event.call] = _changed_paths(event.content)
             case ToolEnded() if not event.failed:
-                changed = _changed(event.content or ()) or shown.pop(event.call, [])
+                changed = _changed_paths(event.content or ()) or diffs_by_call.pop(event.call, [])
                 files.update(dict.fromkeys(changed))
             case _:
                 pass
@@ -128,31 +128,31 @@ def append_missing(summary: str, verbatim: Verbatim, max_tokens: int) -> str:
     The first and the newest of the user's messages are included. The others stay in the journal.
     """
     characters = max_tokens * BYTES_PER_TOKEN
-    parts: list[str] = []
+    sections: list[str] = []
     quoted = _quoted_messages(
         [text for text in verbatim.messages if text not in summary], characters // 2
     )
     present = "\n".join((summary, *quoted))
     todos = [entry.content for entry in verbatim.todos if entry.content not in present]
     if todos:
-        lines = [f"- {line}" for line in _fitting(todos, characters // 4)]
-        parts.append("Open todos:\n" + "\n".join(lines))
-    missing = _fitting(
+        lines = [f"- {line}" for line in _take_fitting(todos, characters // 4)]
+        sections.append("Open todos:\n" + "\n".join(lines))
+    missing = _take_fitting(
         (name for name in verbatim.files if not _contains(present, name)), characters // 5
     )
     if missing:
-        parts.append("Files that were changed: " + ", ".join(missing))
+        sections.append("Files that were changed: " + ", ".join(missing))
         present += "\n".join(missing)
-    missing = _fitting(
+    missing = _take_fitting(
         (name for name in verbatim.names if not _contains(present, name)), characters // 5
     )
     if missing:
-        parts.append("Names and numbers: " + ", ".join(missing))
+        sections.append("Names and numbers: " + ", ".join(missing))
     if quoted:
-        parts.append("What the user said:\n" + "\n".join(quoted))
-    if not parts:
+        sections.append("What the user said:\n" + "\n".join(quoted))
+    if not sections:
         return summary.strip()
-    return f"{summary.strip()}\n\n{KEPT}\n" + "\n\n".join(parts)
+    return f"{summary.strip()}\n\n{VERBATIM_HEADING}\n" + "\n\n".join(sections)
 
 
 def _contains(text: str, name: str) -> bool:
@@ -166,7 +166,7 @@ def _contains(text: str, name: str) -> bool:
     return False
 
 
-def _changed(content: Sequence[CallContent]) -> list[str]:
+def _changed_paths(content: Sequence[CallContent]) -> list[str]:
     return [part.path for part in content if isinstance(part, DiffPart)]
 
 
@@ -179,14 +179,14 @@ def _names(texts: Iterable[tuple[str, float]], results: Iterable[str]) -> list[s
         ((_NAMES, _NOTES.sub("", text), weight) for text, weight in texts),
     )
     for number, (pattern, text, weight) in enumerate(searched):
-        for name in {found.rstrip(".,:;") for found in pattern.findall(text)}:
-            if 1 < len(name) <= _LONGEST_NAME and not _PLAIN.fullmatch(name):
+        for name in {match.rstrip(".,:;") for match in pattern.findall(text)}:
+            if 1 < len(name) <= _MAX_NAME and not _PLAIN.fullmatch(name):
                 weights[name] = weights.get(name, 0.0) + weight
                 last[name] = number
     return sorted(weights, key=lambda name: (-weights[name], -last[name], name))
 
 
-def _fitting(lines: Iterable[str], characters: int) -> list[str]:
+def _take_fitting(lines: Iterable[str], characters: int) -> list[str]:
     """Return the first lines, as many as fit in `characters`."""
     fitting: list[str] = []
     for line in lines:
@@ -201,21 +201,21 @@ def _quoted_messages(messages: Sequence[str], characters: int) -> list[str]:
     """Return the user's messages as quotes: the first, then as many of the newest as fit."""
     if not messages:
         return []
-    first = _quoted(messages[0], min(_FIRST_MESSAGE, characters))
+    first = _quote(messages[0], min(_FIRST_MESSAGE, characters))
     characters -= BYTES_PER_TOKEN * text_tokens(first)
     newest: list[str] = []
     for text in reversed(messages[1:]):
-        quoted = _quoted(text, characters)
+        quoted = _quote(text, characters)
         characters -= BYTES_PER_TOKEN * text_tokens(quoted) + 2
         if characters < 0:
             break
         newest.append(quoted)
-    left_out = len(messages) - 1 - len(newest)
-    gap = [f"[… {left_out:,} more messages of the user: see session_search …]"] if left_out else []
+    omitted = len(messages) - 1 - len(newest)
+    gap = [f"[… {omitted:,} more messages of the user: see session_search …]"] if omitted else []
     return [first, *gap, *reversed(newest)]
 
 
-def _quoted(text: str, limit: int) -> str:
+def _quote(text: str, limit: int) -> str:
     if len(text) > limit:
         text = f"{text[:limit]} [… {len(text) - limit:,} more characters]"
     return "> " + text.replace("\n", "\n> ")

@@ -34,15 +34,15 @@ _Part = UserText | UserImage | ToolResult | AnswerPart
 class MeasuredTokens(msgspec.Struct, frozen=True, kw_only=True):
     """The provider's token counts for the last request, with our estimates for it.
 
-    `input` and `output` are the provider's counts. `asked` estimates the system prompt and messages
-    of the request, and `after` includes its answer. `changes` is `ContextView.changes` at that
-    time.
+    `input` and `output` are the provider's counts. `estimated` covers the system prompt and
+    messages of the request, and `after` includes its answer. `changes` is `ContextView.changes` at
+    that time.
     """
 
     model: str
     input: int
     output: int
-    asked: int
+    estimated: int
     after: int
     changes: int
 

@@ -22,13 +22,13 @@ STOPPED_RESULT = (
 class ProposedCall(Struct, frozen=True, kw_only=True):
     """A tool call that the model made, before validation.
 
-    `shown` is `arguments` without secrets. Only the tool gets `arguments`.
+    `safe_arguments` is `arguments` without secrets. Only the tool gets `arguments`.
     """
 
     call: CallId
     name: str
     arguments: str
-    shown: str
+    safe_arguments: str
 
 
 class OpenCalls:
@@ -73,9 +73,9 @@ class OpenCalls:
     def remove(self, call: CallId) -> bool:
         """Remove a call before its end is written; return False if it was removed already."""
         self._commands.pop(call, None)
-        known = call in self._tasks
+        is_open = call in self._tasks
         self._tasks.pop(call, None)
-        return known
+        return is_open
 
     def stop(self, call: CallId) -> bool:
         """Stop one call for the user; return False if it is unknown or has ended."""

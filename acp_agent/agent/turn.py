@@ -55,9 +55,9 @@ async def run_user_call(turn: TurnResources, name: str, arguments: str) -> bool:
     except asyncio.CancelledError:
         await turn.journal.emit(*cancelled_ends([call]))  # the user sees a call that will not run
         raise
-    proposed = ProposedCall(call=call, name=name, arguments=arguments, shown=arguments)
+    proposed = ProposedCall(call=call, name=name, arguments=arguments, safe_arguments=arguments)
     waits_for_user = await CallRunner(turn).run([proposed])
-    await turn.journal.settled()
+    await turn.journal.flush()
     return waits_for_user and not turn.journal.context.has_unanswered_message
 
 
@@ -89,7 +89,7 @@ async def run_turn(turn: TurnResources) -> StopReason:
                 await turn.journal.emit(*agent_notice(text))
             return "refusal"
         waits_for_user = bool(answer.calls) and await CallRunner(turn).run(answer.calls)
-        await turn.journal.settled()
+        await turn.journal.flush()
         if waits_for_user and not turn.journal.context.has_unanswered_message:
             return "end_turn"
         after = FollowUp()
@@ -115,18 +115,18 @@ async def run_turn(turn: TurnResources) -> StopReason:
 
 async def _answer(turn: TurnResources, after: FollowUp) -> Answer | None:
     """Return the model's next answer; if a budget forbids it, tell the user and return None."""
-    refused = await turn.budget.refusal()
-    if refused is None:
+    refusal = await turn.budget.refusal()
+    if refusal is None:
         await prepare_context(turn)
         try:
             async with turn.budget.reserve() as why:
                 if why is None:
                     return await ask_model(turn, after)
-                refused = why
+                refusal = why
         except BudgetSpentError as error:
-            refused = str(error)
+            refusal = str(error)
     turn.budget.exhausted = True
-    text = turn.user.translate.rendered(refused)
+    text = turn.user.translate.rendered(refusal)
     if not turn.journal.context.turn_was_answered:
         dropped = turn.user.translate(
             "Your prompt was not sent. Raise the budget and send it again."

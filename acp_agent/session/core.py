@@ -169,7 +169,7 @@ class SessionCore:
         """
         return self._writer.write(self._without_secrets(events))
 
-    async def settled(self) -> None:
+    async def flush(self) -> None:
         """Wait until all queued events are applied and shown."""
         await self._writer.flush()
 

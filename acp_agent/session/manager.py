@@ -64,11 +64,11 @@ class SessionManager:
         """Return the number of sessions that are open in a client."""
         return sum(session.client.current is client for session in self._open.values())
 
-    async def settled(self, session_id: SessionId) -> None:
+    async def flush(self, session_id: SessionId) -> None:
         """Wait until all events of a session are stored, if it is open here."""
         open_session = self._open.get(session_id)
         if open_session is not None:
-            await open_session.core.settled()
+            await open_session.core.flush()
 
     async def create(
         self,

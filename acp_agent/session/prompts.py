@@ -244,7 +244,7 @@ class PromptHandler:
             self._rewinds = core.state.rewinds
         # The system prompt may name other folders.
         moved = core.state.moved and core.context.system_prompt is not None
-        texts += self._notes.due(
+        texts += self._notes.take_changed(
             today=datetime.now().astimezone().date(),
             mode=core.settings.mode,
             moved_to=(core.cwd, core.directories) if moved else None,
@@ -277,7 +277,7 @@ class PromptHandler:
         if self._core.context.system_prompt is None:  # it is written when the turn begins
             loaded_paths = [file.path for file in (await find_instructions(self._core)).entries]
         paths = linked_paths(content, turn.tools.workspace)
-        return await FolderInstructions(turn, loaded_paths).added_by(ReadAccess(paths))
+        return await FolderInstructions(turn, loaded_paths).find_added(ReadAccess(paths))
 
 
 def check_prompt(content: Sequence[ContentBlock]) -> None:

@@ -192,7 +192,7 @@ class Session:
             outcomes = await asyncio.gather(
                 self.resources.aclose(), self.extensions.aclose(), return_exceptions=True
             )
-            await core.settled()
+            await core.flush()
             for outcome in outcomes:
                 if outcome is not None:
                     raise outcome

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.agent.context_shortening import LEFT_OUT_TITLE
-from acp_agent.agent.context_view import SUMMARISED
+from acp_agent.agent.context_shortening import OMITTED_TITLE
+from acp_agent.agent.context_view import SUMMARISED_NOTE
 from acp_agent.errors import ModelError
 from acp_agent.events import (
     AgentText,
@@ -94,7 +94,7 @@ async def test_a_full_context_is_summed_up_and_the_usage_falls(
     assert compactions(narrow.editor.shown) == ["in_progress", "completed"]
     (done,) = [e for e in narrow.editor.of(CompactionChanged) if e.status == "completed"]
     assert done.summary.startswith("".join(e.text for e in narrow.editor.of(CompactionSummaryText)))
-    assert first_text(model.requests[-1]) == f"{SUMMARISED}\n\n{done.summary}"
+    assert first_text(model.requests[-1]) == f"{SUMMARISED_NOTE}\n\n{done.summary}"
     assert len(model.requests[-1].messages) < len(model.requests[-2].messages) // 2
     assert last_words(model.requests[-1]).startswith("Say more, please")  # still to be answered
     told = [event.used for event in narrow.editor.of(UsageReported)]
@@ -260,7 +260,7 @@ async def test_where_summing_up_fails_the_oldest_turns_are_left_out_and_the_user
     assert compactions(narrow.editor.shown) == ["in_progress", "failed"]
     (failed,) = [e for e in narrow.editor.of(CompactionChanged) if e.status == "failed"]
     assert failed.error
-    assert LEFT_OUT_TITLE in [event.title for event in narrow.editor.of(NoticeShown)]
+    assert OMITTED_TITLE in [event.title for event in narrow.editor.of(NoticeShown)]
     request = model.requests[-1]
     assert "not shown here for lack of room" in first_text(request)
     second = request.messages[1]
@@ -350,7 +350,7 @@ async def test_what_the_user_says_during_a_compaction_is_kept_and_answered(
     await until_compacted(narrow)
     request = steered.requests[-1]
     assert "Stop at line 40!" in last_words(request)
-    assert first_text(request).startswith(SUMMARISED)
+    assert first_text(request).startswith(SUMMARISED_NOTE)
 
 
 async def test_compact_sums_up_at_once_with_what_matters(
@@ -365,7 +365,7 @@ async def test_compact_sums_up_at_once_with_what_matters(
     assert "is summarised" in narrow.editor.of(AgentText)[-1].text
     await narrow.say("What next?")
     last = model.requests[-1]
-    assert first_text(last).startswith(SUMMARISED)
+    assert first_text(last).startswith(SUMMARISED_NOTE)
     assert [type(m) for m in last.messages] == [UserSide, UserSide]
     assert "/compact" not in model.bodies[-1].decode()
     assert "compact" in [command.name for command in COMMANDS]
@@ -427,7 +427,7 @@ async def test_compact_during_a_turn_comes_before_its_next_request(
     assert compactions(narrow.editor.shown) == ["in_progress", "completed"]
     final = model.requests[-1]
     assert results(final)
-    assert first_text(final).startswith(SUMMARISED)
+    assert first_text(final).startswith(SUMMARISED_NOTE)
     assert "> List the folder." in first_text(final)
 
 

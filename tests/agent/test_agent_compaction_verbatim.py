@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from acp_agent.agent.summary_verbatim import KEPT, Verbatim, append_missing, collect_verbatim
+from acp_agent.agent.summary_verbatim import (
+    VERBATIM_HEADING,
+    Verbatim,
+    append_missing,
+    collect_verbatim,
+)
 from acp_agent.agent.token_count import text_tokens
 from acp_agent.content import DiffPart, TextBlock
 from acp_agent.events import (
@@ -156,7 +161,7 @@ def test_of_many_words_the_first_and_the_newest_are_kept_and_the_gap_is_told() -
 
 def test_words_of_several_lines_stay_lines() -> None:
     text = append_missing("S.", Verbatim(messages=["a\n  b"], todos=(), files=(), names=()), 1_000)
-    assert f"{KEPT}\nWhat the user said:\n> a\n>   b" in text
+    assert f"{VERBATIM_HEADING}\nWhat the user said:\n> a\n>   b" in text
 
 
 @given(
@@ -170,7 +175,7 @@ def test_what_is_put_back_never_takes_more_than_the_room(
     found = Verbatim(
         messages=words, todos=[PlanEntry(content=name) for name in names], files=names, names=names
     )
-    added = text_tokens(append_missing("", found, room)) - text_tokens(KEPT)
+    added = text_tokens(append_missing("", found, room)) - text_tokens(VERBATIM_HEADING)
     assert added <= room * 1.25 + 100
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from acp_agent.agent.context_view import LEFT_OUT, TURN_BEGAN
+from acp_agent.agent.context_view import OMITTED_NOTE, TURN_START_NOTE
 from acp_agent.errors import ModelError
 from acp_agent.events import (
     AnyEvent,
@@ -250,8 +250,8 @@ async def test_a_single_turn_that_is_too_long_keeps_what_the_user_wants_in_it(
         head = model.requests[-1].messages[0]
         assert isinstance(head, UserSide)
         texts = [part.text for part in head.parts if isinstance(part, UserText)]
-        assert texts[0] == LEFT_OUT
-        assert texts[1] == TURN_BEGAN
+        assert texts[0] == OMITTED_NOTE
+        assert texts[1] == TURN_START_NOTE
         assert "Read all sixty files." in texts[2]
         assert well_formed(model.requests[-1])
 

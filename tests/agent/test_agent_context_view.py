@@ -14,7 +14,7 @@ from acp_agent.agent.context_shortening import (
     trim_after_overflow,
 )
 from acp_agent.agent.context_size import context_limits, used_tokens
-from acp_agent.agent.context_view import LEFT_OUT, SUMMARISED
+from acp_agent.agent.context_view import OMITTED_NOTE, SUMMARISED_NOTE
 from acp_agent.agent.pictures import unseen_pictures
 from acp_agent.agent.token_count import message_tokens
 from acp_agent.config.types import ContextConfig
@@ -103,7 +103,7 @@ def trimmed(**fields: object) -> ContextTrimmed:
 
 def test_what_is_left_out_is_told_and_the_rest_is_as_it_was() -> None:
     context = fed(turn("one"), turn("two"), trimmed(keep_from="u-two"))
-    assert texts(context) == [LEFT_OUT, "words of two", "answer of two"]
+    assert texts(context) == [OMITTED_NOTE, "words of two", "answer of two"]
     assert context.is_shortened
     assert len(context.entries) == 4
 
@@ -153,7 +153,7 @@ def test_a_summary_stands_for_what_came_before_it_began() -> None:
         turn("two"),
     )
     assert texts(context) == [
-        f"{SUMMARISED}\n\nIn short.",
+        f"{SUMMARISED_NOTE}\n\nIn short.",
         "said meanwhile",
         "words of two",
         "answer of two",
@@ -169,7 +169,7 @@ def test_turns_that_are_left_out_behind_a_summary_leave_the_summary() -> None:
         turn("three"),
         trimmed(keep_from="u-three"),
     )
-    assert texts(context)[:3] == [f"{SUMMARISED}\n\nIn short.", LEFT_OUT, "words of three"]
+    assert texts(context)[:3] == [f"{SUMMARISED_NOTE}\n\nIn short.", OMITTED_NOTE, "words of three"]
 
 
 def test_a_compaction_that_failed_or_was_cancelled_changes_nothing() -> None:
@@ -202,7 +202,7 @@ def test_a_summary_from_before_a_refused_turn_stays() -> None:
         said("u-bad"),
         TurnEnded(turn=TurnId("bad"), stop_reason="refusal"),
     )
-    assert texts(context) == [f"{SUMMARISED}\n\nIn short."]
+    assert texts(context) == [f"{SUMMARISED_NOTE}\n\nIn short."]
     assert not context.awaits_answer
 
 
@@ -309,7 +309,7 @@ def test_a_message_that_was_too_long_to_be_answered_is_not_in_the_way_of_the_nex
         change = trim_after_overflow(view, "p/m", used, 500)
     assert change is not None
     context.feed([change])
-    assert texts(context) == [LEFT_OUT, "short"]
+    assert texts(context) == [OMITTED_NOTE, "short"]
 
 
 @given(conversations(), st.integers(1_200, 40_000), st.lists(st.integers(0, 3), max_size=5))

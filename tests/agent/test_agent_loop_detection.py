@@ -58,7 +58,7 @@ class Run:
             )
             ended.append(ToolEnded(call=call, result=result, failed=failed))
         self.feed(*reversed(ended))  # in another order than they were made in
-        due = self.guard.due(self.patience, lambda name: name == "poll")
+        due = self.guard.next_step(self.patience, lambda name: name == "poll")
         step = ""
         if due is not None:
             step, loop = due
@@ -194,7 +194,7 @@ def test_searches_that_find_nothing_are_no_row_of_errors() -> None:
                 exit_code=1,
             ),
         )
-        assert run.guard.due(LoopLimits()) is None
+        assert run.guard.next_step(LoopLimits()) is None
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_a_session_that_is_opened_again_knows_what_was_before() -> None:
 
 
 def test_a_step_that_is_turned_off_is_left_out() -> None:
-    run = Run(LoopLimits(told=2, asked=0, stopped=4))
+    run = Run(LoopLimits(warn=2, ask=0, stop=4))
     for _ in range(4):
         run.answer(read())
     assert run.steps == ["", "told", "", "stopped"]
@@ -253,10 +253,10 @@ def test_a_step_that_is_turned_off_is_left_out() -> None:
 @pytest.mark.parametrize(
     ("patience", "steps"),
     [
-        (LoopLimits(told=3, asked=5, stopped=4), ["", "", "told", "stopped"]),
-        (LoopLimits(told=8, asked=5, stopped=3), ["", "", "stopped"]),
-        (LoopLimits(told=2, asked=2, stopped=2), ["", "told", "asked", "stopped"]),
-        (LoopLimits(told=6, asked=0, stopped=4), ["", "", "", "stopped"]),
+        (LoopLimits(warn=3, ask=5, stop=4), ["", "", "told", "stopped"]),
+        (LoopLimits(warn=8, ask=5, stop=3), ["", "", "stopped"]),
+        (LoopLimits(warn=2, ask=2, stop=2), ["", "told", "asked", "stopped"]),
+        (LoopLimits(warn=6, ask=0, stop=4), ["", "", "", "stopped"]),
     ],
 )
 def test_a_step_that_would_come_after_a_later_one_is_left_out(
@@ -269,7 +269,7 @@ def test_a_step_that_would_come_after_a_later_one_is_left_out(
 
 
 def test_a_single_call_is_no_loop_whatever_the_settings() -> None:
-    run = Run(LoopLimits(told=0, asked=0, stopped=1))
+    run = Run(LoopLimits(warn=0, ask=0, stop=1))
     for number in range(9):
         run.answer(read(f"f{number}"))
     assert not any(run.steps)
@@ -284,7 +284,7 @@ def test_calls_that_the_user_stopped_are_no_loop() -> None:
             ToolCalled(call=call, message=MessageId("m"), name="x", arguments="{}", title="x"),
             ToolEnded(call=call, failed=True, cancelled=True, result="stopped"),
         )
-        assert run.guard.due(LoopLimits()) is None
+        assert run.guard.next_step(LoopLimits()) is None
 
 
 STEPS = st.sampled_from(
@@ -329,4 +329,4 @@ def test_the_guard_is_a_fold(calls: Sequence[Given | None], cut: int) -> None:
     pieces = LoopDetector()
     pieces.feed(run.events[:cut])
     pieces.feed(run.events[cut:])
-    assert pieces.due(LoopLimits()) == run.guard.due(LoopLimits())
+    assert pieces.next_step(LoopLimits()) == run.guard.next_step(LoopLimits())

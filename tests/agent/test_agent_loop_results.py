@@ -69,7 +69,7 @@ async def run_call(desk: Desk, tool: type[Tool[ToolParams]]) -> None:
         ToolCalled(call=call, message=message, name=tool.name, arguments="{}", title="t"),
         ModelAnswered(message=message, model="m"),
     )
-    proposed = ProposedCall(call=call, name=tool.name, arguments="{}", shown="{}")
+    proposed = ProposedCall(call=call, name=tool.name, arguments="{}", safe_arguments="{}")
     await CallRunner(turn).run([proposed])
 
 

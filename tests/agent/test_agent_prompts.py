@@ -223,25 +223,25 @@ async def test_a_linked_file_counts_as_read_so_that_it_can_be_edited(
 def test_a_note_is_due_once_and_again_only_when_it_changed() -> None:
     notes = Notes()
     monday, tuesday = date(2026, 11, 23), date(2026, 11, 24)
-    first = notes.due(today=monday, mode="ask", moved_to=None)
+    first = notes.take_changed(today=monday, mode="ask", moved_to=None)
     assert [note.split()[0] for note in first] == ["[Today", "[Mode:"]
-    assert notes.due(today=monday, mode="ask", moved_to=None) == []
-    assert notes.due(today=tuesday, mode="ask", moved_to=None) == [
+    assert notes.take_changed(today=monday, mode="ask", moved_to=None) == []
+    assert notes.take_changed(today=tuesday, mode="ask", moved_to=None) == [
         "[Today is Tuesday, 2026-11-24.]"
     ]
-    (mode,) = notes.due(today=tuesday, mode="plan", moved_to=None)
+    (mode,) = notes.take_changed(today=tuesday, mode="plan", moved_to=None)
     assert mode.startswith("[Mode: plan.")
 
 
 def test_folders_that_are_not_those_of_the_system_prompt_are_told_once() -> None:
     notes = Notes()
     day = date(2026, 11, 23)
-    notes.due(today=day, mode="ask", moved_to=None)
+    notes.take_changed(today=day, mode="ask", moved_to=None)
     moved = (Path("/new"), (Path("/b"), Path("/c")))
-    assert notes.due(today=day, mode="ask", moved_to=moved) == [
+    assert notes.take_changed(today=day, mode="ask", moved_to=moved) == [
         "[The working folder is now /new. Further folders: /b, /c.]"
     ]
-    assert notes.due(today=day, mode="ask", moved_to=moved) == []
+    assert notes.take_changed(today=day, mode="ask", moved_to=moved) == []
 
 
 async def test_the_mode_is_told_with_the_first_prompt_after_it_was_switched(

@@ -62,7 +62,7 @@ def what_follows(state: SessionState) -> list[object]:
     return [
         list(context.messages),
         (context.tokens, context.measured, context.awaits_answer),
-        state.loop_detector.due(LoopLimits(told=1, asked=2, stopped=3)),
+        state.loop_detector.next_step(LoopLimits(warn=1, ask=2, stop=3)),
         (state.title, state.cost, state.turns, state.turn_is_open, state.settings.mode),
         (state.spent.tokens, state.spent_in_turn.tokens, state.turn_usage, state.last_usage),
     ]
@@ -81,7 +81,7 @@ def test_a_restored_journal_is_the_same_as_one_that_was_lived_through(desk: Desk
 def test_a_loop_of_a_restored_journal_is_known_whatever_is_asked_for_first(desk: Desk) -> None:
     restored = SessionState(desk.services, None)
     restored.restore(JOURNAL)
-    assert restored.loop_detector.due(LoopLimits(told=1)) is not None
+    assert restored.loop_detector.next_step(LoopLimits(warn=1)) is not None
 
 
 @pytest.mark.parametrize("looks", [False, True])

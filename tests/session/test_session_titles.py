@@ -23,7 +23,7 @@ def naming(desk: Desk, monkeypatch: pytest.MonkeyPatch, title: str | Failed) -> 
 
 async def background_done(desk: Desk) -> None:
     await desk.session.core.background.wait()
-    await desk.session.core.settled()
+    await desk.session.core.flush()
 
 
 async def test_the_small_model_gives_a_better_title_after_the_first_turn(

@@ -45,7 +45,7 @@ async def export_session(operations: Operations, params: dict[str, Any]) -> Expo
     services = await core.services()
     session = SessionId(request.session_id)
     if core.active_manager is not None:
-        await core.active_manager.settled(session)
+        await core.active_manager.flush(session)
     page = await export_page(
         services.store,
         session,

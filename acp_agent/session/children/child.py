@@ -165,9 +165,9 @@ class ChildSession:
         """Return every event of the child."""
         return list(self._events)
 
-    async def settled(self) -> None:
+    async def flush(self) -> None:
         """Wait until every emitted event is applied and shown."""
-        await self._core.settled()
+        await self._core.flush()
 
     async def emit(self, *events: AnyEvent) -> None:
         """Write the child's events to the parent's journal; notices become the parent's."""

@@ -9,7 +9,7 @@ from hashlib import sha256
 
 from msgspec import json
 
-from acp_agent.agent.system_prompt import own_prompt
+from acp_agent.agent.system_prompt import built_in_prompt
 from acp_agent.config.types import AgentConfig
 from acp_agent.errors import ToolError
 from acp_agent.extensions.definitions.inputs import SkillInputs
@@ -207,7 +207,7 @@ class Delegation:
         return await self._run_program(task, config, progress)
 
     def _prompt(self, spec: AgentSpec) -> str:
-        return self._core.clean(spec.prompt_in(self._core.cwd, own_prompt))
+        return self._core.clean(spec.prompt_in(self._core.cwd, built_in_prompt))
 
     async def _run_skill(self, name: str, request: str, progress: Progress) -> Outcome:
         """Return a skill's text to the model, or start an agent if the skill needs its own run."""

@@ -312,11 +312,11 @@ class OtherAgentHost:
             )
         )
         proposed = ProposedCall(
-            call=call, name=tool, arguments=arguments_json, shown=safe_arguments
+            call=call, name=tool, arguments=arguments_json, safe_arguments=safe_arguments
         )
         with self._pause_limit():
             await CallRunner(self._child.resources).run([proposed])
-        await self._child.settled()
+        await self._child.flush()
         for event in reversed(await self._child.history()):
             if isinstance(event, ToolEnded) and event.call == call:
                 if event.failed:

@@ -245,7 +245,7 @@ class TaskRun:
         """Record the beginning and the task; return the task with text that hooks add."""
         content = (TextBlock(text=task),)
         today = datetime.now().astimezone().date()
-        notes = Notes(self._core.services.config.draft_folder).due(
+        notes = Notes(self._core.services.config.draft_folder).take_changed(
             today=today, mode=child.resources.user.mode, moved_to=None
         )
         hook_text = ""
@@ -280,7 +280,7 @@ class TaskRun:
 
     async def _record_end(self, child: ChildSession, turn_end: TurnEnded) -> None:
         """Record the end and the last answer."""
-        await child.settled()
+        await child.flush()
         await child.emit(turn_end)
         await self._core.emit(
             SubagentChanged(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from acp_agent.agent.system_prompt import agent_prompt, own_prompt
+from acp_agent.agent.system_prompt import agent_prompt, built_in_prompt
 from acp_agent.errors import InvalidInputError
 from acp_agent.events import ConfigChanged
 from acp_agent.extensions.definitions.types import SMALL, AgentSpec, RunSettings
@@ -80,4 +80,4 @@ def agent_system_prompt(core: SessionCore, agent: AgentSpec) -> str | None:
     """Return the agent's system prompt; None if it has none."""
     if not agent.prompt:
         return None
-    return agent_prompt(core.clean(agent.prompt_in(core.cwd, own_prompt)))
+    return agent_prompt(core.clean(agent.prompt_in(core.cwd, built_in_prompt)))

@@ -33,7 +33,7 @@ class Notes:
         self._draft_folder = draft_folder
         self._sent: dict[str, str] = {}
 
-    def due(
+    def take_changed(
         self,
         *,
         today: date,

@@ -83,8 +83,8 @@ async def write_system_prompt(
         instructions=escaped(scrub(instructions.text, core.secrets)),
         environment=await environment.text(),
         memory=await memory_index(core),
-        given=client_prompt,
-        own=agent_prompt,
+        client_prompt=client_prompt,
+        agent_prompt=agent_prompt,
     )
     await journal.emit(SystemPromptWritten(text=text))
     if instructions.refused:

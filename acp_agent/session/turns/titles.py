@@ -90,7 +90,7 @@ async def improve_title(
             answer = await ask_side_request(turn, request)
     except TimeoutError:
         raise ModelError("the title took too long", provider=small.provider) from None
-    await core.settled()  # including a title that was just set
+    await core.flush()  # including a title that was just set
     better = _parse_title(core.clean(answer))
     if better and core.state.title == title:
         await core.emit(TitleChanged(title=better))

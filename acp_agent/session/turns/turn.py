@@ -190,7 +190,7 @@ class Turn:
                     stop, error = "cancelled", None
             if error is not None and self._active is not None and self._active.hooks is not None:
                 await self._resources.hooks.run_failure_hooks(self._active, error)
-            await core.settled()  # usage is computed from the journal
+            await core.flush()  # usage is computed from the journal
             if self._active is not None:
                 self._report_key(self._active, stop, error)
             await self._resources.save_turn_end(cancelled=self._cancelled)
@@ -304,7 +304,7 @@ class Turn:
                     stop = await run_turn(turn)
             if hooks is not None:
                 stop = await hooks.run_stop_hooks(turn, stop, run_turn)
-        await core.settled()
+        await core.flush()
         if not turn.budget.exhausted:  # otherwise already reported
             await core.emit(*stop_notice(stop, core.context, core.translate))
         return stop
@@ -314,7 +314,7 @@ class Turn:
 
         It may have arrived during an action of the agent, or while the turn ended.
         """
-        await self._core.settled()
+        await self._core.flush()
         return self._steered and self._core.context.has_unsent_message
 
     def _uncancel(self) -> None:

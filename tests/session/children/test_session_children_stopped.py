@@ -100,7 +100,7 @@ async def test_an_agents_call_that_is_stopped_as_the_user_is_asked_lets_the_agen
     once_shown(desk, a_state("requires_action"), stop)
     turn = await desk.begin("Go")
     await model_server.arrived(3)
-    await desk.session.core.settled()
+    await desk.session.core.flush()
     assert desk.editor.of(SubagentChanged)[-1].state == "running"
     stall.release()
     assert await turn.result() == "end_turn"
