@@ -10,8 +10,8 @@ from acp_agent.config.policy_types import Table
 
 ThoughtLevel = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
 ToolDialect = Literal[
-    "auto", "constrained", "deepseek", "dsml", "fenced", "glm", "harmony", "hermes", "invoke",
-    "kimi", "kimi_k3", "llama", "minimax", "mistral", "qwen_coder",
+    "action", "auto", "constrained", "deepseek", "dsml", "fenced", "gemma", "glm", "harmony",
+    "hermes", "invoke", "kimi", "kimi_k3", "llama", "minimax", "mistral", "qwen_coder", "tagged",
 ]  # fmt: skip
 HttpAddress = Annotated[str, Meta(pattern=r"^https?://[^\s/]", examples=["https://host/v1"])]
 # One line of a menu: visible, and without line breaks.

@@ -34,8 +34,8 @@ ReasoningControl = Literal[
 # How a model writes tool calls as text if its API does not support tools (`models.dialects`).
 # `auto` recognises all forms. `constrained` restricts the answer to a JSON Schema.
 ToolDialect = Literal[
-    "auto", "constrained", "deepseek", "dsml", "fenced", "glm", "harmony", "hermes", "invoke",
-    "kimi", "kimi_k3", "llama", "minimax", "mistral", "qwen_coder",
+    "action", "auto", "constrained", "deepseek", "dsml", "fenced", "gemma", "glm", "harmony",
+    "hermes", "invoke", "kimi", "kimi_k3", "llama", "minimax", "mistral", "qwen_coder", "tagged",
 ]  # fmt: skip
 
 MAX_ANSWER = 64_000  # tokens; enough for one step, and few enough that no service refuses

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import cache
 
-from acp_agent.models.dialects.form import Tools, marks_pattern, proper_prefixes
+from acp_agent.models.dialects.form import marks_pattern, proper_prefixes
 
 MAX_LEAD_LENGTH = (
     400  # characters before a call; after more text, only a tag at a line start counts
 )
-_MAX_PYTHON_LENGTH = 64 * 1024
 _MAX_END_LENGTH = 200  # characters of control tokens
 
-MARK = re.compile(r"[<\[◁]|(?:^|\n)[ \t]*(?=[`{])")
-SPECIAL = re.compile(r"[<\[◁`{\n]")
+MARK = re.compile(r"[<\[◁](?=[\w\s|｜/{]|\Z)|(?:^|\n)[ \t]*(?=[`{A])")
+SPECIAL = re.compile(r"[<\[◁`{A\n]")
 # Opening and closing tags of reasoning.
 THOUGHTS = {
     "<think>": "</think>",
@@ -46,10 +44,6 @@ ANNOUNCES = re.compile(
     r"|我|现在",
     re.IGNORECASE,
 )
-_PYTHON = re.compile(
-    r"\s*(?:```(?:tool_code|tool_call)\s*\n)?\s*\[?\s*(?:print\()?(?:default_api\.)?(\w+)\("
-)
-_ANSWER_OPENERS = ("```tool_code", "print(default_api.", "functools[")  # the whole answer is a call
 # Text with which a model continues that invents the results of its call.
 _INVENTED_RESULTS = (
     "<tool_response",
@@ -92,27 +86,19 @@ def find_end_tokens(text: str) -> int:
     at = text.rfind("<")
     if text[at:] not in proper_prefixes(END_TOKENS) and text[at:].rstrip() not in END_TOKENS:
         return len(text)
-    start = max(0, len(text) - _MAX_END_LENGTH)
-    while (preceding := text[start:at].rstrip()).endswith(END_TOKENS):
-        at = start + preceding.rindex("<")
+    begin = max(0, len(text) - _MAX_END_LENGTH)
+    while (preceding := text[begin:at].rstrip()).endswith(END_TOKENS):
+        at = begin + preceding.rindex("<")
     return at
 
 
 def may_follow_calls(text: str) -> bool:
     """Return whether a text after calls can be ignored: only tags, or invented results."""
     invents = any(mark.startswith(text) or text.startswith(mark) for mark in _INVENTED_RESULTS)
-    return invents or _LONE_TAGS.fullmatch(text) is not None
+    return invents or (len(text) <= _MAX_END_LENGTH and _LONE_TAGS.fullmatch(text) is not None)
 
 
-def may_be_python_call(answer: str, tools: Callable[[], Tools]) -> bool:
-    """Return whether a whole answer may be calls in Python."""
-    text = answer.lstrip()
-    if len(text) > _MAX_PYTHON_LENGTH:
-        return False
-    if any(text.startswith(opener) or opener.startswith(text) for opener in _ANSWER_OPENERS):
-        return True
-    beginning = text.removeprefix("[").lstrip()
-    if not beginning or beginning.isidentifier():
-        return any(tool.name.startswith(beginning) for tool in tools())
-    match = _PYTHON.match(text[:200])
-    return match is not None and match[1] in tools()
+def half_mark(text: str, mark: str) -> int:
+    """Return where an incomplete mark at the end of a text begins."""
+    sizes = (size for size in range(len(mark) - 1, 0, -1) if text.endswith(mark[:size]))
+    return len(text) - next(sizes, 0)

@@ -15,9 +15,11 @@ from acp_agent.models.base import (
     StreamEvent,
     TextDelta,
 )
+from acp_agent.models.dialects.fenced_forms import Action, Fenced
 from acp_agent.models.dialects.form import Form
+from acp_agent.models.dialects.gemma import Gemma
 from acp_agent.models.dialects.harmony import Harmony
-from acp_agent.models.dialects.json_forms import Fenced, Hermes, Llama, Mistral, Tagged
+from acp_agent.models.dialects.json_forms import Hermes, Llama, Mistral, Tagged
 from acp_agent.models.dialects.token_calls import DeepSeek, Kimi
 from acp_agent.models.dialects.xml_forms import Glm, Invoke, MiniMax, QwenCoder
 from acp_agent.models.dialects.xml_token_forms import Dsml, KimiK3
@@ -37,7 +39,9 @@ FORMS: Mapping[str, Form] = {
     "llama": Llama(),
     "harmony": Harmony(),
     "fenced": Fenced(),
+    "action": Action(),
     "tagged": Tagged(),
+    "gemma": Gemma(),
 }
 
 

@@ -31,6 +31,7 @@ from acp_agent.models.dialects.json_calls import read_arguments
 _START, _CHANNEL, _MESSAGE = "<|start|>", "<|channel|>", "<|message|>"
 _CONSTRAIN, _CALL = "<|constrain|>", "<|call|>"
 _ENDS = (_CALL, "<|end|>", "<|return|>")
+_IN_HEADER = (_MESSAGE, _CHANNEL, _CONSTRAIN)
 _NEXT = (_START, _CHANNEL)  # the next message, if the end of the previous one is missing
 _ANY_END = re.compile("|".join(map(re.escape, (*_ENDS, *_NEXT))))
 _TO = re.compile(r"\bto=(?:functions\.)?([\w.:/-]{1,128})")
@@ -111,7 +112,7 @@ def _header(text: str, *, final: bool) -> tuple[str, int, bool]:
                 raise CutError
             return words + text[at:MAX_TAG_LENGTH], min(len(text), MAX_TAG_LENGTH), False
         words += text[at:token]
-        mark = expect_mark(text, token, (_MESSAGE, _CHANNEL, _CONSTRAIN), final=final)
+        mark = expect_mark(text, token, _IN_HEADER, final=final)
         if mark is None:
             return words, token, False
         at = token + len(mark)
@@ -128,23 +129,23 @@ def _call(
     Raises:
         CutError: the end of the call is missing.
     """
-    value_start = skip_space(text, start)
-    end = value_start
-    if text[value_start : value_start + 1] == "{":
-        json_end = json_text.value_end(text, value_start)
+    begin = skip_space(text, start)
+    end = begin
+    if text[begin : begin + 1] == "{":
+        json_end = json_text.value_end(text, begin)
         if json_end is None and not final:
             raise CutError
-        end = value_start if json_end is None else json_end
+        end = begin if json_end is None else json_end
     follows = skip_space(text, end)
     mark = expect_mark(text, follows, (*_ENDS, *_NEXT), final=final)
-    if mark is not None and (end > value_start or follows == value_start):
-        return read_arguments(name, text[value_start:end]), follows + len(mark) * (mark in _ENDS)
-    if final and follows == len(text) and end > value_start:
-        return read_arguments(name, text[value_start:end]), follows
+    if mark is not None and (end > begin or follows == begin):
+        return read_arguments(name, text[begin:end]), follows + len(mark) * (mark in _ENDS)
+    if final and follows == len(text) and end > begin:
+        return read_arguments(name, text[begin:end]), follows
     stop = _ANY_END.search(text, follows)
     if stop is None and not final:
         raise CutError
     close = len(text) if stop is None else stop.start()
-    call = broken_call(NO_END if stop is None else _BAD, text[value_start:close], tools)
+    call = broken_call(NO_END if stop is None else _BAD, text[begin:close], tools)
     call = WrittenCall(name=name, arguments=call.arguments, problem=call.problem)
     return call, stop.end() if stop is not None and stop[0] in _ENDS else close

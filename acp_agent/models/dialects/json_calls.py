@@ -18,11 +18,17 @@ from acp_agent.models.dialects.form import (
     strip_partial_mark,
 )
 
-NAMES = ("name", "tool", "tool_name")
-ARGUMENTS = ("arguments", "parameters", "args", "input")
-_EXTRA_KEYS = {"type", "id"}  # additional keys that a call may have
-# Tokens that may precede the name, as in the descriptions of tools.
-_OPTIONAL_PREFIXES = (('"type"', ":", '"function"', ","), ('"function"', ":", "{"))
+NAMES = ("name", "tool", "tool_name", "function", "action")
+ARGUMENTS = ("arguments", "parameters", "args", "input", "action_input")
+_EXTRA_KEYS = {"type", "id", "tool_call_id"}  # additional keys that a call may have
+_LIST = "tool_calls"  # the key of a list of calls, as in the answer of an API
+# Tokens that may precede the name: None is any value, and the last one stands for a brace.
+_OPTIONAL_PREFIXES: tuple[tuple[str | None, ...], ...] = (
+    ("{", '"tool_calls"', ":", "[", "{"),
+    *(("{", f'"{key}"', ":", None, ",") for key in sorted(_EXTRA_KEYS)),
+    ("{", '"function"', ":", "{"),
+)
+_MOST_TOKENS = 32
 _NO_JSON = "The call is not valid JSON. Write it again, with the quotation marks in texts escaped."
 _NO_NAME = 'The call names no tool. Write {"name": …, "arguments": {…}}.'
 _NO_OBJECT = "The arguments of the call are not a JSON object."
@@ -41,6 +47,10 @@ def read_call(text: str, tools: Tools, *, strict: bool = False) -> WrittenCall |
     inner = value.get("function")
     if isinstance(inner, dict):
         value = inner
+    if len(value) == 1:  # Apertus: the name is the key of the arguments
+        (key, content), *_ = value.items()
+        if key in tools and isinstance(content, dict):
+            value = {"name": key, "arguments": content}
     name = next((value[key] for key in NAMES if isinstance(value.get(key), str)), "")
     arguments: object = next((value[key] for key in ARGUMENTS if key in value), None)
     if strict and (name not in tools or set(value) - {*NAMES, *ARGUMENTS, *_EXTRA_KEYS}):
@@ -105,10 +115,12 @@ def read_region(text: str, opener: str, closer: str, tools: Tools, *, final: boo
 
 def read_calls(text: str, tools: Tools, *, strict: bool = False) -> list[WrittenCall]:
     """Return the calls in a JSON object or array; empty if `strict` and one is not a call."""
-    if not text.startswith("["):
+    values = json_text.decode(text)
+    if isinstance(values, dict) and list(values) == [_LIST]:
+        values = values[_LIST]
+    elif not text.startswith("["):
         call = read_call(text, tools, strict=strict)
         return [] if call is None else [call]
-    values = json_text.decode(text)
     if not isinstance(values, list):
         return [] if strict else [broken_call(_NO_JSON, text, tools)]
     calls = [read_call(json_text.encode(value), tools, strict=strict) for value in values]
@@ -119,15 +131,15 @@ def read_calls(text: str, tools: Tools, *, strict: bool = False) -> list[Written
 
 def names_tool(text: str, at: int, tools: Tools, *, final: bool) -> bool | More:
     """Return whether the JSON at a position begins like a call of a known tool."""
-    tokens = json_text.first_tokens(text, at, 16)
+    tokens = json_text.first_tokens(text, at, _MOST_TOKENS)
     if tokens[:1] == ["["]:
         del tokens[0]
-    for prefix in _OPTIONAL_PREFIXES:
-        prefix_length = len(tokens) - 1
-        if 0 < prefix_length < len(prefix) and tuple(tokens[1:]) == prefix[:prefix_length]:
-            return False if final else MORE
-        if tuple(tokens[1 : len(prefix) + 1]) == prefix:
-            del tokens[1 : len(prefix) + 1]
+    prefix = _prefix(tokens)
+    while prefix and len(tokens) > len(prefix):
+        tokens = ["{", *tokens[len(prefix) :]]
+        prefix = _prefix(tokens)
+    if prefix:
+        return False if final else MORE
     template = ("{", NAMES, ":", None, ",", ARGUMENTS, ":")
     for token, expected in zip(tokens, template, strict=False):
         if expected is None:
@@ -142,6 +154,14 @@ def names_tool(text: str, at: int, tools: Tools, *, final: bool) -> bool | More:
     if len(tokens) >= len(template):
         return True
     return False if final else MORE
+
+
+def _prefix(tokens: list[str]) -> tuple[str | None, ...]:
+    """Return the tokens before the name of a call that the text begins with, or a part of them."""
+    for prefix in _OPTIONAL_PREFIXES if len(tokens) > 1 else ():
+        if all(expected in {None, token} for token, expected in zip(tokens, prefix, strict=False)):
+            return prefix
+    return ()
 
 
 def _unfinished_call(

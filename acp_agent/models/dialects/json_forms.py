@@ -16,8 +16,8 @@ from acp_agent.models.dialects.form import (
     Verdict,
     WrittenCall,
     broken_call,
-    describe_functions,
     describe_tools,
+    match_mark,
     skip_space,
 )
 from acp_agent.models.dialects.json_calls import names_tool, read_arguments, read_calls
@@ -72,21 +72,30 @@ def tool_responses(results: Sequence[tuple[int, str, str]]) -> str:
     return "\n".join(f"<tool_response>\n{text}\n</tool_response>" for _, _, text in results)
 
 
-# Granite, Phi, Nemotron, Jamba, Hunyuan, Cohere, InternLM, LFM2, Llama 4, LM Studio: a list of
-# calls as JSON or as Python between tags.
+# Granite, Phi, Nemotron, Jamba, Hunyuan, Cohere, InternLM, LFM2, Llama 4, LM Studio, Olmo 3,
+# MiniMax M1, Qwen 2.5 Coder, LongCat, Apertus, GigaChat: calls as JSON or Python between tags.
 
 _TAGS = {
     "<tool_calls>": "</tool_calls>",
+    "<tools>": "</tools>",
+    "<function_call>": "</function_call>",
+    "<function_calls>": "</function_calls>",
+    "<longcat_tool_call>": "</longcat_tool_call>",
     "<TOOLCALL>": "</TOOLCALL>",
     "[TOOL_REQUEST]": "[END_TOOL_REQUEST]",
     "<|tool_call|>": "<|/tool_call|>",
     "<|tool_call_start|>": "<|tool_call_end|>",
+    "<|tools_prefix|>": "<|tools_suffix|>",
+    "<|function_call|>": "<|/function_call|>",
     "<|python_start|>": "<|python_end|>",
     "<|START_ACTION|>": "<|END_ACTION|>",
     "<|action_start|>": "<|action_end|>",
 }
 _PLUGIN = "<|plugin|>"  # InternLM writes this after the opener
+_INNER = (OPEN, "<function=", "<function name=")  # Hunyuan 3 has its calls in a list of tags
 _PYTHON = re.compile(r"\[?\s*[\w.]*\(?|\[?\s*[\w.]+\(.*", re.DOTALL)
+_PYTHON_NAME = re.compile(r"\[?\s*(\w+)\(")
+_MOST_ENDS = 20  # the closing tags that a text in a call may contain
 
 
 class Tagged(Hermes):
@@ -101,84 +110,34 @@ class Tagged(Hermes):
         opener = next(opener for opener in _TAGS if text.startswith(opener))
         closer = _TAGS[opener]
         at = skip_space(text, len(opener))
-        if _PLUGIN.startswith(text[at:]) and not final:
-            return MORE
-        if text.startswith(_PLUGIN, at):
+        follows = match_mark(text, at, (_PLUGIN, *_INNER), final=final)
+        if isinstance(follows, More):
+            return follows
+        if follows == _PLUGIN:
             at = skip_space(text, at + len(_PLUGIN))
+        elif follows is not None:
+            return Block(at, ())
         if not _PYTHON.fullmatch(text, at):
             return json_calls.read_region(text, text[:at], closer, tools, final=final)
-        end = text.find(closer, at)
-        if end < 0 and not final:
-            return MORE
-        calls = read_python_calls(text[at:end] if end >= 0 else text[at:], tools)
-        return Block(end + len(closer) if end >= 0 else len(text), tuple(calls)) if calls else None
+        end = at
+        for _ in range(_MOST_ENDS):
+            end = text.find(closer, end)
+            if end < 0:
+                break
+            calls = read_python_calls(text[at:end], tools)
+            if calls:
+                return Block(end + len(closer), tuple(calls))
+            end += 1
+        if not final:
+            named = _PYTHON_NAME.match(text, at)
+            return None if end >= 0 else SURE if named and named[1] in tools else MORE
+        calls = read_python_calls(text[at:], tools)
+        return Block(len(text), tuple(calls)) if calls else None
 
     def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
         """See `form.Form`."""
         text = super().calls(calls).replace(OPEN, "").replace(CLOSE, ",")
         return f"<|tool_call|>[{text.rstrip(',')}]<|/tool_call|>"
-
-
-# JSON in a code block: models do this if tools are only described in the prompt.
-#
-# A block is a call if it contains only a call of a known tool. Every other block is text.
-
-_FENCE = "```"
-_OPENING = re.compile(r"```(?:json|tool|tool_call|tool_code)?[ \t]*\n\s*(?=[{\[])")
-_PARTIAL_OPENING = re.compile(r"```[a-z_]{0,9}[ \t]{0,9}(?:\n\s*)?")
-
-
-class Fenced:
-    """A code block that begins with three backticks and `json`, and contains a call as JSON."""
-
-    openers = (_FENCE,)
-    bare = ""
-    ends = (_FENCE,)
-    strays: tuple[str, ...] = ()
-    control = False
-    line_start = True
-
-    def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
-        """See `form.Form`."""
-        opened = _OPENING.match(text)
-        if opened is None:
-            return MORE if not final and _PARTIAL_OPENING.fullmatch(text) else None
-        at = opened.end()
-        is_call = names_tool(text, at, tools, final=final)
-        if is_call is not True:
-            return is_call if isinstance(is_call, More) else None
-        end = json_text.value_end(text, at)
-        if end is None:
-            return Block(len(text), (broken_call(NO_END, text[at:], tools),)) if final else SURE
-        calls = read_calls(text[at:end], tools, strict=True)
-        if not calls:
-            return None
-        close = skip_space(text, end)
-        fence = text[close : close + len(_FENCE)]
-        if fence == _FENCE:
-            return Block(close + len(_FENCE), tuple(calls))
-        if _FENCE.startswith(fence):
-            return Block(len(text), tuple(calls)) if final else SURE
-        return None
-
-    def instructions(self, tools: Tools) -> str:
-        """See `form.Form`."""
-        return (
-            f"# Tools\nYou can call these tools:\n{describe_functions(tools, '', '')}\n\n"
-            "To call one, end your answer with a code block like this one, and nothing after it:\n"
-            '```json\n{"name": "TOOL", "arguments": {…}}\n```'
-        )
-
-    def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
-        """See `form.Form`."""
-        return "\n".join(
-            f'```json\n{{"name": {json_text.encode(name)}, "arguments": {arguments}}}\n```'
-            for _, name, arguments in calls
-        )
-
-    def results(self, results: Sequence[tuple[int, str, str]]) -> str:
-        """See `form.Form`."""
-        return "\n\n".join(f"Result of {name}:\n{text}" for _, name, text in results)
 
 
 # Llama 3.1 to 3.3: the answer is JSON, with semicolons between several calls.

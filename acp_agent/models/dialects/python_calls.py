@@ -9,23 +9,43 @@ import msgspec
 
 from acp_agent.models.dialects.form import Tools, WrittenCall
 
+_CONSTANTS = {"true": True, "false": False, "null": None}  # as in the JSON of the descriptions
 _FENCE = re.compile(r"```\w+\s*\n(.*?)\n?```", re.DOTALL)
 
 
 def read_python_calls(source: str, tools: Tools) -> list[WrittenCall]:
     """Return the calls in a text that consists of calls of known tools with named literals.
 
-    `print` and a code block around the calls are ignored. Any other content gives an empty list.
+    The calls are on lines of their own or in a list. `print` and a code block around them are
+    ignored. Any other content gives an empty list.
     """
     text = source.strip()
     fenced = _FENCE.fullmatch(text)
     try:
-        body = ast.parse((fenced[1] if fenced else text).strip(), mode="eval").body
-        nodes = body.elts if isinstance(body, ast.List) else [body]
-        calls = [_call(node, tools) for node in nodes]
+        module = _Constants().visit(ast.parse((fenced[1] if fenced else text).strip()))
+        calls = [_call(node, tools) for line in module.body for node in _calls_of(line)]
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
         return []
     return calls
+
+
+class _Constants(ast.NodeTransformer):
+    """Replaces the constants of JSON by those of Python."""
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return ast.Constant(_CONSTANTS[node.id]) if node.id in _CONSTANTS else node
+
+
+def _calls_of(line: ast.stmt) -> list[ast.expr]:
+    """Return the expressions of a line, which may be a list.
+
+    Raises:
+        TypeError: the line is another statement.
+    """
+    if not isinstance(line, ast.Expr):
+        raise TypeError("no expression")
+    value = line.value
+    return value.elts if isinstance(value, ast.List | ast.Tuple) else [value]
 
 
 def _call(node: ast.expr, tools: Tools) -> WrittenCall:

@@ -27,7 +27,6 @@ from acp_agent.models.dialects.form import (
     Verdict,
     WrittenCall,
     marks_pattern,
-    match_mark,
     proper_prefixes,
 )
 
@@ -128,9 +127,8 @@ class Scanner:
         self._strays = {stray: form.control for form in forms for stray in form.strays}
         all_marks = {*self._by_opener, *self._strays, _THINK, _THOUGHT}
         marks = sorted(all_marks, key=lambda mark: (-len(mark), mark))
-        self._marks = tuple(marks)
-        self._prefixes = proper_prefixes(self._marks)
-        self._mark = marks_pattern(self._marks)
+        self._prefixes = proper_prefixes(tuple(marks))
+        self._mark = marks_pattern(tuple(marks))
         self._first_characters = re.compile(
             "[" + re.escape("".join({mark[0] for mark in marks})) + "]"
         )
@@ -200,8 +198,8 @@ class Scanner:
                 at = self._skip_blank(text, at)
                 if at == len(text):
                     return ""
-                marked = match_mark(text, at, self._marks, final=final)
-                if isinstance(marked, More):
+                marked = self._mark.match(text, at)
+                if marked is None and not final and text[at : at + self._longest] in self._prefixes:
                     self._pending = text[at:]
                     return ""
                 if (

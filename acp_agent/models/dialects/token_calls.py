@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Sequence
 
@@ -13,6 +14,7 @@ from acp_agent.models.dialects.form import (
     SURE,
     Block,
     CutError,
+    More,
     Tools,
     Verdict,
     WrittenCall,
@@ -24,6 +26,7 @@ from acp_agent.models.dialects.form import (
     strip_partial_mark,
 )
 from acp_agent.models.dialects.json_calls import read_arguments
+from acp_agent.models.dialects.xml_calls import TagReader, Tags
 
 _FENCES = ("```json", "```")
 _BAD = "The arguments of the call are not valid JSON. Write it again."
@@ -32,16 +35,32 @@ _BAD = "The arguments of the call are not valid JSON. Write it again."
 class Tokens(Struct, frozen=True, kw_only=True):
     """The tokens of one form, and a function that extracts the tool's name.
 
-    `stop` is the token at the end of an answer, which some servers pass on.
+    `stop` is the token at the end of an answer, which some servers pass on. `arguments` are the
+    tokens of which one separates the name from the arguments. `others` are tokens of other
+    spellings, which are removed from the text between calls.
     """
 
     open: tuple[str, ...]
     close: tuple[str, ...]
     call: str
     call_end: str
-    arguments: str
+    arguments: tuple[str, ...]
     stop: str
     name: Callable[[str], str]
+    others: tuple[str, ...] = ()
+
+
+_STEP_CALL = '<steptml:invoke name="'
+_STEP_READER = TagReader(
+    Tags(
+        wrappers=(),
+        call=_STEP_CALL,
+        call_end="</steptml:invoke>",
+        argument='<steptml:parameter name="',
+        argument_end="</steptml:parameter>",
+        control=True,
+    )
+)
 
 
 class TokenReader:
@@ -49,8 +68,9 @@ class TokenReader:
 
     def __init__(self, tokens: Tokens) -> None:
         self._tokens = tokens
-        marks = (*tokens.open, *tokens.close, tokens.call, tokens.call_end, tokens.arguments)
-        marks += (tokens.stop,)
+        marks = (*tokens.open, *tokens.close, tokens.call, tokens.call_end, *tokens.arguments)
+        marks += (tokens.stop, *tokens.others)
+        self._separator = marks_pattern(tokens.arguments)
         self._all_marks = marks
         self._marks = marks_pattern(marks)
 
@@ -95,14 +115,16 @@ class TokenReader:
 
     def _read_call(
         self, text: str, at: int, tools: Tools, *, final: bool
-    ) -> tuple[WrittenCall, int]:
+    ) -> tuple[WrittenCall | str, int]:
         """Return one call and its end."""
         tokens = self._tokens
         start = at + len(tokens.call)
-        separator = text.find(tokens.arguments, start)
+        separator = self._separator.search(text, start)
         stop = text.find(tokens.call_end, start)
-        if separator < 0 or 0 <= stop < separator:
+        if separator is None or 0 <= stop < separator.start():
             return self._broken_call(text, start, stop, tools, final=final)
+        if expect_mark(text, skip_space(text, separator.end()), (_STEP_CALL,), final=final):
+            return self._tags(text, skip_space(text, separator.end()), tools, final=final)
         name, at = self._name(text, start, separator, final=final)
         fence = expect_mark(text, at, _FENCES, final=final)
         if fence == "```" and not final and "```json".startswith(text[at:]):
@@ -127,10 +149,26 @@ class TokenReader:
             return read_arguments(name, text[at:end]), close
         return self._broken_call(text, start, text.find(tokens.call_end, at), tools, final=final)
 
-    def _name(self, text: str, start: int, separator: int, *, final: bool) -> tuple[str, int]:
+    def _tags(
+        self, text: str, at: int, tools: Tools, *, final: bool
+    ) -> tuple[WrittenCall | str, int]:
+        """Return a call of Step 3, which is written as tags, and its end."""
+        verdict = _STEP_READER.read(text[at:], tools, final=final)
+        if isinstance(verdict, More):
+            raise CutError
+        if verdict is None or not verdict.content:
+            return "", len(text)
+        end = skip_space(text, at + verdict.end)
+        if expect_mark(text, end, (self._tokens.call_end,), final=final) is not None:
+            end += len(self._tokens.call_end)
+        return verdict.content[0], end
+
+    def _name(
+        self, text: str, start: int, separator: re.Match[str], *, final: bool
+    ) -> tuple[str, int]:
         """Return the tool's name and the start of the arguments."""
-        head = text[start:separator].strip()
-        at = skip_space(text, separator + len(self._tokens.arguments))
+        head = text[start : separator.start()].strip()
+        at = skip_space(text, separator.end())
         if head != "function" or self._tokens.name(head) != head:
             return self._tokens.name(head), at
         # DeepSeek V3 and R1: the kind of tool, then a line with its name, then fenced arguments.
@@ -150,7 +188,7 @@ class TokenReader:
         if stop < 0 and not final:
             raise CutError
         end = len(text) if stop < 0 else stop
-        head = text[start:end].partition(self._tokens.arguments)[0].strip()
+        head = self._separator.split(text[start:end], 1)[0].strip()
         name = self._tokens.name(head)
         call = broken_call(NO_END if stop < 0 else _BAD, text[start:end], tools)
         if name in tools:
@@ -161,7 +199,8 @@ class TokenReader:
 # DeepSeek V3, R1 and V3.1: control tokens around each call and around all calls.
 #
 # Calls are written in the short form of DeepSeek-V3.1's template. The template of DeepSeek-V3-0324
-# has the kind of the tool before its name, and fenced arguments.
+# has the kind of the tool before its name, and fenced arguments. Distilled models write the tokens
+# with other bars and spaces, and Step 3 has a call as tags between tokens with underscores.
 
 _DEEPSEEK_BEGIN, _DEEPSEEK_END = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
 _DEEPSEEK_CALL, _DEEPSEEK_CALL_END, _SEP = (
@@ -170,32 +209,58 @@ _DEEPSEEK_CALL, _DEEPSEEK_CALL_END, _SEP = (
     "<｜tool▁sep｜>",
 )
 STOP = "<｜end▁of▁sentence｜>"
-_DEEPSEEK_READER = TokenReader(
-    Tokens(
-        open=(_DEEPSEEK_BEGIN,),
-        close=(_DEEPSEEK_END,),
-        call=_DEEPSEEK_CALL,
-        call_end=_DEEPSEEK_CALL_END,
-        arguments=_SEP,
-        stop=STOP,
-        name=lambda head: head,
+
+
+def _spellings(token: str) -> tuple[str, ...]:
+    """Return the ways in which a token is written, the token itself first."""
+    return tuple(
+        token.replace("｜", bar).replace("▁", space)
+        for bar in "｜|"
+        for space in ("▁", "_", " ", "\\_")
     )
-)
+
+
+def _deepseek_readers() -> dict[str, TokenReader]:
+    """Return the reader of each opener."""
+    tokens = (_DEEPSEEK_BEGIN, _DEEPSEEK_END, _DEEPSEEK_CALL, _DEEPSEEK_CALL_END, _SEP)
+    readers: dict[str, TokenReader] = {}
+    for begin, end, call, call_end, separator in zip(*map(_spellings, tokens), strict=True):
+        readers[begin] = TokenReader(
+            Tokens(
+                open=(begin,),
+                close=(end,),
+                call=call,
+                call_end=call_end,
+                arguments=(separator,),
+                stop=STOP,
+                name=lambda head: head,
+                others=tuple(itertools.chain(*map(_spellings, tokens))),
+            )
+        )
+        if call != _KIMI_CALL:  # alone, it begins a call of Kimi
+            readers[call] = readers[begin]
+    return readers
+
+
+_KIMI_CALL = "<|tool_call_begin|>"
+_DEEPSEEK_READERS = _deepseek_readers()
 
 
 class DeepSeek:
     """`<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>name<｜tool▁sep｜>{…}<｜tool▁call▁end｜>…`."""
 
-    openers = (_DEEPSEEK_BEGIN, _DEEPSEEK_CALL)
+    openers = tuple(_DEEPSEEK_READERS)
     bare = ""
-    ends = (_DEEPSEEK_END, _DEEPSEEK_CALL_END)
-    strays = (_DEEPSEEK_END, _DEEPSEEK_CALL_END, _SEP, STOP)
+    ends = (*_spellings(_DEEPSEEK_END), *_spellings(_DEEPSEEK_CALL_END))
+    strays = (*(end for end in ends if end != "<|tool_call_end|>"), *_spellings(_SEP), STOP)
     control = True
     line_start = False
 
     def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
         """See `form.Form`."""
-        return _DEEPSEEK_READER.read(text, tools, final=final)
+        readers = _DEEPSEEK_READERS.items()
+        reader = next(reader for opener, reader in readers if text.startswith(opener))
+        return reader.read(text, tools, final=final)
 
     def instructions(self, tools: Tools) -> str:
         """See `form.Form`."""
@@ -227,7 +292,7 @@ class DeepSeek:
 # This is the chat template of moonshotai/Kimi-K2-Instruct.
 
 _KIMI_BEGIN, _KIMI_END = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
-_KIMI_CALL, _KIMI_CALL_END = "<|tool_call_begin|>", "<|tool_call_end|>"
+_KIMI_CALL_END = "<|tool_call_end|>"
 _ARGUMENTS = "<|tool_call_argument_begin|>"
 _STOP = "<|im_end|>"
 _ID = re.compile(r"(?:functions\.)?(.*?)(?::\d+)?", re.DOTALL)
@@ -246,7 +311,7 @@ _KIMI_READER = TokenReader(
         close=(_KIMI_END, "<|tool_call_section_end|>"),
         call=_KIMI_CALL,
         call_end=_KIMI_CALL_END,
-        arguments=_ARGUMENTS,
+        arguments=(_ARGUMENTS,),
         stop=_STOP,
         name=_name,
     )

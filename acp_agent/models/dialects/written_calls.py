@@ -10,7 +10,7 @@ tokens at the end of an answer are dropped.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -30,6 +30,7 @@ from acp_agent.models.base import (
     TextDelta,
     ThoughtDelta,
 )
+from acp_agent.models.dialects.call_events import are_known, cut_off, events_of
 from acp_agent.models.dialects.call_marks import (
     ANNOUNCES,
     END_TOKENS,
@@ -38,20 +39,23 @@ from acp_agent.models.dialects.call_marks import (
     SPECIAL,
     THOUGHTS,
     find_end_tokens,
-    may_be_python_call,
+    half_mark,
     may_follow_calls,
     only_mentions_calls,
     opener_patterns,
 )
 from acp_agent.models.dialects.code_spans import CodeSpans
 from acp_agent.models.dialects.form import MAX_TAG_LENGTH
+from acp_agent.models.dialects.whole_answers import LONGEST_HEAD, may_be_calls, read_whole
 
 if TYPE_CHECKING:  # the forms are imported only if a text may be a call
-    from acp_agent.models.dialects.form import Tools, WrittenCall
+    from acp_agent.models.dialects.form import Tools
     from acp_agent.models.dialects.scanner import Scanner
 
 MAX_CALLS_LENGTH = 512 * 1024  # the most characters of an answer that are held back
 _MAX_TRIES = 100  # places of one answer at which a call may begin
+_MAX_PIECE_LENGTH = 1024  # characters that are read at a time, so that a failed try costs little
+_BATCH = 64  # characters of a held text that are collected before they are read
 
 _HARMONY = ("<|channel|>", "<|start|>")  # a whole answer in this form begins with one of these
 _JSON = re.compile(r"[`{]|\[\s*\{")
@@ -79,7 +83,7 @@ class WrittenCalls:
                 text_pieces.append(event.text)
                 continue
             if text_pieces:
-                self._add_text("".join(text_pieces), output)
+                self._add_pieces("".join(text_pieces), output)
                 text_pieces.clear()
             match event:
                 case ThoughtDelta():
@@ -99,7 +103,7 @@ class WrittenCalls:
                     pass
             output.append(event)
         if text_pieces:
-            self._add_text("".join(text_pieces), output)
+            self._add_pieces("".join(text_pieces), output)
         return output
 
     def _reset(self) -> None:
@@ -117,7 +121,10 @@ class WrittenCalls:
         self._is_long = False  # there is more text before `_text`
         self._emitted = 0  # characters of `_text` that were passed on
         self._searched = 0  # characters of `_text` in which no call begins
-        self._may_be_python = True
+        self._marked = 0  # characters of `_text` that `_code` has read
+        self._pending: list[str] = []  # the end of a held text, which was not read yet
+        self._pending_size = 0
+        self._may_be_calls = True
         self._thought_end = ""  # the closing tag if the text is reasoning
         self._trim = False  # remove white space after reasoning
         self._scanner: Scanner | None = None  # reads the call
@@ -149,7 +156,7 @@ class WrittenCalls:
 
     def _release(self, output: list[StreamEvent]) -> None:
         """Pass on the text that is held back, and stop looking for calls in this answer."""
-        pending_text = self._text[self._emitted :]
+        pending_text = self._text[self._emitted :] + "".join(self._pending)
         if pending_text and self._thought_end:
             output.append(ThoughtDelta(pending_text))
         elif pending_text:
@@ -159,10 +166,19 @@ class WrittenCalls:
 
     def _emit_up_to(self, end: int, output: list[StreamEvent]) -> None:
         if end > self._emitted:
-            text = self._text[self._emitted : end]
-            self._code.advance(text)
-            self._emit_text(text, output)
+            self._mark(end)
+            self._emit_text(self._text[self._emitted : end], output)
             self._emitted = end
+
+    def _mark(self, end: int) -> None:
+        """Advance `_code` to a place."""
+        if end > self._marked:
+            self._code.advance(self._text[self._marked : end])
+            self._marked = end
+
+    def _add_pieces(self, text: str, output: list[StreamEvent]) -> None:
+        for at in range(0, len(text), _MAX_PIECE_LENGTH):
+            self._add_text(text[at : at + _MAX_PIECE_LENGTH], output)
 
     def _add_text(self, text: str, output: list[StreamEvent]) -> None:
         if self._disabled:
@@ -175,6 +191,25 @@ class WrittenCalls:
             self._emit_up_to(len(self._text), output)
             self._drop_old_text()
             return
+        is_whole = self._may_be_calls and len(self._text) > LONGEST_HEAD
+        if is_whole or (self._scanner is not None and not self._is_harmony):
+            # The text is not shown before its end. Reading it in pieces that grow with it keeps the
+            # time linear, however small the pieces of the stream are.
+            self._pending.append(text)
+            self._pending_size += len(text)
+            if self._pending_size >= max(_BATCH, len(self._text) >> 6):
+                self._read_pending(output)
+            return
+        self._read_piece(text, output)
+
+    def _read_pending(self, output: list[StreamEvent]) -> None:
+        text = "".join(self._pending)
+        self._pending.clear()
+        self._pending_size = 0
+        if text:
+            self._read_piece(text, output)
+
+    def _read_piece(self, text: str, output: list[StreamEvent]) -> None:
         self._text += text
         if self._thought_end:
             self._think(output)
@@ -186,8 +221,8 @@ class WrittenCalls:
     @property
     def _holds_text(self) -> bool:
         """Return whether text is held back, or may be Python, reasoning or a call."""
-        has_held_text = self._emitted < len(self._text) or self._may_be_python
-        return has_held_text or bool(self._thought_end) or self._scanner is not None
+        held = self._emitted < len(self._text) or self._may_be_calls
+        return held or bool(self._thought_end) or self._scanner is not None
 
     def _drop_old_text(self) -> None:
         """Remove text that is too far before a possible call."""
@@ -201,21 +236,24 @@ class WrittenCalls:
                 self._emitted - dropped,
                 max(0, self._searched - dropped),
             )
+            self._marked -= dropped
 
     def _find_call(self, output: list[StreamEvent]) -> None:
         """Look for the opener of a call, and pass on the text before it."""
-        if self._may_be_python and may_be_python_call(self._text, self._tools):
+        if self._may_be_calls and may_be_calls(self._text, self._tools):
             return
-        self._may_be_python = False
+        self._may_be_calls = False
         for match in MARK.finditer(self._text, self._searched):
             at = match.end() if match[0] not in {"<", "[", "◁"} else match.start()
             if at < self._emitted:
                 continue
-            self._emit_up_to(at, output)
+            self._mark(at)
             opened = None if self._code.inside else self._opens(at)
             if opened is None:
                 self._searched = max(match.end(), at + 1)
                 continue
+            self._emit_up_to(at, output)
+            self._searched = match.start()
             if opened:
                 self._start_call(at, output)
             return
@@ -309,7 +347,7 @@ class WrittenCalls:
     def _think(self, output: list[StreamEvent]) -> None:
         """Pass on reasoning in the text, up to its closing tag."""
         end = self._text.find(self._thought_end, self._emitted)
-        hold = end if end >= 0 else _partial_mark_start(self._text, self._thought_end)
+        hold = end if end >= 0 else half_mark(self._text, self._thought_end)
         if hold > self._emitted:
             thought = self._text[self._emitted : hold]
             self._thoughts.append(thought)
@@ -321,17 +359,18 @@ class WrittenCalls:
 
     def _finish(self, finished: Finished) -> Sequence[StreamEvent]:
         output: list[StreamEvent] = []
+        self._read_pending(output)
         is_cut = finished.stop == "max_tokens"
         if self._scanner is not None:
             events = self._scanner.end(cut=is_cut)
             # A call without its end is incomplete, even if its arguments are complete.
-            self._scan([_as_cut(event) for event in events] if is_cut else events, output)
+            self._scan([cut_off(event) for event in events] if is_cut else events, output)
         elif not self._disabled and not is_cut:
-            self._calls = self._python_calls()
+            self._calls = self._whole_calls()
         if not self._calls and not self._has_text and finished.stop == "end_turn":
             self._calls = self._calls_in_thoughts()
         calls = self._calls
-        all_known = bool(calls) and (self._is_harmony or self._are_known(calls))
+        all_known = bool(calls) and (self._is_harmony or are_known(calls, self._tools()))
         if finished.stop == "refusal" or not all_known:
             self._release(output)
             calls = []
@@ -342,14 +381,6 @@ class WrittenCalls:
         self._reset()
         return [*output, *calls, finished]
 
-    def _are_known(self, calls: Sequence[StreamEvent]) -> bool:
-        tools = self._tools()
-        return all(
-            event.name in tools or (isinstance(event, CallCut) and not event.name)
-            for event in calls
-            if isinstance(event, CallDone | CallCut)
-        )
-
     def _calls_in_thoughts(self) -> list[StreamEvent]:
         """Return the calls at the end of the reasoning, for an answer without text."""
         text = "".join(self._thoughts)
@@ -359,37 +390,9 @@ class WrittenCalls:
         output = [*reader.read([TextDelta(text)]), *reader.read([Finished(stop="end_turn")])]
         return [e for e in output if isinstance(e, CallStarted | CallDelta | CallDone)]
 
-    def _python_calls(self) -> list[StreamEvent]:
-        """Return the calls if the whole answer is Python calls or a `functools[…]` list."""
-        if not self._may_be_python or not self._text.strip():
+    def _whole_calls(self) -> list[StreamEvent]:
+        """Return the calls if the whole answer consists of calls without tags."""
+        if not self._may_be_calls or not self._text.strip():
             return []
-        from acp_agent.models.dialects.json_calls import read_calls  # noqa: PLC0415 - rarely needed
-        from acp_agent.models.dialects.python_calls import read_python_calls  # noqa: PLC0415
-
-        text, tools = self._text.strip(), self._tools()
-        if text.startswith("functools["):
-            return _events(read_calls(text.removeprefix("functools"), tools, strict=True))
-        return _events(read_python_calls(text, tools))
-
-
-def _events(calls: Iterable[WrittenCall]) -> list[StreamEvent]:
-    events: list[StreamEvent] = []
-    for index, call in enumerate(calls):
-        events += [
-            CallStarted(index=index, name=call.name),
-            CallDelta(index=index, text=call.arguments),
-            CallDone(index=index, name=call.name, arguments=call.arguments),
-        ]
-    return events
-
-
-def _as_cut(event: StreamEvent) -> StreamEvent:
-    if not isinstance(event, CallDone):
-        return event
-    return CallCut(index=event.index, name=event.name, size=len(event.arguments))
-
-
-def _partial_mark_start(text: str, mark: str) -> int:
-    """Return where an incomplete mark at the end of a text begins."""
-    sizes = (size for size in range(len(mark) - 1, 0, -1) if text.endswith(mark[:size]))
-    return len(text) - next(sizes, 0)
+        end = find_end_tokens(self._text)
+        return events_of(read_whole(self._text[:end], self._tools()))

@@ -29,6 +29,7 @@ from acp_agent.models.dialects.form import (
 )
 from acp_agent.models.dialects.json_calls import read_arguments
 
+_CDATA, _CDATA_END = "<![CDATA[", "]]>"
 _STRAY = "There is text between the arguments of the call: it was not run. Write it again."
 
 
@@ -47,6 +48,7 @@ class Tags(Struct, frozen=True, kw_only=True):
         json_tags: the tags around arguments that are one JSON object; None if the form has none.
         control: whether the tags are control tokens, so that their content is always a call.
         marks: texts that are removed between calls.
+        cdata: whether a value may be a CDATA section.
     """
 
     wrappers: tuple[tuple[str, str], ...]
@@ -60,6 +62,7 @@ class Tags(Struct, frozen=True, kw_only=True):
     json_tags: tuple[str, str] | None = None
     control: bool = False
     marks: tuple[str, ...] = ()
+    cdata: bool = False
 
 
 class TagReader:
@@ -161,7 +164,9 @@ class TagReader:
                 return broken_call(NO_END, text[opening.start() :], tools), len(text)
             value = text[argument.end() : value_end]
             if tags.framed:
-                value = value.removeprefix("\n").removesuffix("\n")
+                value = _unframed(value)
+            if tags.cdata and value.startswith(_CDATA) and value.endswith(_CDATA_END):
+                value = value[len(_CDATA) : -len(_CDATA_END)]
             arguments[argument[1]] = _value(tools, name, argument, value)
 
     def _read_json_call(
@@ -232,6 +237,14 @@ class TagReader:
         if match is None and short and not final:
             raise CutError
         return match
+
+
+def _unframed(value: str) -> str:
+    """Return a value without the line breaks around it."""
+    inner = value.removeprefix("\n")
+    # Seed-OSS writes no line breaks around a value, so one at the end of lines is part of them.
+    is_framed = inner != value or "\n" not in value[:-1]
+    return inner.removesuffix("\n") if is_framed else inner
 
 
 def _value(tools: Tools, name: str, argument: re.Match[str], text: str) -> object:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from msgspec import Struct, structs
+
 from acp_agent.models.dialects import json_text
 from acp_agent.models.dialects.form import (
     MORE,
@@ -35,21 +37,34 @@ _INVOKE_READER = TagReader(
         argument_end="</parameter>",
     )
 )
+# MiniCPM 5 has other names.
+_FUNCTION = '<function name="'
+_FUNCTION_READER = TagReader(
+    Tags(
+        wrappers=(),
+        call=_FUNCTION,
+        call_end="</function>",
+        argument='<param name="',
+        argument_end="</param>",
+        cdata=True,
+    )
+)
 
 
 class Invoke:
     """`<function_calls><invoke name="…"><parameter name="…">…</parameter></invoke>…`."""
 
-    openers = ("<function_calls>", '<invoke name="')
+    openers = ("<function_calls>", '<invoke name="', _FUNCTION)
     bare = ""
-    ends = ("</function_calls>", "</invoke>")
-    strays = ("</function_calls>", "</invoke>", "</parameter>")
+    ends = ("</function_calls>", "</invoke>", "</function>")
+    strays = ("</function_calls>", "</invoke>", "</parameter>", "</function>", "</param>")
     control = False
     line_start = False
 
     def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
         """See `form.Form`."""
-        return _INVOKE_READER.read(text, tools, final=final)
+        reader = _FUNCTION_READER if text.startswith(_FUNCTION) else _INVOKE_READER
+        return reader.read(text, tools, final=final)
 
     def instructions(self, tools: Tools) -> str:
         """See `form.Form`."""
@@ -132,14 +147,16 @@ class MiniMax:
         return "\n".join(f"<response>{text}</response>" for _, _, text in results)
 
 
-# Qwen3-Coder, Qwen 3.5, Nemotron 3: a tag for every argument, with its value on separate lines.
+# Qwen3-Coder, Qwen 3.5, Nemotron 3, Step 3.5: a tag for every argument, with its value on separate
+# lines. Seed-OSS has another outer tag.
 #
 # This is the chat template of Qwen/Qwen3-Coder-30B-A3B-Instruct. These models sometimes omit the
 # outer tag, which is accepted if the tool is known.
 
+_SEED_OPEN, _SEED_CLOSE = "<seed:tool_call>", "</seed:tool_call>"
 _QWEN_CODER_READER = TagReader(
     Tags(
-        wrappers=((OPEN, CLOSE),),
+        wrappers=((OPEN, CLOSE), (_SEED_OPEN, _SEED_CLOSE)),
         call="<function=",
         call_end="</function>",
         argument="<parameter=",
@@ -154,10 +171,10 @@ _QWEN_CODER_READER = TagReader(
 class QwenCoder:
     """`<tool_call><function=…><parameter=…>…</parameter></function></tool_call>`."""
 
-    openers = (OPEN, "<function=")
+    openers = (OPEN, _SEED_OPEN, "<function=")
     bare = ""
-    ends = (CLOSE, "</function>")
-    strays = (CLOSE, "</function>", "</parameter>")
+    ends = (CLOSE, _SEED_CLOSE, "</function>")
+    strays = (CLOSE, _SEED_CLOSE, "</function>", "</parameter>")
     control = False
     line_start = False
 
@@ -191,8 +208,24 @@ class QwenCoder:
 
 
 # GLM 4.5 to 5: the tool's name, then pairs of keys and values (template of zai-org/GLM-4.6).
+# Hunyuan 3 has a tag after the name, and LongCat has other tags.
 
-_KEY, _KEY_END, _VALUE, _VALUE_END = "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"
+
+class _PairTags(Struct, frozen=True):
+    """The tags of a call as pairs."""
+
+    open: str = OPEN
+    close: str = CLOSE
+    key: str = "<arg_key>"
+    key_end: str = "</arg_key>"
+    value: str = "<arg_value>"
+    value_end: str = "</arg_value>"
+
+
+_TAG = re.compile("(</?)")
+_GLM = _PairTags()
+_LONGCAT = _PairTags(*(_TAG.sub(r"\1longcat_", tag) for tag in structs.astuple(_GLM)))
+_SEPARATOR = "<tool_sep>"
 _NAME = re.compile(r"\s*([\w.:/-]{1,128})\s*(?=<)")
 _PART_OF_NAME = re.compile(r"\s*[\w.:/-]{0,128}\s*")
 _STRAY = "Only pairs of keys and values may follow the name. The call was not run; write it again."
@@ -201,26 +234,30 @@ _STRAY = "Only pairs of keys and values may follow the name. The call was not ru
 class Glm:
     """`<tool_call>name<arg_key>…</arg_key><arg_value>…</arg_value></tool_call>`."""
 
-    openers = (OPEN,)
+    openers = (OPEN, _LONGCAT.open)
     bare = ""
-    ends = (CLOSE,)
-    strays = (CLOSE, "</arg_value>")
+    ends = (CLOSE, _LONGCAT.close)
+    strays = (CLOSE, "</arg_value>", _LONGCAT.close, "</tool_calls>")
     control = False
     line_start = False
 
     def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
         """See `form.Form`."""
-        name_match = _NAME.match(text, len(OPEN))
+        tags = _LONGCAT if text.startswith(_LONGCAT.open) else _GLM
+        name_match = _NAME.match(text, len(tags.open))
         if name_match is None:
-            is_partial_name = _PART_OF_NAME.fullmatch(text, len(OPEN))
+            is_partial_name = _PART_OF_NAME.fullmatch(text, len(tags.open))
             return MORE if is_partial_name and not final else None
-        mark = match_mark(text, name_match.end(), (_KEY, CLOSE), final=final)
+        at = name_match.end()
+        mark = match_mark(text, at, (tags.key, tags.close, _SEPARATOR), final=final)
+        if mark == _SEPARATOR:
+            at = skip_space(text, at + len(_SEPARATOR))
+            mark = match_mark(text, at, (tags.key, tags.close), final=final)
         if not isinstance(mark, str):
             return mark
         arguments: dict[str, object] = {}
-        at = name_match.end()
-        while mark == _KEY:
-            pair = _pair(text, at, final=final)
+        while mark == tags.key:
+            pair = _pair(text, at, tags, final=final)
             if pair is None:
                 break
             if isinstance(pair, More):
@@ -228,23 +265,23 @@ class Glm:
             key, value, at = pair
             arguments[key] = tools.convert_argument(name_match[1], key, value)
             at = skip_space(text, at)
-            follows = match_mark(text, at, (_KEY, CLOSE), final=final)
+            follows = match_mark(text, at, (tags.key, tags.close), final=final)
             if isinstance(follows, More):
                 return SURE
             mark = follows or ""
-        if mark == CLOSE:
+        if mark == tags.close:
             call = WrittenCall(name=name_match[1], arguments=json_text.encode(arguments))
-            return Block(at + len(CLOSE), (call,))
-        close = text.find(CLOSE, at)
+            return Block(at + len(tags.close), (call,))
+        close = text.find(tags.close, at)
         if close < 0 and not final:
             return SURE
         end = len(text) if close < 0 else close
         problem = NO_END if close < 0 else _STRAY
         name = name_match[1] if name_match[1] in tools else broken_call("", "", tools).name
         invalid_call = WrittenCall(
-            name=name, arguments=text[len(OPEN) : end].strip(), problem=problem
+            name=name, arguments=text[len(tags.open) : end].strip(), problem=problem
         )
-        return Block(end if close < 0 else close + len(CLOSE), (invalid_call,))
+        return Block(end if close < 0 else close + len(tags.close), (invalid_call,))
 
     def instructions(self, tools: Tools) -> str:
         """See `form.Form`."""
@@ -253,14 +290,17 @@ class Glm:
             "You are provided with function signatures within <tools></tools> XML tags:\n"
             f"<tools>\n{describe_tools(tools)}\n</tools>\n\n"
             "For each function call, output the function name and arguments within the following "
-            f"XML format:\n{OPEN}{{function-name}}\n{_KEY}{{arg-key-1}}{_KEY_END}\n"
-            f"{_VALUE}{{arg-value-1}}{_VALUE_END}\n...\n{CLOSE}"
+            f"XML format:\n{OPEN}{{function-name}}\n{_GLM.key}{{arg-key-1}}{_GLM.key_end}\n"
+            f"{_GLM.value}{{arg-value-1}}{_GLM.value_end}\n...\n{CLOSE}"
         )
 
     def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
         """See `form.Form`."""
         formatted = format_calls(
-            calls, lambda key, value, _: f"{_KEY}{key}{_KEY_END}\n{_VALUE}{value}{_VALUE_END}\n"
+            calls,
+            lambda key, value, _: (
+                f"{_GLM.key}{key}{_GLM.key_end}\n{_GLM.value}{value}{_GLM.value_end}\n"
+            ),
         )
         return "\n".join(f"{OPEN}{name}\n{values}{CLOSE}" for name, values in formatted)
 
@@ -269,25 +309,27 @@ class Glm:
         return tool_responses(results)
 
 
-def _pair(text: str, at: int, *, final: bool) -> tuple[str, str, int] | More | None:
+def _pair(
+    text: str, at: int, tags: _PairTags, *, final: bool
+) -> tuple[str, str, int] | More | None:
     """Return a key, its value as written, and their end, or None if there is no pair."""
-    key_end = text.find(_KEY_END, at)
+    key_end = text.find(tags.key_end, at)
     if key_end < 0:
         return None if final else MORE
-    start = skip_space(text, key_end + len(_KEY_END))
-    mark = match_mark(text, start, (_VALUE,), final=final)
+    start = skip_space(text, key_end + len(tags.key_end))
+    mark = match_mark(text, start, (tags.value,), final=final)
     if not isinstance(mark, str):
         return mark
-    start += len(_VALUE)
+    start += len(tags.value)
     seek = start
     while True:
-        end = text.find(_VALUE_END, seek)
+        end = text.find(tags.value_end, seek)
         if end < 0:
             return None if final else MORE
-        after = end + len(_VALUE_END)
-        follows = match_mark(text, skip_space(text, after), (_KEY, CLOSE), final=final)
+        after = end + len(tags.value_end)
+        follows = match_mark(text, skip_space(text, after), (tags.key, tags.close), final=final)
         if isinstance(follows, More):
             return MORE
         if follows is not None or (final and not text[after:].strip()):
-            return text[at + len(_KEY) : key_end].strip(), text[start:end], after
+            return text[at + len(tags.key) : key_end].strip(), text[start:end], after
         seek = end + 1

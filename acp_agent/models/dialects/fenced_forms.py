@@ -1,0 +1,134 @@
+"""Forms with calls in a code block, or on lines that begin with a word."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from acp_agent.models.dialects import json_text
+from acp_agent.models.dialects.form import (
+    MORE,
+    NO_END,
+    SURE,
+    Block,
+    More,
+    Tools,
+    Verdict,
+    broken_call,
+    describe_functions,
+    skip_space,
+)
+from acp_agent.models.dialects.json_calls import names_tool, read_arguments, read_calls
+
+# JSON in a code block: models do this if tools are only described in the prompt.
+#
+# A block is a call if it contains only a call of a known tool. Every other block is text.
+
+_FENCE = "```"
+_OPENING = re.compile(r"```(?:json|tool|tool_call|tool_code)?[ \t]*\n\s*(?=[{\[])")
+_PARTIAL_OPENING = re.compile(r"```[a-z_]{0,9}[ \t]{0,9}(?:\n\s*)?")
+
+
+class Fenced:
+    """A code block that begins with three backticks and `json`, and contains a call as JSON."""
+
+    openers: tuple[str, ...] = (_FENCE,)
+    bare = ""
+    ends: tuple[str, ...] = (_FENCE,)
+    strays: tuple[str, ...] = ()
+    control = False
+    line_start = True
+
+    def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
+        """See `form.Form`."""
+        opened = _OPENING.match(text)
+        if opened is None:
+            return MORE if not final and _PARTIAL_OPENING.fullmatch(text) else None
+        at = opened.end()
+        named = names_tool(text, at, tools, final=final)
+        if named is not True:
+            return named if isinstance(named, More) else None
+        end = json_text.value_end(text, at)
+        if end is None:
+            return Block(len(text), (broken_call(NO_END, text[at:], tools),)) if final else SURE
+        calls = read_calls(text[at:end], tools, strict=True)
+        if not calls:
+            return None
+        close = skip_space(text, end)
+        rest = text[close : close + len(_FENCE)]
+        if rest == _FENCE:
+            return Block(close + len(_FENCE), tuple(calls))
+        if _FENCE.startswith(rest):
+            return Block(len(text), tuple(calls)) if final else SURE
+        return None
+
+    def instructions(self, tools: Tools) -> str:
+        """See `form.Form`."""
+        return (
+            f"# Tools\nYou can call these tools:\n{describe_functions(tools, '', '')}\n\n"
+            "To call one, end your answer with a code block like this one, and nothing after it:\n"
+            '```json\n{"name": "TOOL", "arguments": {…}}\n```'
+        )
+
+    def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
+        """See `form.Form`."""
+        return "\n".join(
+            f'```json\n{{"name": {json_text.encode(name)}, "arguments": {arguments}}}\n```'
+            for _, name, arguments in calls
+        )
+
+    def results(self, results: Sequence[tuple[int, str, str]]) -> str:
+        """See `form.Form`."""
+        return "\n\n".join(f"Result of {name}:\n{text}" for _, name, text in results)
+
+
+# Command R: a code block after a word. Other models that reason and act in turns write a name and
+# its arguments on two lines.
+
+_ACTION = "Action:"
+_ACTION_NAME = re.compile(r"[ \t]*([\w.:/-]{1,128})[ \t]*\n\s*Action Input:\s*(?=\{)")
+_ACTION_PART = re.compile(r"[ \t]*[\w.:/-]{0,128}[ \t]*(?:\n\s*[A-Za-z :]{0,13}\s*)?")
+
+
+class Action(Fenced):
+    """`Action:` and a code block with calls, or `Action: name` and `Action Input: {…}`."""
+
+    openers = (_ACTION,)
+    ends = (_FENCE, "}")
+
+    def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
+        """See `form.Form`."""
+        at = skip_space(text, len(_ACTION))
+        if text.startswith(_FENCE, at):
+            verdict = super().read(text[at:], tools, final=final)
+            return (
+                Block(at + verdict.end, verdict.content) if isinstance(verdict, Block) else verdict
+            )
+        named = _ACTION_NAME.match(text, len(_ACTION))
+        if named is None:
+            begun = _ACTION_PART.fullmatch(text, len(_ACTION)) or _FENCE.startswith(text[at:])
+            return MORE if begun and not final else None
+        if named[1] not in tools:
+            return None
+        end = json_text.value_end(text, named.end())
+        if end is None:
+            return SURE if not final else Block(len(text), (broken_call(NO_END, text, tools),))
+        return Block(end, (read_arguments(named[1], text[named.end() : end]),))
+
+    def instructions(self, tools: Tools) -> str:
+        """See `form.Form`."""
+        return (
+            f"# Tools\nYou can call these tools:\n{describe_functions(tools, '', '')}\n\n"
+            "To call one, end your answer with two lines like these, and nothing after them:\n"
+            f"{_ACTION} TOOL\nAction Input: {{…}}"
+        )
+
+    def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
+        """See `form.Form`."""
+        return "\n".join(
+            f"{_ACTION} {name}\nAction Input: {arguments}" for _, name, arguments in calls
+        )
+
+    def results(self, results: Sequence[tuple[int, str, str]]) -> str:
+        """See `form.Form`."""
+        return "\n".join(f"Observation: {text}" for _, _, text in results)
