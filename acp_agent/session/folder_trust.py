@@ -66,7 +66,7 @@ class Change(Struct, frozen=True):
     """An untrusted item, and its version that was trusted before; None if it is new."""
 
     item: Item
-    before: Item | None
+    trusted: Item | None
 
 
 def trusted_folder(cwd: Path) -> str:
@@ -119,7 +119,7 @@ def _trust_nothing(item: Item) -> bool:
 
 def find_changes(items: Sequence[Item], store: TrustStore) -> list[Change]:
     """Return the items that the user does not trust in their current version."""
-    return [Change(item, store.before(item)) for item in items if not store.trusts(item)]
+    return [Change(item, store.trusted_version(item)) for item in items if not store.trusts(item)]
 
 
 def describe(change: Change, translate: Translator) -> str:
@@ -129,7 +129,7 @@ def describe(change: Change, translate: Translator) -> str:
     path = os.path.join(item.folder, item.path) if absolute else item.path  # noqa: PTH118 - shown to the user
     line = f"{translate(KINDS[item.kind])}: {printable_line(path, _MAX_PATH_LENGTH)}"
     notes = []
-    if change.before is not None:
+    if change.trusted is not None:
         notes.append(translate("changed"))
     if not item.digest:
         notes.append(translate("too large or not readable: never used"))
@@ -148,7 +148,7 @@ def describe_all(changes: Sequence[Change], translate: Translator) -> list[str]:
 
 def diff(change: Change) -> str:
     """Return the unified diff of a changed short text; "" if there is none."""
-    item, trusted = change.item, change.before
+    item, trusted = change.item, change.trusted
     if trusted is None or not (trusted.text and item.text):
         return ""
     import difflib  # noqa: PLC0415 - only for changes

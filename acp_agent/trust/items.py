@@ -18,9 +18,9 @@ Kind = Literal[
 
 # Option id that identifies the question whether to trust a folder. No flag or mode answers it.
 TRUST_OPTION = "trust_for_now"
-_SHOWN_TEXT = 16_000  # bytes of a text that is stored, to show later how it changed
-_MOST_FILES = 2_000  # of one folder
-_MOST_BYTES = 50_000_000  # of one folder
+_MAX_TEXT_BYTES = 16_000  # bytes of a text that is stored, to show later how it changed
+_MAX_FILES = 2_000  # of one folder
+_MAX_BYTES = 50_000_000  # of one folder
 _CHUNK = 1 << 20
 
 
@@ -93,15 +93,15 @@ def _as_text(path: str) -> str:
 
 
 def _path_within(path: Path, folder: str) -> str:
-    for one in (path, Path(os.path.realpath(path.parent), path.name)):
-        if _as_text(str(one)).startswith(f"{folder.rstrip('/')}/"):
-            return _as_text(str(one))[len(folder.rstrip("/")) + 1 :]
+    for candidate in (path, Path(os.path.realpath(path.parent), path.name)):
+        if _as_text(str(candidate)).startswith(f"{folder.rstrip('/')}/"):
+            return _as_text(str(candidate))[len(folder.rstrip("/")) + 1 :]
     return _as_text(str(path))
 
 
 def short_text(raw: bytes) -> str:
     """Return the content as text if it is a short text, else ""."""
-    if b"\0" in raw or len(raw) > _SHOWN_TEXT:
+    if b"\0" in raw or len(raw) > _MAX_TEXT_BYTES:
         return ""
     return raw.decode("utf-8", "replace")
 
@@ -117,15 +117,15 @@ def folder_digest(folder: Path, without: frozenset[str] = frozenset()) -> tuple[
         folder: the folder.
         without: names of folders in it that are skipped.
     """
-    digest, programs, room = hashlib.sha256(), list[str](), _MOST_BYTES
+    digest, programs, remaining = hashlib.sha256(), list[str](), _MAX_BYTES
     try:
         for count, path in enumerate(_walk(folder, without)):
             name, status = path.relative_to(folder), path.stat()
             link = os.fsencode(path.readlink()) if path.is_symlink() else b""
             content, executable = b"", b"-"
             if not (link and stat.S_ISDIR(status.st_mode)):
-                room -= status.st_size
-                if count == _MOST_FILES or room < 0 or not stat.S_ISREG(status.st_mode):
+                remaining -= status.st_size
+                if count == _MAX_FILES or remaining < 0 or not stat.S_ISREG(status.st_mode):
                     return "", programs
                 content = file_digest(path).encode()
                 if status.st_mode & 0o111:
@@ -155,8 +155,8 @@ def _walk(folder: Path, without: frozenset[str]) -> Iterator[Path]:
     def fail(error: OSError) -> None:
         raise error
 
-    for place, folders, names in os.walk(folder, onerror=fail):
+    for directory, folders, names in os.walk(folder, onerror=fail):
         folders[:] = sorted(name for name in folders if name not in without)
-        links = [name for name in folders if Path(place, name).is_symlink()]
+        links = [name for name in folders if Path(directory, name).is_symlink()]
         for name in sorted((*names, *links)):
-            yield Path(place, name)
+            yield Path(directory, name)

@@ -52,11 +52,11 @@ class TrustStore:
 
     def __init__(self, path: Path, always: Sequence[str] = ()) -> None:
         self._path = path
-        self._always = tuple(os.path.realpath(Path(one).expanduser()) for one in always)
-        self._mutex = threading.Lock()
+        self._always = tuple(os.path.realpath(Path(folder).expanduser()) for folder in always)
+        self._thread_lock = threading.Lock()
         self._stamp: tuple[int, int, int] | None = None
         self._folders: _Folders = {}
-        self._known: dict[tuple[str, str, str], Item] = {}
+        self._items: dict[tuple[str, str, str], Item] = {}
         self._for_now: set[tuple[str, str, str, str]] = set()
         self._problem = ""
 
@@ -66,8 +66,8 @@ class TrustStore:
             return True
         if not item.digest:
             return False
-        known = self.before(item)
-        if known is not None and known.digest == item.digest:
+        trusted = self.trusted_version(item)
+        if trusted is not None and trusted.digest == item.digest:
             return True
         return (item.folder, *item.key, item.digest) in self._for_now
 
@@ -75,23 +75,23 @@ class TrustStore:
         """Trust items with their current content until this process ends."""
         self._for_now |= {(item.folder, *item.key, item.digest) for item in items}
 
-    def before(self, item: Item) -> Item | None:
+    def trusted_version(self, item: Item) -> Item | None:
         """Return the version of an item that the user trusted last, or None."""
-        with self._mutex:
+        with self._thread_lock:
             self._refresh()
-            return self._known.get((item.folder, *item.key))
+            return self._items.get((item.folder, *item.key))
 
     @property
     def folders(self) -> _Folders:
         """The folders that have trusted items."""
-        with self._mutex:
+        with self._thread_lock:
             self._refresh()
             return self._folders
 
     @property
     def problem(self) -> str:
         """Why the file cannot be used, in one line; empty if it can."""
-        with self._mutex:
+        with self._thread_lock:
             self._refresh()
             return self._problem
 
@@ -108,8 +108,8 @@ class TrustStore:
             for item in new:
                 now = datetime.now(UTC).isoformat(timespec="seconds")
                 folder = folders.get(item.folder, TrustedFolder(since=now))
-                kept = [one for one in folder.items if one.key != item.key]
-                folders[item.folder] = TrustedFolder(since=folder.since, items=(*kept, item))
+                remaining = [existing for existing in folder.items if existing.key != item.key]
+                folders[item.folder] = TrustedFolder(since=folder.since, items=(*remaining, item))
             return folders
 
         if new:
@@ -123,12 +123,12 @@ class TrustStore:
         """
         if folder not in self.folders:
             return False
-        self._change(lambda old: {name: one for name, one in old.items() if name != folder})
+        self._change(lambda old: {name: trusted for name, trusted in old.items() if name != folder})
         return True
 
     def _change(self, change: Callable[[_Folders], _Folders]) -> None:
         try:
-            with locked(self._path, _LOCK_SECONDS), self._mutex:
+            with locked(self._path, _LOCK_SECONDS), self._thread_lock:
                 self._stamp = None  # another process may have written in the same tick
                 self._refresh()
                 if self._problem:
@@ -155,22 +155,26 @@ class TrustStore:
                 return
             content = self._path.read_bytes()
         except FileNotFoundError:
-            self._take({}, None)
+            self._set_state({}, None)
             return
         except OSError as error:
-            self._take({}, None, f"{error.strerror or 'unknown error'}; check who may read it")
+            self._set_state({}, None, f"{error.strerror or 'unknown error'}; check who may read it")
             return
         try:
             with first_use:
-                self._take(msgspec.json.decode(content, type=_TrustFile).folders, stamp)
+                self._set_state(msgspec.json.decode(content, type=_TrustFile).folders, stamp)
         except (ValueError, RecursionError):  # invalid UTF-8 or JSON
-            self._take({}, stamp, "it is damaged or of a newer version; fix or remove it")
+            self._set_state({}, stamp, "it is damaged or of a newer version; fix or remove it")
 
-    def _take(self, folders: _Folders, stamp: tuple[int, int, int] | None, why: str = "") -> None:
+    def _set_state(
+        self, folders: _Folders, stamp: tuple[int, int, int] | None, why: str = ""
+    ) -> None:
         problem = why and f"{self._path} cannot be read, so no folder is trusted: {why}"
         if problem and problem != self._problem:
             _log.warning("%s", problem)
         self._stamp, self._folders, self._problem = stamp, folders, problem
-        self._known = {
-            (folder, *item.key): item for folder, one in folders.items() for item in one.items
+        self._items = {
+            (folder, *item.key): item
+            for folder, trusted in folders.items()
+            for item in trusted.items
         }

@@ -41,8 +41,8 @@ def _block(block: ContentBlock, clean: TextCleaner, *, markdown: bool) -> Block:
         case AudioBlock():
             return Block(label=clean.line(block.mime_type))
         case ResourceLinkBlock():
-            named = block.title or block.name
-            return Block(label=clean.line(f"{named} ({block.uri})" if named else block.uri))
+            name = block.title or block.name
+            return Block(label=clean.line(f"{name} ({block.uri})" if name else block.uri))
         case ResourceBlock():
             resource = block.resource
             return Block(text=clean.text(resource.text or ""), label=clean.line(resource.uri))
@@ -56,20 +56,20 @@ def picture(block: ImageBlock, clean: TextCleaner) -> Picture:
 
     The first bytes determine its media type, not the declared type: markup (SVG) is not accepted.
     """
-    named = clean.line(block.mime_type)
+    media_type = clean.line(block.mime_type)
     size = len(block.data) * 3 // 4 - block.data[-2:].count("=")
     if size > PICTURE_LIMIT:
         clean.omitted += size
-        return Picture(source="", media_type=named, size=size)
+        return Picture(source="", media_type=media_type, size=size)
     try:
         data = base64.b64decode(block.data, validate=True)
     except (binascii.Error, ValueError):
-        return Picture(source="", media_type=named, size=size)
-    found = image_type(data)
-    if found is None or not clean.has_room_for(len(block.data)):
-        return Picture(source="", media_type=found or named, size=size)
+        return Picture(source="", media_type=media_type, size=size)
+    detected = image_type(data)
+    if detected is None or not clean.has_room_for(len(block.data)):
+        return Picture(source="", media_type=detected or media_type, size=size)
     encoded = base64.b64encode(data).decode("ascii")
-    return Picture(source=f"data:{found};base64,{encoded}", media_type=found, size=len(data))
+    return Picture(source=f"data:{detected};base64,{encoded}", media_type=detected, size=len(data))
 
 
 _KINDS: dict[Mark, DiffKind] = {" ": "same", "-": "removed", "+": "added"}
@@ -77,13 +77,13 @@ _KINDS: dict[Mark, DiffKind] = {" ": "same", "-": "removed", "+": "added"}
 
 def diff(part: DiffPart, clean: TextCleaner) -> Diff:
     """Return the changes of a file; long texts are cut in the middle."""
-    old = split_lines(clean.scrubbed(part.old_text or ""))
-    new = split_lines(clean.scrubbed(part.new_text))
+    old = split_lines(clean.scrub_text(part.old_text or ""))
+    new = split_lines(clean.scrub_text(part.new_text))
     blocks = changed_blocks(old, new)
     return Diff(
         path=clean.line(part.path),
         lines=[
-            DiffLines(kind=kind, text=clean.fitted(visible("".join(lines))))
+            DiffLines(kind=kind, text=clean.fit(visible("".join(lines))))
             for hunk in hunks(old, new, blocks)
             for kind, lines in _pieces(hunk)
         ],
@@ -96,10 +96,10 @@ def diff(part: DiffPart, clean: TextCleaner) -> Diff:
 def _pieces(hunk: Hunk) -> Iterator[tuple[DiffKind, list[str]]]:
     yield "place", [hunk.header]
     for mark, lines in hunk.runs:
-        yield from _marked(_KINDS[mark], mark, lines)
+        yield from _mark_lines(_KINDS[mark], mark, lines)
 
 
-def _marked(
+def _mark_lines(
     kind: DiffKind, mark: str, lines: Sequence[str]
 ) -> Iterator[tuple[DiffKind, list[str]]]:
     if lines[-1].endswith("\n"):
@@ -153,23 +153,23 @@ class TextCleaner:
         line = " ".join(visible(scrub(text, self._secrets)).split())
         return line if len(line) <= LINE_LIMIT else f"{line[: LINE_LIMIT - 1]}…"
 
-    def scrubbed(self, text: str) -> str:
+    def scrub_text(self, text: str) -> str:
         """Return the complete text without secrets, for a diff of whole texts."""
         return scrub(text, self._secrets)
 
     def text(self, text: str) -> str:
         """Return a text; a long one has `[… 1,234 …]` in place of its middle."""
-        return self.fitted(visible(scrub(text, self._secrets)))
+        return self.fit(visible(scrub(text, self._secrets)))
 
-    def fitted(self, text: str) -> str:
+    def fit(self, text: str) -> str:
         """Return a clean text, cut in the middle if it is too long."""
         limit = TEXT_LIMIT if self._room > 0 else SMALL_LIMIT
         if len(text) > limit:
             head = int(limit * _HEAD)
             tail = limit - head
-            gone = len(text) - limit
-            self.omitted += gone
-            text = f"{text[:head]}\n[… {gone:,} …]\n{text[-tail:]}"
+            omitted = len(text) - limit
+            self.omitted += omitted
+            text = f"{text[:head]}\n[… {omitted:,} …]\n{text[-tail:]}"
         self._room -= len(text)
         return text
 
@@ -186,21 +186,21 @@ class TextCleaner:
         try:
             value = json.loads(text)
             # Scrub the values: JSON may contain a secret with escapes.
-            shown = json.dumps(self._scrubbed_values(value), ensure_ascii=False, indent=2)
+            indented = json.dumps(self._scrub_values(value), ensure_ascii=False, indent=2)
         except (ValueError, RecursionError):
             return self.text(text)
-        return self.text(shown)
+        return self.text(indented)
 
-    def _scrubbed_values(self, value: Any) -> Any:  # JSON of any type
+    def _scrub_values(self, value: Any) -> Any:  # JSON of any type
         match value:
             case str():
                 return scrub(value, self._secrets)
             case dict():
                 return {
-                    scrub(key, self._secrets): self._scrubbed_values(item)
+                    scrub(key, self._secrets): self._scrub_values(item)
                     for key, item in value.items()
                 }
             case list():
-                return [self._scrubbed_values(item) for item in value]
+                return [self._scrub_values(item) for item in value]
             case _:
                 return value

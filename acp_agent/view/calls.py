@@ -45,7 +45,7 @@ class Calls:
         state = self._states.get(call)
         return None if state is None else state.step
 
-    def called(self, event: events.ToolCalled, at: int, anchor: str) -> Call:
+    def on_call(self, event: events.ToolCalled, at: int, anchor: str) -> Call:
         """Begin a call and return its step."""
         clean = self._clean
         step = Call(
@@ -55,12 +55,12 @@ class Calls:
             title=clean.line(event.title),
             command=clean.text(_command(event.arguments)) if event.kind == "execute" else "",
             arguments=clean.json(event.arguments),
-            places=self._places(event.locations),
+            locations=self._locations(event.locations),
         )
         self._states[event.call] = _CallState(step, event)
         return step
 
-    def started(self, event: events.ToolStarted, at: int) -> None:
+    def on_start(self, event: events.ToolStarted, at: int) -> None:
         """Mark a call as running."""
         if (state := self._states.get(event.call)) is not None:
             state.step.started, state.step.status = at, "running"
@@ -68,12 +68,12 @@ class Calls:
             if event.command is not None:
                 state.step.command = self._clean.text(event.command)
 
-    def output(self, event: events.ToolOutput) -> None:
+    def on_output(self, event: events.ToolOutput) -> None:
         """Add output of its command, also after it moved to the background."""
         if (state := self._states.get(event.call)) is not None:
             state.output.append(event.text)
 
-    def shown(self, event: events.ToolShown) -> None:
+    def on_change(self, event: events.ToolShown) -> None:
         """Update what a call shows."""
         if (state := self._states.get(event.call)) is None:
             return
@@ -82,16 +82,16 @@ class Calls:
         if event.content is not None:
             state.content = event.content
         if event.locations is not None:
-            state.step.places = self._places(event.locations)
+            state.step.locations = self._locations(event.locations)
 
-    def ended(self, event: events.ToolEnded, at: int) -> None:
+    def on_end(self, event: events.ToolEnded, at: int) -> None:
         """End a call."""
         if (state := self._states.get(event.call)) is None:
             return
         step = state.step
         step.ended = at
         if event.failed:
-            refused = any(one.allowed is False for one in step.permissions)
+            refused = any(permission.allowed is False for permission in step.permissions)
             step.status = "cancelled" if event.cancelled else "refused" if refused else "failed"
         else:
             step.status = "completed"
@@ -101,7 +101,7 @@ class Calls:
         elif event.content is not None:
             state.content = event.content
         if event.locations is not None:
-            step.places = self._places(event.locations)
+            step.locations = self._locations(event.locations)
         state.result = event.result
         step.exit_code = event.exit_code
         step.signal = self._clean.line(event.signal or "")
@@ -109,26 +109,26 @@ class Calls:
             picture(image, self._clean) for image in event.images if isinstance(image, ImageBlock)
         ]
 
-    def asked(self, event: events.PermissionAsked, at: int) -> None:
+    def on_question(self, event: events.PermissionAsked, at: int) -> None:
         """Add a permission question."""
         if (state := self._states.get(event.call)) is not None:
             state.step.permissions.append(Permission(asked_at=at))
 
-    def decided(self, event: events.PermissionDecided, at: int) -> None:
+    def on_decision(self, event: events.PermissionDecided, at: int) -> None:
         """Add a permission decision."""
         if (state := self._states.get(event.call)) is None:
             return
         permissions = state.step.permissions
         if not permissions or permissions[-1].allowed is not None:
             permissions.append(Permission())
-        decided = permissions[-1]
-        decided.decided_at, decided.allowed = at, event.allowed
-        decided.by = "client" if event.by == "user" and not event.known else event.by
-        decided.name, decided.why = self._clean.line(event.name), self._clean.line(event.why)
+        permission = permissions[-1]
+        permission.decided_at, permission.allowed = at, event.allowed
+        permission.by = "client" if event.by == "user" and not event.known else event.by
+        permission.name, permission.why = self._clean.line(event.name), self._clean.line(event.why)
         if event.by in {"user", "nobody"} and not event.allowed:
-            decided.unanswered = _UNANSWERED.get(event.why, "")
+            permission.unanswered = _UNANSWERED.get(event.why, "")
 
-    def background(self, event: events.BackgroundCommandChanged) -> None:
+    def on_background(self, event: events.BackgroundCommandChanged) -> None:
         """Update the state of its background command."""
         if (state := self._states.get(event.call)) is not None:
             step = state.step
@@ -137,7 +137,7 @@ class Calls:
             step.exit_code = event.exit_code if event.exit_code is not None else step.exit_code
             step.signal = self._clean.line(event.signal or step.signal)
 
-    def described(self, event: events.PicturesDescribed) -> bool:
+    def on_description(self, event: events.PicturesDescribed) -> bool:
         """Add another model's description of its pictures; return false if it is not of a call."""
         state = self._states.get(CallId(event.of))
         if state is None:
@@ -145,7 +145,7 @@ class Calls:
         state.step.picture_description = self._clean.text(event.text)
         return True
 
-    def interrupted(self, event: events.TurnInterrupted) -> None:
+    def on_interruption(self, event: events.TurnInterrupted) -> None:
         """Mark the calls during which the process died."""
         for call in event.calls:
             if (state := self._states.get(call)) is not None and state.step.ended is None:
@@ -161,7 +161,7 @@ class Calls:
         step, clean = state.step, self._clean
         output = "".join(state.output)
         step.output = clean.text(output.rstrip("\n"))
-        shown = [output]
+        texts = [output]
         # The steps of a child session show its events and answer.
         for part in () if step.children else state.content:
             match part:
@@ -170,7 +170,7 @@ class Calls:
                 case ContentPart(content=TextBlock(text=state.asked)):
                     pass  # the command, shown above
                 case ContentPart(content=TextBlock(text=text)):
-                    shown.append(text)
+                    texts.append(text)
                     step.blocks += blocks([part.content], clean, markdown=True)
                 case ContentPart(content=ImageBlock()) if step.pictures:
                     pass  # the model received the same picture
@@ -181,17 +181,19 @@ class Calls:
         if output:  # the exit status, or a replacement for long output
             result = state.result.removeprefix(output.rstrip("\n")).strip()
             step.output_omitted = len(result) < len(state.result.strip())
-            is_shown = any(result in text for text in shown)
+            is_visible = any(result in text for text in texts)
         else:  # show the result if nothing else does
             result = state.result.strip()
-            is_shown = bool(step.blocks or step.diffs or step.pictures or step.background)
-        if not is_shown and step.status not in {"cancelled", "interrupted"}:
+            is_visible = bool(step.blocks or step.diffs or step.pictures or step.background)
+        if not is_visible and step.status not in {"cancelled", "interrupted"}:
             step.result = clean.text(result)
 
-    def _places(self, locations: tuple[Location, ...]) -> list[str]:
+    def _locations(self, locations: tuple[Location, ...]) -> list[str]:
         return [
-            self._clean.line(one.path if one.line is None else f"{one.path}:{one.line}")
-            for one in locations
+            self._clean.line(
+                location.path if location.line is None else f"{location.path}:{location.line}"
+            )
+            for location in locations
         ]
 
 

@@ -107,7 +107,7 @@ MARKDOWN_LIMIT = 50_000  # characters; a longer text is shown verbatim
 BRACKETS_LIMIT = 2_000  # likewise: the library's time for brackets grows quadratically
 
 _WEB = re.compile(r"https?://[^/]", re.IGNORECASE)
-_LEAST_HEADING = 3  # lower levels are the page's own headings
+_MIN_HEADING = 3  # lower levels are the page's own headings
 _REGION = 'tabindex="0"'  # for elements that may be wider than the page, so that keys scroll them
 
 
@@ -150,8 +150,8 @@ class _Renderer(RendererHTML):
     def image(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         token = tokens[idx]
         words = self.renderInlineAsText(token.children or [], options, env)
-        said = " ".join(part for part in (words, str(token.attrs.get("src", ""))) if part)
-        return f'<span class="elsewhere">[{escape(said)}]</span>'
+        label = " ".join(part for part in (words, str(token.attrs.get("src", ""))) if part)
+        return f'<span class="elsewhere">[{escape(label)}]</span>'
 
 
 def _opening(tokens: Sequence[Token], closing: int) -> int:
@@ -183,15 +183,15 @@ def markdown(text: str) -> Markup:
         return Markup('<pre class="text" tabindex="0">{}</pre>').format(text)
     parser = _parser()
     tokens = parser.parse(text)
-    above: list[int] = []  # the levels of the enclosing headings
+    levels: list[int] = []  # the levels of the enclosing headings
     for token in tokens:
         if token.level == 0 and token.nesting == 1:
             token.attrs["dir"] = "auto"  # each block has the direction of its language
         if token.type == "heading_open":
             level = int(token.tag[1])
-            above = [*(one for one in above if one < level), level]
+            levels = [*(outer for outer in levels if outer < level), level]
         if token.type in {"heading_open", "heading_close"}:
-            token.tag = f"h{min(6, _LEAST_HEADING + len(above) - 1)}"
+            token.tag = f"h{min(6, _MIN_HEADING + len(levels) - 1)}"
         elif "style" in token.attrs:  # column alignment; the page's policy allows no inline styles
             token.attrs = {"class": str(token.attrs["style"]).rpartition(":")[2]}
     # The renderer escapes all of the text; a test tries to inject markup.
@@ -214,8 +214,8 @@ class PageWords:
 
     def __call__(self, key: str, **values: object) -> str:
         """Return the text of a key, with its placeholders filled in."""
-        said = self._texts[key]
-        return said.format(**values) if values else said
+        text = self._texts[key]
+        return text.format(**values) if values else text
 
     def clock(self, at: int) -> str:
         """Return the time of day."""
@@ -232,18 +232,18 @@ class PageWords:
         seconds = milliseconds / 1_000
         if seconds < 60:
             return f"{seconds:.1f} s"
-        minutes, rest = divmod(round(seconds), 60)
+        minutes, remaining_seconds = divmod(round(seconds), 60)
         if minutes < 60:
-            return f"{minutes} min {rest} s"
+            return f"{minutes} min {remaining_seconds} s"
         hours, minutes = divmod(minutes, 60)
         return f"{hours} h {minutes} min"
 
     def money(self, dollars: float, unpriced: int = 0) -> str:
         """Return US dollars, with `+?` if some prices are unknown."""
-        known = f"${format_decimal(dollars, 2 if dollars >= 1 else 4)}"
+        amount = f"${format_decimal(dollars, 2 if dollars >= 1 else 4)}"
         if not unpriced:
-            return known
-        return f"{known} +?" if dollars else "?"
+            return amount
+        return f"{amount} +?" if dollars else "?"
 
     def _local(self, at: int) -> datetime:
         return datetime.fromtimestamp(at / 1000, UTC).astimezone(self._zone)

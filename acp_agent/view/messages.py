@@ -29,15 +29,15 @@ class SessionMessages:
     ) -> None:
         """Create the object without messages."""
         self._clean, self._add_note, self._about = clean, add_note, about
-        self._known: dict[str, tuple[Note, list[str]]] = {}
+        self._entries: dict[str, tuple[Note, list[str]]] = {}
 
-    def sent(self, event: events.SessionMessageSent) -> None:
+    def on_message(self, event: events.SessionMessageSent) -> None:
         """Add a sent message, or update it."""
-        known = self._known.get(event.message)
-        if known is None:
-            note = Note(what="session_message", values={"sender": "?", "recipient": "?"})
-            known = self._known[event.message] = self._add_note(note), []
-        note, pieces = known
+        entry = self._entries.get(event.message)
+        if entry is None:
+            note = Note(key="session_message", values={"sender": "?", "recipient": "?"})
+            entry = self._entries[event.message] = self._add_note(note), []
+        note, pieces = entry
         for side, session in (("sender", event.sender), ("recipient", event.recipient)):
             if session is not None:
                 note.values[side] = self._clean.line(session)
@@ -45,24 +45,24 @@ class SessionMessages:
         if event.content is not None:
             pieces[:] = [block.text for block in event.content if isinstance(block, TextBlock)]
 
-    def said(self, event: events.SessionMessageText) -> None:
+    def on_text(self, event: events.SessionMessageText) -> None:
         """Add a piece of a message's text."""
-        known = self._known.get(event.message)
-        if known is not None:
-            known[1].append(event.text)
+        entry = self._entries.get(event.message)
+        if entry is not None:
+            entry[1].append(event.text)
 
     def finish(self) -> None:
         """Set the texts of the notes."""
-        for note, pieces in self._known.values():
+        for note, pieces in self._entries.values():
             note.text = self._clean.text("".join(pieces))
 
 
-def note_of(event: object, clean: TextCleaner) -> Note | None:
+def make_note(event: object, clean: TextCleaner) -> Note | None:
     """Return the note for an event, without anchor and time; None if the page shows none."""
     match event:
         case events.NoticeShown():
             return Note(
-                what="notice",
+                key="notice",
                 values={"title": clean.line(event.title)},
                 text=clean.text(event.description),
                 severity=event.severity,
@@ -72,21 +72,19 @@ def note_of(event: object, clean: TextCleaner) -> Note | None:
                 "option": clean.line(event.option),
                 "value": clean.line(event.value),
             }
-            return Note(what="option", values=values)
+            return Note(key="option", values=values)
         case events.TitleChanged():
-            return Note(what="title", values={"title": clean.line(event.title)})
+            return Note(key="title", values={"title": clean.line(event.title)})
         case events.DirectoriesChanged():
             folders = ", ".join((event.cwd, *event.directories))
-            return Note(what="folders", values={"folders": clean.line(folders)})
+            return Note(key="folders", values={"folders": clean.line(folders)})
         case events.SystemPromptWritten():
-            return Note(what="system_prompt", text=clean.text(event.text), folded=True)
+            return Note(key="system_prompt", text=clean.text(event.text), folded=True)
         case events.SystemPromptGiven():
-            return Note(
-                what=f"system_prompt_{event.mode}", text=clean.text(event.text), folded=True
-            )
+            return Note(key=f"system_prompt_{event.mode}", text=clean.text(event.text), folded=True)
         case events.PromptRepeated():
             values = {"round": event.round, "rounds": event.rounds}
-            return Note(what="round" if event.rounds else "step", values=values)
+            return Note(key="round" if event.rounds else "step", values=values)
         case _:
             return _rare_note(event, clean)
 
@@ -94,12 +92,12 @@ def note_of(event: object, clean: TextCleaner) -> Note | None:
 def _rare_note(event: object, clean: TextCleaner) -> Note | None:
     match event:
         case events.PlanRemoved():
-            return Note(what="plan_removed")
+            return Note(key="plan_removed")
         case events.ContextTrimmed():
-            return Note(what="trimmed")
+            return Note(key="trimmed")
         case events.LoopNoticed():
             return Note(
-                what=f"loop_{event.step}",
+                key=f"loop_{event.step}",
                 values={"rounds": event.rounds},
                 text=clean.text(event.note),
                 severity="warning",
@@ -107,7 +105,7 @@ def _rare_note(event: object, clean: TextCleaner) -> Note | None:
         case events.SubagentChanged():
             about = (event.title, event.state, event.stop_reason, event.error)
             return Note(
-                what="subagent",
+                key="subagent",
                 values={
                     "session": clean.line(event.session),
                     "state": clean.line(", ".join(word for word in about if word)),
@@ -116,22 +114,22 @@ def _rare_note(event: object, clean: TextCleaner) -> Note | None:
                 severity="error" if event.error else "info",
             )
         case UnknownEvent():
-            return Note(what="unknown", values={"tag": clean.line(event.tag)})
+            return Note(key="unknown", values={"tag": clean.line(event.tag)})
         case _:
             return None
 
 
 def background_ended(event: events.BackgroundCommandChanged, clean: TextCleaner) -> Note:
     """Return the note for the end of a background command."""
-    what = "background_lost" if event.status == "lost" else "background_ended"
+    key = "background_lost" if event.status == "lost" else "background_ended"
     if event.exit_code is not None:
-        what = "background_exited"
+        key = "background_exited"
     values: dict[str, str | int] = {
         "name": clean.line(event.name),
         "code": event.exit_code or 0,
         "signal": clean.line(event.signal or "?"),
     }
-    return Note(what=what, values=values)
+    return Note(key=key, values=values)
 
 
 class Answers:
@@ -145,18 +143,18 @@ class Answers:
         self._requests: dict[str, Request] = {}
         self._model = ""  # of the last answer
 
-    def asked(self, event: events.ModelAsked) -> None:
+    def on_request(self, event: events.ModelAsked) -> None:
         """Begin a request to a model."""
         sections = self._sections
         request = Request(model=self._clean.line(event.model), asked=sections.at)
-        sections.now.requests.append(request)
-        sections.clock.begin("model", event.message, sections.at)
+        sections.current.requests.append(request)
+        sections.clock.begin_span("model", event.message, sections.at)
         self._requests[event.message] = request
 
-    def said(self, event: events.AgentText | events.AgentThought) -> None:
+    def on_text(self, event: events.AgentText | events.AgentThought) -> None:
         """Add a piece of an answer or of reasoning."""
         kind = AgentMessage if isinstance(event, events.AgentText) else AgentThought
-        steps = self._sections.now.steps
+        steps = self._sections.current.steps
         last = steps[-1] if steps else None
         goes_on = (
             isinstance(last, AgentMessage | AgentThought)
@@ -164,26 +162,26 @@ class Answers:
             and last.message == event.message
         )
         if not goes_on:
-            self._begin(kind, event.message)
+            self._begin_step(kind, event.message)
         self._pieces[-1][1].append(event.text)
 
-    def answered(self, event: events.ModelAnswered) -> None:
+    def on_answer(self, event: events.ModelAnswered) -> None:
         """End an answer, which is complete or was cut off."""
-        said = self._answers.pop(event.message, ())
+        steps = self._answers.pop(event.message, ())
         if not event.model:  # a message by the agent itself
-            for step in said:
-                step.own = True
+            for step in steps:
+                step.by_agent = True
             return
         sections = self._sections
         request = self._requests.get(event.message)
         if request is None:  # a request outside the conversation
             request = Request(model="")
-            sections.now.requests.append(request)
+            sections.current.requests.append(request)
         request.model, request.answered = self._clean.line(event.model), sections.at
         request.usage, request.cost = event.usage, event.cost
         request.complete, request.discarded = event.complete, event.discarded
-        sections.clock.end("model", event.message, sections.at)
-        for step in said:
+        sections.clock.end_span("model", event.message, sections.at)
+        for step in steps:
             step.discarded = event.discarded
             step.incomplete = not event.complete and not event.discarded
 
@@ -192,7 +190,7 @@ class Answers:
         for step, pieces in self._pieces:
             step.text = self._clean.text("".join(pieces).strip("\n"))
 
-    def _begin(self, kind: type[AgentMessage | AgentThought], message: str) -> None:
+    def _begin_step(self, kind: type[AgentMessage | AgentThought], message: str) -> None:
         anchor = self._anchors.for_id(message)
         step = kind(anchor=anchor, at=self._sections.at, text="", message=message)
         if isinstance(step, AgentMessage):

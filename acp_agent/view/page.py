@@ -102,7 +102,7 @@ class AgentMessage(Step, kw_only=True):
     text: str
     message: str
     model: str = ""
-    own: bool = False  # written by the agent, not by a model
+    by_agent: bool = False  # written by the agent, not by a model
     discarded: bool = False  # cut off, and requested again
     incomplete: bool = False
 
@@ -160,7 +160,7 @@ class Call(Step, kw_only=True):
     command: str = ""  # the command line that it runs
     cwd: str = ""
     arguments: str = ""
-    places: list[str] = field(default_factory=list)
+    locations: list[str] = field(default_factory=list)
     permissions: list[Permission] = field(default_factory=list)
     started: int | None = None
     ended: int | None = None
@@ -245,11 +245,11 @@ class Rewind(Step, kw_only=True):
 
 
 class Note(Step, kw_only=True):
-    """Any other event: `what` is the key of its text, `values` fill the placeholders."""
+    """Any other event: `key` names its text, `values` fill the placeholders."""
 
     kind: ClassVar[str] = "note"
 
-    what: str
+    key: str
     values: dict[str, str | int] = field(default_factory=dict)
     text: str = ""
     folded: bool = False
@@ -261,11 +261,11 @@ def all_steps(steps: Iterable[Step]) -> Iterator[Step]:
     """Yield the steps, each followed by those of its child sessions."""
     for step in steps:
         yield step
-        for child in children_of(step):
+        for child in step_children(step):
             yield from all_steps(child.steps)
 
 
-def children_of(step: Step) -> list[Child]:
+def step_children(step: Step) -> list[Child]:
     """Return the child sessions that worked for a step."""
     return step.children if isinstance(step, Call) else []
 
@@ -284,7 +284,7 @@ class Span(Struct, frozen=True):
 class Times(Struct, frozen=True, kw_only=True):
     """The duration of a section, and how long the model, tools and the user were active in it.
 
-    Parallel spans of a lane count once. `rest` is the time without any activity.
+    Parallel spans of a lane count once. `idle` is the time without any activity.
     """
 
     start: int
@@ -293,10 +293,10 @@ class Times(Struct, frozen=True, kw_only=True):
     model: int = 0
     tools: int = 0
     user: int = 0
-    rest: int = 0
+    idle: int = 0
 
     @property
-    def whole(self) -> int:
+    def total(self) -> int:
         """The time from the first event to the last."""
         return self.end - self.start
 
@@ -326,7 +326,7 @@ class Section(Struct, kw_only=True):
         """Yield its requests and those of its child sessions."""
         yield from self.requests
         for step in self.steps:
-            for child in children_of(step):
+            for child in step_children(step):
                 yield from child.requests
 
 

@@ -1,6 +1,6 @@
 """Bar charts of tokens and cost by turn, as positions of bars and labels.
 
-A bar is one turn, or several turns if there are more than `MOST_BARS`.
+A bar is one turn, or several turns if there are more than `MAX_BARS`.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from msgspec import Struct
 
 from acp_agent.view.page import Section, Spend
 
-MOST_BARS = 80
+MAX_BARS = 80
 WIDTH, HEIGHT = 720, 180  # of the chart
 LEFT, RIGHT, TOP, BOTTOM = 64, 8, 8, 32  # margins around the bars
 _GAP = 0.25  # the empty part of a bar's space
-_WIDEST = 48.0
+_MAX_WIDTH = 48.0
 _TICKS = 4
 
 
@@ -60,39 +60,39 @@ def plot(turns: Sequence[Section]) -> Plot | None:
     """Return the charts of a session; None if no model reported its usage."""
     if not any(turn.spend.usage for turn in turns):
         return None
-    size = math.ceil(len(turns) / MOST_BARS)
+    size = math.ceil(len(turns) / MAX_BARS)
     groups = [turns[start : start + size] for start in range(0, len(turns), size)]
     spends = [_sum(group) for group in groups]
-    most_tokens = _ceiling(max(spend.usage.input + spend.usage.output for spend in spends))
-    most_cost = _ceiling(max(spend.cost for spend in spends))
+    max_tokens = _ceiling(max(spend.usage.input + spend.usage.output for spend in spends))
+    max_cost = _ceiling(max(spend.cost for spend in spends))
     room = (WIDTH - LEFT - RIGHT) / len(groups)
-    width = min(_WIDEST, room * (1 - _GAP))
+    width = min(_MAX_WIDTH, room * (1 - _GAP))
     bars = [
         Bar(
             first=group[0].number or 0,
             last=group[-1].number or 0,
             spend=spend,
-            x=round(LEFT + place * room + (room - width) / 2, 2),
+            x=round(LEFT + index * room + (room - width) / 2, 2),
             width=round(width, 2),
-            tokens=_stacked(_token_parts(spend), most_tokens),
-            cost=_stacked([("cost", spend.cost)], most_cost),
+            tokens=_stack(_token_parts(spend), max_tokens),
+            cost=_stack([("cost", spend.cost)], max_cost),
         )
-        for place, (group, spend) in enumerate(zip(groups, spends, strict=True))
+        for index, (group, spend) in enumerate(zip(groups, spends, strict=True))
     ]
     every = math.ceil(len(bars) / 12)
     return Plot(
         bars=bars,
         turns=[Tick(round(bar.x + bar.width / 2, 2), bar.first) for bar in bars[::every]],
-        tokens=_axis(most_tokens),
-        cost=_axis(most_cost) if any(spend.cost for spend in spends) else [],
+        tokens=_axis(max_tokens),
+        cost=_axis(max_cost) if any(spend.cost for spend in spends) else [],
     )
 
 
 def _sum(turns: Sequence[Section]) -> Spend:
-    whole = Spend()
+    total = Spend()
     for turn in turns:
-        whole.add(turn.spend)
-    return whole
+        total.add(turn.spend)
+    return total
 
 
 def _token_parts(spend: Spend) -> list[tuple[str, float]]:
@@ -104,23 +104,23 @@ def _token_parts(spend: Spend) -> list[tuple[str, float]]:
     ]
 
 
-def _stacked(parts: Sequence[tuple[str, float]], most: float) -> list[Part]:
+def _stack(values: Sequence[tuple[str, float]], maximum: float) -> list[Part]:
     """Return the parts, stacked upwards from the axis."""
-    stacked: list[Part] = []
+    bars: list[Part] = []
     y = float(HEIGHT - BOTTOM)
-    for name, value in parts:
-        height = value / most * (HEIGHT - TOP - BOTTOM) if most else 0.0
+    for name, value in values:
+        height = value / maximum * (HEIGHT - TOP - BOTTOM) if maximum else 0.0
         y -= height
         if height:
-            stacked.append(Part(name, round(y, 2), round(height, 2)))
-    return stacked
+            bars.append(Part(name, round(y, 2), round(height, 2)))
+    return bars
 
 
-def _axis(most: float) -> list[Tick]:
+def _axis(maximum: float) -> list[Tick]:
     return [
         Tick(
             round(HEIGHT - BOTTOM - step / _TICKS * (HEIGHT - TOP - BOTTOM), 2),
-            most * step / _TICKS,
+            maximum * step / _TICKS,
         )
         for step in range(_TICKS + 1)
     ]

@@ -12,7 +12,7 @@ from acp_agent.session.localize import localize
 from acp_agent.session.store.records import SessionRecord, StoredEvent, UnknownEvent
 from acp_agent.view.blocks import TextCleaner, blocks
 from acp_agent.view.calls import Calls
-from acp_agent.view.messages import Answers, SessionMessages, background_ended, note_of
+from acp_agent.view.messages import Answers, SessionMessages, background_ended, make_note
 from acp_agent.view.page import (
     Block,
     Call,
@@ -68,7 +68,7 @@ class _Reader:
         self._answers = Answers(self._sections, self._anchors, self._clean)
         self._calls = Calls(self._clean)
         self._compactions: dict[str, tuple[Compaction, list[str]]] = {}
-        self._children = _Children(clean, self._for_a_child)
+        self._children = _Children(clean, self._child_reader)
         self._messages = SessionMessages(clean, self._note, self._children.note_about)
         self._source = ""
         # Dispatch by type, not by pattern, because there are thousands of events.
@@ -77,14 +77,14 @@ class _Reader:
             events.TurnEnded: self._turn_ended,
             events.TurnInterrupted: self._interrupted,
             events.UserMessage: self._user,
-            events.ModelAsked: self._answers.asked,
-            events.ModelAnswered: self._answers.answered,
-            events.AgentText: self._answers.said,
-            events.AgentThought: self._answers.said,
+            events.ModelAsked: self._answers.on_request,
+            events.ModelAnswered: self._answers.on_answer,
+            events.AgentText: self._answers.on_text,
+            events.AgentThought: self._answers.on_text,
             events.ToolCalled: self._called,
             events.ToolStarted: self._started,
-            events.ToolOutput: self._calls.output,
-            events.ToolShown: self._calls.shown,
+            events.ToolOutput: self._calls.on_output,
+            events.ToolShown: self._calls.on_change,
             events.ToolEnded: self._ended,
             events.BackgroundCommandChanged: self._background,
             events.PermissionAsked: self._permission_asked,
@@ -98,8 +98,8 @@ class _Reader:
             events.SessionForked: self._forked,
             events.ChildWorked: self._child_worked,
             events.SubagentChanged: self._child_changed,
-            events.SessionMessageSent: self._messages.sent,
-            events.SessionMessageText: self._messages.said,
+            events.SessionMessageSent: self._messages.on_message,
+            events.SessionMessageText: self._messages.on_text,
         }
 
     def read(self, item: StoredEvent) -> None:
@@ -108,7 +108,7 @@ class _Reader:
         handle = self._by_type.get(type(item.event))
         if handle is not None:
             handle(item.event)
-        elif (note := note_of(item.event, self._clean)) is not None:
+        elif (note := make_note(item.event, self._clean)) is not None:
             self._note(note)
 
     def step(self, call: CallId) -> Call | None:
@@ -144,7 +144,7 @@ class _Reader:
         self._answers.finish()
         for compaction, pieces in self._compactions.values():
             compaction.summary = self._clean.text(compaction.summary or "".join(pieces))
-            compaction.keeps = self._anchors.of(compaction.keeps)
+            compaction.keeps = self._anchors.find(compaction.keeps)
         self._messages.finish()
         return self._sections.finish()
 
@@ -155,27 +155,27 @@ class _Reader:
         self._sections.end_turn(outcome, self._clean.text(event.error))
 
     def _interrupted(self, event: events.TurnInterrupted) -> None:
-        self._calls.interrupted(event)
+        self._calls.on_interruption(event)
         self._sections.interrupt(event)
 
     def _usage(self, event: events.UsageReported) -> None:
-        section = self._sections.now
+        section = self._sections.current
         section.context_used, section.context_size = event.used, event.size
 
     # -- steps
 
     def _note(self, note: Note, *, link: str = "") -> Note:
         """Add a note to the page at the current event."""
-        note.anchor, note.at = self._anchors.place(self._sections.seq), self._sections.at
+        note.anchor, note.at = self._anchors.for_event(self._sections.seq), self._sections.at
         note.link = link
         self._sections.add(note)
         return note
 
     def _user(self, event: events.UserMessage) -> None:
-        section, clean = self._sections.now, self._clean
+        section, clean = self._sections.current, self._clean
         if event.local and not event.steering:
             section.local = True
-        said = UserMessage(
+        message = UserMessage(
             anchor=self._anchors.for_id(event.message),
             at=self._sections.at,
             blocks=blocks(event.content, clean),
@@ -184,8 +184,8 @@ class _Reader:
             attached=clean.text(event.attached),
         )
         if not section.title:
-            section.title = _title(said.blocks)
-        self._sections.add(said, event.message)
+            section.title = _title(message.blocks)
+        self._sections.add(message, event.message)
 
     def _plan(self, event: events.PlanChanged) -> None:
         clean = self._clean
@@ -195,67 +195,67 @@ class _Reader:
             )
             for entry in event.entries
         ]
-        anchor = self._anchors.place(self._sections.seq)
+        anchor = self._anchors.for_event(self._sections.seq)
         self._sections.add(Plan(anchor=anchor, at=self._sections.at, entries=entries))
 
     # -- calls
 
     def _called(self, event: events.ToolCalled) -> None:
         anchor = self._anchors.for_id(event.call)
-        self._sections.add(self._calls.called(event, self._sections.at, anchor))
+        self._sections.add(self._calls.on_call(event, self._sections.at, anchor))
 
     def _started(self, event: events.ToolStarted) -> None:
-        self._calls.started(event, self._sections.at)
-        self._sections.clock.begin("tools", event.call, self._sections.at)
+        self._calls.on_start(event, self._sections.at)
+        self._sections.clock.begin_span("tools", event.call, self._sections.at)
 
     def _ended(self, event: events.ToolEnded) -> None:
-        self._calls.ended(event, self._sections.at)
-        self._sections.clock.end("tools", event.call, self._sections.at)
+        self._calls.on_end(event, self._sections.at)
+        self._sections.clock.end_span("tools", event.call, self._sections.at)
 
     def _background(self, event: events.BackgroundCommandChanged) -> None:
-        self._calls.background(event)
+        self._calls.on_background(event)
         if event.status != "running":
-            self._note(background_ended(event, self._clean), link=self._anchors.of(event.call))
+            self._note(background_ended(event, self._clean), link=self._anchors.find(event.call))
 
     def _permission_asked(self, event: events.PermissionAsked) -> None:
-        self._calls.asked(event, self._sections.at)
-        self._sections.clock.begin("user", event.call, self._sections.at)
+        self._calls.on_question(event, self._sections.at)
+        self._sections.clock.begin_span("user", event.call, self._sections.at)
 
     def _permission_decided(self, event: events.PermissionDecided) -> None:
-        self._calls.decided(event, self._sections.at)
-        self._sections.clock.end("user", event.call, self._sections.at)
+        self._calls.on_decision(event, self._sections.at)
+        self._sections.clock.end_span("user", event.call, self._sections.at)
 
     # -- changes of the conversation
 
     def _compaction(self, event: events.CompactionChanged) -> None:
-        at, known = self._sections.at, self._compactions.get(event.compaction)
-        if known is None:
+        at, entry = self._sections.at, self._compactions.get(event.compaction)
+        if entry is None:
             anchor = self._anchors.for_id(event.compaction)
-            known = Compaction(anchor=anchor, at=at, status=event.status), []
-            self._compactions[event.compaction] = known
-            self._sections.add(known[0])
-        step = known[0]
+            entry = Compaction(anchor=anchor, at=at, status=event.status), []
+            self._compactions[event.compaction] = entry
+            self._sections.add(entry[0])
+        step = entry[0]
         step.status, step.error = event.status, self._clean.text(event.error)
         step.summary = event.summary
         step.keeps = event.keep_from or ""
         if event.status == "in_progress":
-            self._sections.clock.begin("model", event.compaction, at)
+            self._sections.clock.begin_span("model", event.compaction, at)
         else:
             step.ended = at
-            self._sections.clock.end("model", event.compaction, at)
+            self._sections.clock.end_span("model", event.compaction, at)
 
     def _summary(self, event: events.CompactionSummaryText) -> None:
-        known = self._compactions.get(event.compaction)
-        if known is not None:
-            known[1].append(event.text)
+        entry = self._compactions.get(event.compaction)
+        if entry is not None:
+            entry[1].append(event.text)
 
     def _rewound(self, event: events.Rewound) -> None:
-        self._sections.go_back(event)
+        self._sections.rewind(event)
         step = Rewind(
             anchor=self._anchors.for_id(event.rewind),
             at=self._sections.at,
             title=self._clean.line(event.title),
-            target=self._anchors.of(event.to),
+            target=self._anchors.find(event.to),
             undoes=is_rewind_id(event.to),
             conversation=event.conversation,
             keeps_words=event.keeps_words,
@@ -266,21 +266,21 @@ class _Reader:
 
     def _forked(self, event: events.SessionForked) -> None:
         self._source = self._clean.line(event.source)
-        self._note(Note(what="forked", values={"source": self._source}))
+        self._note(Note(key="forked", values={"source": self._source}))
 
     def _described(self, event: events.PicturesDescribed) -> None:
-        if self._calls.described(event):
+        if self._calls.on_description(event):
             return
         note = Note(
-            what="pictures",
+            key="pictures",
             values={"model": self._clean.line(event.model)},
             text=self._clean.text(event.text),
         )
-        self._note(note, link=self._anchors.of(event.of))
+        self._note(note, link=self._anchors.find(event.of))
 
     # -- child sessions
 
-    def _for_a_child(self) -> _Reader:
+    def _child_reader(self) -> _Reader:
         return _Reader(self._clean, self._anchors, self._sections)
 
     def _child_worked(self, event: events.ChildWorked) -> None:
@@ -288,13 +288,13 @@ class _Reader:
         reader.read(StoredEvent(self._sections.seq, self._sections.at, event.did))
 
     def _child_changed(self, event: events.SubagentChanged) -> None:
-        note = note_of(event, self._clean)
+        note = make_note(event, self._clean)
         assert note is not None
         self._children.changed(event, self._note(note))
 
 
-def _title(said: Sequence[Block]) -> str:
-    words = " ".join(" ".join(block.text or block.label for block in said).split())
+def _title(content: Sequence[Block]) -> str:
+    words = " ".join(" ".join(block.text or block.label for block in content).split())
     return words if len(words) <= TITLE_LENGTH else f"{words[: TITLE_LENGTH - 1]}…"
 
 
@@ -309,24 +309,24 @@ class _Children:
             new_reader: returns a reader for the events of a child.
         """
         self._clean, self._new_reader = clean, new_reader
-        self._known: dict[tuple[str, str], tuple[Child, _Reader]] = {}
+        self._entries: dict[tuple[str, str], tuple[Child, _Reader]] = {}
         self._titles: dict[str, str] = {}
         self._notes: list[tuple[str, Note]] = []
 
     def reader(self, event: events.ChildWorked, call: Call | None) -> _Reader:
         """Return the reader of a child's events; `call` gets the steps of the child."""
         key = event.call, event.session
-        if key not in self._known:
+        if key not in self._entries:
             child = Child(session=self._clean.line(event.session))
-            self._known[key] = child, self._new_reader()
+            self._entries[key] = child, self._new_reader()
             if call is not None:
                 call.children.append(child)
-        return self._known[key][1]
+        return self._entries[key][1]
 
     def step(self, call: CallId) -> Call | None:
         """Return the step of a call that a child made; another child may work for it."""
-        found = (reader.step(call) for _, reader in self._known.values())
-        return next((step for step in found if step is not None), None)
+        steps = (reader.step(call) for _, reader in self._entries.values())
+        return next((step for step in steps if step is not None), None)
 
     def changed(self, event: events.SubagentChanged, note: Note) -> None:
         """Record that a child began or changed; `note` describes the change."""
@@ -340,7 +340,7 @@ class _Children:
 
     def finish(self) -> None:
         """Add the children's steps to the page."""
-        for (_, session), (child, reader) in self._known.items():
+        for (_, session), (child, reader) in self._entries.items():
             child.title = self._titles.get(session, "")
             for section in reader.finish():
                 child.steps += section.steps
@@ -348,7 +348,7 @@ class _Children:
                 child.spend.add(section.spend)
                 if section.number is not None:
                     child.outcome, child.error = section.outcome, section.error
-        shown = {session for _, session in self._known}
+        visible = {session for _, session in self._entries}
         for session, note in self._notes:
-            if session in shown:
-                note.what = ""
+            if session in visible:
+                note.key = ""

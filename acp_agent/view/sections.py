@@ -23,7 +23,7 @@ from acp_agent.view.page import (
     Step,
     Times,
     all_steps,
-    children_of,
+    step_children,
 )
 
 
@@ -51,11 +51,11 @@ class Sections:
         self._turns: dict[str, Section] = {}
         self._number = 0  # of the last turn
         self._is_open = False  # whether the last section is open
-        self._line = ActiveBranch()
+        self._branch = ActiveBranch()
         self._branch_steps: list[Step] = []  # the steps that the branch refers to by index
 
     @property
-    def now(self) -> Section:
+    def current(self) -> Section:
         """The current section; begins one between turns if there is none."""
         if not self._is_open:
             self._begin_between()
@@ -82,47 +82,47 @@ class Sections:
         anchor = self._anchors.turn(self._number) if self._parent is None else ""
         section = Section(anchor=anchor, number=self._number, start=self.at)
         self._turns[event.turn] = section
-        self._begin(section)
+        self._begin_section(section)
 
     def end_turn(self, outcome: str, error: str = "") -> None:
         """End the current section."""
-        section = self.now
+        section = self.current
         section.outcome, section.error = outcome, error
         self._is_open = False
 
     def interrupt(self, event: events.TurnInterrupted) -> None:
         """Mark a turn as interrupted by the death of the process."""
-        section = self._turns.get(event.turn) or self.now
+        section = self._turns.get(event.turn) or self.current
         section.outcome = "interrupted"
         self._is_open = False
 
     def add(self, step: Step, message: str = "") -> None:
         """Add a step; `message` is the id of the user message that it shows."""
-        section = self.now
+        section = self.current
         section.steps.append(step)
         # Notices, titles and settings do not belong to the conversation, so a rewind does not undo
         # them. A summary belongs to it even if a command made it.
         if isinstance(step, Compaction) or not (section.local or isinstance(step, Note | Rewind)):
-            self._line.add(len(self._branch_steps), message)
+            self._branch.add(len(self._branch_steps), message)
             self._branch_steps.append(step)
 
-    def go_back(self, event: events.Rewound) -> None:
+    def rewind(self, event: events.Rewound) -> None:
         """Apply a rewind."""
-        self._line.go_back(event)
+        self._branch.rewind(event)
 
     def finish(self) -> list[Section]:
         """Return all sections. Call it after the last event, when all steps have their texts."""
-        kept = self._line.steps()
+        current = self._branch.steps()
         for number, step in enumerate(self._branch_steps):
-            step.undone = number not in kept
+            step.undone = number not in current
         for section, clock in zip(self._all, self._clocks, strict=True):
             section.steps = [step for step in section.steps if not _is_empty(step)]
             section.times = clock.times()
             section.spend = _spend(section.requests)
-            for child in (one for step in section.steps for one in children_of(step)):
+            for child in (each for step in section.steps for each in step_children(step)):
                 section.spend.add(child.spend)
-            said = [step for step in section.steps if not isinstance(step, Note | Rewind)]
-            section.undone = bool(said) and all(step.undone for step in said)
+            conversation = [step for step in section.steps if not isinstance(step, Note | Rewind)]
+            section.undone = bool(conversation) and all(step.undone for step in conversation)
             plans = [step for step in section.steps if isinstance(step, Plan)]
             if plans:
                 plans[-1].last = True
@@ -133,9 +133,9 @@ class Sections:
 
     def _begin_between(self) -> None:
         anchor = "" if self._parent else self._anchors.for_id(f"between-{self._number}")
-        self._begin(Section(anchor=anchor, number=None, start=self.at))
+        self._begin_section(Section(anchor=anchor, number=None, start=self.at))
 
-    def _begin(self, section: Section) -> None:
+    def _begin_section(self, section: Section) -> None:
         self._all.append(section)
         self._clocks.append(Clock(self.at))
         self._is_open = True
@@ -157,16 +157,21 @@ def _is_aftermath(event: object) -> bool:
 
 def _is_empty(step: Step) -> bool:
     if isinstance(step, Note):
-        return not step.what  # the page shows its content elsewhere
+        return not step.key  # the page shows its content elsewhere
     return isinstance(step, AgentMessage | AgentThought) and not step.text.strip()
 
 
 def _spend(requests: Sequence[Request]) -> Spend:
     spend = Spend()
-    for one in requests:
-        priced = one.cost is not None or not one.usage
+    for request in requests:
+        priced = request.cost is not None or not request.usage
         spend.add(
-            Spend(usage=one.usage, cost=one.cost or 0.0, requests=1, unpriced=0 if priced else 1)
+            Spend(
+                usage=request.usage,
+                cost=request.cost or 0.0,
+                requests=1,
+                unpriced=0 if priced else 1,
+            )
         )
     return spend
 
@@ -179,8 +184,8 @@ class Anchors:
     """Makes a unique anchor for each step."""
 
     def __init__(self) -> None:
-        self._given: set[str] = set()
-        self._of: dict[str, str] = {}
+        self._used: set[str] = set()
+        self._anchors: dict[str, str] = {}
         self._count = 0
 
     def for_id(self, name: str) -> str:
@@ -195,10 +200,10 @@ class Anchors:
         if not anchor:
             anchor = name if _SAFE.fullmatch(name) else self._numbered()
         anchor = self._free(anchor)
-        self._of.setdefault(name, anchor)
+        self._anchors.setdefault(name, anchor)
         return anchor
 
-    def place(self, seq: int) -> str:
+    def for_event(self, seq: int) -> str:
         """Return an anchor such as `event-7` for the seventh event of the session."""
         return self._free(f"event-{seq}")
 
@@ -206,9 +211,9 @@ class Anchors:
         """Return an anchor such as `turn-3` for the third turn."""
         return self._free(f"turn-{number}")
 
-    def of(self, name: str) -> str:
+    def find(self, name: str) -> str:
         """Return the first anchor of an id; "" if it has none."""
-        return self._of.get(name, "")
+        return self._anchors.get(name, "")
 
     def _numbered(self) -> str:
         self._count += 1
@@ -216,10 +221,10 @@ class Anchors:
 
     def _free(self, anchor: str) -> str:
         free, number = anchor, 1
-        while free in self._given:
+        while free in self._used:
             number += 1
             free = f"{anchor}.{number}"
-        self._given.add(free)
+        self._used.add(free)
         return free
 
 
@@ -236,11 +241,11 @@ class Clock:
         """Record the time of an event."""
         self._end = max(self._end, at)
 
-    def begin(self, lane: Lane, name: str, at: int) -> None:
+    def begin_span(self, lane: Lane, name: str, at: int) -> None:
         """Begin a span of `name` in a lane."""
         self._open.setdefault((lane, name), at)
 
-    def end(self, lane: Lane, name: str, at: int) -> None:
+    def end_span(self, lane: Lane, name: str, at: int) -> None:
         """End a span; does nothing if it has not begun."""
         began = self._open.pop((lane, name), None)
         if began is not None:
@@ -260,20 +265,20 @@ class Clock:
             model=sums["model"],
             tools=sums["tools"],
             user=sums["user"],
-            rest=max(0, self._end - self._start - busy),
+            idle=max(0, self._end - self._start - busy),
         )
 
 
-def sum_times(parts: Iterable[Times], start: int, end: int) -> Times:
+def sum_times(section_times: Iterable[Times], start: int, end: int) -> Times:
     """Return the sum of the times of consecutive sections, without spans."""
-    times = list(parts)
+    times = list(section_times)
     return Times(
         start=start,
         end=end,
         model=sum(part.model for part in times),
         tools=sum(part.tools for part in times),
         user=sum(part.user for part in times),
-        rest=sum(part.rest for part in times),
+        idle=sum(part.idle for part in times),
     )
 
 
@@ -298,30 +303,30 @@ class ActiveBranch:
     """The numbers of the steps that belong to the conversation after rewinds, in order."""
 
     def __init__(self) -> None:
-        self._line: list[int] = []
-        self._left: dict[str, list[int]] = {}  # the branches that rewinds left
+        self._steps: list[int] = []
+        self._branches: dict[str, list[int]] = {}  # the branches that rewinds left
         self._messages: dict[str, int] = {}
 
     def add(self, step: int, message: str = "") -> None:
         """Add a step; `message` is the id of the user message that it shows."""
-        self._line.append(step)
+        self._steps.append(step)
         if message:
             self._messages[message] = step
 
-    def go_back(self, event: Rewound) -> None:
+    def rewind(self, event: Rewound) -> None:
         """Switch to the branch of the point that the rewind goes to."""
         if not event.conversation:
             return
-        before, point = self._line, self._messages.get(event.to)
-        if event.to in self._left:
-            self._line = list(self._left[event.to])
+        previous, point = self._steps, self._messages.get(event.to)
+        if event.to in self._branches:
+            self._steps = list(self._branches[event.to])
         elif point is not None:
-            for one in (before, *reversed(self._left.values())):
-                if point in one:
-                    self._line = one[: one.index(point) + event.keeps_words]
+            for branch in (previous, *reversed(self._branches.values())):
+                if point in branch:
+                    self._steps = branch[: branch.index(point) + event.keeps_words]
                     break
-        self._left[event.rewind] = list(before)
+        self._branches[event.rewind] = list(previous)
 
     def steps(self) -> set[int]:
         """Return the steps that no rewind undid."""
-        return set(self._line)
+        return set(self._steps)

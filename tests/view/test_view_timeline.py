@@ -230,7 +230,7 @@ def test_times_count_once_what_runs_side_by_side() -> None:
     )
     times = page.sections[0].times
     assert times is not None
-    assert (times.whole, times.model, times.tools, times.user, times.rest) == (
+    assert (times.total, times.model, times.tools, times.user, times.idle) == (
         10_000, 3_000, 3_000, 2_000, 2_000,
     )  # fmt: skip
     assert page.times.model == 3_000
