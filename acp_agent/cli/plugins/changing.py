@@ -13,7 +13,7 @@ from acp_agent.cli.user_config import load_user_config
 from acp_agent.content import printable_line
 from acp_agent.errors import ConfigError
 from acp_agent.extensions.plugins import adding
-from acp_agent.extensions.plugins.elsewhere import find_elsewhere
+from acp_agent.extensions.plugins.elsewhere import find_enabled_plugins
 from acp_agent.extensions.plugins.installed import read_installed
 from acp_agent.extensions.plugins.package import describe_parts
 from acp_agent.extensions.plugins.packages import package_name, resolve
@@ -32,10 +32,12 @@ def add(options: argparse.Namespace) -> int:
     if not folder.is_dir() and not is_fetched(options.source):
         return _add_package(own, options)
     if options.link:
-        one = adding.linked(own, folder)
+        one = adding.link_candidate(own, folder)
         return _put(own, one, options)
     try:
-        with adding.candidate(own, options.source, ref=options.ref, chosen=options.name) as one:
+        with adding.fetch_candidate(
+            own, options.source, ref=options.ref, chosen=options.name
+        ) as one:
             return _put(own, one, options)
     except adding.NoChoiceError as error:
         complain(translate_rendered(str(error)))
@@ -56,7 +58,7 @@ def _offer(own: Path, one: adding.Candidate, options: argparse.Namespace) -> boo
     _show(one)
     if not _confirmed(options, translate("Add it? [y/N] ")):
         return False
-    adding.put(own, one, replacing=False)
+    adding.install_candidate(own, one, replacing=False)
     say(translate("Added {name}.", name=one.plugin.name))
     return True
 
@@ -72,7 +74,7 @@ def _add_package(own: Path, options: argparse.Namespace) -> int:
         say(f"  {line}")
     if not _confirmed(options, translate("Add it? [y/N] ")):
         return FAILED
-    adding.put_package(own, name, record)
+    adding.install_package(own, name, record)
     found = PythonPlugins(own).load()
     wrong = [one for one in found.problems if one.startswith(f"{name}: ")]
     if wrong:
@@ -149,7 +151,7 @@ def enable(options: argparse.Namespace, *, on: bool) -> int:
         ConfigError: no plugin of this name was added.
     """
     own = folder_of_plugins(load_user_config())
-    adding.enable(own, options.name, on=on)
+    adding.enable(own, options.name, is_enabled=on)
     if on:
         say(translate("{name} is enabled.", name=options.name))
     else:
@@ -166,7 +168,7 @@ def import_plugins(options: argparse.Namespace) -> int:
         ConfigError: the list of plugins cannot be read.
     """
     own = folder_of_plugins(load_user_config())
-    found = find_elsewhere(options.cwd, Path.home())
+    found = find_enabled_plugins(options.cwd, Path.home())
     failed = bool(found.problems)
     for path, why in found.problems:
         complain(f"{path}: {translate_rendered(why)}")
@@ -183,7 +185,9 @@ def import_plugins(options: argparse.Namespace) -> int:
             failed = True
             continue
         try:
-            with adding.candidate(own, wanted.source, ref=wanted.ref, chosen=wanted.name) as one:
+            with adding.fetch_candidate(
+                own, wanted.source, ref=wanted.ref, chosen=wanted.name
+            ) as one:
                 if one.plugin.name in read_installed(own):
                     continue
                 new += 1

@@ -19,7 +19,7 @@ from acp_agent.extensions.plugins.manifest import PluginError, Remark, read_json
 _OFFICIAL = {"claude-plugins-official": "anthropics/claude-plugins-official"}
 
 
-class Wanted(Struct, frozen=True, kw_only=True):
+class EnabledPlugin(Struct, frozen=True, kw_only=True):
     """A plugin that is enabled there.
 
     Attributes:
@@ -35,14 +35,14 @@ class Wanted(Struct, frozen=True, kw_only=True):
     ref: str = ""
 
 
-class FoundElsewhere(Struct, frozen=True):
+class FoundEnabledPlugins(Struct, frozen=True):
     """The plugins that settings enable, and the errors in the files."""
 
-    plugins: tuple[Wanted, ...]
+    plugins: tuple[EnabledPlugin, ...]
     problems: tuple[Remark, ...]
 
 
-def find_elsewhere(cwd: Path, home: Path) -> FoundElsewhere:
+def find_enabled_plugins(cwd: Path, home: Path) -> FoundEnabledPlugins:
     """Return the plugins that the settings of a project and of its user enable. Reads files.
 
     Later files override earlier ones: the user's, the project's, then those that are not shared.
@@ -53,42 +53,46 @@ def find_elsewhere(cwd: Path, home: Path) -> FoundElsewhere:
     """
     problems: list[Remark] = []
     enabled: dict[str, bool] = {}
-    markets: dict[str, tuple[str, str]] = {name: (place, "") for name, place in _OFFICIAL.items()}
-    known = home / ".claude" / "plugins" / "known_marketplaces.json"
-    for file in (known, *hook_files(home), *project_hook_files(cwd)):
+    markets: dict[str, tuple[str, str]] = {
+        name: (address, "") for name, address in _OFFICIAL.items()
+    }
+    marketplaces_file = home / ".claude" / "plugins" / "known_marketplaces.json"
+    for file in (marketplaces_file, *hook_files(home), *project_hook_files(cwd)):
         if file.parent.name == ".codex":
             continue
         if not file.is_file():
             continue
         try:
-            found = read_json(file, file.parent)
+            settings = read_json(file, file.parent)
         except PluginError as error:
             problems.append(error.remark)
             continue
-        named = found if file is known else found.get("extraKnownMarketplaces")
-        markets |= dict(_marketplaces(named, cwd))
-        plugins = found.get("enabledPlugins")
-        if isinstance(plugins, dict) and file is not known:
-            enabled |= {name: one is not False for name, one in plugins.items()}
-    return FoundElsewhere(tuple(_wanted(enabled, markets)), tuple(problems))
+        entries = settings if file is marketplaces_file else settings.get("extraKnownMarketplaces")
+        markets |= dict(_marketplaces(entries, cwd))
+        plugins = settings.get("enabledPlugins")
+        if isinstance(plugins, dict) and file is not marketplaces_file:
+            enabled |= {name: value is not False for name, value in plugins.items()}
+    return FoundEnabledPlugins(tuple(_enabled_plugins(enabled, markets)), tuple(problems))
 
 
-def _wanted(
+def _enabled_plugins(
     enabled: Mapping[str, bool], markets: Mapping[str, tuple[str, str]]
-) -> Iterator[Wanted]:
-    for full in (name for name, on in enabled.items() if on):
+) -> Iterator[EnabledPlugin]:
+    for full in (name for name, is_enabled in enabled.items() if is_enabled):
         name, _, marketplace = printable_line(full, 200).partition("@")
         source, ref = markets.get(marketplace, ("", ""))
-        yield Wanted(name=name, marketplace=marketplace, source=source, ref=ref)
+        yield EnabledPlugin(name=name, marketplace=marketplace, source=source, ref=ref)
 
 
-def _marketplaces(given: object, cwd: Path) -> Iterator[tuple[str, tuple[str, str]]]:
-    for name, one in given.items() if isinstance(given, dict) else ():
-        source = one.get("source") if isinstance(one, dict) else None
+def _marketplaces(entries: object, cwd: Path) -> Iterator[tuple[str, tuple[str, str]]]:
+    for name, entry in entries.items() if isinstance(entries, dict) else ():
+        source = entry.get("source") if isinstance(entry, dict) else None
         if not isinstance(source, dict):
             continue
-        places: Sequence[object] = (source.get("repo"), source.get("url"), source.get("path"))
-        place = next((place for place in places if isinstance(place, str) and place), "")
+        addresses: Sequence[object] = (source.get("repo"), source.get("url"), source.get("path"))
+        address = next(
+            (address for address in addresses if isinstance(address, str) and address), ""
+        )
         if source.get("source") == "directory":
-            place = str(cwd / Path(place).expanduser())
-        yield name, (place, str(source.get("ref") or ""))
+            address = str(cwd / Path(address).expanduser())
+        yield name, (address, str(source.get("ref") or ""))

@@ -16,8 +16,8 @@ from acp_agent.extensions.plugins.manifest import PluginError, Remark
 from acp_agent.extensions.plugins.package import Plugin, describe_parts, read_plugin
 from acp_agent.trust.items import Item, Trusts, folder_digest, folder_name
 
-_MOST = 200  # plugins of one folder
-_SHOWN = 800  # characters of a plugin's description of parts
+_MAX_PLUGINS = 200  # plugins of one folder
+_MAX_DESCRIPTION = 800  # characters of a plugin's description of parts
 DATA = ".data"
 
 
@@ -35,54 +35,56 @@ class FoundPlugins(Struct, frozen=True, kw_only=True):
     untrusted: tuple[Item, ...] = ()
 
 
-def find_plugins(places: DefinitionFolders, trusts: Trusts) -> FoundPlugins:
+def find_plugins(folders: DefinitionFolders, trusts: Trusts) -> FoundPlugins:
     """Find the plugins of a session. Reads files: call it in a thread.
 
     Args:
-        places: the folders to search.
+        folders: the folders to search.
         trusts: returns whether the user trusts an item of the project.
     """
-    found: dict[str, Plugin] = {}
+    by_name: dict[str, Plugin] = {}
     problems: list[Remark] = []
     untrusted: list[Item] = []
-    own = places.plugins[0][0]
-    for place, source in places.plugins:
+    user_folder = folders.plugins[0][0]
+    for folder, source in folders.plugins:
         try:
-            known = read_installed(place) if place == own else {}
+            records = read_installed(folder) if folder == user_folder else {}
         except PluginError as error:  # some of its plugins may have been disabled
             problems.append(error.remark)
             continue
-        problems += [(link, "it is a link that leads nowhere") for link in _broken_links(place)]
-        roots = plugin_roots(place)
-        if len(roots) > _MOST:
-            problems.append((place, f"there are more than {_MOST} plugins; take some out"))
-        for root in roots[:_MOST]:
-            record = _record(root, place, known)
+        problems += [(link, "it is a link that leads nowhere") for link in _broken_links(folder)]
+        roots = plugin_roots(folder)
+        if len(roots) > _MAX_PLUGINS:
+            problems.append((folder, f"there are more than {_MAX_PLUGINS} plugins; take some out"))
+        for root in roots[:_MAX_PLUGINS]:
+            record = _record(root, folder, records)
             if record is not None and not record.enabled:
                 continue
             try:
-                plugin = _read(root, source, own, places.top, record)
+                plugin = _read(root, source, user_folder, folders.top, record)
             except PluginError as error:
                 problems.append(error.remark)
                 continue
             if source == "project":
-                item = _item(plugin, places.top)
+                item = _item(plugin, folders.top)
                 if not trusts(item):
                     untrusted.append(item)
                     continue
             problems += plugin.problems
-            first = found.setdefault(plugin.name, plugin)
+            first = by_name.setdefault(plugin.name, plugin)
             if first.root != plugin.root:
                 why = f"{first.root} has the same name, {plugin.name}, and counts; take one out"
                 problems.append((root, why))
     return FoundPlugins(
-        plugins=tuple(found.values()), problems=tuple(problems), untrusted=tuple(untrusted)
+        plugins=tuple(by_name.values()), problems=tuple(problems), untrusted=tuple(untrusted)
     )
 
 
-def _broken_links(place: Path) -> list[Path]:
+def _broken_links(folder: Path) -> list[Path]:
     try:
-        return [path for path in sorted(place.iterdir()) if path.is_symlink() and not _exists(path)]
+        return [
+            path for path in sorted(folder.iterdir()) if path.is_symlink() and not _exists(path)
+        ]
     except OSError:
         return []
 
@@ -95,14 +97,21 @@ def _exists(path: Path) -> bool:
     return True
 
 
-def _record(root: Path, place: Path, known: dict[str, Installed]) -> Installed | None:
+def _record(root: Path, folder: Path, records: dict[str, Installed]) -> Installed | None:
     """Return the record of an added plugin; a link to it has its name."""
     return next(
-        (one for name, one in known.items() if os.path.realpath(place / name) == str(root)), None
+        (
+            record
+            for name, record in records.items()
+            if os.path.realpath(folder / name) == str(root)
+        ),
+        None,
     )
 
 
-def _read(root: Path, source: Source, own: Path, top: Path, record: Installed | None) -> Plugin:
+def _read(
+    root: Path, source: Source, plugins_folder: Path, top: Path, record: Installed | None
+) -> Plugin:
     if source == "project" and not root.is_relative_to(os.path.realpath(top)):
         raise PluginError(root, "it is a link that leads out of the project; put a folder there")
     if record is not None and record.digest and record.digest != pinned_digest(root):
@@ -111,13 +120,15 @@ def _read(root: Path, source: Source, own: Path, top: Path, record: Installed | 
             "its files are others than those that were added; look at them, then: "
             "acp-agent plugin update, or remove",
         )
-    given = None if record is None else record.manifest
-    plugin = read_plugin(root, data=own / DATA / root.name, source=source, given=given)
-    if source == "user" and root.parent == own:
+    entry = None if record is None else record.manifest
+    plugin = read_plugin(
+        root, data=plugins_folder / DATA / root.name, source=source, marketplace_entry=entry
+    )
+    if source == "user" and root.parent == plugins_folder:
         return plugin
     # Other plugins may have the same name, so each has its own data folder.
     mark = hashlib.sha256(os.fsencode(root)).hexdigest()[:8]
-    return replace(plugin, data=own / DATA / f"{plugin.name}-{mark}")
+    return replace(plugin, data=plugins_folder / DATA / f"{plugin.name}-{mark}")
 
 
 def pinned_digest(root: Path) -> str:
@@ -141,5 +152,5 @@ def _item(plugin: Plugin, top: Path) -> Item:
         folder=folder_name(top),
         path=str(plugin.root.relative_to(real)),
         digest=digest,
-        what=printable_line("; ".join(describe_parts(plugin)), _SHOWN),
+        what=printable_line("; ".join(describe_parts(plugin)), _MAX_DESCRIPTION),
     )

@@ -49,13 +49,13 @@ class _File(Struct, frozen=True):
     plugins: dict[str, Installed] = {}
 
 
-def read_installed(place: Path) -> dict[str, Installed]:
+def read_installed(folder: Path) -> dict[str, Installed]:
     """Return the records of added plugins, by name.
 
     Raises:
         PluginError: the file cannot be read.
     """
-    file = place / FILE_NAME
+    file = folder / FILE_NAME
     try:
         return msgspec.json.decode(file.read_bytes(), type=_File).plugins
     except FileNotFoundError:
@@ -65,7 +65,7 @@ def read_installed(place: Path) -> dict[str, Installed]:
 
 
 @contextmanager
-def changing(place: Path) -> Iterator[dict[str, Installed]]:
+def change_installed(folder: Path) -> Iterator[dict[str, Installed]]:
     """Yield the records for changes, then write them. Waits for other processes that do so.
 
     Raises:
@@ -73,10 +73,10 @@ def changing(place: Path) -> Iterator[dict[str, Installed]]:
         OSError: it cannot be written.
     """
     try:
-        with locked(place / FILE_NAME, _LOCK_SECONDS):
-            known = read_installed(place)
-            yield known
-            content = msgspec.json.format(msgspec.json.encode(_File(known)), indent=2)
-            write_private(place / FILE_NAME, content + b"\n")
+        with locked(folder / FILE_NAME, _LOCK_SECONDS):
+            records = read_installed(folder)
+            yield records
+            content = msgspec.json.format(msgspec.json.encode(_File(records)), indent=2)
+            write_private(folder / FILE_NAME, content + b"\n")
     except TimeoutError:
-        raise PluginError(place, "another process changes the plugins; try again") from None
+        raise PluginError(folder, "another process changes the plugins; try again") from None

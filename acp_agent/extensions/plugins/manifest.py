@@ -30,10 +30,10 @@ from acp_agent.platform.trusted_files import (
 FILE_NAME = "plugin.json"
 SCHEMA = "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json"
 MCP_SCHEMA = "https://agent-plugins.org/schemas/1.0.0/mcp.schema.json"
-OWN_FOLDER = "dev.acp-agent"  # the folder of a standard plugin with parts for this program only
+PROGRAM_FOLDER = "dev.acp-agent"  # the folder of a standard plugin with parts for this program only
 FOREIGN = (".claude-plugin", ".codex-plugin", ".cursor-plugin")
-_BESIDE = ("commands", "agents", "hooks")
-LARGEST = 1_000_000  # bytes of a JSON file
+_EXTRA_PARTS = ("commands", "agents", "hooks")
+MAX_JSON_SIZE = 1_000_000  # bytes of a JSON file
 MAX_NAME_LENGTH = 64
 _NAME = re.compile(r"(?!.*(?:--|\.\.))[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
 
@@ -74,7 +74,7 @@ class _Portable(Struct, frozen=True, kw_only=True):
     keywords: list[str] = []
 
 
-_KNOWN = frozenset({*(field.encode_name for field in msgspec.structs.fields(_Portable))})
+_MANIFEST_FIELDS = frozenset({*(field.encode_name for field in msgspec.structs.fields(_Portable))})
 
 
 class Manifest(Struct, frozen=True, kw_only=True):
@@ -86,7 +86,7 @@ class Manifest(Struct, frozen=True, kw_only=True):
         description: its purpose.
         portable: whether it follows the standard.
         foreign: whether it has another program's manifest, alone or beside that of the standard.
-        parts: the places of its parts in that other manifest.
+        part_paths: the paths of its parts in that other manifest.
         remarks: harmless errors.
     """
 
@@ -95,49 +95,51 @@ class Manifest(Struct, frozen=True, kw_only=True):
     description: str = ""
     portable: bool = True
     foreign: bool = False
-    parts: Mapping[str, object] = {}
+    part_paths: Mapping[str, object] = {}
     remarks: tuple[Remark, ...] = ()
 
 
-def read_manifest(root: Path, given: Mapping[str, object] | None = None) -> Manifest:
+def read_manifest(root: Path, marketplace_entry: Mapping[str, object] | None = None) -> Manifest:
     """Return the manifest of a plugin. Reads files.
 
     Args:
         root: the folder of the plugin.
-        given: a marketplace's entry for it, which may replace a manifest.
+        marketplace_entry: a marketplace's entry for it, which may replace a manifest.
 
     Raises:
         PluginError: there is no manifest, or it cannot be used.
     """
-    files = (root / one / FILE_NAME for one in FOREIGN)
+    files = (root / folder / FILE_NAME for folder in FOREIGN)
     foreign = next((file for file in files if path_exists(file)), None)
     portable = root / FILE_NAME
-    found = read_json(portable, root) if path_exists(portable) else None
+    content = read_json(portable, root) if path_exists(portable) else None
     # Without a schema it does not follow the standard, and another program's manifest takes
     # precedence.
-    if found is not None and ("$schema" in found or foreign is None):
-        manifest = _portable(portable, found)
-        return manifest if foreign is None else _both(manifest, foreign, root)
+    if content is not None and ("$schema" in content or foreign is None):
+        manifest = _portable(portable, content)
+        return manifest if foreign is None else _with_foreign_parts(manifest, foreign, root)
     if foreign is not None:
-        return _foreign(foreign, {**(given or {}), **read_json(foreign, root)})
-    if given is not None:
-        return _foreign(root, given)
+        return _foreign(foreign, {**(marketplace_entry or {}), **read_json(foreign, root)})
+    if marketplace_entry is not None:
+        return _foreign(root, marketplace_entry)
     raise PluginError(root, f"it has no {FILE_NAME}, so it is no plugin; add one")
 
 
-def _portable(file: Path, found: Mapping[str, object]) -> Manifest:
-    schema = found.get("$schema")
+def _portable(file: Path, content: Mapping[str, object]) -> Manifest:
+    schema = content.get("$schema")
     if schema != SCHEMA:
-        what = "it is missing" if schema is None else f"{printable_line(str(schema), 100)}: unknown"
-        raise PluginError(file, f"$schema: {what}; this program knows {SCHEMA}")
+        reason = (
+            "it is missing" if schema is None else f"{printable_line(str(schema), 100)}: unknown"
+        )
+        raise PluginError(file, f"$schema: {reason}; this program knows {SCHEMA}")
     remarks: list[Remark] = []
-    if unknown := sorted(found.keys() - _KNOWN - {"extensions"}):
+    if unknown := sorted(content.keys() - _MANIFEST_FIELDS - {"extensions"}):
         names = printable_line(", ".join(unknown), 200)
         remarks.append((file, f"{names}: the standard has no such field; take it out"))
-    if not isinstance(found.get("extensions", {}), dict):
+    if not isinstance(content.get("extensions", {}), dict):
         remarks.append((file, "extensions: expected an object; take it out"))
     try:
-        manifest = msgspec.convert(found, _Portable, strict=True)
+        manifest = msgspec.convert(content, _Portable, strict=True)
     except msgspec.ValidationError as error:
         raise PluginError(file, f"{error}; fix the value") from None
     _require_name(file, manifest.name)
@@ -149,31 +151,31 @@ def _portable(file: Path, found: Mapping[str, object]) -> Manifest:
     )
 
 
-def _both(manifest: Manifest, foreign: Path, root: Path) -> Manifest:
+def _with_foreign_parts(manifest: Manifest, foreign: Path, root: Path) -> Manifest:
     """Add the parts that the standard lacks, from another program's manifest."""
     try:
-        found = read_json(foreign, root)
+        content = read_json(foreign, root)
     except PluginError as error:
         return replace(manifest, remarks=(*manifest.remarks, error.remark))
-    parts = {key: found[key] for key in _BESIDE if found.get(key) is not None}
-    return replace(manifest, foreign=True, parts=parts)
+    part_paths = {key: content[key] for key in _EXTRA_PARTS if content.get(key) is not None}
+    return replace(manifest, foreign=True, part_paths=part_paths)
 
 
-def _foreign(file: Path, found: Mapping[str, object]) -> Manifest:
+def _foreign(file: Path, content: Mapping[str, object]) -> Manifest:
     """Return another program's manifest; only the name is required."""
-    name = found.get("name", file.parent.parent.name)
+    name = content.get("name", file.parent.parent.name)
     if not isinstance(name, str):
         raise PluginError(file, "name: expected text")
     name = re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.")
     _require_name(file, name)
-    version, description = found.get("version"), found.get("description")
+    version, description = content.get("version"), content.get("description")
     return Manifest(
         name=name,
         version=printable_line(version, 100) if isinstance(version, str) else "",
         description=printable_line(description, 300) if isinstance(description, str) else "",
         portable=False,
         foreign=True,
-        parts={key: value for key, value in found.items() if value is not None},
+        part_paths={key: value for key, value in content.items() if value is not None},
     )
 
 
@@ -186,9 +188,9 @@ def _require_name(file: Path, name: str) -> None:
         )
 
 
-def named_parts(parts: Mapping[str, object], key: str) -> Sequence[object]:
+def part_values(part_paths: Mapping[str, object], key: str) -> Sequence[object]:
     """Return a manifest's values for a key: a single value counts as a list of one."""
-    value = parts.get(key)
+    value = part_paths.get(key)
     if value is None:
         return ()
     return value if isinstance(value, list) else (value,)
@@ -201,18 +203,18 @@ def read_json(file: Path, root: Path) -> dict[str, Any]:
         PluginError: the file cannot be read, is outside the folder, or is not an object.
     """
     try:
-        raw = read_trusted(file, root, trusted_owners(root), limit=LARGEST + 1)
+        raw = read_trusted(file, root, trusted_owners(root), limit=MAX_JSON_SIZE + 1)
     except RefusedFileError as error:
         raise PluginError(file, f"{error.why}") from None
     except OSError as error:
         why = describe_os_error(error)
         raise PluginError(file, f"cannot be read ({why}); check who may read it") from None
-    if len(raw) > LARGEST:
-        raise PluginError(file, f"it is larger than {LARGEST:,} bytes; shorten it")
+    if len(raw) > MAX_JSON_SIZE:
+        raise PluginError(file, f"it is larger than {MAX_JSON_SIZE:,} bytes; shorten it")
     try:
-        found = msgspec.json.decode(raw)
+        content = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise PluginError(file, str(explain_json(raw))) from None
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise PluginError(file, "line 1: expected an object; write { first")
-    return found
+    return content

@@ -19,8 +19,8 @@ PREFIX = "npm:"
 _PACKAGE = re.compile(r"(@[a-z0-9][a-z0-9._-]*/)?[a-z0-9][a-z0-9._-]*")
 _VERSION = re.compile(r"[A-Za-z0-9.^~+-]*")
 _SECONDS = 300
-_MOST_FILES = 10_000
-_MOST_BYTES = 200_000_000  # of all files together
+_MAX_FILES = 10_000
+_MAX_BYTES = 200_000_000  # of all files together
 
 
 class _Packed(Struct):
@@ -30,13 +30,13 @@ class _Packed(Struct):
     version: str
 
 
-def fetch_package(source: str, ref: str, place: Path) -> tuple[Path, str]:
+def fetch_package(source: str, ref: str, folder: Path) -> tuple[Path, str]:
     """Fetch a package into an empty folder; return the folder of its files, and its version.
 
     Args:
         source: its name, optionally with a version after `@`.
         ref: its version, unless the name has one; "" for the newest.
-        place: the folder.
+        folder: the folder.
 
     Raises:
         ConfigError: npm is missing or has no such package, or the archive is malformed.
@@ -48,25 +48,25 @@ def fetch_package(source: str, ref: str, place: Path) -> tuple[Path, str]:
     npm = shutil.which("npm")
     if npm is None:
         raise ConfigError("npm was not found; install it")
-    packed = _pack(npm, f"{name}@{version or 'latest'}", place)
-    archive = place / Path(packed.filename).name
+    packed = _pack(npm, f"{name}@{version or 'latest'}", folder)
+    archive = folder / Path(packed.filename).name
     try:
-        _extract(archive, place / "files")
+        _extract(archive, folder / "files")
     except (OSError, tarfile.TarError) as error:
         raise ConfigError(f"{name}: it cannot be unpacked: {error}") from None
-    tops = [one for one in (place / "files").iterdir() if one.is_dir()]
+    tops = [entry for entry in (folder / "files").iterdir() if entry.is_dir()]
     if len(tops) != 1:
         raise ConfigError(f"{name}: expected one folder in the archive")
     return tops[0], packed.version
 
 
-def _pack(npm: str, spec: str, place: Path) -> _Packed:
+def _pack(npm: str, spec: str, folder: Path) -> _Packed:
     # In a separate folder, so that no project's .npmrc applies.
-    command = [npm, "pack", "--ignore-scripts", "--json", "--pack-destination", str(place), spec]
+    command = [npm, "pack", "--ignore-scripts", "--json", "--pack-destination", str(folder), spec]
     try:
-        ended = subprocess.run(
+        process = subprocess.run(
             command,
-            cwd=place,
+            cwd=folder,
             env={**os.environ, "npm_config_ignore_scripts": "true", "LC_ALL": "C"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -77,11 +77,11 @@ def _pack(npm: str, spec: str, place: Path) -> _Packed:
         raise ConfigError(f"npm took longer than {_SECONDS} s") from None
     except OSError as error:
         raise ConfigError(f"npm cannot be started: {error.strerror}") from None
-    if ended.returncode:
-        lines = [line for line in ended.stderr.decode("utf-8", "replace").splitlines() if line]
+    if process.returncode:
+        lines = [line for line in process.stderr.decode("utf-8", "replace").splitlines() if line]
         raise ConfigError(f"npm failed: {printable_line(' '.join(lines[:3]), 400)}")
     try:
-        (packed,) = msgspec.json.decode(ended.stdout, type=list[_Packed])
+        (packed,) = msgspec.json.decode(process.stdout, type=list[_Packed])
     except (msgspec.DecodeError, ValueError) as error:
         raise ConfigError(f"cannot read the output of npm: {error}") from None
     return packed
@@ -96,10 +96,10 @@ def _extract(archive: Path, to: Path) -> None:
     """
     count = size = 0
     with tarfile.open(archive, "r:gz") as files:
-        for one in files:
-            count, size = count + 1, size + one.size
-            if count > _MOST_FILES or size > _MOST_BYTES:
+        for member in files:
+            count, size = count + 1, size + member.size
+            if count > _MAX_FILES or size > _MAX_BYTES:
                 raise ConfigError(
-                    f"{archive.name}: it has more than {_MOST_FILES:,} files, or 200 MB"
+                    f"{archive.name}: it has more than {_MAX_FILES:,} files, or 200 MB"
                 )
-            files.extract(one, to, filter="data")
+            files.extract(member, to, filter="data")

@@ -12,11 +12,11 @@ from msgspec import Struct
 from acp_agent.content import printable_line
 from acp_agent.extensions.definitions.locations import Source
 from acp_agent.extensions.plugins.manifest import (
-    OWN_FOLDER,
+    PROGRAM_FOLDER,
     Manifest,
     PluginError,
     Remark,
-    named_parts,
+    part_values,
     read_json,
     read_manifest,
 )
@@ -69,10 +69,10 @@ class Plugin(Struct, frozen=True, kw_only=True):
     def variables(self) -> dict[str, str]:
         """Return the environment variables for its programs."""
         root, data = str(self.root), str(self.data)
-        own = {"PLUGIN_ROOT": root, "PLUGIN_DATA": data}
+        variables = {"PLUGIN_ROOT": root, "PLUGIN_DATA": data}
         if self.portable:
-            return own
-        return {**own, "CLAUDE_PLUGIN_ROOT": root, "CLAUDE_PLUGIN_DATA": data}
+            return variables
+        return {**variables, "CLAUDE_PLUGIN_ROOT": root, "CLAUDE_PLUGIN_DATA": data}
 
     def full_name(self, name: str) -> str:
         """Return the name of one of its parts in a session."""
@@ -80,7 +80,11 @@ class Plugin(Struct, frozen=True, kw_only=True):
 
 
 def read_plugin(
-    folder: Path, *, data: Path, source: Source, given: Mapping[str, object] | None = None
+    folder: Path,
+    *,
+    data: Path,
+    source: Source,
+    marketplace_entry: Mapping[str, object] | None = None,
 ) -> Plugin:
     """Read a plugin's manifest and find its parts. Reads files.
 
@@ -88,16 +92,16 @@ def read_plugin(
         folder: the folder of the plugin.
         data: the folder for the data of its programs; may be missing.
         source: its owner.
-        given: a marketplace's entry for it, which may replace a manifest.
+        marketplace_entry: a marketplace's entry for it, which may replace a manifest.
 
     Raises:
         PluginError: it is not a plugin, or its manifest cannot be used.
     """
     root = Path(os.path.realpath(folder))
-    manifest = read_manifest(root, given)
+    manifest = read_manifest(root, marketplace_entry)
     problems = list(manifest.remarks)
-    parts = _Parts(root, manifest, problems)
-    tops = [root / OWN_FOLDER] if manifest.portable else []
+    finder = _PartFinder(root, manifest, problems)
+    tops = [root / PROGRAM_FOLDER] if manifest.portable else []
     tops += [root] if manifest.foreign else []
     return Plugin(
         name=manifest.name,
@@ -107,80 +111,86 @@ def read_plugin(
         root=root,
         data=data,
         source=source,
-        skills=tuple(parts.folders(SKILLS, [root / SKILLS], adds=True)),
-        commands=tuple(parts.folders(COMMANDS, [top / COMMANDS for top in tops])),
-        agents=tuple(parts.folders(AGENTS, [top / AGENTS for top in tops])),
+        skills=tuple(finder.folders(SKILLS, [root / SKILLS], adds=True)),
+        commands=tuple(finder.folders(COMMANDS, [top / COMMANDS for top in tops])),
+        agents=tuple(finder.folders(AGENTS, [top / AGENTS for top in tops])),
         servers=tuple(
-            parts.objects("mcpServers", [root / ("mcp.json" if manifest.portable else ".mcp.json")])
+            finder.objects(
+                "mcpServers", [root / ("mcp.json" if manifest.portable else ".mcp.json")]
+            )
         ),
-        hooks=tuple(parts.objects("hooks", [top.joinpath(*_HOOKS) for top in tops])),
+        hooks=tuple(finder.objects("hooks", [top.joinpath(*_HOOKS) for top in tops])),
         problems=tuple(problems),
     )
 
 
-class _Parts:
+class _PartFinder:
     """Finds the parts of a plugin; parts outside its folder are refused."""
 
     def __init__(self, root: Path, manifest: Manifest, problems: list[Remark]) -> None:
         self._root = root
-        self._parts = manifest.parts
+        self._part_paths = manifest.part_paths
         self._problems = problems
 
-    def folders(self, key: str, usual: Sequence[Path], *, adds: bool = False) -> Iterator[Path]:
+    def folders(
+        self, key: str, default_folders: Sequence[Path], *, adds: bool = False
+    ) -> Iterator[Path]:
         """Yield folders and files: those that the manifest names, or the default ones.
 
         Args:
             key: the key in the manifest.
-            usual: the default folders.
+            default_folders: the default folders.
             adds: whether the default folders are used in addition to the named ones.
         """
-        named = list(self._named(key))
-        for folder in usual if adds or not named else ():
+        manifest_paths = list(self._named_paths(key))
+        for folder in default_folders if adds or not manifest_paths else ():
             if not os.path.lexists(folder):
                 continue
             if self._is_inside(folder) and folder.is_dir():
                 yield folder
             else:
                 self._problems.append((folder, "it is no folder of the plugin; put one there"))
-        yield from (path for path in named if path not in usual)
+        yield from (path for path in manifest_paths if path not in default_folders)
 
-    def _named(self, key: str) -> Iterator[Path]:
-        for one in named_parts(self._parts, key):
-            path = self._path(one)
+    def _named_paths(self, key: str) -> Iterator[Path]:
+        for value in part_values(self._part_paths, key):
+            path = self._path(value)
             if path is not None and path.exists():
                 yield path
             else:
-                shown = printable_line(str(one), 100)
+                quoted = printable_line(str(value), 100)
                 self._problems.append(
-                    (self._root, f"{key}: {shown} is no path in the plugin; correct it")
+                    (self._root, f"{key}: {quoted} is no path in the plugin; correct it")
                 )
 
-    def objects(self, key: str, usual: Sequence[Path]) -> Iterator[Part]:
+    def objects(self, key: str, default_files: Sequence[Path]) -> Iterator[Part]:
         """Yield the objects for a key, from the manifest, files that it names and default files."""
-        files = [file for file in usual if os.path.lexists(file)]
-        for one in named_parts(self._parts, key):
-            if isinstance(one, dict):
-                yield Part(self._root, {key: one})
+        files = [file for file in default_files if os.path.lexists(file)]
+        for value in part_values(self._part_paths, key):
+            if isinstance(value, dict):
+                yield Part(self._root, {key: value})
                 continue
-            path = self._path(one)
+            path = self._path(value)
             if path is None:
-                shown = printable_line(str(one), 100)
-                self._problems.append((self._root, f"{key}: {shown} is no path in the plugin"))
+                quoted = printable_line(str(value), 100)
+                self._problems.append((self._root, f"{key}: {quoted} is no path in the plugin"))
             elif path not in files:
                 files.append(path)
         for file in files:
             try:
-                found = read_json(file, self._root)
+                content = read_json(file, self._root)
             except PluginError as error:
                 self._problems.append(error.remark)
             else:
                 # A file may contain only the servers or hooks, without the key.
-                yield Part(file, found if key in found or "$schema" in found else {key: found})
+                yield Part(
+                    file, content if key in content or "$schema" in content else {key: content}
+                )
 
-    def _path(self, named: object) -> Path | None:
-        if not isinstance(named, str) or "\0" in named:
+    def _path(self, value: object) -> Path | None:
+        if not isinstance(value, str) or "\0" in value:
             return None
-        path = Path(os.path.normpath(self._root / named))
+        path = Path(os.path.normpath(self._root / value))
         return path if self._is_inside(path) else None
 
     def _is_inside(self, path: Path) -> bool:
@@ -190,34 +200,37 @@ class _Parts:
 def describe_parts(plugin: Plugin) -> Sequence[str]:
     """Return the parts of a plugin in English, as lines: names, servers, hooks. Reads folders."""
     lines = []
-    for title, places in (
+    for title, paths in (
         ("skills", plugin.skills), ("commands", plugin.commands), ("agents", plugin.agents)
     ):  # fmt: skip
-        names = [name for place in places for name in _names_in(place)]
+        names = [name for path in paths for name in _list_names(path)]
         if names:
             lines.append(f"{title}: {printable_line(', '.join(names), 400)}")
     for part in plugin.servers:
         servers = part.content.get("mcpServers")
-        for name, one in servers.items() if isinstance(servers, dict) else ():
-            lines.append(f"MCP server {printable_line(name, 60)}: {_what_it_is(one)}")
+        for name, server in servers.items() if isinstance(servers, dict) else ():
+            lines.append(f"MCP server {printable_line(name, 60)}: {_describe_server(server)}")
     for part in plugin.hooks:
         hooks = part.content.get("hooks")
         for event, groups in hooks.items() if isinstance(hooks, dict) else ():
-            lines += [f"hook at {printable_line(event, 60)}: {one}" for one in _handlers(groups)]
+            lines += [
+                f"hook at {printable_line(event, 60)}: {server}"
+                for server in _handler_lines(groups)
+            ]
     return lines
 
 
-def _names_in(place: Path) -> list[str]:
-    if place.is_file():
-        return [place.stem]
+def _list_names(path: Path) -> list[str]:
+    if path.is_file():
+        return [path.stem]
     try:
-        names = sorted(entry.name for entry in os.scandir(place))
+        names = sorted(entry.name for entry in os.scandir(path))
     except OSError:
         return []
     return [name.removesuffix(".md") for name in names if not name.startswith(".")]
 
 
-def _what_it_is(server: object) -> str:
+def _describe_server(server: object) -> str:
     if not isinstance(server, dict):
         return "?"
     arguments = server.get("args")
@@ -226,10 +239,10 @@ def _what_it_is(server: object) -> str:
     return printable_line(line, 200)
 
 
-def _handlers(groups: object) -> Iterator[str]:
+def _handler_lines(groups: object) -> Iterator[str]:
     for group in groups if isinstance(groups, list) else ():
         handlers = group.get("hooks") if isinstance(group, dict) else None
-        for one in handlers if isinstance(handlers, list) else ():
-            if isinstance(one, dict):
-                line = one.get("command") or one.get("url") or one.get("type") or "?"
+        for handler in handlers if isinstance(handlers, list) else ():
+            if isinstance(handler, dict):
+                line = handler.get("command") or handler.get("url") or handler.get("type") or "?"
                 yield printable_line(str(line), 200)

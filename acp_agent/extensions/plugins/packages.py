@@ -53,8 +53,8 @@ class _Report(Struct):
 
 def package_name(requirement: str) -> str | None:
     """Return the normalized name of a required package (PEP 503), or None for invalid text."""
-    found = _NAME.fullmatch(requirement.strip())
-    return None if found is None else re.sub(r"[-_.]+", "-", found[1]).lower()
+    match = _NAME.fullmatch(requirement.strip())
+    return None if match is None else re.sub(r"[-_.]+", "-", match[1]).lower()
 
 
 def resolve(requirement: str) -> Installed:
@@ -65,7 +65,7 @@ def resolve(requirement: str) -> Installed:
     """
     name = package_name(requirement)
     assert name is not None
-    if present := _beside(name):
+    if present := _installed_distribution(name):
         return present
     report = _pip("install", "--dry-run", "--quiet", "--report", "-", *_ONLY_BUILT, requirement)
     try:
@@ -73,27 +73,30 @@ def resolve(requirement: str) -> Installed:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"pip: its report cannot be read ({error}); update pip") from None
     lines = []
-    for one in items:
-        digest = one.download_info.archive_info.hashes.get("sha256")
+    for item in items:
+        digest = item.download_info.archive_info.hashes.get("sha256")
         if not digest:
-            raise ConfigError(f"{one.metadata.name}: it has no digest, so it is not installed")
-        lines.append(f"{one.metadata.name}=={one.metadata.version} --hash=sha256:{digest}")
+            raise ConfigError(f"{item.metadata.name}: it has no digest, so it is not installed")
+        lines.append(f"{item.metadata.name}=={item.metadata.version} --hash=sha256:{digest}")
     version = next(
-        (one.metadata.version for one in items if package_name(one.metadata.name) == name), ""
+        (item.metadata.version for item in items if package_name(item.metadata.name) == name), ""
     )
     return Installed(
         source=requirement, kind="package", revision=version, requirements=tuple(lines)
     )
 
 
-def _beside(name: str) -> Installed | None:
+def _installed_distribution(name: str) -> Installed | None:
     """Return the record of a package that is installed beside this program, or None."""
     try:
-        found = metadata.distribution(name)
+        package = metadata.distribution(name)
     except metadata.PackageNotFoundError:
         return None
     return Installed(
-        source=name, kind="package", revision=found.version, digest=_record_digest(found)
+        source=name,
+        kind="package",
+        revision=package.version,
+        digest=_record_digest(package),
     )
 
 
@@ -115,16 +118,16 @@ def install(record: Installed, folder: Path) -> str:
     )  # fmt: skip
     name = package_name(record.source)
     assert name is not None
-    found = distribution(name, folder)
-    if found is None:
+    installed = distribution(name, folder)
+    if installed is None:
         raise ConfigError(f"{record.source}: pip installed no package of this name")
-    return _record_digest(found)
+    return _record_digest(installed)
 
 
 def _pip(*arguments: str) -> bytes:
     argv = [sys.executable, "-I", "-m", "pip", "--disable-pip-version-check", "--no-input"]
     try:
-        ended = subprocess.run(
+        process = subprocess.run(
             [*argv, *arguments],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -133,30 +136,30 @@ def _pip(*arguments: str) -> bytes:
         )
     except subprocess.TimeoutExpired:
         raise ConfigError(f"pip took longer than {_SECONDS} s") from None
-    if ended.returncode:
-        said = ended.stderr.decode("utf-8", "replace")
-        if "No module named pip" in said:
+    if process.returncode:
+        error_output = process.stderr.decode("utf-8", "replace")
+        if "No module named pip" in error_output:
             raise ConfigError(
                 "pip is missing where this program is installed; install the package beside it, "
                 "for instance: uv tool install --with PACKAGE acp-agent-server, and add it again"
             )
-        raise ConfigError(f"pip failed: {printable_line(said.replace('ERROR: ', ''), 400)}")
-    return ended.stdout
+        raise ConfigError(f"pip failed: {printable_line(error_output.replace('ERROR: ', ''), 400)}")
+    return process.stdout
 
 
 def distribution(name: str, folder: Path) -> metadata.Distribution | None:
     """Return a package from its folder, or from beside this program; None if it is in neither."""
     for path in ([str(folder)], None):
         search = metadata.distributions(path=path) if path else metadata.distributions()
-        for one in search:
-            if package_name(one.metadata["Name"] or "") == name:
-                return one
+        for candidate in search:
+            if package_name(candidate.metadata["Name"] or "") == name:
+                return candidate
     return None
 
 
-def _record_digest(found: metadata.Distribution) -> str:
+def _record_digest(package: metadata.Distribution) -> str:
     """Return the digest of a package's file list, which contains a digest of each file."""
-    listed = found.read_text("RECORD") or ""
+    listed = package.read_text("RECORD") or ""
     return hashlib.sha256(listed.encode("utf-8", "surrogateescape")).hexdigest()
 
 
@@ -167,10 +170,10 @@ def load_objects(name: str, record: Installed, folder: Path) -> Iterator[tuple[s
         ConfigError: the package is missing, has changed since it was added, or has no entry point.
         Exception: any error of its code.
     """
-    found = distribution(name, folder)
-    if found is None:
+    package = distribution(name, folder)
+    if package is None:
         raise ConfigError(f"{name}: the package is not installed any more; add it again, or remove")
-    if record.digest != _record_digest(found):
+    if record.digest != _record_digest(package):
         raise ConfigError(
             f"{name}: the package is another one than was added; look at it, then remove it and "
             "add it again"
@@ -179,7 +182,7 @@ def load_objects(name: str, record: Installed, folder: Path) -> Iterator[tuple[s
         sys.path.append(str(folder))
         importlib.invalidate_caches()
     points: Sequence[metadata.EntryPoint] = [
-        one for one in found.entry_points if one.group == GROUP
+        entry_point for entry_point in package.entry_points if entry_point.group == GROUP
     ]
     if not points:
         raise ConfigError(f"{name}: it has no entry point of the group {GROUP}")

@@ -31,7 +31,7 @@ from acp_agent.platform.posix import make_private_folder
 from acp_agent.trust.items import Trusts
 
 _KEY = "mcpServers"
-_MOST = 50  # servers of one file
+_MAX_SERVERS = 50  # servers of one file
 _RESERVED = ("PLUGIN_ROOT", "PLUGIN_DATA")
 _PLACEHOLDER = re.compile(r"\$\{(PLUGIN_ROOT|PLUGIN_DATA)\}")
 _Text = Annotated[str, Meta(min_length=1)]
@@ -59,30 +59,30 @@ class _Sse(Struct, frozen=True, forbid_unknown_fields=True, tag="sse"):
 
 
 def plugin_servers(
-    places: DefinitionFolders, environ: Mapping[str, str], trusts: Trusts, problems: list[str]
+    folders: DefinitionFolders, environ: Mapping[str, str], trusts: Trusts, problems: list[str]
 ) -> Iterator[ProgramServer | HttpServer]:
     """Yield the servers of the plugins of a session. Reads files, and creates data folders.
 
     Args:
-        places: the folders of plugins.
+        folders: the folders of plugins.
         environ: the user's environment.
         trusts: returns whether the user trusts an item of the project.
         problems: errors are added to this list, in one line of English each.
     """
-    for plugin in find_plugins(places, trusts).plugins:
+    for plugin in find_plugins(folders, trusts).plugins:
         for part in plugin.servers:
             try:
                 servers = _servers_in(plugin, part)
             except ConfigError as error:
                 problems.append(printable_line(str(error)))
                 continue
-            for name, given in servers.items():
+            for name, entry in servers.items():
                 try:
                     build = _portable if plugin.portable else _foreign
-                    server = build(plugin, part.file, name, given, environ)
+                    server = build(plugin, part.file, name, entry, environ)
                 except (ConfigError, InvalidInputError, OSError) as error:
-                    shown = printable_line(name)[:80]
-                    problems.append(f"{part.file}: {shown}: {printable_line(str(error))}")
+                    quoted = printable_line(name)[:80]
+                    problems.append(f"{part.file}: {quoted}: {printable_line(str(error))}")
                 else:
                     if server is not None:
                         yield server
@@ -100,16 +100,16 @@ def _servers_in(plugin: Plugin, part: Part) -> Mapping[str, Any]:
     servers = content.get(_KEY)
     if not isinstance(servers, dict):
         raise ConfigError(f"{part.file}: {_KEY}: expected an object, so it is not used")
-    if len(servers) > _MOST:
-        raise ConfigError(f"{part.file}: more than {_MOST} servers; take some out")
+    if len(servers) > _MAX_SERVERS:
+        raise ConfigError(f"{part.file}: more than {_MAX_SERVERS} servers; take some out")
     return servers
 
 
 def _foreign(
-    plugin: Plugin, file: Path, name: str, given: object, environ: Mapping[str, str]
+    plugin: Plugin, file: Path, name: str, entry: object, environ: Mapping[str, str]
 ) -> ProgramServer | HttpServer | None:
     del file
-    table = project_table(name, given)
+    table = project_table(name, entry)
     if table is None:
         return None
     built = build_server(
@@ -119,42 +119,44 @@ def _foreign(
         field=_KEY,
         source="user" if plugin.source == "user" else "project",
     )
-    return _finished(plugin, built)
+    return _with_plugin(plugin, built)
 
 
 def _portable(
-    plugin: Plugin, file: Path, name: str, given: object, environ: Mapping[str, str]
+    plugin: Plugin, file: Path, name: str, entry: object, environ: Mapping[str, str]
 ) -> ProgramServer | HttpServer:
     del file, environ
     field = f"{_KEY}.{name}"
     if not name.strip() or not name.isprintable():
         raise ConfigError(f"{field}: the name cannot be shown; give it another")
     try:
-        one = msgspec.convert(given, _Stdio | _Web | _Sse, strict=True)
+        config = msgspec.convert(entry, _Stdio | _Web | _Sse, strict=True)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{error}; fix the value") from None
     options = ServerOptions(source="user" if plugin.source == "user" else "project")
-    if isinstance(one, _Stdio):
-        if reserved := [key for key in one.env if key in _RESERVED]:
+    if isinstance(config, _Stdio):
+        if reserved := [key for key in config.env if key in _RESERVED]:
             raise ConfigError(f"env: {reserved[0]} is set by this program; take it out")
         server = program(
             field,
             name,
-            _command(plugin, one.command),
-            [_expand(plugin, text) for text in one.args],
-            [(key, _expand(plugin, text)) for key, text in one.env.items()],
+            _command(plugin, config.command),
+            [_expand(plugin, text) for text in config.args],
+            [(key, _expand(plugin, text)) for key, text in config.env.items()],
         )
-        folder = _folder(plugin, one.folder)
-        return _finished(plugin, replace(server, cwd=str(folder), options=options))
-    _require_address(one.url)
-    lowered = [key.lower() for key in one.headers]
+        folder = _folder(plugin, config.folder)
+        return _with_plugin(plugin, replace(server, cwd=str(folder), options=options))
+    _require_address(config.url)
+    lowered = [key.lower() for key in config.headers]
     if len(set(lowered)) < len(lowered):
         raise ConfigError("headers: one is there twice; take one out")
-    found = web(field, name, one.url, list(one.headers.items()), sse=isinstance(one, _Sse))
-    return _finished(plugin, replace(found, options=options))
+    http_server = web(
+        field, name, config.url, list(config.headers.items()), sse=isinstance(config, _Sse)
+    )
+    return _with_plugin(plugin, replace(http_server, options=options))
 
 
-def _finished(plugin: Plugin, server: ProgramServer | HttpServer) -> ProgramServer | HttpServer:
+def _with_plugin(plugin: Plugin, server: ProgramServer | HttpServer) -> ProgramServer | HttpServer:
     """Return a server as a part of its plugin, with its data folder."""
     server = replace(server, name=plugin.full_name(server.name))
     if not isinstance(server, ProgramServer):
@@ -169,7 +171,7 @@ def _finished(plugin: Plugin, server: ProgramServer | HttpServer) -> ProgramServ
 
 def _expand(plugin: Plugin, text: str) -> str:
     """Return a text with the two placeholders expanded once, and nothing else (section 9.2)."""
-    return _PLACEHOLDER.sub(lambda found: plugin.variables[found[1]], text)
+    return _PLACEHOLDER.sub(lambda match: plugin.variables[match[1]], text)
 
 
 def _command(plugin: Plugin, command: str) -> str:
@@ -207,12 +209,12 @@ def _inside(top: Path, path: Path, field: str) -> Path:
 
 def _require_address(url: str) -> None:
     try:
-        parts = urlsplit(url)
-        host = parts.hostname or ""
+        url_parts = urlsplit(url)
+        host = url_parts.hostname or ""
     except ValueError:
         raise ConfigError("url: it is no http or https address") from None
-    if parts.username is not None or parts.password is not None or "#" in url:
+    if url_parts.username is not None or url_parts.password is not None or "#" in url:
         raise ConfigError("url: it has a user or a fragment; take it out")
-    named = host == "localhost" or (host.replace(".", "").isdigit() or ":" in host)
-    if parts.scheme == "http" and not (named and is_loopback(host)):
+    is_local_host = host == "localhost" or (host.replace(".", "").isdigit() or ":" in host)
+    if url_parts.scheme == "http" and not (is_local_host and is_loopback(host)):
         raise ConfigError("url: http is only for this computer; use https")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.errors import ConfigError
-from acp_agent.extensions.plugins.adding import candidate
+from acp_agent.extensions.plugins.adding import fetch_candidate
 from acp_agent.extensions.plugins.sources import is_fetched
 from tests.extensions.plugins.plugin_files import MANIFEST, SKILL
 
@@ -65,7 +65,7 @@ def test_a_package_is_a_plugin_with_its_version(
     registry: Callable[[Fill], Path], tmp_path: Path, source: str, ref: str, asked: str
 ) -> None:
     lines = registry(plugin)
-    with candidate(tmp_path / "own", source, ref=ref) as found:
+    with fetch_candidate(tmp_path / "own", source, ref=ref) as found:
         assert (found.plugin.name, found.record.revision) == ("hello", "2.0.1")
         assert found.record.source == source
     said = lines.read_text()
@@ -81,7 +81,7 @@ def test_a_marketplace_may_offer_a_package(
     market = tmp_path / "market" / ".claude-plugin" / "marketplace.json"
     market.parent.mkdir(parents=True)
     market.write_text(json.dumps({"plugins": [{"name": "hello", "source": source}]}))
-    with candidate(tmp_path / "own", str(tmp_path / "market"), chosen="hello") as found:
+    with fetch_candidate(tmp_path / "own", str(tmp_path / "market"), chosen="hello") as found:
         assert found.record.revision == "2.0.1"
     assert lines.read_text().endswith(" @example/tools@2.0.1\n")
 
@@ -117,7 +117,7 @@ def test_an_archive_that_is_no_folder_of_files_is_refused(
     registry(fill)
     with (
         pytest.raises(ConfigError, match=r"cannot be unpacked|more than 10,000"),
-        candidate(tmp_path / "own", "npm:tools"),
+        fetch_candidate(tmp_path / "own", "npm:tools"),
     ):
         pass
     assert not (tmp_path / "up").exists()
@@ -131,7 +131,7 @@ def test_what_is_no_name_of_a_package_is_given_to_no_program(
     assert is_fetched(source)
     with (
         pytest.raises(ConfigError, match="not the name of an npm package"),
-        candidate(tmp_path / "own", source),
+        fetch_candidate(tmp_path / "own", source),
     ):
         pass
     assert not lines.exists()
