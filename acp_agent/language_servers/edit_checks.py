@@ -88,7 +88,7 @@ class EditChecks:
             self._servers.spawn(self._reload_documents(server))
 
     async def problems(self) -> Sequence[Problem]:
-        """Return the new problems; waits `WAIT` seconds at most, and not for servers that start."""
+        """Return the new problems after at most `MAX_WAIT` seconds, without starting servers."""
         changes, self._changes = self._changes, {}
         unchecked: dict[Path, _Change] = {}
         by_server: dict[LanguageServer, dict[Path, _Change]] = {}

@@ -19,7 +19,7 @@ Key = tuple[str, Path, tuple[str, ...], bool]
 
 
 class ServerPool:
-    """Starts servers, at most `MOST_SERVERS`, and shares them.
+    """Starts servers, at most `MAX_SERVERS`, and shares them.
 
     Args:
         environ: the user's environment.

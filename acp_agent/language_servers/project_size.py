@@ -33,7 +33,7 @@ def is_large(root: Path, extensions: Collection[str]) -> bool:
 
 
 def changed_files(root: Path, extensions: Collection[str], since: int) -> list[Path]:
-    """Return files that were written since a time, at most `_MOST_CHANGED`. Blocks, within a bound.
+    """Return files that were written since a time, at most `_MAX_CHANGED`. Blocks, within a bound.
 
     Args:
         root: the project's folder.
@@ -62,9 +62,9 @@ def _walk(root: Path, extensions: Collection[str]) -> Iterator[list[str] | None]
     entries = 0
     for folder, folders, names in os.walk(root):
         folders[:] = [
-            name_
-            for name_ in folders
-            if name_ not in _SKIPPED_FOLDERS and not name_.startswith(".")
+            folder_name
+            for folder_name in folders
+            if folder_name not in _SKIPPED_FOLDERS and not folder_name.startswith(".")
         ]
         entries += len(folders) + len(names)
         if entries > _MAX_ENTRIES:

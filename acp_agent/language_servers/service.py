@@ -108,8 +108,8 @@ class LanguageServers:
         trusted = self._trusted()
         servers: list[LanguageServer] = []
         running = {
-            (server_.spec.name, server_.root): server_
-            for server_ in self._pool.servers(self.files.roots)
+            (running_server.spec.name, running_server.root): running_server
+            for running_server in self._pool.servers(self.files.roots)
         }
         for match in self._matches(path, trusted):
             server = running.get((match.installed.spec.name, match.root))

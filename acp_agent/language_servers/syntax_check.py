@@ -102,16 +102,18 @@ class SyntaxChecks:
 
         async def mistake(path: str, text: str) -> Mistake | None:
             kinds = {".mjs": ("module",), ".cjs": ("commonjs",)}
-            mistake_ = None
+            first_mistake = None
             # What a .js is depends on packages and bundlers: it is wrong if it is neither.
             for kind in kinds.get(Path(path).suffix, ("commonjs", "module")):
                 output = await self._run(text, str(node), f"--input-type={kind}", "--check", "-")
                 error = _NODE_ERROR.search(output)
                 if error is None:
                     return None
-                if mistake_ is None or _IN_MODULE.search(mistake_[2]):  # else it is no module
-                    mistake_ = int(error[1]), len(error[2]) + 1, error[3]
-            return None if _DIALECT.search(text) else mistake_
+                if first_mistake is None or _IN_MODULE.search(
+                    first_mistake[2]
+                ):  # else it is no module
+                    first_mistake = int(error[1]), len(error[2]) + 1, error[3]
+            return None if _DIALECT.search(text) else first_mistake
 
         return [] if node is None else await _new_mistakes(edits, mistake)
 

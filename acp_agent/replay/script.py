@@ -47,7 +47,7 @@ _LINKED_FILE = re.compile(
     r'<file path="([^"]+)">\n(.*?)\n</file>', re.DOTALL
 )  # agent/attachments.py
 
-# The pages that an answer cites, as shown below it (`shown_pages` in tools/web_search.py).
+# The pages that an answer cites, as shown below it (`page_list` in tools/web_search.py).
 _CITED_PAGES = re.compile(r"\n\n[^\n]+\n(?:- .*: <[^<> ]*>\n)+")
 _PAGE = re.compile(r"^- (.*): <([^<> ]*)>$", re.MULTILINE)
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")

@@ -205,11 +205,11 @@ class CodeTool(Tool[CodeParams]):
         for symbol in readable[:MAX_LOCATIONS]:
             if symbol.path not in texts and len(texts) < _MAX_SHOWN_FILES:
                 texts[symbol.path] = await self._lines(symbol.path)
-            where = printable_line(f"{display_path(symbol.path, files.roots[0])}:{symbol.line}")
+            location = printable_line(f"{display_path(symbol.path, files.roots[0])}:{symbol.line}")
             lines = texts.get(symbol.path, [])
             text = lines[symbol.line - 1] if symbol.line <= len(lines) else ""
             about = symbol.label or text
-            rows.append("  " * symbol.depth + f"{where}: {printable_line(about, _LINE_WIDTH)}")
+            rows.append("  " * symbol.depth + f"{location}: {printable_line(about, _LINE_WIDTH)}")
         if len(readable) > MAX_LOCATIONS:
             rows.append(f"[and {len(readable) - MAX_LOCATIONS} more]")
         if refused:

@@ -121,8 +121,8 @@ class ConfinedShellTool(ShellTool):
         """
         if self._covers(self._sandbox.policy.config.excluded_commands, params.command):
             return Reach(confined=False)
-        asked = isinstance(params, ConfinedShellParams) and params.outside_sandbox
-        if asked or self._covers(_SET_GIT, params.command):
+        is_outside_requested = isinstance(params, ConfinedShellParams) and params.outside_sandbox
+        if is_outside_requested or self._covers(_SET_GIT, params.command):
             return Reach(confined=False, outside=True)
         requested_hosts = params.hosts if isinstance(params, ConfinedShellParams) else []
         if requested_hosts and not self._sandbox.has_network:

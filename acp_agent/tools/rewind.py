@@ -15,13 +15,13 @@ from acp_agent.workspace.workspace import Workspace
 # Goes back to after the user's message of this number, None: the last; gives what was done.
 GoBack = Callable[[int | None, str, bool], Awaitable[str]]
 
-_LONGEST = 10_000
+_MAX_MESSAGE = 10_000
 
 
 class RewindParams(ToolParams):
     """Where to go back to, and what to remember."""
 
-    message: Annotated[str, Field(max_length=_LONGEST, description="What to remember.")]
+    message: Annotated[str, Field(max_length=_MAX_MESSAGE, description="What to remember.")]
     point: Annotated[int | None, Field(ge=1, description="Which of the user's messages.")] = None
     files: Annotated[bool, Field(description="Whether the files go back, too.")] = False
 

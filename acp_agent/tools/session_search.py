@@ -44,7 +44,7 @@ _WEIGHTS: dict[Speaker, float] = {"user": 1.3, "agent": 1.1, "call": 1.0, "resul
 
 
 class Passage(Struct, frozen=True, kw_only=True):
-    """One message, call or result. `turn` counts from 1; `at` is as in `Dated`.
+    """One message, call or result. `turn` counts from 1; `at` is as in `DatedEvent`.
 
     `parent_call` is the call that a child session worked for, where the passage is the child's.
     """

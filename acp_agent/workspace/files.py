@@ -289,7 +289,7 @@ class WorkspaceFiles:
     async def with_suggestions(self, missing: MissingFileError, path: Path) -> MissingFileError:
         """Return the error with suggestions: files of the same name, or of a similar name.
 
-        Takes a few milliseconds, and up to `_SEARCH` seconds in a large project.
+        Takes a few milliseconds, and up to `_MAX_SEARCH_SECONDS` seconds in a large project.
         """
         suggestions = await self._find_same_name(path) or await asyncio.to_thread(
             self._find_similar, path

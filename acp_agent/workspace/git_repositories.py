@@ -115,10 +115,10 @@ class RepositoryCache:
 def _stamps(folder: str) -> _Stamps:
     """Return values that change if git would find another repository or other settings."""
     paths = [f"{_top(folder)}/.git{name}" for name in _FILES]
-    folder_, child = os.path.realpath(folder), ""
-    while folder_ != child:
-        paths += [f"{folder_}/.git", f"{folder_}/HEAD"]  # a bare repository has the latter
-        folder_, child = os.path.dirname(folder_), folder_  # noqa: PTH120 - a name of any characters
+    current, child = os.path.realpath(folder), ""
+    while current != child:
+        paths += [f"{current}/.git", f"{current}/HEAD"]  # a bare repository has the latter
+        current, child = os.path.dirname(current), current  # noqa: PTH120 - a name of any characters
     return tuple(map(_stamp, paths))
 
 

@@ -41,8 +41,8 @@ class HttpRequest(Struct, frozen=True, kw_only=True):
 class HttpResponse(Struct, frozen=True, kw_only=True):
     """A response. `text` is None if the body is not text; `size` is its size after decompression.
 
-    `leads_to` is the target of a redirect that was not followed. `truncated` is true if the body
-    or its text was cut off at a limit.
+    `redirect_url` is the target of a redirect that was not followed. `truncated` is true if the
+    body or its text was cut off at a limit.
     """
 
     url: str

@@ -65,7 +65,7 @@ class _Folder:
 
 
 def draw_tree(names: Iterable[str], *, complete: bool = True) -> str:
-    """Return the tree of these files, relative to one folder, within `LINES` and `CHARACTERS`.
+    """Return the tree of these files, relative to one folder, within `MAX_LINES` and `MAX_LENGTH`.
 
     Args:
         names: the files.

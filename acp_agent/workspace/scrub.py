@@ -96,8 +96,8 @@ class _Finder:
         if spans:  # search again, since the replacements end adjacent values
             text = _without(text, spans)
             _, formats, names = self._find_hits(text)
-        found = [*secret_formats.spans(text, formats), *named_secrets.spans(text, names)]
-        return _without(text, merge_spans(found))
+        candidate_spans = [*secret_formats.spans(text, formats), *named_secrets.spans(text, names)]
+        return _without(text, merge_spans(candidate_spans))
 
     def holds(self, text: str) -> bool:
         """Return whether `text` contains a known value, or a key with a recognisable format."""

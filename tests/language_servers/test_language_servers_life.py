@@ -112,7 +112,7 @@ def test_a_program_of_the_project_is_only_started_in_a_trusted_session(tmp_path:
     assert find_server(named, [project], str(outside), in_project=False) is not None
 
 
-def test_a_server_is_pointed_away_from_the_programs_of_the_project(tmp_path: Path) -> None:
+def test_a_server_gets_no_paths_to_programs_of_the_project(tmp_path: Path) -> None:
     project, outside = tmp_path / "project", tmp_path / "bin"
     packages = project / ".venv" / "lib" / "python3.11" / "site-packages"
     inside = project / ".venv" / "bin"
@@ -157,9 +157,9 @@ def program(path: Path, *arguments: str) -> InstalledServer:
 @pytest.mark.parametrize(
     ("limit", "value", "habit", "state", "starts", "why"),
     [
-        ("_IDLE", 0.0, "", "stopped", 1, ""),
-        ("_MEMORY_LIMIT", 1, "", "failed", 4, "MB of memory"),
-        ("_STEADY", 60.0, "odd=dies", "failed", 4, "3"),
+        ("_MAX_IDLE_SECONDS", 0.0, "", "stopped", 1, ""),
+        ("_MAX_MEMORY", 1, "", "failed", 4, "MB of memory"),
+        ("_STABLE_SECONDS", 60.0, "odd=dies", "failed", 4, "3"),
     ],
     ids=["idle", "memory", "dies"],
 )

@@ -177,7 +177,7 @@ async def test_words_alone_answer_where_no_meaning_can_be_had_and_the_answer_say
     model: str,
     why: str,
 ) -> None:
-    monkeypatch.setattr(meaning, "_QUERY_SECONDS", 0.2)
+    monkeypatch.setattr(meaning, "_MAX_QUERY_SECONDS", 0.2)
     model_server.embed = broken
     config = CONFIG.replace("openai/meanings", model)
     async with open_desk(tmp_path, model_server, config=config) as desk:
@@ -205,7 +205,7 @@ async def test_what_a_slow_model_has_not_done_in_time_is_said_and_goes_on_the_ne
         assert "passages are found by their words only so far" in found
         assert "busy" in found
         model_server.embed = embed
-        monkeypatch.setattr(meaning, "_MOST_PASSAGES", 2)
+        monkeypatch.setattr(meaning, "_MAX_PASSAGES", 2)
         assert "[" in await recall(desk, "car")
         monkeypatch.undo()
         found = await recall(desk, "car")

@@ -9,13 +9,13 @@ from tests.support.tool_calls import ToolUser
 CALL = CallId("call_1")
 
 
-async def test_a_result_within_the_limit_is_left_alone(tmp_path: Path) -> None:
+async def test_a_result_within_the_limit_is_unchanged(tmp_path: Path) -> None:
     text = "x" * RESULT_LIMIT
     assert await limit_result(text, tmp_path / "outputs", CALL) == text
     assert not (tmp_path / "outputs").exists()
 
 
-async def test_a_long_result_keeps_head_and_tail_and_the_whole_is_in_a_file(
+async def test_a_long_result_is_cut_in_the_middle_and_stored_in_a_file(
     tmp_path: Path,
 ) -> None:
     lines = [f"line {n}" for n in range(20_000)]

@@ -77,7 +77,7 @@ async def test_a_long_list_is_bounded_and_says_so(user: ToolUser) -> None:
     assert len(rows) == 501
 
 
-async def test_what_is_no_folder_of_ours_is_refused_with_what_to_do(user: ToolUser) -> None:
+async def test_files_missing_folders_and_foreign_folders_cannot_be_listed(user: ToolUser) -> None:
     with pytest.raises(ToolError, match=r"README.md is a file; use `read`"):
         await user.prepare("list", path="README.md")
     with pytest.raises(ToolError, match="there is no folder absent"):

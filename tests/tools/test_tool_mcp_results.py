@@ -48,7 +48,7 @@ def test_structured_content_is_not_repeated_where_the_text_has_it() -> None:
         ),
     ],
 )
-def test_what_a_model_cannot_take_is_named_in_its_place(
+def test_content_that_a_model_cannot_read_is_replaced_by_a_note(
     block: types.ContentBlock, told: str
 ) -> None:
     outcome = tool_outcome(types.CallToolResult(content=[block]))

@@ -64,7 +64,7 @@ async def test_pictures_not_read_in_time_are_reported_and_the_others_returned(
     assert recogniser.threads == ["ocr"] * 3  # the third of the first message was not begun
 
 
-async def test_the_text_of_a_message_is_cut_after_its_secrets_are_gone(recogniser: StandIn) -> None:
+async def test_recognised_text_is_cut_after_secrets_are_removed(recogniser: StandIn) -> None:
     long = "x" * (ocr.TEXT_LIMIT - 4) + "secret word"
     first, second = await recognise(
         [picture(long), picture("more")], lambda text: text.replace("secret", "[gone]")

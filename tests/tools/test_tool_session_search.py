@@ -82,7 +82,7 @@ async def test_a_passage_has_its_turn_time_and_speaker(tmp_path: Path) -> None:
     assert text == "[turn 1, 2026-11-22 12:00, user]\nOur port is 4711."
 
 
-async def test_the_user_is_shown_what_was_found(tmp_path: Path) -> None:
+async def test_the_user_sees_the_found_passages(tmp_path: Path) -> None:
     outcome = await found(tmp_path, words="4711")
     assert outcome.content == (text_part(f"```\n{outcome.text}\n```"),)
 
@@ -100,19 +100,19 @@ async def test_words_are_found_in_scripts_without_spaces_and_in_the_middle_of_na
     assert "net.py" in await find(tmp_path, words="et.p")
 
 
-async def test_a_phrase_is_found_as_a_whole(tmp_path: Path) -> None:
+async def test_a_quoted_phrase_matches_only_as_a_phrase(tmp_path: Path) -> None:
     assert "[turn 3, " in await find(tmp_path, words='"port of the"')
     assert "Nothing" in await find(tmp_path, words='"of port"')
 
 
-async def test_of_a_long_passage_what_is_around_the_words_is_shown(tmp_path: Path) -> None:
+async def test_a_long_passage_is_cut_around_the_words(tmp_path: Path) -> None:
     text = await find(tmp_path, words="needle")
     assert "xxxneedleyyy" in text
     assert len(text) < 1_000
     assert "call_2_read" in text
 
 
-async def test_a_whole_result_is_read_piece_by_piece(tmp_path: Path) -> None:
+async def test_a_long_result_is_read_in_pieces(tmp_path: Path) -> None:
     read, start = "", 0
     for _ in range(10):
         part = await find(tmp_path, call="call_2_read", start=start)

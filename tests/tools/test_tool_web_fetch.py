@@ -79,7 +79,7 @@ async def test_a_page_comes_as_markdown_with_its_address_and_status(
     }
 
 
-async def test_the_user_is_asked_about_the_whole_address_with_nothing_fetched_yet(
+async def test_the_user_sees_the_complete_address_before_the_fetch(
     tool: WebFetchTool, site: Server
 ) -> None:
     url = f"{address(site)}/path?data=everything"
@@ -153,7 +153,7 @@ async def test_no_name_is_looked_up_before_the_user_was_asked(site: Server, tmp_
 @pytest.mark.parametrize(
     "url", ["example.com", "ftp://example.com/", "file:///etc/passwd", "http://["]
 )
-async def test_what_is_no_web_address_is_refused_before_anybody_is_asked(
+async def test_an_invalid_web_address_is_refused_before_the_user_is_asked(
     tool: WebFetchTool, url: str
 ) -> None:
     with pytest.raises(ToolError, match="not an http or https address"):

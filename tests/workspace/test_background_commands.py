@@ -42,7 +42,7 @@ async def start(
     return command
 
 
-async def test_of_much_unread_output_the_end_is_kept_and_the_file_named_that_has_all(
+async def test_long_unread_output_is_cut_to_its_end_and_names_its_file(
     processes: LocalProcesses, tmp_path: Path
 ) -> None:
     commands = BackgroundCommands()
@@ -97,7 +97,7 @@ async def test_waiting_ends_with_a_line_that_matches(
     assert command.is_running
 
 
-async def test_a_line_that_is_awaited_is_seen_however_much_comes_behind_it() -> None:
+async def test_an_awaited_line_matches_even_if_much_output_follows() -> None:
     command = BackgroundCommand("1", "call", "npm run build")
     waiting = asyncio.create_task(command.wait(20, "on port"))
     await asyncio.sleep(0)

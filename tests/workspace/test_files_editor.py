@@ -93,7 +93,7 @@ async def test_the_disk_answers_for_a_file_that_is_not_the_editors(root: Path, p
     assert path.read_text() == "new\n"
 
 
-async def test_an_editor_that_fails_to_write_is_told_of_and_the_disk_stays(
+async def test_a_failed_write_of_the_editor_is_reported_and_changes_no_file(
     root: Path, path: Path
 ) -> None:
     editor = FakeEditor(can_read=False, knows=lambda path: False)
@@ -181,7 +181,7 @@ async def test_a_buffer_never_looked_at_is_given_time_to_catch_up(root: Path, pa
     assert (await files.read_text(path)).text == "from the command\n"
 
 
-async def test_waiting_for_the_editor_ends_and_what_is_unsaved_wins(root: Path, path: Path) -> None:
+async def test_waiting_for_the_editor_ends_and_unsaved_text_wins(root: Path, path: Path) -> None:
     editor = FakeEditor()
     editor.type(path, "the user's\n")
     files = WorkspaceFiles(root, [], editor)
@@ -209,7 +209,7 @@ async def test_an_editor_is_asked_by_the_path_under_which_it_opened_the_folder(
     assert editor.writes == [(link / "f", "y")]
 
 
-async def test_the_editor_is_not_asked_for_what_is_no_text_on_disk(root: Path) -> None:
+async def test_the_editor_is_not_asked_for_binary_files(root: Path) -> None:
     (root / "bin").write_bytes(b"\0\1")
     editor = FakeEditor()
     with pytest.raises(WorkspaceError, match="binary"):

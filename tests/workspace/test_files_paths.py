@@ -86,7 +86,7 @@ async def test_a_symlink_that_points_at_itself_is_an_error_not_a_hang(root: Path
     ("path", "message"),
     [("", "empty"), ("  ", "empty"), ("a\0b", "NUL"), ("a\ud800b", "broken character")],
 )
-def test_what_is_no_path_is_refused_in_words(root: Path, path: str, message: str) -> None:
+def test_invalid_paths_are_refused_with_a_reason(root: Path, path: str, message: str) -> None:
     with pytest.raises(WorkspaceError, match=message):
         WorkspaceFiles(root).resolve(path)
 

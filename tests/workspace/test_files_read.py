@@ -40,7 +40,7 @@ async def test_a_text_keeps_its_line_endings_and_says_which(root: Path) -> None:
         ("text".encode("utf-16"), "UTF-16"),
     ],
 )
-async def test_what_is_no_text_is_refused_with_what_to_do(
+async def test_files_that_are_not_text_are_refused_with_advice(
     root: Path, data: bytes, message: str
 ) -> None:
     (root / "f").write_bytes(data)
@@ -55,7 +55,7 @@ async def test_a_folder_is_refused_with_the_tool_to_use(root: Path) -> None:
         await read(root, "d")
 
 
-async def test_a_missing_file_is_told_with_names_that_come_near(root: Path) -> None:
+async def test_a_missing_file_is_reported_with_similar_names(root: Path) -> None:
     (root / "server.py").write_text("")
     with pytest.raises(MissingFileError, match=r"no such file: sever.py") as missing:
         await read(root, "sever.py")
@@ -126,7 +126,7 @@ async def test_a_symlink_put_in_the_place_of_a_checked_file_is_noticed(
     assert secret.read_text() == "secret"
 
 
-async def test_an_unreadable_file_is_told_as_such() -> None:
+async def test_an_unreadable_file_is_reported_as_unreadable() -> None:
     with shared_folder() as folder:
         (folder / "f").write_text("x")
         (folder / "f").chmod(0)
@@ -162,7 +162,7 @@ async def test_bytes_are_read_up_to_the_limit_asked_for(root: Path) -> None:
         await files.read_bytes(root / "f", limit=9)
 
 
-async def test_a_file_changed_after_it_was_seen_must_be_read_again(root: Path) -> None:
+async def test_a_file_that_changed_since_it_was_read_must_be_read_again(root: Path) -> None:
     path = root / "f"
     path.write_text("one\n")
     files = WorkspaceFiles(root)

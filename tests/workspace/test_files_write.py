@@ -110,7 +110,7 @@ except WorkspaceError as error:
 """
 
 
-def test_a_full_disk_leaves_the_old_file_whole_and_nothing_beside_it(root: Path) -> None:
+def test_a_full_disk_leaves_the_old_file_and_no_temporary_file(root: Path) -> None:
     (root / "f").write_text("old")
     run = subprocess.run(
         [sys.executable, "-c", FULL_DISK, str(root)],

@@ -58,7 +58,7 @@ async def test_html_comes_as_markdown_with_absolute_links_and_without_scripts(
     assert not any(word in page.text for word in ("evil", "p{}", "base64", "<"))
 
 
-async def test_what_a_reader_of_a_page_does_not_see_is_left_out(server: Server) -> None:
+async def test_invisible_elements_of_a_page_are_removed(server: Server) -> None:
     hidden = ("noscript", "template", "svg", "iframe", "object")
     parts = "".join(f"<{name}>unseen {name}</{name}>" for name in hidden)
     server.pages["/"] = response(
@@ -114,7 +114,7 @@ async def test_a_page_over_the_limit_is_cut_and_says_so(server: Server) -> None:
     assert (page.text, page.truncated) == ("x" * 100, True)
 
 
-async def test_an_endless_body_is_read_only_as_far_as_it_is_wanted(server: Server) -> None:
+async def test_reading_an_endless_body_stops_at_the_limit(server: Server) -> None:
     sent = 0
 
     async def endless(head: str, writer: asyncio.StreamWriter) -> None:
@@ -155,7 +155,7 @@ async def test_a_compressed_page_is_unpacked(server: Server) -> None:
 @pytest.mark.parametrize(
     "begun", [b"", b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nbegun"]
 )
-async def test_a_server_that_does_not_go_on_ends_in_time(server: Server, begun: bytes) -> None:
+async def test_a_stalled_response_ends_at_the_timeout(server: Server, begun: bytes) -> None:
     ended = asyncio.Event()
 
     async def stall(head: str, writer: asyncio.StreamWriter) -> None:
@@ -170,7 +170,7 @@ async def test_a_server_that_does_not_go_on_ends_in_time(server: Server, begun: 
     ended.set()
 
 
-async def test_a_connection_that_is_cut_is_said_in_one_line(server: Server) -> None:
+async def test_a_broken_connection_is_reported_in_one_line(server: Server) -> None:
     server.pages["/"] = (
         b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\nContent-Type: text/plain\r\n\r\nx"
     )

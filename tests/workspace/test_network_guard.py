@@ -76,7 +76,7 @@ async def test_a_private_server_is_not_reached_by_any_name_or_address(server: Se
     assert server.requests == []
 
 
-async def test_a_refused_name_is_told_with_the_address_that_it_has(server: Server) -> None:
+async def test_the_refusal_of_a_name_shows_its_address(server: Server) -> None:
     guarded = GuardedNetwork(resolve=Names(site_test=["10.1.2.3"]))
     with pytest.raises(WorkspaceError, match=r"^site\.test \(10\.1\.2\.3\) is a private"):
         await guarded.fetch("http://site.test/", limit=100, timeout=10)
@@ -125,7 +125,7 @@ async def test_the_next_address_is_tried_when_one_takes_no_connection(server: Se
     assert page.text == "second"
 
 
-async def test_an_unknown_name_is_said(server: Server) -> None:
+async def test_an_unknown_host_name_is_reported(server: Server) -> None:
     with pytest.raises(WorkspaceError, match=r"the name nowhere\.test cannot be resolved"):
         await network(server).fetch("http://nowhere.test/", limit=100, timeout=10)
 
@@ -157,7 +157,7 @@ async def test_a_trailing_dot_and_other_alphabets_change_nothing(server: Server)
         "http://site.test/" + "x" * 9_000,
     ],
 )
-async def test_what_is_no_usable_address_is_refused_in_one_line(server: Server, url: str) -> None:
+async def test_unusable_addresses_are_refused_in_one_line(server: Server, url: str) -> None:
     with pytest.raises(WorkspaceError) as error:
         await network(server).fetch(url, limit=100, timeout=10)
     assert "\n" not in str(error.value)

@@ -51,7 +51,7 @@ def project(tmp_path: Path) -> Path:
         ("nowhere/x.py", None),
     ],
 )
-def test_a_path_is_taken_for_the_one_file_that_it_can_mean(
+def test_a_path_resolves_to_the_only_file_that_it_can_mean(
     project: Path, written: str, meant: str | None
 ) -> None:
     files = WorkspaceFiles(project)

@@ -91,7 +91,7 @@ async def test_a_command_can_clean_up_when_its_time_is_over(home: Home, tmp_path
 
 
 @linux
-async def test_a_cancelled_command_is_gone_at_once_with_its_group(
+async def test_cancelling_a_command_kills_its_process_group(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The moment that a group is given otherwise.
@@ -197,7 +197,7 @@ async def test_a_command_ends_when_nobody_can_take_its_output(home: Home) -> Non
 
 
 @linux
-async def test_a_command_that_the_user_stops_is_asked_to_end_and_its_output_is_kept(
+async def test_a_stopped_command_is_terminated_and_returns_its_output(
     home: Home,
 ) -> None:
     stop = asyncio.Event()

@@ -31,7 +31,7 @@ async def run(command: str, folder: Path, outputs: Path) -> CommandResult:
         await processes.aclose()
 
 
-async def test_a_long_output_keeps_its_beginning_and_end_and_the_whole_in_a_file(
+async def test_a_long_output_is_cut_in_the_middle_and_stored_in_a_file(
     tmp_path: Path,
 ) -> None:
     result = await run("seq 1 40000; echo the end", tmp_path, tmp_path / "new" / "outputs")
@@ -46,7 +46,7 @@ async def test_a_long_output_keeps_its_beginning_and_end_and_the_whole_in_a_file
     assert stat.S_IMODE(Path(result.full_output).stat().st_mode) == 0o600
 
 
-async def test_the_kept_ends_are_cut_at_line_ends(tmp_path: Path) -> None:
+async def test_a_cut_output_begins_and_ends_at_line_ends(tmp_path: Path) -> None:
     result = await run("seq 100000 140000", tmp_path, tmp_path)
     lines = result.output.splitlines()
     gap = next(number for number, line in enumerate(lines) if line.startswith("[..."))
@@ -59,7 +59,9 @@ async def test_an_output_that_fits_makes_no_file(tmp_path: Path) -> None:
     assert not (tmp_path / "outputs").exists()
 
 
-async def test_an_output_that_cannot_be_kept_is_still_shown_and_says_why(tmp_path: Path) -> None:
+async def test_an_output_that_cannot_be_stored_is_still_returned_with_the_reason(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "outputs").write_text("a file where a folder is wanted")
     result = await run("seq 1 40000; exit 4", tmp_path, tmp_path / "outputs")
     assert result.exit_code == 4
@@ -153,7 +155,7 @@ def test_no_bytes_put_a_control_character_into_the_text(raw: bytes, cut: int) ->
 
 
 @given(st.binary(max_size=300))
-def test_of_bytes_that_are_no_text_each_is_told_with_the_character_that_stands_for_it(
+def test_the_bytes_of_invalid_text_can_be_restored(
     raw: bytes,
 ) -> None:
     plain = PlainText().feed(raw, final=True)

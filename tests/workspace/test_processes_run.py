@@ -151,7 +151,7 @@ async def test_many_small_writes_become_few_pieces(
     assert len(seen.pieces) <= took / 0.1 + 2
 
 
-async def test_a_character_split_between_two_writes_stays_whole(
+async def test_a_character_split_between_two_writes_is_decoded(
     processes: LocalProcesses, tmp_path: Path
 ) -> None:
     seen = Seen()
@@ -167,7 +167,9 @@ async def test_bytes_that_are_not_utf8_become_replacement_characters(
     assert result.output == "a\ufffd\ufffdbc\n\ufffd"
 
 
-async def test_a_folder_that_vanished_is_said(processes: LocalProcesses, tmp_path: Path) -> None:
+async def test_a_missing_working_folder_is_reported(
+    processes: LocalProcesses, tmp_path: Path
+) -> None:
     gone = tmp_path / "gone"
     with pytest.raises(WorkspaceError, match="gone does not exist any more"):
         await run(processes, "true", gone)

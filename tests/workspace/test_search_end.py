@@ -55,7 +55,7 @@ async def test_a_search_that_takes_too_long_ends_with_all_its_processes(
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes in /proc")
-async def test_a_search_whose_process_is_not_gone_in_time_is_said_to_have_taken_too_long(
+async def test_a_search_whose_process_does_not_end_is_reported_as_too_slow(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program, pids = slow_ripgrep(tmp_path / "bin")
@@ -110,7 +110,7 @@ async def test_a_search_cancelled_while_its_process_starts_ends_at_once_and_leav
     await until(lambda: gone(pids))
 
 
-def test_a_missing_ripgrep_is_told_with_what_to_do(
+def test_a_missing_ripgrep_is_reported_with_advice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))

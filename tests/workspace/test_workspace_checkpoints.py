@@ -67,7 +67,7 @@ def test_files_come_back_as_they_were(kept: Checkpoints, root: Path) -> None:
     assert kinds(kept.plan(checkpoint)) == {}
 
 
-def test_what_a_restore_replaces_is_itself_kept(kept: Checkpoints, root: Path) -> None:
+def test_a_restore_saves_what_it_replaces(kept: Checkpoints, root: Path) -> None:
     put(root, {"a.txt": "one\n"})
     first = kept.keep()
     put(root, {"a.txt": "hours of work\n", "b.txt": "more\n"})
@@ -98,7 +98,7 @@ def test_files_and_folders_may_take_each_others_place(kept: Checkpoints, root: P
     assert picture(root) == swapped
 
 
-def test_any_name_that_a_file_can_have_is_kept(kept: Checkpoints, root: Path) -> None:
+def test_files_with_any_name_are_saved(kept: Checkpoints, root: Path) -> None:
     names = [
         b"new\nline",
         b"tab\t",
@@ -133,7 +133,7 @@ def test_any_name_that_a_file_can_have_is_kept(kept: Checkpoints, root: Path) ->
     assert picture(root) == before
 
 
-def test_a_file_that_was_changed_since_it_was_kept_is_not_overwritten(
+def test_a_file_that_changed_since_its_checkpoint_is_not_overwritten(
     kept: Checkpoints, root: Path
 ) -> None:
     put(root, {"a": "1", "b": "1"})
@@ -247,7 +247,7 @@ def test_a_folder_is_emptied_and_filled_again_as_it_was(kept: Checkpoints, root:
     assert picture(root) == {b"a/b": ("file", b"1")}
 
 
-def test_nothing_of_ours_is_for_others_to_read(kept: Checkpoints, root: Path) -> None:
+def test_other_users_cannot_read_checkpoints(kept: Checkpoints, root: Path) -> None:
     put(root, {".env": "KEY=1", "sub/a": "1"})
     kept.keep()
     kept.back(kept.keep())
@@ -279,7 +279,7 @@ def test_a_checkpoint_that_is_no_longer_saved_is_named(kept: Checkpoints, root: 
     assert not kept.checkpoints.has("ckpt_unknown")
 
 
-def test_without_git_and_dulwich_it_is_told_what_to_install(
+def test_without_git_and_dulwich_the_error_says_what_to_install(
     tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shutil, "which", lambda name, path: None)
@@ -288,7 +288,7 @@ def test_without_git_and_dulwich_it_is_told_what_to_install(
         Checkpoints(tmp_path, root).keep()
 
 
-def test_with_git_there_again_the_same_checkpoints_are_there(
+def test_checkpoints_made_without_git_can_be_restored_with_git(
     tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(root, {"a": "1", "sub/b": "1"})

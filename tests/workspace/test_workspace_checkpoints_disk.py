@@ -28,7 +28,7 @@ def room_for(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
 
 
-def test_a_file_that_there_is_no_room_for_leaves_nothing_behind(
+def test_a_file_that_does_not_fit_on_the_disk_leaves_no_temporary_file(
     kept: Checkpoints, root: Path
 ) -> None:
     put(root, {"large": "1" * 5_000, "a": "1"})

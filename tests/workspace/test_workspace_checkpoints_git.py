@@ -61,7 +61,7 @@ def test_a_git_that_takes_its_time_gets_all_it_is_to_read(tmp_path: Path) -> Non
     assert int(isolated.run("update-index", stdin_data=names, deadline=Deadline(10))) == len(names)
 
 
-def test_a_repository_without_commits_is_kept(tmp_path: Path, root: Path) -> None:
+def test_a_repository_without_commits_is_saved(tmp_path: Path, root: Path) -> None:
     put(root, {"a": "1"})
     before = everything(root / ".git")
     kept = Checkpoints(tmp_path, root)
@@ -159,7 +159,7 @@ def test_what_the_users_repository_leaves_out_for_itself_is_left_out(
     assert kinds(kept.back(checkpoint)) == {"a": "modify"}
 
 
-def test_the_list_of_files_is_written_anew_once_where_it_is_as_young_as_the_files(
+def test_an_index_as_new_as_its_files_is_rewritten_once(
     tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Git reads a file each time whose times are not older, to the second, than those of its list.
@@ -182,7 +182,7 @@ def test_the_list_of_files_is_written_anew_once_where_it_is_as_young_as_the_file
     assert (index.stat().st_ino, kept.last.tree) == (second, tree)
 
 
-def test_a_repository_in_the_place_of_a_file_stays_whole(tmp_path: Path, root: Path) -> None:
+def test_a_repository_in_place_of_a_file_stays_unchanged(tmp_path: Path, root: Path) -> None:
     kept = Checkpoints(tmp_path, root)
     put(root, {"a": "1"})
     name = kept.keep()

@@ -57,9 +57,7 @@ def of_three_hundred_files(base: Path, root: Path) -> tuple[Checkpoints, str]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_checkpoint_that_was_cut_off_leaves_the_others_and_the_next_sound(
-    seed: int, tmp_path: Path
-) -> None:
+def test_a_killed_checkpoint_damages_no_other_checkpoint(seed: int, tmp_path: Path) -> None:
     root, choice = tmp_path / "project", random.Random(seed)
     kept, first = of_three_hundred_files(tmp_path, root)
     before = picture(root)
@@ -76,9 +74,7 @@ def test_a_checkpoint_that_was_cut_off_leaves_the_others_and_the_next_sound(
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_restore_that_was_cut_off_has_lost_nothing_and_can_be_done_again(
-    seed: int, tmp_path: Path
-) -> None:
+def test_a_killed_restore_loses_nothing_and_can_be_repeated(seed: int, tmp_path: Path) -> None:
     root, choice = tmp_path / "project", random.Random(seed)
     kept, first = of_three_hundred_files(tmp_path, root)
     before = picture(root)
@@ -95,7 +91,7 @@ def test_a_restore_that_was_cut_off_has_lost_nothing_and_can_be_done_again(
     assert not list(root.rglob(".acp-agent*"))
 
 
-def test_what_a_killed_git_left_locked_does_not_hold_up_the_next(tmp_path: Path) -> None:
+def test_the_lock_of_a_killed_git_does_not_block_the_next_checkpoint(tmp_path: Path) -> None:
     root = tmp_path / "project"
     put(root, {"a": "1"})
     kept = Checkpoints(tmp_path, root)
@@ -110,7 +106,7 @@ def test_what_a_killed_git_left_locked_does_not_hold_up_the_next(tmp_path: Path)
     assert kinds(kept.back(checkpoint)) == {"a": "modify"}
 
 
-def test_who_waits_for_another_process_gives_up_at_the_deadline(tmp_path: Path) -> None:
+def test_waiting_for_the_lock_of_another_process_ends_at_the_deadline(tmp_path: Path) -> None:
     root = tmp_path / "project"
     put(root, {"a": "1"})
     kept = Checkpoints(tmp_path, root)

@@ -15,9 +15,7 @@ from tests.workspace.checkpoint_folder import Checkpoints, git, kinds, picture, 
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no such files")
-def test_what_is_no_file_and_what_cannot_be_kept_is_left_alone(
-    kept: Checkpoints, root: Path
-) -> None:
+def test_special_files_and_names_of_git_are_left_unchanged(kept: Checkpoints, root: Path) -> None:
     put(root, {"a": "1", ".GIT/config": "not a repository"})
     os.mkfifo(root / "pipe")
     (root / ".gitmodules").symlink_to("a")
@@ -30,7 +28,7 @@ def test_what_is_no_file_and_what_cannot_be_kept_is_left_alone(
     assert (root / "a").read_text() == "1"
 
 
-def test_ignored_files_are_neither_kept_nor_touched(kept: Checkpoints, root: Path) -> None:
+def test_ignored_files_are_neither_saved_nor_changed(kept: Checkpoints, root: Path) -> None:
     put(root, {".gitignore": "*.log\nbuild/\n/.env\n", "a": "1", "x.log": "log", ".env": "KEY=1"})
     put(root, {"build/out": "binary", "sub/.gitignore": "secret\n!keep.log\n", "sub/secret": "s"})
     put(root, {"sub/keep.log": "kept"})
@@ -93,9 +91,7 @@ def test_huge_files_are_left_out_named_and_not_touched(
     assert picture(root) == before | {b"limit": ("file", b"z" * 1000)}
 
 
-def test_our_own_files_are_left_out_where_they_lie_in_the_folder(
-    program: str, tmp_path: Path
-) -> None:
+def test_the_data_folder_inside_the_project_is_not_saved(program: str, tmp_path: Path) -> None:
     kept = Checkpoints(tmp_path, tmp_path)  # whose data is below it
     put(tmp_path, {"a": "1"})
     checkpoint = kept.keep()
@@ -119,7 +115,7 @@ def test_what_the_user_excludes_is_left_out_from_then_on(
 
 
 @pytest.mark.parametrize("said_in", ["settings", "info/exclude", "above"])
-def test_a_file_that_was_left_out_by_what_is_no_part_of_the_checkpoint_is_not_deleted(
+def test_a_file_excluded_by_rules_outside_the_checkpoint_is_not_deleted(
     program: str, tmp_path: Path, said_in: str
 ) -> None:
     repository = tmp_path / "repository"
@@ -160,7 +156,7 @@ def test_what_is_in_a_repository_among_too_many_is_not_deleted(
 
 
 @pytest.mark.parametrize("closed", ["closed", "closed\n, to"])
-def test_what_could_not_be_read_then_is_not_deleted_when_it_can_be_read(
+def test_a_file_that_was_unreadable_at_the_checkpoint_is_not_deleted(
     closed: str, program: str
 ) -> None:
     with shared_folder() as base, without_root():
@@ -208,9 +204,7 @@ def test_a_session_in_a_part_of_a_repository_keeps_that_part_by_the_repositorys_
     assert skipped(plan) == dict.fromkeys(["top", "sub/any", "x.log"], "it was left out then")
 
 
-def test_a_folder_that_the_repository_around_it_leaves_out_is_kept(
-    program: str, tmp_path: Path
-) -> None:
+def test_a_folder_that_the_outer_repository_ignores_is_saved(program: str, tmp_path: Path) -> None:
     home = tmp_path / "user"
     root = home / "project"
     put(home, {".gitignore": "*\n"})

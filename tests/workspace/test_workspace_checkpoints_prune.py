@@ -46,7 +46,7 @@ def with_a_large_file_of_another(base: Path, root: Path) -> tuple[Checkpoints, C
     return mine, other
 
 
-def test_what_only_a_deleted_session_had_is_gone_and_what_others_have_stays(
+def test_deleting_a_session_removes_only_objects_that_no_other_session_uses(
     tmp_path: Path, root: Path
 ) -> None:
     mine, _ = with_a_large_file_of_another(tmp_path, root)
@@ -75,7 +75,7 @@ def test_a_fork_has_all_its_checkpoints_when_its_source_is_deleted(
     assert [fork.checkpoints.has(checkpoint) for checkpoint in kept] == [True, True]
 
 
-def test_what_there_was_no_time_to_remove_goes_with_the_next_sweep(
+def test_the_next_sweep_removes_what_the_last_one_had_no_time_for(
     tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mine, other = with_a_large_file_of_another(tmp_path, root)
@@ -107,7 +107,7 @@ def test_what_there_was_no_time_to_remove_goes_with_the_next_sweep(
     assert picture(root) == before
 
 
-def test_the_folder_of_a_project_goes_with_its_last_session_and_comes_again(
+def test_the_store_is_removed_with_its_last_session_and_created_again(
     tmp_path: Path, root: Path
 ) -> None:
     put(root, {"a": "1"})
@@ -149,7 +149,7 @@ def test_a_sweep_is_due_once_a_day(tmp_path: Path) -> None:
     assert prune.is_due(folder)
 
 
-def test_who_waits_while_everything_is_removed_begins_anew(tmp_path: Path, root: Path) -> None:
+def test_checkpoints_during_sweeps_do_not_fail(tmp_path: Path, root: Path) -> None:
     put(root, {"a": "1"})
     kept = Checkpoints(tmp_path, root)
     kept.keep()
@@ -187,7 +187,7 @@ def test_a_sweep_leaves_alone_what_another_process_is_making(
     kept.back(kept.keep())
 
 
-def test_a_checkpoint_that_is_made_while_everything_is_being_removed_is_kept(
+def test_a_checkpoint_made_while_the_store_is_removed_is_saved(
     tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(root, {"a": "1"})
@@ -211,7 +211,7 @@ def test_a_checkpoint_that_is_made_while_everything_is_being_removed_is_kept(
 
 
 @pytest.mark.parametrize("part", ["HEAD", "config", "objects", "refs"])
-def test_what_has_lost_a_part_of_it_is_whole_again_with_the_next_checkpoint(
+def test_the_next_checkpoint_repairs_an_incomplete_store(
     tmp_path: Path, root: Path, part: str
 ) -> None:
     put(root, {"a": "1"})
@@ -238,7 +238,7 @@ def test_many_that_begin_in_a_new_folder_at_the_same_time_all_keep_it(
     assert [path.suffix for path in many[0].folder.iterdir()] == [".git"]
 
 
-def test_what_a_killed_process_was_removing_goes_with_the_next_sweep(
+def test_the_next_sweep_finishes_the_removal_of_a_killed_process(
     tmp_path: Path, root: Path
 ) -> None:
     put(root, {"a": "1"})

@@ -63,7 +63,9 @@ def test_ignore_files_hold_in_a_repository_that_comes_to_be_in_the_folder(
     assert {b"new/.env", b"new/build/out"} <= picture(root).keys()
 
 
-def test_what_is_excluded_at_the_top_is_kept_further_down(kept: Checkpoints, root: Path) -> None:
+def test_exclusions_of_the_top_do_not_apply_in_nested_repositories(
+    kept: Checkpoints, root: Path
+) -> None:
     git(root, "init", "-q")
     put(root, {".git/info/exclude": "/build/\n", "a": "1", "inner/f": "1", "inner/build/out": "1"})
     git(root / "inner", "init", "-q")
@@ -74,9 +76,7 @@ def test_what_is_excluded_at_the_top_is_kept_further_down(kept: Checkpoints, roo
     assert (root / "inner" / "build" / "out").exists()
 
 
-def test_a_file_that_was_excluded_then_is_not_deleted_when_it_is_no_more(
-    kept: Checkpoints, root: Path
-) -> None:
+def test_a_file_that_is_no_longer_excluded_is_not_deleted(kept: Checkpoints, root: Path) -> None:
     git(root, "init", "-q")
     put(root, {".git/info/exclude": "mine\n", "mine": "1", "a": "1"})
     name = kept.keep()
@@ -122,7 +122,7 @@ def test_what_is_looked_at_for_rules_does_not_stay_open(tmp_path: Path, root: Pa
 @pytest.mark.parametrize("place", ["project", "project/part"])
 @pytest.mark.parametrize("what", ["link", "folder"])
 @pytest.mark.usefixtures("program")
-def test_what_is_no_file_holds_nothing_up_in_the_place_of_an_ignore_file(
+def test_a_pipe_in_place_of_an_ignore_file_does_not_block(
     what: str, place: str, tmp_path: Path, root: Path
 ) -> None:
     git(root, "init", "-q")

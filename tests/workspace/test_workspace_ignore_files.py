@@ -88,7 +88,7 @@ async def test_a_pipe_above_the_project_does_not_keep_the_user_from_searching(
 
 @pytest.mark.parametrize("place", ["", "sub/deep/"])
 @pytest.mark.parametrize("name", [".gitignore", ".gitattributes"])
-def test_a_checkpoint_is_not_waited_for_because_of_a_pipe(
+def test_a_pipe_does_not_delay_a_checkpoint(
     kept: Checkpoints, program: str, project: Path, name: str, place: str
 ) -> None:
     os.mkfifo(project / place / name)

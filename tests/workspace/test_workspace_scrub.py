@@ -29,7 +29,7 @@ def test_a_known_value_is_replaced_wherever_it_stands() -> None:
     assert scrub(f"a={value}&b={value}x", [value]) == "a=[secret]&b=[secret]x"
 
 
-def test_of_two_known_values_the_longer_one_is_replaced_whole() -> None:
+def test_of_two_known_values_the_longer_one_is_replaced_completely() -> None:
     short = made(10)
     longer = short + made(10)
     assert scrub(f"{longer} {short}", [short, longer]) == "[secret] [secret]"
@@ -210,7 +210,7 @@ WAYS: dict[str, Callable[[str], str]] = {
 
 @pytest.mark.parametrize("value", VALUES, ids=["words", "key"])
 @pytest.mark.parametrize("way", WAYS)
-def test_a_known_value_is_found_however_it_is_written(way: str, value: str) -> None:
+def test_a_known_value_is_found_in_every_encoding(way: str, value: str) -> None:
     written = WAYS[way](value)
     scrubbed = scrub(f"before {written} after", [value])
     assert scrubbed.startswith("before ")
@@ -249,7 +249,7 @@ SPREAD: dict[str, Callable[[str], str]] = {
 
 
 @pytest.mark.parametrize("way", SPREAD)
-def test_a_known_key_is_found_in_pieces_or_turned_round(way: str) -> None:
+def test_a_known_key_is_found_in_pieces_or_reversed(way: str) -> None:
     key = "sk-proj-" + made(60)
     written = SPREAD[way](key)
     scrubbed = scrub(f"before {written} after", [key])
@@ -266,11 +266,11 @@ def test_a_known_key_is_found_in_pieces_or_turned_round(way: str) -> None:
         "a prefix such as `sk-` or `open-` alone says nothing",
     ],
 )
-def test_what_every_key_of_a_kind_begins_with_is_no_part_of_a_known_one(text: str) -> None:
+def test_a_public_prefix_alone_is_not_a_part_of_a_known_key(text: str) -> None:
     assert scrub(text, VALUES) == text
 
 
-def test_a_word_that_is_a_password_is_looked_for_as_a_whole_alone() -> None:
+def test_a_password_that_is_a_word_is_found_only_completely() -> None:
     value = "development-database"
     assert scrub("the developer of a development-data set", [value]) == (
         "the developer of a development-data set"

@@ -83,8 +83,8 @@ def apply_hunks(file: TextFile, hunks: Sequence[Hunk], display_path: str) -> Edi
             apply = partial(_apply, hunk=hunk, display_path=display_path)
             results.append(apply_to_current_or_original(file, original, apply))
         except ToolError as error:
-            which = f"{display_path}, hunk {number}" if len(hunks) > 1 else display_path
-            raise ToolError(f"{which}: {error.shown}", advice=error.advice) from error
+            label = f"{display_path}, hunk {number}" if len(hunks) > 1 else display_path
+            raise ToolError(f"{label}: {error.shown}", advice=error.advice) from error
         file = msgspec.structs.replace(file, text=results[-1].text)
     return EditResult(
         text=file.text,

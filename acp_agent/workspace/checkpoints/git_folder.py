@@ -50,7 +50,9 @@ class GitFolder:
         self._confine = confine([os.path.realpath(store.path)])
         self._exclude = tuple(exclude)
         self._program = program
-        self._last_rules: OuterRules | None = None  # the rules for which `_leaves_us_out` is valid
+        self._last_rules: OuterRules | None = (
+            None  # the rules for which `_excludes_folder` is valid
+        )
         self._excludes_folder = False
         self.top = project_top(store.root)
         self.git = self._git_for(self.top)
