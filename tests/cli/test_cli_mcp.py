@@ -6,6 +6,7 @@ import json
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import asdict
@@ -23,10 +24,21 @@ TABLE = tomllib.loads((Path(__file__).parent / "mcp_imports.toml").read_text("ut
 def test_servers_of_another_agent_are_read_without_their_secrets(
     agent: str, tmp_path: Path
 ) -> None:
-    case = TABLE[agent]
+    places = {"FOLDER": str(tmp_path), "ABOVE": str(tmp_path.parent), "NAME": tmp_path.name}
+
+    def here(value: Any) -> Any:
+        if isinstance(value, str):
+            for word, place in places.items():
+                value = value.replace(word, place)
+            return value
+        if isinstance(value, list):
+            return [here(one) for one in value]
+        return {key: here(one) for key, one in value.items()} if isinstance(value, dict) else value
+
+    case = here(TABLE[agent])
     file = tmp_path / case["file"]
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(case["text"].replace("FOLDER", str(tmp_path)))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(case["text"])
     found = read_foreign(file, tmp_path)
     default = asdict(McpServerConfig())
     assert {

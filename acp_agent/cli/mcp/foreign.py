@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,8 @@ def places(folder: Path, home: Path, environ: Mapping[str, str]) -> list[Path]:
         home / ".gemini" / "settings.json",
         home / ".cursor" / "mcp.json",
         home / ".copilot" / "mcp-config.json",
+        *(home / ".codeium" / name / "mcp_config.json" for name in ("windsurf", "windsurf-next")),
+        *_editor_files(home, config),
         *(config / "opencode" / name for name in OPENCODE),
         codex / "config.toml",
         folder / ".mcp.json",
@@ -47,11 +49,23 @@ def places(folder: Path, home: Path, environ: Mapping[str, str]) -> list[Path]:
         folder / ".gemini" / "settings.json",
         folder / ".cursor" / "mcp.json",
         folder / ".vscode" / "mcp.json",
+        folder / ".roo" / "mcp.json",
+        folder / ".zed" / "settings.json",
         *(folder / name for name in OPENCODE),
         *(folder / ".opencode" / name for name in OPENCODE),
         folder / ".codex" / "config.toml",
     ]
     return [file for file in dict.fromkeys(files) if file.is_file()]
+
+
+def _editor_files(home: Path, config: Path) -> Iterator[Path]:
+    """Yield the files of programs that have their folder where the system has settings."""
+    for base in (config, home / "Library" / "Application Support"):
+        yield base / "Claude" / "claude_desktop_config.json"
+        for product in ("Code", "Code - Insiders", "VSCodium"):
+            yield base / product / "User" / "mcp.json"
+        for product in ("zed", "Zed"):
+            yield base / product / "settings.json"
 
 
 def read_foreign(file: Path, folder: Path) -> Foreign:
@@ -69,9 +83,14 @@ def read_foreign(file: Path, folder: Path) -> Foreign:
     if isinstance(document.get("mcp"), dict) and form.key not in document:
         form = format_of(file.with_name(OPENCODE[0]))
     projects = _object(document.get("projects"))
-    local = _object(projects.get(str(folder))).get(form.key)
+    entries = (_object(projects.get(str(one))) for one in (folder, *folder.parents))
+    project = next((one for one in entries if one.get(form.key)), {})
+    disabled = project.get("disabledMcpServers")
     found = Foreign(file=file, servers={}, notes=[])
-    for name, given in {**_object(document.get(form.key)), **_object(local)}.items():
+    if document.get(form.key) is not None and not isinstance(document[form.key], dict):
+        found.notes.append(f"{form.key}: expected a table")
+    servers = {**_object(document.get(form.key)), **_object(project.get(form.key))}
+    for name, given in servers.items():
         if not isinstance(given, dict):
             found.notes.append(f"{name}: expected a table")
             continue
@@ -82,6 +101,8 @@ def read_foreign(file: Path, folder: Path) -> Foreign:
         except (ConfigError, InvalidInputError, msgspec.ValidationError) as error:
             found.notes.append(f"{name}: {error}")
             continue
+        if server is not None and isinstance(disabled, list) and name in disabled:
+            server = msgspec.structs.replace(server, enabled=False)
         if server is not None:
             found.servers[name] = _without_secrets(name, server, found.notes)
     return found

@@ -27,8 +27,13 @@ Translate = Callable[[str, Table, list[str]], McpServerConfig | None]
 OPENCODE = ("opencode.json", "opencode.jsonc")
 _GEMINI_VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 _OPENCODE_VARIABLE = re.compile(r"\{env:([^}]+)\}")
-_EDITOR_VARIABLE = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
+_EDITOR_VARIABLE = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)((?::-[^}]*)?)\}")
 _FOLDER = re.compile(r"\$\{workspaceFolder(?::[^}]*)?\}")
+_FOLDER_NAME = re.compile(r"\$\{workspaceFolderBasename\}")
+_HOME = re.compile(r"\$\{userHome\}")
+_SEPARATOR = re.compile(r"\$\{(?:pathSeparator|/)\}")
+# Files of editors of the kind of Cursor that are in no folder of their project.
+_WINDSURF = frozenset({"windsurf", "windsurf-next"})
 
 
 class ServerFormat(Struct, frozen=True):
@@ -45,9 +50,11 @@ def format_of(file: Path) -> ServerFormat:
         return ServerFormat("mcp_servers", _of_codex)
     if file.name in OPENCODE:
         return ServerFormat("mcp", _of_opencode)
-    if folder in {".vscode", ".cursor"}:
-        key = "servers" if folder == ".vscode" else PROJECT_KEY
-        return ServerFormat(key, partial(_of_editor, str(file.parent.parent)))
+    if folder == ".zed" or (folder.lower() == "zed" and file.name == "settings.json"):
+        return ServerFormat("context_servers", _of_zed)
+    if folder in {".vscode", ".cursor", ".roo", "User"} or folder in _WINDSURF:
+        key = "servers" if folder in {".vscode", "User"} else PROJECT_KEY
+        return ServerFormat(key, partial(_of_editor, file.parent.parent))
     if folder == ".gemini":
         return ServerFormat(PROJECT_KEY, _of_gemini)
     return ServerFormat(PROJECT_KEY, _of_claude)
@@ -106,7 +113,17 @@ def _of_claude(name: str, table: Table, notes: list[str]) -> McpServerConfig | N
     return project_table(name, table)
 
 
-def _of_editor(project: str, name: str, table: Table, notes: list[str]) -> McpServerConfig | None:
+def _of_zed(name: str, table: Table, notes: list[str]) -> McpServerConfig | None:
+    if "command" not in table and "url" not in table:
+        notes.append(f"{name}: an extension of its editor starts it, which is not supported")
+        return None
+    command = table.get("command")
+    if isinstance(command, dict):
+        table = {**table, **command, "command": command.get("path")}
+    return project_table(name, table)
+
+
+def _of_editor(project: Path, name: str, table: Table, notes: list[str]) -> McpServerConfig | None:
     if "${input:" in str(table):
         notes.append(f"{name}: values that its program asks for are not; use a variable")
         return None
@@ -114,9 +131,19 @@ def _of_editor(project: str, name: str, table: Table, notes: list[str]) -> McpSe
         notes.append(f"{name}: the variables of its envFile are not read; set them")
 
     def ours(text: str) -> str:
-        return _FOLDER.sub(lambda _: project, _EDITOR_VARIABLE.sub(r"${\1}", text))
+        text = _EDITOR_VARIABLE.sub(r"${\1\2}", text)
+        text = _FOLDER.sub(lambda _: str(project), text)
+        text = _FOLDER_NAME.sub(lambda _: project.name, text)
+        return _SEPARATOR.sub("/", _HOME.sub("${HOME}", text))
 
-    return project_table(name, _replaced(table, ours))
+    if isinstance(address := table.get("serverUrl"), str) and "url" not in table:
+        table = {**table, "url": address}
+    server = project_table(name, _replaced(table, ours))
+    denied = table.get("disabledTools")
+    if server is None or not isinstance(denied, list):
+        return server
+    names = [one for one in denied if isinstance(one, str)]
+    return msgspec.structs.replace(server, denied_tools=names)
 
 
 def _of_gemini(name: str, table: Table, notes: list[str]) -> McpServerConfig | None:

@@ -20,7 +20,13 @@ PROJECT_KEY = "mcpServers"
 _LONGEST_NAME = 100  # characters
 
 VARIABLE = re.compile(r"\$\{([^}]+)\}")
-_TYPES = {"streamable-http": "http", "streamable_http": "http", "http-stream": "http"}
+_TYPES = {
+    "streamable-http": "http",
+    "streamable_http": "http",
+    "streamableHttp": "http",
+    "http-stream": "http",
+    "local": "stdio",
+}
 
 
 def project_table(name: str, given: object) -> McpServerConfig | None:
