@@ -328,6 +328,46 @@ class LiesAboutSchemas(Server):
         return text(f"echo: {arguments.get('text')}", structuredContent=structured)
 
 
+class Sloppy(Server):
+    """Writes schemas and results as many servers do, not as the specification says."""
+
+    def tools(self) -> list[Json]:
+        one, two = ({"properties": {name: {"type": "string"}}} for name in ("one", "two"))
+        old = {"minimum": 0, "exclusiveMinimum": True, "required": True}
+        return [
+            tool("no_type", "", {"properties": {"text": {"type": "string"}}}),
+            tool("any", "", True) | {"inputSchema": True},
+            tool("alternatives", "", {"anyOf": [one, two]}),
+            tool("nullable", "", {"type": ["object", "null"], "properties": {}}),
+            tool("old_draft", "", {"type": "object", "properties": {"count": old}}),
+            tool("answer", "", OBJECT),
+        ]
+
+    def call(self, name: str, arguments: Json, params: Json) -> Json | None:
+        line = json.dumps({"jsonrpc": "2.0", "id": params["_id"], "result": text("as usual")})
+        match arguments["text"]:
+            case "a text":
+                return {"content": "a text"}
+            case "parts":
+                good = {"type": "text", "text": "the good part"}
+                return {"content": [{"type": "video", "data": ""}, None, good]}
+            case "structured":
+                return {"structuredContent": {"a": 1}}
+            case "batch":
+                self.write(f"[{line}]")
+            case "surrogate":
+                self.write(line.replace("as usual", "half a \\ud83d"))
+            case "null":
+                self.write(line.replace(json.dumps(text("as usual")), "null"))
+            case "deep":
+                self.write(line.replace(json.dumps(text("as usual")), "[" * 3_000 + "]" * 3_000))
+            case "log":
+                for _ in range(5_000):
+                    self.notify("notifications/message", {"level": "info", "data": "x"})
+                self.write(line)
+        return None
+
+
 class OddNames(Server):
     """Names that collide, are too long, or have characters that no model takes."""
 
@@ -537,6 +577,7 @@ BEHAVIOURS: dict[str, type[Server]] = {
     "huge": Huge,
     "many-tools": ManyTools,
     "lies-about-schemas": LiesAboutSchemas,
+    "sloppy": Sloppy,
     "odd-names": OddNames,
     "hides-things": HidesThings,
     "changes": Changes,

@@ -10,6 +10,15 @@ from acp_agent.platform.descriptor_limit import explain_descriptor_limit
 LONGEST_LINE = 300  # characters
 
 
+def _places(error: BaseException) -> str:
+    """Return what a validation error of pydantic says, without its values and addresses."""
+    from pydantic import ValidationError  # noqa: PLC0415 - the package has imported it
+
+    assert isinstance(error, ValidationError)
+    places = error.errors(include_url=False, include_input=False, include_context=False)
+    return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in places[:3])
+
+
 def describe_error(error: BaseException, clean: Callable[[str], str]) -> str:
     """Return a description of an error in one line, without secrets.
 
@@ -26,6 +35,8 @@ def describe_error(error: BaseException, clean: Callable[[str], str]) -> str:
         text = f"there is no program {error.filename}" if error.filename else str(error)
     elif isinstance(error, PermissionError) and error.filename:
         text = f"{error.filename} may not be started"
+    elif type(error).__name__ == "ValidationError":
+        text = f"its answer has the wrong shape: {_places(error)}"
     elif isinstance(error, TimeoutError):
         text = str(error) or "it took too long"
     else:

@@ -58,6 +58,8 @@ class Sanitizer:
         if is_list(message):
             message = self._filter_list(message)
         sent = message.message
+        if isinstance(sent, types.JSONRPCResponse):
+            sent = sent.model_copy(update={"result": _with_content(sent.result)})
         shown: types.JSONRPCMessage = sent
         match sent:
             case types.JSONRPCResponse():
@@ -83,7 +85,7 @@ class Sanitizer:
         for name in _METHODS:
             entries = result.get(name)
             if isinstance(entries, list):
-                first = entries[: LONGEST + 1]
+                first = [_with_object_schema(one) for one in entries[: LONGEST + 1]]
                 result[name] = [
                     _without_output_schema(entry) for entry in first if self._is_good(entry, name)
                 ]
@@ -110,6 +112,55 @@ class Sanitizer:
             called = entry.get("name") if isinstance(entry, dict) else None
             self.tools.append(called if isinstance(called, str) else "a tool without a name")
         return False
+
+
+def _with_object_schema(entry: Any) -> Any:  # JSON, of any kind
+    """Return an entry whose schema says that its arguments are an object, where it leaves it out.
+
+    Servers write no type, `true`, alternatives without a type, or a list of types.
+    """
+    if not isinstance(entry, dict) or "name" not in entry or "uri" in entry:
+        return entry
+    schema = entry.get("inputSchema")
+    if schema is True:
+        schema = {}
+    if not isinstance(schema, dict):
+        return entry
+    kind = schema.get("type")
+    if kind is None or (isinstance(kind, list) and "object" in kind):
+        return {**entry, "inputSchema": {**schema, "type": "object"}}
+    return entry
+
+
+def _with_content(result: dict[str, Any]) -> dict[str, Any]:
+    """Return the result of a call in which unusable parts are replaced by a text that names them.
+
+    The package validates a result as a whole.
+    """
+    content = result.get("content")
+    if content is None and "structuredContent" in result:
+        return {**result, "content": []}
+    if isinstance(content, str):
+        return {**result, "content": [{"type": "text", "text": content}]}
+    if not isinstance(content, list):
+        return result
+    parts = [_usable_part(part) for part in content[:LONGEST]]
+    if left := len(content) - len(parts):
+        parts.append(_named_part(f"{left} more parts, which are left out"))
+    return {**result, "content": parts}
+
+
+def _usable_part(part: Any) -> Any:  # JSON, of any kind
+    try:
+        methods.validate_server_result("tools/call", LATEST_HANDSHAKE_VERSION, {"content": [part]})
+    except (ValueError, RecursionError):  # including pydantic's ValidationError
+        kind = part.get("type") if isinstance(part, dict) else None
+        return _named_part(f"a part of the type {str(kind)[:40]!r}, which cannot be read")
+    return part
+
+
+def _named_part(what: str) -> dict[str, Any]:
+    return {"type": "text", "text": f"[{what}]"}
 
 
 def _without_output_schema(entry: dict[str, Any]) -> dict[str, Any]:

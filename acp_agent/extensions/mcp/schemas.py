@@ -78,11 +78,11 @@ class ToolSchema:
             Draft202012Validator.check_schema(whole)
         except SchemaError as error:
             raise UnusableSchemaError(f"its schema is wrong at {_place(error.path)}") from None
-        for name in whole.get("properties", {}):
+        for name in _all_properties(whole):
             if not _PROPERTY.match(name):
                 raise UnusableSchemaError("a parameter's name has characters that no model takes")
         self.for_model = {key: value for key, value in whole.items() if key not in _NOT_AT_THE_TOP}
-        self.for_model.setdefault("properties", {})
+        self.for_model["properties"] = _all_properties(whole)
         if len(msgspec.json.encode(self.for_model)) > SIZE_LIMIT:
             raise UnusableSchemaError(f"its schema is larger than {SIZE_LIMIT // 1_000} kB")
         # No reference is left; the empty registry ensures that none is ever resolved.
@@ -135,7 +135,7 @@ class _Cleaner:
             # A recursive or external reference is omitted, so any value is accepted there.
             if isinstance(target, dict) and reference not in within:
                 cleaned = self._schema(target, depth + 1, (*within, reference))
-        for key, value in schema.items():
+        for key, value in _of_current_draft(schema).items():
             if key in _VALUES:
                 cleaned[key] = value
             elif key in _SCHEMAS:
@@ -156,6 +156,29 @@ class _Cleaner:
             key = step.replace("~1", "/").replace("~0", "~")
             target = target.get(key) if isinstance(target, dict) else None
         return target
+
+
+def _all_properties(schema: JsonObject) -> JsonObject:
+    """Return the properties of a schema and of its alternatives, which models cannot be sent."""
+    found: JsonObject = dict(schema.get("properties", {}))
+    for keyword in ("allOf", "anyOf", "oneOf"):
+        for one in schema.get(keyword, ()):
+            if isinstance(one, dict):
+                found = {**_all_properties(one), **found}
+    return found
+
+
+def _of_current_draft(schema: JsonObject) -> JsonObject:
+    """Return a schema in which the keywords of drafts 3 and 4 have the form of the current one."""
+    changed = dict(schema)
+    for limit, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
+        if isinstance(changed.get(exclusive), bool):
+            is_exclusive = changed.pop(exclusive)
+            if is_exclusive and limit in changed:
+                changed[exclusive] = changed.pop(limit)
+    if isinstance(changed.get("required"), bool):
+        del changed["required"]
+    return changed
 
 
 def _place(path: Any) -> str:  # a deque of keys and positions

@@ -7,6 +7,7 @@ lines without a limit, cannot end processes that left the group, and takes secon
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import re
 import uuid
@@ -56,6 +57,8 @@ _TERM_GRACE = 0.5  # seconds between SIGTERM and SIGKILL for its group
 _REAP = 1.0  # seconds to wait for a killed process
 _POLL = 0.01
 
+_HEAD = 500  # bytes in which the method or the id of a message is looked for
+_LOG = b'"notifications/message"'
 _ID = re.compile(rb'"id"\s*:\s*(\d+|"[^"\\]*")')
 
 _log = logging.getLogger(__name__)
@@ -161,20 +164,38 @@ class ServerProcess:
 
     async def _messages(self, line: bytes | LongLine) -> list[SessionMessage]:
         if isinstance(line, LongLine):
-            return [_too_long(request) for request in self._answered_by(line)]
+            why = f"the answer is longer than {MESSAGE_LIMIT // 1_000_000} MB"
+            return [_failure(request, why) for request in self._answered_by(line)]
+        if _LOG in line[:_HEAD]:  # nobody reads what it logs, and some log thousands of lines
+            return []
         try:
             if len(line) < _IN_A_THREAD:
-                message = _decode(line)
+                messages = _decode(line)
             else:
-                message = await asyncio.to_thread(_decode, line)
+                messages = await asyncio.to_thread(_decode, line)
         except ValueError:
+            if (request := self._answered_wrongly(line)) is not None:
+                return [_failure(request, "the answer has the wrong shape")]
             self._noise += 1
             if self._noise == 1:
                 _log.warning("the MCP server %s writes to stdout what is no message", self._label)
             return []
-        if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
-            self._open.discard(message.id)
-        return [SessionMessage(message)]
+        for message in messages:
+            if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
+                self._open.discard(message.id)
+        return [SessionMessage(message) for message in messages]
+
+    def _answered_wrongly(self, line: bytes) -> RequestId | None:
+        """Return the open request that an invalid message answers; None if it answers none."""
+        match = _ID.search(line[:_HEAD])
+        if match is None or b'"method"' in line[:_HEAD]:
+            return None
+        text = match[1].decode("utf-8", "replace")
+        request: RequestId = text[1:-1] if text.startswith('"') else int(text)
+        if request not in self._open:
+            return None
+        self._open.discard(request)
+        return request
 
     def _answered_by(self, line: LongLine) -> list[RequestId]:
         """Return the requests that a line over the limit may have answered."""
@@ -295,17 +316,30 @@ async def stdio_transport(
             await launched.aclose()
 
 
-def _decode(line: bytes) -> JSONRPCMessage:
-    """Decode a message. Raises ValueError if the line is not one."""
+def _decode(line: bytes) -> list[JSONRPCMessage]:
+    """Decode a message, or a batch of messages. Raises ValueError if the line is none."""
     try:
-        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+        return [jsonrpc_message_adapter.validate_json(line, by_name=False)]
     except ValidationError:
-        # Its parser fails at 200 levels, and the deep value may be one tool's schema of many.
+        value = _decode_leniently(line)
+    batch = value if isinstance(value, list) else [value]
+    return [jsonrpc_message_adapter.validate_python(one, by_name=False) for one in batch]
+
+
+def _decode_leniently(line: bytes) -> object:
+    """Decode JSON that pydantic does not: it fails at 200 levels, and at lone surrogates.
+
+    The deep value may be the schema of one tool of many.
+    """
+    try:
         try:
             value: object = msgspec.json.decode(line)
-        except RecursionError:
-            raise ValueError("it is nested too deeply") from None
-        return jsonrpc_message_adapter.validate_python(value, by_name=False)
+        except msgspec.DecodeError:
+            text = json.dumps(json.loads(line), ensure_ascii=False)
+            value = json.loads(text.encode("utf-8", "replace"))
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    return value
 
 
 async def _wind_up(program: ServerProcess, pumps: list[asyncio.Task[None]]) -> None:
@@ -342,8 +376,6 @@ def _end_unwanted(starting: asyncio.Future[asyncio.subprocess.Process]) -> None:
         posix.end_group(starting.result().pid, at_once=True)
 
 
-def _too_long(request: RequestId) -> SessionMessage:
-    error = ErrorData(
-        code=INTERNAL_ERROR, message=f"the answer is longer than {MESSAGE_LIMIT // 1_000_000} MB"
-    )
+def _failure(request: RequestId, why: str) -> SessionMessage:
+    error = ErrorData(code=INTERNAL_ERROR, message=why)
     return SessionMessage(JSONRPCError(jsonrpc="2.0", id=request, error=error))
