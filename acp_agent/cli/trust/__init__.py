@@ -32,9 +32,11 @@ def run(argv: list[str]) -> int:
     parser = Parser(
         prog="acp-agent trust",
         description="Trust files of a folder that can run programs or instruct the agent: "
-        "skills, agents, workflows, MCP servers, permission rules, instructions of "
-        "parent folders, git settings and hooks, language servers. You are asked "
-        "again about later changes.",
+        "skills, commands, agents, workflows, plugins, hooks with the scripts that they run, "
+        "MCP servers, permission rules, instructions of parent folders and those that "
+        "opencode.json lists, git settings and hooks, language servers; also those of other "
+        "programs, such as .claude, .codex, .cursor and .opencode. You are asked again about "
+        "later changes.",
     )
     parser.add_argument(
         "path", nargs="?", type=Path, default=Path(), metavar="DIR", help="the folder"
