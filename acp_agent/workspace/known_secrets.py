@@ -1,9 +1,9 @@
 """Find known secrets in text, in many encodings.
 
 A known value is found unchanged, URL-encoded, escaped for JSON or HTML, in hexadecimal, base32 or
-base64 (at any alignment, wrapped or not, base64 also twice). A value that looks like a key is also
-found cut off, masked (`sk-abc***wxyz`), reversed, in ROT13, and with separators between its
-characters or bytes.
+base64 (at any alignment, wrapped or not, base64 also twice and of UTF-16), and with separators or
+escapes between its characters or bytes. A value that looks like a key is also found cut off, masked
+(`sk-abc***wxyz`), reversed and in ROT13.
 
 Each form of each secret is cut into pieces. One pass over the text finds all pieces of all secrets,
 so the time hardly depends on their number.
@@ -40,8 +40,14 @@ _MASKS = (*(char * 3 for char in "*\u2022#xX."), "\u2026", "[REDACTED]", "[redac
 Span = tuple[int, int]
 _URL_SAFE = str.maketrans("+/", "-_")
 # Separators between the characters of a key, and between its bytes in hexadecimal.
-_CHARACTER_SEPARATORS = (" ", "  ", "   ", "\n", "-", ".", ",", ", ", "_", "|", '", "', "', '")
-_BYTE_SEPARATORS = (" ", ":", "-", ",", ", ", "\\x", " 0x", ", 0x", ",0x", "%", "\n")
+_CHARACTER_SEPARATORS = (
+    " ", "  ", "   ", "\n", "-", ".", ",", ", ", "_", "|", '", "', "', '", "\\",
+    "\0", "\u200b", "\u2060",
+)  # fmt: skip
+_BYTE_SEPARATORS = (
+    " ", ":", "-", ",", ", ", "\\x", " 0x", ", 0x", ",0x", "%", "=", "\n", "\\u00", ";&#x", "00",
+)  # fmt: skip
+_DECIMAL_SEPARATORS = (" ", ",", ", ", ";&#", "\n")
 _NAMED_ESCAPES: dict[str, Sequence[str]] = {
     "&": ("&amp;",), "<": ("&lt;",), ">": ("&gt;",), '"': ("&quot;",), "'": ("&apos;",),
     "\n": (r"\\\\?n",), "\t": (r"\\\\?t",), "\r": (r"\\\\?r",), " ": (r"\+",),
@@ -262,22 +268,35 @@ def _forms(value: str) -> Iterator[_Form]:
     ):
         encoded |= {core, core.translate(_URL_SAFE)}
     encoded |= set(_aligned_encodings(base64.b64encode, base64.b64encode(raw).rstrip(b"="), 3, 6))
+    if value.isascii():  # as in PowerShell's -EncodedCommand
+        encoded |= set(_aligned_encodings(base64.b64encode, value.encode("utf-16-le"), 3, 6))
     for text in sorted(encoded):
         yield _encoded_form(text, min(len(text), _MIN_ENCODED), wrapped=True)
-    if _is_key(value):
-        for text in (value[::-1], codecs.encode(value, "rot13")):
+    key = _is_key(value)
+    if key:
+        backwards = base64.b64encode(raw).decode().rstrip("=")[::-1]
+        for text in (value[::-1], codecs.encode(value, "rot13"), backwards):
             yield _encoded_form(text, _MIN_ENCODED, wrapped=True)
-        pairs = [f"{byte:02x}" for byte in raw]
-        separated: list[tuple[Sequence[str], str]] = [
-            (value, mark) for mark in _CHARACTER_SEPARATORS
-        ]
-        separated += [(case, mark) for mark in _BYTE_SEPARATORS for case in (pairs, _upper(pairs))]
-        # Like xxd and od, which group two bytes.
-        separated += [(_join_pairs(pairs, at), " ") for at in range(2)]
-        for items, separator in separated:
-            text = separator.join(items)
-            min_length = _MIN_SEPARATED * (len(text) + len(separator)) // len(raw)
-            yield _encoded_form(text, min(min_length, len(text)), wrapped=False)
+    for items, separator in _separated(value, raw):
+        text = separator.join(items)
+        min_length = _MIN_SEPARATED * (len(text) + len(separator)) // len(raw)
+        yield _encoded_form(text, min(min_length, len(text)) if key else len(text), wrapped=False)
+
+
+def _separated(value: str, raw: bytes) -> Iterator[tuple[Sequence[str], str]]:
+    """Yield the characters or bytes of a secret in each notation, with their separators."""
+    pairs = [f"{byte:02x}" for byte in raw]
+    for separator in _CHARACTER_SEPARATORS:
+        yield value, separator
+    for separator in _BYTE_SEPARATORS:
+        yield pairs, separator
+        yield _upper(pairs), separator
+    for separator in _DECIMAL_SEPARATORS:
+        yield [str(byte) for byte in raw], separator
+    for separator in ("\\", " "):
+        yield [f"{byte:03o}" for byte in raw], separator
+    for at in range(2):  # like xxd and od, which group two bytes
+        yield _join_pairs(pairs, at), " "
 
 
 def _encoded_form(text: str, min_length: int, *, wrapped: bool) -> _Form:
@@ -335,11 +354,8 @@ def _escaped_pattern(value: str) -> str:
 @functools.cache
 def _escaped(char: str) -> str:
     code = ord(char)
-    patterns = [
-        re.escape(char),
-        rf"\\\\?{re.escape(char)}",
-        f"(?i:{re.escape(quote(char, safe=''))})",
-    ]
+    patterns = [re.escape(char), rf"\\{{1,3}}{re.escape(char)}"]
+    patterns.append(f"(?i:{re.escape(quote(char, safe=''))})")
     patterns += [rf"\\\\?(?i:u{code:04x})", f"&#0*{code};", f"(?i:&#x0*{code:x};)"]
     patterns += _NAMED_ESCAPES.get(char, ())
     return f"(?:{'|'.join(patterns)})"

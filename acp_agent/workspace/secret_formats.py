@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from acp_agent.workspace.known_secrets import Hit, Span
 
+_MAX_COMMON = 4  # characters of a prefix that hashes in base64 often contain: `-fw_`
 _MIN_MARK = 3  # characters of a mark that is specific enough to identify a key
 # A key may follow any character that is not a letter or digit, and also these escapes: that of a
 # line break in JSON, and that of a character in a URL.
@@ -31,7 +32,7 @@ class _Formats(Struct, frozen=True):
     Attributes:
         prefixes: the prefixes.
         remainders: for each prefix, the pattern of the rest.
-        patterns: patterns to search in texts that contain their mark; "" is in every text.
+        patterns: patterns that begin with their mark; those with the mark "" are searched anywhere.
     """
 
     prefixes: tuple[str, ...]
@@ -54,17 +55,18 @@ def spans(text: str, hits: Iterable[Hit]) -> list[Span]:
     """
     formats = _formats()
     result: list[Span] = []
-    marks: set[int] = set()
     for number, start, end in hits:
         if number >= len(formats.prefixes):
-            marks.add(number - len(formats.prefixes))
+            match = formats.patterns[number - len(formats.prefixes)].pattern.match(text, start)
+            if match is not None:
+                result.append(_span(match))
         elif _may_start_at(text, start, formats.prefixes[number]):
             remainder = formats.remainders[number].match(text, end)
             if remainder is not None:
                 result.append((start, remainder.end()))
-    for number, entry in enumerate(formats.patterns):
-        if number in marks or not entry.mark:
-            result += (_span(match) for match in entry.pattern.finditer(text))
+    for unmarked in formats.patterns:
+        if not unmarked.mark:
+            result += (_span(match) for match in unmarked.pattern.finditer(text))
     return result
 
 
@@ -82,8 +84,9 @@ def _may_start_at(text: str, start: int, prefix: str) -> bool:
     before = text[start - 1 : start]
     if _is_alnum(before):
         return _ESCAPE.search(text, max(0, start - _MAX_ESCAPE), start) is not None
-    in_base64 = before in ("+", "/") and _is_alnum(text[start - 2 : start - 1])
-    return before != "_" and not (in_base64 and prefix.isalnum())
+    joins = ("+", "/", "-") if len(prefix) <= _MAX_COMMON else ("+", "/")
+    in_base64 = before in joins and _is_alnum(text[start - 2 : start - 1])
+    return before != "_" and not (in_base64 and (before == "-" or prefix.isalnum()))
 
 
 def _is_alnum(char: str) -> bool:

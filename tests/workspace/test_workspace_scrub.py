@@ -241,6 +241,17 @@ SPREAD: dict[str, Callable[[str], str]] = {
     "od -c": "   ".join,
     "bytes": lambda value: value.encode().hex(" "),
     "bytes of C": lambda value: ", ".join(f"0x{byte:02X}" for byte in value.encode()),
+    "escapes of JSON": lambda value: "".join(f"\\u{ord(sign):04x}" for sign in value),
+    "references of HTML": lambda value: "".join(f"&#{ord(sign)};" for sign in value),
+    "hexadecimal references": lambda value: "".join(f"&#x{ord(sign):x};" for sign in value),
+    "octal escapes": lambda value: "".join(f"\\{byte:03o}" for byte in value.encode()),
+    "decimal bytes": lambda value: ", ".join(str(byte) for byte in value.encode()),
+    "backslashes": lambda value: "".join(f"\\{sign}" for sign in value),
+    "quoted-printable": lambda value: "".join(f"={byte:02X}" for byte in value.encode()),
+    "invisible characters": "\u200b".join,
+    "UTF-16 in hexadecimal": lambda value: value.encode("utf-16-le").hex(),
+    "UTF-16 in base64": lambda value: base64.b64encode(value.encode("utf-16-le")).decode(),
+    "base64 reversed": lambda value: base64.b64encode(value.encode()).decode()[::-1],
     "escaped bytes": lambda value: "".join(f"\\x{byte:02x}" for byte in value.encode()),
     "an address of escapes": lambda value: "".join(f"%{byte:02X}" for byte in value.encode()),
     "xxd": xxd,
@@ -298,3 +309,15 @@ def test_many_known_values_cost_little_time_in_a_long_text() -> None:
         began = time.process_time()
         scrub(text, known)
         assert time.process_time() - began < 2.0
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "pip/_vendor/pygments/token.py,sha256=vA2yNHGJBHfq4jNQSah7C9DmIOp34MmYHPA8P-cYAHI,6184",
+        "platformdirs/version.py,sha256=qaN-fw_htIgKUVXoAuAEVgKxQu3tZ9qE2eiKkWIS7LA,160",
+        "as-if-by-magic as-abcdefghijklmnopqrstuv x.s.getElementsByTagNameNS2",
+    ],
+)
+def test_hashes_of_files_and_ordinary_words_stay(line: str) -> None:
+    assert scrub(line) == line
