@@ -242,7 +242,7 @@ def test_the_settings_of_submodules_count(
 def test_git_is_asked_about_where_its_files_cannot_be_read_in_time(
     room: Room, project: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr("acp_agent.workspace.git_repositories._SECONDS", 0.5)
+    monkeypatch.setattr("acp_agent.workspace.git_repositories._MAX_SECONDS", 0.5)
     (project / ".git" / name).unlink(missing_ok=True)
     (project / ".git" / "config").write_text("")
     (project / ".git" / name).unlink(missing_ok=True)
