@@ -9,12 +9,14 @@ from msgspec import Struct
 
 from acp_agent.cli.policy.imports.claude import read_claude
 from acp_agent.cli.policy.imports.codex import read_codex
+from acp_agent.cli.policy.imports.cursor import read_cursor
 from acp_agent.cli.policy.imports.gemini import read_gemini
 from acp_agent.cli.policy.imports.opencode import read_opencode
 from acp_agent.cli.policy.imports.translation import Translation, read_settings
 from acp_agent.errors import InvalidInputError
 
 _OPENCODE = ("opencode.json", "opencode.jsonc")
+_CURSOR = ("cli.json", "cli-config.json")
 _RULES = ("*.rules", "*.codexpolicy")
 
 
@@ -38,6 +40,8 @@ def find_files(folder: Path, home: Path, environ: Mapping[str, str]) -> list[Fou
         *_below(codex),
         *_named(config / "opencode"),
         *_policies(home / ".gemini"),
+        home / ".cursor" / "cli-config.json",
+        config / "cursor" / "cli-config.json",
     ]
     own = list(dict.fromkeys(map(_real, user)))
     project = [each for each in map(_real, _to_import(folder)) if each not in own]
@@ -79,6 +83,8 @@ def _reader(file: Path) -> Callable[[Path], Translation]:
         return read_codex
     if file.suffix == ".toml":
         return read_gemini
+    if file.name in _CURSOR:
+        return read_cursor
     if file.name in _OPENCODE:
         return read_opencode
     if file.name.startswith("settings") or isinstance(read_settings(file).get("permissions"), dict):
@@ -97,6 +103,7 @@ def _to_import(folder: Path) -> Iterator[Path]:
     yield from _named(folder)
     yield from _named(folder / ".opencode")
     yield from _policies(folder / ".gemini")
+    yield folder / ".cursor" / "cli.json"
 
 
 def _below(codex: Path) -> Iterator[Path]:
