@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from acp_agent.errors import InvalidInputError
-from acp_agent.extensions.mcp.checks import program, web
+from acp_agent.extensions.mcp.checks import make_http_server, make_program_server
 from acp_agent.extensions.mcp.config import Channel, ChannelServer, ServerConfig
 
 MAX_SERVERS = 50  # of one session
@@ -29,7 +29,7 @@ def server_v1(field: str, server: object, channel: Channel) -> ServerConfig:
 
     match server:
         case v1.McpServerHttp() | v1.McpServerSse():
-            return web(
+            return make_http_server(
                 field,
                 server.name,
                 server.url,
@@ -38,7 +38,7 @@ def server_v1(field: str, server: object, channel: Channel) -> ServerConfig:
             )
         case v1.McpServerStdio():
             env = [(variable.name, variable.value) for variable in server.env]
-            return program(field, server.name, server.command, server.args, env)
+            return make_program_server(field, server.name, server.command, server.args, env)
         case v1.McpServerAcp():
             return ChannelServer(name=server.name, server_id=server.server_id, channel=channel)
         case _:
@@ -56,7 +56,7 @@ def server_v2(field: str, server: object, channel: Channel) -> ServerConfig:
     match server:
         case v2.McpServerHttp():
             headers = [(header.name, header.value) for header in server.headers]
-            return web(field, server.name, server.url, headers)
+            return make_http_server(field, server.name, server.url, headers)
         case v2.McpServerStdio():
             if not Path(server.command).is_absolute():
                 raise InvalidInputError(
@@ -64,7 +64,7 @@ def server_v2(field: str, server: object, channel: Channel) -> ServerConfig:
                     field=f"{field}.command",
                 )
             env = [(variable.name, variable.value) for variable in server.env]
-            return program(field, server.name, server.command, server.args, env)
+            return make_program_server(field, server.name, server.command, server.args, env)
         case v2.McpServerAcp():
             return ChannelServer(name=server.name, server_id=server.server_id, channel=channel)
         case _:

@@ -40,7 +40,7 @@ def find(folder: Path, *, trusted: bool = True, environ: dict[str, str] = ENVIRO
         file,
         folder,
         environ,
-        places=find_folders(folder, user=folder, home=folder),
+        folders=find_folders(folder, user=folder, home=folder),
         trusts=lambda item: trusted,
     )
 

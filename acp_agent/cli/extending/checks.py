@@ -30,7 +30,7 @@ def check_servers(paths: Paths, environ: Mapping[str, str], cwd: Path) -> list[F
         paths.config_file,
         cwd,
         environ,
-        places=find_folders(cwd, user=paths.config_file.parent, home=Path.home()),
+        folders=find_folders(cwd, user=paths.config_file.parent, home=Path.home()),
         trusts=TrustStore(paths.trust_file, config.trusted_folders).trusts,
     )
     names = [one.name for one in first_of_each_name(found.servers) if one.options.enabled]

@@ -14,8 +14,8 @@ from acp_agent.config.load import read_text
 from acp_agent.config.mcp_types import McpServerConfig
 from acp_agent.config.secrets import is_secret_name
 from acp_agent.errors import ConfigError, InvalidInputError
-from acp_agent.extensions.mcp.checks import web
-from acp_agent.extensions.mcp.foreign import OPENCODE, format_of, read_document
+from acp_agent.extensions.mcp.checks import make_http_server
+from acp_agent.extensions.mcp.foreign import OPENCODE, read_document, server_format
 
 _PLAIN_HEADERS = frozenset({"accept", "content-type", "user-agent"})
 _NO_LETTER = re.compile(r"[^A-Za-z0-9]+")
@@ -79,9 +79,9 @@ def read_foreign(file: Path, folder: Path) -> Foreign:
         ConfigError: it cannot be read.
     """
     document = read_document(file, read_text(file))
-    form = format_of(file)
+    form = server_format(file)
     if isinstance(document.get("mcp"), dict) and form.key not in document:
-        form = format_of(file.with_name(OPENCODE[0]))
+        form = server_format(file.with_name(OPENCODE[0]))
     projects = _object(document.get("projects"))
     entries = (_object(projects.get(str(one))) for one in (folder, *folder.parents))
     project = next((one for one in entries if one.get(form.key)), {})
@@ -97,7 +97,7 @@ def read_foreign(file: Path, folder: Path) -> Foreign:
         try:
             server = form.translate(name, given, found.notes)
             if server is not None and server.url and "${" not in server.url:
-                web("mcp_servers", name, server.url, [])
+                make_http_server("mcp_servers", name, server.url, [])
         except (ConfigError, InvalidInputError, msgspec.ValidationError) as error:
             found.notes.append(f"{name}: {error}")
             continue

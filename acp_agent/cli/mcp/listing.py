@@ -94,7 +94,7 @@ def _found(setup: UserConfig, options: argparse.Namespace) -> FoundServers:
         setup.paths.config_file,
         options.cwd,
         setup.environ,
-        places=find_folders(options.cwd, user=setup.paths.config_file.parent, home=Path.home()),
+        folders=find_folders(options.cwd, user=setup.paths.config_file.parent, home=Path.home()),
         trusts=store.trusts,
     )
 
@@ -160,7 +160,7 @@ class _Reporter(Struct):
     def page_done(self, visit: str) -> None:
         """Do nothing; nobody was sent to a page."""
 
-    async def refused(self, what: str) -> None:
+    async def refused(self, reason: str) -> None:
         """Do nothing; nobody was asked."""
 
 
@@ -187,7 +187,7 @@ async def _connect(
                 environ=setup.environ,
                 watch=watch,
                 connect=limit,
-                rest=setup.config.limits.mcp_restart_delay,
+                restart_delay=setup.config.limits.mcp_restart_delay,
                 clean=lambda text: scrub(text, all_values(server)),
                 launch=confinement.mcp_server,
                 logins=SavedLogins(setup.paths.mcp_logins_file, lambda _: None),

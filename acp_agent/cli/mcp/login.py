@@ -24,7 +24,7 @@ from acp_agent.config.certificates import tls_verification
 from acp_agent.config.loopback import is_loopback, no_proxy_mounts
 from acp_agent.config.mcp_types import McpServerConfig
 from acp_agent.errors import ConfigError, InvalidInputError
-from acp_agent.extensions.mcp.checks import web
+from acp_agent.extensions.mcp.checks import make_http_server
 from acp_agent.extensions.mcp.config import HttpServer
 from acp_agent.extensions.mcp.configured import KEY
 from acp_agent.extensions.mcp.errors import describe_error
@@ -102,7 +102,7 @@ def logout(options: argparse.Namespace) -> int:
 
 def _find(name: str, setup: UserConfig) -> tuple[HttpServer, ClientSettings]:
     if name.startswith(("http://", "https://")):
-        return web("url", name, name, []), ClientSettings()
+        return make_http_server("url", name, name, []), ClientSettings()
     table: McpServerConfig | None = setup.config.mcp_servers.get(name)
     if table is None:
         raise InvalidInputError(

@@ -33,7 +33,7 @@ from acp_agent.content import JsonObject
 from acp_agent.extensions.mcp.config import ChannelServer
 
 _QUEUE = 64  # messages that may wait to be sent
-_WAITING = 1_000  # received messages that may wait to be read
+_MAX_RECEIVED = 1_000  # received messages that may wait to be read
 
 _log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ _log = logging.getLogger(__name__)
 async def acp_transport(server: ChannelServer) -> AsyncIterator[TransportStreams]:
     """Connect to a server through the client's connection."""
     incoming_send, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](
-        _WAITING
+        _MAX_RECEIVED
     )
     outgoing, outgoing_receive = anyio.create_memory_object_stream[SessionMessage](_QUEUE)
     carrier = _Carrier(server, incoming_send)

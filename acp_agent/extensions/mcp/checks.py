@@ -9,7 +9,7 @@ from acp_agent.errors import InvalidInputError
 from acp_agent.extensions.mcp.config import HttpServer, ProgramServer
 
 
-def program(
+def make_program_server(
     field: str, name: str, command: str, args: Sequence[str], env: Sequence[tuple[str, str]]
 ) -> ProgramServer:
     """Return the configuration of a stdio server; errors name `field`.
@@ -32,7 +32,7 @@ def program(
     return ProgramServer(name=name, command=command, args=tuple(args), env=tuple(env))
 
 
-def web(
+def make_http_server(
     field: str, name: str, url: str, headers: Sequence[tuple[str, str]], *, sse: bool = False
 ) -> HttpServer:
     """Return the configuration of an HTTP server; errors name `field`.
@@ -41,8 +41,12 @@ def web(
         InvalidInputError: the address or a header is invalid.
     """
     try:
-        parts = urlsplit(url)
-        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        url_parts = urlsplit(url)
+        usable = (
+            url_parts.scheme in {"http", "https"}
+            and bool(url_parts.hostname)
+            and url_parts.port != 0
+        )
     except ValueError:
         usable = False
     if not usable:

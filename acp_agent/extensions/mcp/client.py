@@ -34,7 +34,7 @@ from acp_agent.extensions.mcp.config import (
     SavedLogins,
     ServerConfig,
 )
-from acp_agent.extensions.mcp.elicitation import Asker, answered
+from acp_agent.extensions.mcp.elicitation import Asker, answer_elicitation
 from acp_agent.extensions.mcp.errors import describe_error
 from acp_agent.extensions.mcp.http_transport import HttpStatus, http_transport
 from acp_agent.extensions.mcp.listing import ServerCatalog, list_catalog
@@ -45,7 +45,7 @@ from acp_agent.platform.watchdog import Watchdog
 T = TypeVar("T")
 
 # Errors of a server that only supports the newer handshake.
-_NOT_THIS_HANDSHAKE = frozenset({types.UNSUPPORTED_PROTOCOL_VERSION, types.METHOD_NOT_FOUND})
+_UNSUPPORTED_HANDSHAKE = frozenset({types.UNSUPPORTED_PROTOCOL_VERSION, types.METHOD_NOT_FOUND})
 
 _log = logging.getLogger(__name__)
 
@@ -55,12 +55,12 @@ class CallTimeouts:
 
     def __init__(self) -> None:
         self._limits: dict[asyncio.Timeout, float] = {}
-        self._asking = 0
+        self._open_questions = 0
 
     @asynccontextmanager
     async def limit(self, seconds: float) -> AsyncIterator[None]:
         """Raise TimeoutError after `seconds`, not counting time in which the user is asked."""
-        async with asyncio.timeout(None if self._asking else seconds) as limit:
+        async with asyncio.timeout(None if self._open_questions else seconds) as limit:
             self._limits[limit] = seconds
             try:
                 yield
@@ -70,13 +70,13 @@ class CallTimeouts:
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Pause limits while the user is asked; afterwards each call gets its full time again."""
-        self._asking += 1
+        self._open_questions += 1
         self._set(None)
         try:
             yield
         finally:
-            self._asking -= 1
-            if not self._asking:
+            self._open_questions -= 1
+            if not self._open_questions:
                 self._set(asyncio.get_running_loop().time())
 
     def _set(self, now: float | None) -> None:
@@ -142,8 +142,8 @@ class McpClient:
 
     async def read_resource(self, uri: str) -> types.ReadResourceResult:
         """Read a resource. Raises as `call_tool` does."""
-        own = self._sanitizer.original(uri)
-        return await self._ask(self._connected.read_resource(own, meta=self._meta()))
+        original_uri = self._sanitizer.original(uri)
+        return await self._ask(self._connected.read_resource(original_uri, meta=self._meta()))
 
     def _meta(self) -> types.RequestParamsMeta | None:
         """Return the `_meta` of the requests of a turn."""
@@ -162,7 +162,7 @@ class McpClient:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
             task.cancel()
-            task.add_done_callback(_retrieved)
+            task.add_done_callback(_mark_retrieved)
             raise
         except MCPError as error:
             if self._http_status.unknown_session and error.code != types.METHOD_NOT_FOUND:
@@ -211,7 +211,7 @@ class McpClient:
         server that rejects it gets the newer one. MCP over ACP starts with the newer one, because
         it has no notifications to the server, which the old handshake needs.
         """
-        _quieten()
+        _silence_package_logs()
 
         def transport() -> AbstractAsyncContextManager[TransportStreams]:
             match self._config:
@@ -231,17 +231,17 @@ class McpClient:
                 case ChannelServer():
                     return acp_transport(self._config)
 
-        newer_first = isinstance(self._config, ChannelServer)
-        client = self._new_client(transport(), newer=newer_first)
+        is_newer_first = isinstance(self._config, ChannelServer)
+        client = self._new_client(transport(), newer=is_newer_first)
         try:
             await client.__aenter__()
         except MCPError as error:
-            if newer_first or error.code not in _NOT_THIS_HANDSHAKE:
+            if is_newer_first or error.code not in _UNSUPPORTED_HANDSHAKE:
                 raise
             client = self._new_client(transport(), newer=True)
             await client.__aenter__()
         self._client = client
-        following = asyncio.create_task(self._follow(client))
+        following = asyncio.create_task(self._subscribe_to_changes(client))
         try:
             yield
         finally:
@@ -256,8 +256,8 @@ class McpClient:
             sanitized_transport(transport, self.ended, self._sanitizer),
             mode="auto" if newer else "legacy",
             client_info=types.Implementation(name="acp-agent", version=__version__),
-            elicitation_callback=self._elicited,
-            message_handler=self._told,
+            elicitation_callback=self._answer_elicitation,
+            message_handler=self._handle_message,
             cache=None,
         )
 
@@ -266,7 +266,7 @@ class McpClient:
 
     # -- messages from the server ----------------------------------------------------------
 
-    async def _told(self, message: IncomingMessage) -> None:
+    async def _handle_message(self, message: IncomingMessage) -> None:
         match message:
             case (
                 types.ToolListChangedNotification()
@@ -279,7 +279,7 @@ class McpClient:
             case _:
                 pass
 
-    async def _follow(self, client: Client) -> None:
+    async def _subscribe_to_changes(self, client: Client) -> None:
         """Subscribe to list changes, which the newer version requires."""
         if client.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             return
@@ -300,7 +300,7 @@ class McpClient:
         except (MCPError, RuntimeError, TimeoutError, ValueError) as error:
             _log.info("a server's changes are not followed any more: %s", type(error).__name__)
 
-    async def _elicited(
+    async def _answer_elicitation(
         self, context: ClientRequestContext, params: types.ElicitRequestParams
     ) -> types.ElicitResult | types.ErrorData:
         del context
@@ -308,7 +308,7 @@ class McpClient:
             # No request to this server is open, so a question would be unexpected for the user.
             return types.ElicitResult(action="decline")
         with self.timeouts.paused():
-            return await answered(params, self._asker)
+            return await answer_elicitation(params, self._asker)
 
     async def visit(self, error: MCPError) -> bool:
         """Send the user to the pages that an error requires; return whether they accepted all.
@@ -318,23 +318,29 @@ class McpClient:
         if error.code != types.URL_ELICITATION_REQUIRED:
             return False
         try:
-            needed = types.ElicitationRequiredErrorData.model_validate(error.data).elicitations
+            elicitations = types.ElicitationRequiredErrorData.model_validate(
+                error.data
+            ).elicitations
         except ValueError:
             return False
-        for one in needed[:3]:
-            page = Page(message=one.message, url=one.url, id=one.elicitation_id or "")
+        for elicitation in elicitations[:3]:
+            page = Page(
+                message=elicitation.message,
+                url=elicitation.url,
+                id=elicitation.elicitation_id or "",
+            )
             response = await self._asker.ask_page(page)
             if response is None or response.action != "accept":
                 return False
-        return bool(needed)
+        return bool(elicitations)
 
 
-def _retrieved(task: asyncio.Future[Any]) -> None:
+def _mark_retrieved(task: asyncio.Future[Any]) -> None:
     if not task.cancelled():
         task.exception()  # marks the exception as retrieved
 
 
-def _quieten() -> None:
+def _silence_package_logs() -> None:
     """Stop the package from logging the content of messages, and addresses."""
     for name in ("mcp", "client", "httpx2"):
         logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -155,31 +155,34 @@ def identity(server: ServerConfig) -> str:
     A digest, because an address or an argument may contain a credential. The name is included only
     for a server of the editor; otherwise it says nothing about the server behind it.
     """
-    parts: tuple[str, ...]
+    values: tuple[str, ...]
     match server:
         case ProgramServer():
-            parts = ("program", server.command, *server.args)
+            values = ("program", server.command, *server.args)
             if server.cwd:
-                parts = (*parts, f"in {server.cwd}")
+                values = (*values, f"in {server.cwd}")
         case HttpServer():
-            parts = ("http", server.url)
+            values = ("http", server.url)
         case ChannelServer():
-            parts = ("client", server.name)
+            values = ("client", server.name)
     import hashlib  # noqa: PLC0415 - 2 ms that only a session with servers pays
 
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()
+    return hashlib.sha256("\0".join(values).encode("utf-8", "replace")).hexdigest()
 
 
 def all_values(server: ServerConfig) -> tuple[str, ...]:
     """Return all values that may be secret: messages about the server must not contain them."""
     match server:
         case ProgramServer():
-            known = {server.options.plugin, server.options.data}  # not secret, shown in messages
-            values = (value for _, value in server.env if value not in known)
+            plugin_folders = {
+                server.options.plugin,
+                server.options.data,
+            }  # not secret, shown in messages
+            values = (value for _, value in server.env if value not in plugin_folders)
             return (*values, *server.options.secrets)
         case HttpServer():
             headers = [value for _, value in server.headers]
-            address = _in_address(server.url)
+            address = _url_secrets(server.url)
             return (*_with_words(headers), *address, *server.options.secrets)
         case ChannelServer():
             return ()
@@ -193,11 +196,11 @@ def credentials(server: ServerConfig) -> tuple[str, ...]:
     """
     match server:
         case ProgramServer():
-            named = [value for name, value in server.env if is_secret_name(name)]
-            return (*named, *server.options.secrets)
+            secret_values = [value for name, value in server.env if is_secret_name(name)]
+            return (*secret_values, *server.options.secrets)
         case HttpServer():
             values = [value for name, value in server.headers if name.lower() not in _PLAIN_HEADERS]
-            return (*_with_words(values), *_in_address(server.url), *server.options.secrets)
+            return (*_with_words(values), *_url_secrets(server.url), *server.options.secrets)
         case ChannelServer():
             return ()
 
@@ -207,18 +210,18 @@ def _with_words(values: list[str]) -> list[str]:
     return [*values, *(value.rpartition(" ")[2] for value in values if " " in value)]
 
 
-def _in_address(url: str) -> list[str]:
+def _url_secrets(url: str) -> list[str]:
     """Return the password and the query of an address."""
     try:
-        parts = urlsplit(url)
-        return [text for text in (parts.password, parts.query) if text]
+        url_parts = urlsplit(url)
+        return [text for text in (url_parts.password, url_parts.query) if text]
     except ValueError:
         return []
 
 
 MARK = "ACP_AGENT_MCP_SERVER"  # variable that marks a server's processes
 
-_PASSED_ON = frozenset(
+_PASSED_VARIABLES = frozenset(
     {
         "HOME",
         "LANG",
@@ -243,7 +246,7 @@ _PROXIES = frozenset({"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"})
 
 
 def server_environ(
-    environ: Mapping[str, str], given: tuple[tuple[str, str], ...], mark: str
+    environ: Mapping[str, str], variables: tuple[tuple[str, str], ...], mark: str
 ) -> dict[str, str]:
     """Return the environment of a server's program.
 
@@ -253,7 +256,7 @@ def server_environ(
 
     Args:
         environ: the user's environment.
-        given: the editor's variables for this server, including secrets; the last one of a name
+        variables: the editor's variables for this server, including secrets; the last one of a name
             wins.
         mark: identifies its processes, including those that left its process group.
     """
@@ -262,11 +265,11 @@ def server_environ(
         for name, value in environ.items()
         if not is_secret_name(name)
         and (
-            name in _PASSED_ON
+            name in _PASSED_VARIABLES
             or name.startswith("LC_")
             or (name.upper() in _PROXIES and "@" not in value)
         )
     }
     if "PATH" in passed:  # the program is searched in the project's folder
         passed["PATH"] = absolute_folders(passed["PATH"])
-    return passed | {"TERM": "dumb", "NO_COLOR": "1"} | dict(given) | {MARK: mark}
+    return passed | {"TERM": "dumb", "NO_COLOR": "1"} | dict(variables) | {MARK: mark}

@@ -29,16 +29,16 @@ from acp_agent.extensions.definitions.locations import (
     mcp_files,
 )
 from acp_agent.extensions.mcp.config import HttpServer, ProgramServer, ServerConfig
-from acp_agent.extensions.mcp.foreign import ServerFormat, format_of, read_document
+from acp_agent.extensions.mcp.foreign import ServerFormat, read_document, server_format
 from acp_agent.extensions.mcp.tables import PROJECT_KEY, VARIABLE, build_server
 from acp_agent.platform.descriptor_limit import describe_os_error
 from acp_agent.platform.trusted_files import RefusedFileError, read_trusted, trusted_owners
 from acp_agent.trust.items import Item, Trusts, folder_name, text_item
 
 KEY = "mcp_servers"
-_SHARED = ".mcp.json"  # the file that several programs share, with only servers
-_MOST = 50  # servers of one file
-_SHOWN = 120  # characters of a command line in the question about trust
+_SHARED_FILE = ".mcp.json"  # the file that several programs share, with only servers
+_MAX_SERVERS = 50  # servers of one file
+_MAX_COMMAND_LINE = 120  # characters of a command line in the question about trust
 
 
 class FoundServers(Struct, frozen=True, kw_only=True):
@@ -61,7 +61,7 @@ def find_servers(
     cwd: Path,
     environ: Mapping[str, str],
     *,
-    places: DefinitionFolders,
+    folders: DefinitionFolders,
     trusts: Trusts,
 ) -> FoundServers:
     """Find the servers of a session in a folder, besides those of the client. Reads files.
@@ -71,52 +71,61 @@ def find_servers(
         config_file: the file of the configuration.
         cwd: the session's folder.
         environ: the user's environment.
-        places: the folders of plugins.
+        folders: the folders of plugins.
         trusts: returns whether the user trusts a file of the project.
     """
     problems: list[str] = []
-    found: dict[str, ProgramServer | HttpServer] = {}
+    user_servers: dict[str, ProgramServer | HttpServer] = {}
     if config.mcp_servers:
-        found |= _users(config, config_file, environ, problems)
+        user_servers |= _read_user_servers(config, config_file, environ, problems)
     untrusted: list[Item] = []
-    project: dict[str, ProgramServer | HttpServer] = {}
-    wrong: dict[str, list[str]] = {}  # for each server, in the last file that names it
+    project_servers: dict[str, ProgramServer | HttpServer] = {}
+    messages: dict[str, list[str]] = {}  # for each server, in the last file that names it
     for file, item, text, servers in _read_project(cwd, problems):
         if not trusts(item):
             untrusted.append(item)
             continue
-        form = format_of(file)
-        for name, given in servers.items():
+        file_format = server_format(file)
+        for name, entry in servers.items():
             notes: list[str] = []
             try:
-                server = _project_server(form, name, given, environ, notes)
+                server = _project_server(file_format, name, entry, environ, notes)
             except (ConfigError, InvalidInputError) as error:
-                if name not in project:
-                    path = (form.key, name, *_key_of(error, form.key, name))
+                if name not in project_servers:
+                    path = (file_format.key, name, *_error_key(error, file_format.key, name))
                     why = f"{file}:{_line(file, text, path)}: {printable_line(str(error))}"
-                    wrong[name] = [why]
+                    messages[name] = [why]
                 continue
             if server is not None:
-                project[name] = server
+                project_servers[name] = server
             if server is not None or notes:
                 # A shared file has fields for several programs, so unused ones are not reported.
-                unused = [] if file.name == _SHARED else notes
-                wrong[name] = [f"{file}: {form.key}.{printable_line(note)}" for note in unused]
-    problems += [why for several in wrong.values() for why in several]
+                unused = [] if file.name == _SHARED_FILE else notes
+                messages[name] = [
+                    f"{file}: {file_format.key}.{printable_line(note)}" for note in unused
+                ]
+    problems += [why for server_messages in messages.values() for why in server_messages]
     plugins: dict[str, ProgramServer | HttpServer] = {}
-    if any_plugin_folder(places):
+    if any_plugin_folder(folders):
         from acp_agent.extensions.plugins.servers import plugin_servers  # noqa: PLC0415 - where there may be any
 
-        plugins = {one.name: one for one in plugin_servers(places, environ, trusts, problems)}
+        plugins = {
+            installed.name: installed
+            for installed in plugin_servers(folders, environ, trusts, problems)
+        }
     return FoundServers(
-        servers=tuple((plugins | project | found).values()),
+        servers=tuple((plugins | project_servers | user_servers).values()),
         problems=tuple(problems),
         untrusted=tuple(untrusted),
     )
 
 
 def _project_server(
-    form: ServerFormat, name: str, given: object, environ: Mapping[str, str], notes: list[str]
+    file_format: ServerFormat,
+    name: str,
+    entry: object,
+    environ: Mapping[str, str],
+    notes: list[str],
 ) -> ProgramServer | HttpServer | None:
     """Return a server of a project's file; None for one that only its own program can provide.
 
@@ -125,22 +134,22 @@ def _project_server(
     Raises:
         ConfigError, InvalidInputError: the server is invalid.
     """
-    if not isinstance(given, dict):
-        raise ConfigError(f"{form.key}.{name}: expected an object with a command or a url")
+    if not isinstance(entry, dict):
+        raise ConfigError(f"{file_format.key}.{name}: expected an object with a command or a url")
     try:
-        table = form.translate(name, given, notes)
+        table = file_format.translate(name, entry, notes)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{form.key}.{name}: {error}; fix the value") from None
+        raise ConfigError(f"{file_format.key}.{name}: {error}; fix the value") from None
     if table is None:
         return None
-    return build_server(name, table, environ, field=form.key, source="project")
+    return build_server(name, table, environ, field=file_format.key, source="project")
 
 
-def _line(file: Path, text: str, path: tuple[str, ...]) -> int:
+def _line(file: Path, text: str, key_path: tuple[str, ...]) -> int:
     """Return the line of a value in a project's file."""
     if file.suffix == ".toml":
-        return find_lines(text, [path])[0] or 1
-    return member_line(text, path)
+        return find_lines(text, [key_path])[0] or 1
+    return member_line(text, key_path)
 
 
 def project_items(cwd: Path) -> list[Item]:
@@ -148,31 +157,33 @@ def project_items(cwd: Path) -> list[Item]:
     return [item for _, item, _, _ in _read_project(cwd, [])]
 
 
-def _users(
+def _read_user_servers(
     config: Config, file: Path, environ: Mapping[str, str], problems: list[str]
 ) -> dict[str, ProgramServer | HttpServer]:
-    found: dict[str, ProgramServer | HttpServer] = {}
+    servers: dict[str, ProgramServer | HttpServer] = {}
     broken: list[tuple[str, ConfigError | InvalidInputError]] = []
     for name, table in config.mcp_servers.items():
         try:
-            found[name] = build_server(name, table, environ, field=KEY, source="user")
+            servers[name] = build_server(name, table, environ, field=KEY, source="user")
         except (ConfigError, InvalidInputError) as error:
             broken.append((name, error))
     if not broken:
-        return found
+        return servers
     try:
         text = read_text(file)
         wrong = list_problems(file, environ)
     except ConfigError:
         text, wrong = "", []
-    lines = find_lines(text, [(KEY, name, *_key_of(why, KEY, name)) for name, why in broken])
+    lines = find_lines(text, [(KEY, name, *_error_key(why, KEY, name)) for name, why in broken])
     for (name, why), line in zip(broken, lines, strict=True):
         # A server table with a type error was read as an empty one, so the original error is shown.
-        begins = f" {KEY}.{name}"
-        described = [one for one in wrong if f"{begins}:" in one or f"{begins}." in one]
-        where = str(file) if line is None else f"{file}:{line}"
-        problems += described or [f"{where}: {printable_line(str(why))}"]
-    return found
+        prefix = f" {KEY}.{name}"
+        server_messages = [
+            message for message in wrong if f"{prefix}:" in message or f"{prefix}." in message
+        ]
+        location = str(file) if line is None else f"{file}:{line}"
+        problems += server_messages or [f"{location}: {printable_line(str(why))}"]
+    return servers
 
 
 def _read_project(
@@ -185,7 +196,7 @@ def _read_project(
             raw = read_trusted(file, top, trusted_owners(top, cwd), limit=SIZE_LIMIT + 1)
             text = decode(file, raw)
             servers = _servers_in(file, text)
-            if not servers and file.name != _SHARED:
+            if not servers and file.name != _SHARED_FILE:
                 continue
         except (FileNotFoundError, NotADirectoryError):
             continue
@@ -197,10 +208,10 @@ def _read_project(
         except ConfigError as error:
             problems.append(str(error))
         else:
-            if file.name != _SHARED:  # its other settings may change
+            if file.name != _SHARED_FILE:  # its other settings may change
                 raw = json.dumps(servers, ensure_ascii=False, default=str).encode()
             item = text_item(
-                "mcp", folder_name(top), file, raw, _described(format_of(file), servers)
+                "mcp", folder_name(top), file, raw, _describe_servers(server_format(file), servers)
             )
             yield file, item, text, servers
 
@@ -211,14 +222,14 @@ def _servers_in(file: Path, text: str) -> Mapping[str, Any]:
     Raises:
         ConfigError: the file cannot be read.
     """
-    key = format_of(file).key
-    if file.name != _SHARED:
+    key = server_format(file).key
+    if file.name != _SHARED_FILE:
         servers = read_document(file, text).get(key)
         servers = servers if isinstance(servers, dict) else {}
     else:
         servers = _shared_servers(file, text)
-    if len(servers) > _MOST:
-        raise ConfigError(f"{file}: more than {_MOST} servers; take some out")
+    if len(servers) > _MAX_SERVERS:
+        raise ConfigError(f"{file}: more than {_MAX_SERVERS} servers; take some out")
     return servers
 
 
@@ -244,30 +255,32 @@ def _shared_servers(file: Path, text: str) -> Mapping[str, Any]:
     return servers
 
 
-def _described(form: ServerFormat, servers: Mapping[str, Any]) -> str:
+def _describe_servers(file_format: ServerFormat, servers: Mapping[str, Any]) -> str:
     """Return the commands, addresses and variables of a file's servers, as text for the user."""
     variables: set[str] = set()
-    shown = []
-    for name, given in servers.items():
+    lines = []
+    for name, entry in servers.items():
         try:
-            table = form.translate(name, given, []) if isinstance(given, dict) else None
+            table = file_format.translate(name, entry, []) if isinstance(entry, dict) else None
         except (msgspec.ValidationError, ConfigError):
             table = None
         if table is None:
-            variables.update(VARIABLE.findall(json.dumps(given, default=str)))
-            shown.append(printable_line(name)[:40])
+            variables.update(VARIABLE.findall(json.dumps(entry, default=str)))
+            lines.append(printable_line(name)[:40])
             continue
         variables.update(table.env_vars, VARIABLE.findall(msgspec.json.encode(table).decode()))
-        line = " ".join(filter(None, [table.command, *table.args])) or table.url
-        shown.append(f"{printable_line(name)[:40]}: {printable_line(line)[:_SHOWN]}")
+        command_line = " ".join(filter(None, [table.command, *table.args])) or table.url
+        lines.append(
+            f"{printable_line(name)[:40]}: {printable_line(command_line)[:_MAX_COMMAND_LINE]}"
+        )
     names = [f"variables: {', '.join(sorted(variables))}"] if variables else []
-    return "; ".join([*names, *shown])
+    return "; ".join([*names, *lines])
 
 
-def _key_of(error: ConfigError | InvalidInputError, field: str, name: str) -> tuple[str, ...]:
+def _error_key(error: ConfigError | InvalidInputError, field: str, name: str) -> tuple[str, ...]:
     """Return the key below a server's table that an error is about."""
-    said, begins = str(error), f"{field}.{name}."
-    key = said[len(begins) :].partition(":")[0] if said.startswith(begins) else ""
+    message, prefix = str(error), f"{field}.{name}."
+    key = message[len(prefix) :].partition(":")[0] if message.startswith(prefix) else ""
     return (key,) if key else ()
 
 

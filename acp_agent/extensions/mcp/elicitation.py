@@ -13,11 +13,11 @@ from urllib.parse import urlsplit
 
 import mcp_types as types
 
-from acp_agent.config.secret_questions import asks_for_secret as question_asks
+from acp_agent.config.secret_questions import asks_for_secret as asks_for_secret_in_text
 from acp_agent.elicitation import Form, Page, Response
 
-_FIELDS = 30  # fields of a form
-_LONGEST_MESSAGE = 4_000  # characters
+_MAX_FIELDS = 30  # fields of a form
+_MAX_MESSAGE_LENGTH = 4_000  # characters
 
 # A field must not mention any of these, because it holds a value; a question may mention them.
 _SECRET = re.compile(
@@ -42,14 +42,14 @@ class Asker(Protocol):
         """Report that the user has finished at the page."""
         ...
 
-    async def refused(self, what: str) -> None:
+    async def refused(self, reason: str) -> None:
         """Report that a question was not forwarded, with the reason."""
         ...
 
 
-async def answered(params: types.ElicitRequestParams, asker: Asker) -> types.ElicitResult:
+async def answer_elicitation(params: types.ElicitRequestParams, asker: Asker) -> types.ElicitResult:
     """Return the user's answer; `decline` if the user cannot or must not be asked."""
-    message = params.message[:_LONGEST_MESSAGE]
+    message = params.message[:_MAX_MESSAGE_LENGTH]
     if isinstance(params, types.ElicitRequestURLParams):
         if not _is_web_address(params.url):
             await asker.refused("it wanted to open an address that is not on the web")
@@ -58,11 +58,11 @@ async def answered(params: types.ElicitRequestParams, asker: Asker) -> types.Eli
         response = await asker.ask_page(Page(message=message, url=params.url, id=visit))
         return types.ElicitResult(action="decline" if response is None else response.action)
     schema = params.requested_schema
-    if asks_for_a_secret(schema) or question_asks(params.message):
+    if asks_for_a_secret(schema) or asks_for_secret_in_text(params.message):
         await asker.refused("it asked for what looks like a secret in a form")
         return types.ElicitResult(action="decline")
     properties = schema.get("properties")
-    if not isinstance(properties, dict) or len(properties) > _FIELDS:
+    if not isinstance(properties, dict) or len(properties) > _MAX_FIELDS:
         await asker.refused("its form has no fields, or too many")
         return types.ElicitResult(action="decline")
     response = await asker.ask_form(Form(message=message, schema=schema))
@@ -83,24 +83,24 @@ def asks_for_a_secret(schema: dict[str, Any]) -> bool:
 
 
 def _is_secret_field(name: str, field: Any) -> bool:  # JSON, of any kind
-    described = field if isinstance(field, dict) else {}
-    given = [_spaced(name), described.get("title"), described.get("description")]
-    texts = [text for text in given if isinstance(text, str)]
+    attributes = field if isinstance(field, dict) else {}
+    labels = [_split_words(name), attributes.get("title"), attributes.get("description")]
+    texts = [text for text in labels if isinstance(text, str)]
     return (
-        described.get("format") == "password"
+        attributes.get("format") == "password"
         or any(_SECRET.search(text) for text in texts)
-        or question_asks(*texts)
+        or asks_for_secret_in_text(*texts)
     )
 
 
-def _spaced(name: str) -> str:
+def _split_words(name: str) -> str:
     """Return `userPin` or `user_pin` as separate words: `user Pin`, `user pin`."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])|[_-]+", " ", name)
 
 
 def _is_web_address(url: str) -> bool:
     try:
-        parts = urlsplit(url)
-        return parts.scheme in {"http", "https"} and bool(parts.hostname)
+        url_parts = urlsplit(url)
+        return url_parts.scheme in {"http", "https"} and bool(url_parts.hostname)
     except ValueError:
         return False

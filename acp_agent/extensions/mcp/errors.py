@@ -7,16 +7,18 @@ from collections.abc import Callable
 from acp_agent.content import printable_line
 from acp_agent.platform.descriptor_limit import explain_descriptor_limit
 
-LONGEST_LINE = 300  # characters
+MAX_LINE_LENGTH = 300  # characters
 
 
-def _places(error: BaseException) -> str:
+def _describe_validation_error(error: BaseException) -> str:
     """Return what a validation error of pydantic says, without its values and addresses."""
     from pydantic import ValidationError  # noqa: PLC0415 - the package has imported it
 
     assert isinstance(error, ValidationError)
-    places = error.errors(include_url=False, include_input=False, include_context=False)
-    return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in places[:3])
+    details = error.errors(include_url=False, include_input=False, include_context=False)
+    return "; ".join(
+        f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}" for detail in details[:3]
+    )
 
 
 def describe_error(error: BaseException, clean: Callable[[str], str]) -> str:
@@ -36,9 +38,9 @@ def describe_error(error: BaseException, clean: Callable[[str], str]) -> str:
     elif isinstance(error, PermissionError) and error.filename:
         text = f"{error.filename} may not be started"
     elif type(error).__name__ == "ValidationError":
-        text = f"its answer has the wrong shape: {_places(error)}"
+        text = f"its answer has the wrong shape: {_describe_validation_error(error)}"
     elif isinstance(error, TimeoutError):
         text = str(error) or "it took too long"
     else:
         text = str(error) or type(error).__name__
-    return printable_line(clean(text), LONGEST_LINE)
+    return printable_line(clean(text), MAX_LINE_LENGTH)

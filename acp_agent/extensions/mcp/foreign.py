@@ -43,21 +43,21 @@ class ServerFormat(Struct, frozen=True):
     translate: Translate
 
 
-def format_of(file: Path) -> ServerFormat:
+def server_format(file: Path) -> ServerFormat:
     """Return the format of a file, by its name and its folder's name."""
     folder = file.parent.name
     if file.suffix == ".toml":
-        return ServerFormat("mcp_servers", _of_codex)
+        return ServerFormat("mcp_servers", _translate_codex)
     if file.name in OPENCODE:
-        return ServerFormat("mcp", _of_opencode)
+        return ServerFormat("mcp", _translate_opencode)
     if folder == ".zed" or (folder.lower() == "zed" and file.name == "settings.json"):
-        return ServerFormat("context_servers", _of_zed)
+        return ServerFormat("context_servers", _translate_zed)
     if folder in {".vscode", ".cursor", ".roo", "User"} or folder in _WINDSURF:
         key = "servers" if folder in {".vscode", "User"} else PROJECT_KEY
-        return ServerFormat(key, partial(_of_editor, file.parent.parent))
+        return ServerFormat(key, partial(_translate_editor, file.parent.parent))
     if folder == ".gemini":
-        return ServerFormat(PROJECT_KEY, _of_gemini)
-    return ServerFormat(PROJECT_KEY, _of_claude)
+        return ServerFormat(PROJECT_KEY, _translate_gemini)
+    return ServerFormat(PROJECT_KEY, _translate_claude)
 
 
 def read_document(file: Path, text: str) -> Mapping[str, Any]:
@@ -90,14 +90,14 @@ def _object(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _replaced(value: object, replace: Callable[[str], str]) -> object:
+def _map_texts(value: object, replace: Callable[[str], str]) -> object:
     """Return a value with `replace` applied to all texts in it."""
     if isinstance(value, str):
         return replace(value)
     if isinstance(value, list):
-        return [_replaced(one, replace) for one in value]
+        return [_map_texts(item, replace) for item in value]
     if isinstance(value, dict):
-        return {key: _replaced(one, replace) for key, one in value.items()}
+        return {key: _map_texts(item, replace) for key, item in value.items()}
     return value
 
 
@@ -107,13 +107,13 @@ def _server(table: Table) -> McpServerConfig:
     return msgspec.convert(filled, McpServerConfig, strict=True)
 
 
-def _of_claude(name: str, table: Table, notes: list[str]) -> McpServerConfig | None:
+def _translate_claude(name: str, table: Table, notes: list[str]) -> McpServerConfig | None:
     if "oauth" in table or "headersHelper" in table:
         notes.append(f"{name}: its way to log in is not taken over; see acp-agent mcp login")
     return project_table(name, table)
 
 
-def _of_zed(name: str, table: Table, notes: list[str]) -> McpServerConfig | None:
+def _translate_zed(name: str, table: Table, notes: list[str]) -> McpServerConfig | None:
     if "command" not in table and "url" not in table:
         notes.append(f"{name}: an extension of its editor starts it, which is not supported")
         return None
@@ -123,14 +123,16 @@ def _of_zed(name: str, table: Table, notes: list[str]) -> McpServerConfig | None
     return project_table(name, table)
 
 
-def _of_editor(project: Path, name: str, table: Table, notes: list[str]) -> McpServerConfig | None:
+def _translate_editor(
+    project: Path, name: str, table: Table, notes: list[str]
+) -> McpServerConfig | None:
     if "${input:" in str(table):
         notes.append(f"{name}: values that its program asks for are not; use a variable")
         return None
     if "envFile" in table:
         notes.append(f"{name}: the variables of its envFile are not read; set them")
 
-    def ours(text: str) -> str:
+    def expand(text: str) -> str:
         text = _EDITOR_VARIABLE.sub(r"${\1\2}", text)
         text = _FOLDER.sub(lambda _: str(project), text)
         text = _FOLDER_NAME.sub(lambda _: project.name, text)
@@ -138,30 +140,30 @@ def _of_editor(project: Path, name: str, table: Table, notes: list[str]) -> McpS
 
     if isinstance(address := table.get("serverUrl"), str) and "url" not in table:
         table = {**table, "url": address}
-    server = project_table(name, _replaced(table, ours))
+    server = project_table(name, _map_texts(table, expand))
     denied = table.get("disabledTools")
     if server is None or not isinstance(denied, list):
         return server
-    names = [one for one in denied if isinstance(one, str)]
+    names = [tool for tool in denied if isinstance(tool, str)]
     return msgspec.structs.replace(server, denied_tools=names)
 
 
-def _of_gemini(name: str, table: Table, notes: list[str]) -> McpServerConfig | None:
+def _translate_gemini(name: str, table: Table, notes: list[str]) -> McpServerConfig | None:
     if "tcp" in table:
         notes.append(f"{name}: servers on a socket of their own are not supported")
         return None
     if table.get("trust"):
         notes.append(f"{name}: that its tools run unasked is not taken over")
 
-    def named(key: str) -> object:
-        return _replaced(table.get(key), lambda text: _GEMINI_VARIABLE.sub(r"${\1}", text))
+    def expanded(key: str) -> object:
+        return _map_texts(table.get(key), lambda text: _GEMINI_VARIABLE.sub(r"${\1}", text))
 
     streamed = table.get("httpUrl")
     return _server(
         {
             "type": "http" if streamed else table.get("type"),
-            "url": named("httpUrl" if streamed else "url"),
-            **{key: named(key) for key in ("command", "args", "env", "cwd", "headers")},
+            "url": expanded("httpUrl" if streamed else "url"),
+            **{key: expanded(key) for key in ("command", "args", "env", "cwd", "headers")},
             "call_timeout": _seconds(table.get("timeout")),
             "allowed_tools": table.get("includeTools"),
             "denied_tools": table.get("excludeTools"),
@@ -169,33 +171,33 @@ def _of_gemini(name: str, table: Table, notes: list[str]) -> McpServerConfig | N
     )
 
 
-def _of_opencode(name: str, table: Table, notes: list[str]) -> McpServerConfig | None:
+def _translate_opencode(name: str, table: Table, notes: list[str]) -> McpServerConfig | None:
     if "type" not in table:  # it only enables or disables a server of another file
         return None
     if "{file:" in str(table):
         notes.append(f"{name}: a value that is in a file is not taken over")
 
-    def named(value: object) -> object:
-        return _replaced(value, lambda text: _OPENCODE_VARIABLE.sub(r"${\1}", text))
+    def expand(value: object) -> object:
+        return _map_texts(value, lambda text: _OPENCODE_VARIABLE.sub(r"${\1}", text))
 
-    command = named(table.get("command"))
+    command = expand(table.get("command"))
     words = command if isinstance(command, list) else []
     local = table.get("type") == "local"
     return _server(
         {
             "command": words[0] if local and words else None,
             "args": words[1:] if local else None,
-            "env": (named(table.get("environment")) or None) if local else None,
-            "cwd": named(table.get("cwd")),
-            "url": None if local else named(table.get("url")),
-            "headers": None if local else (named(table.get("headers")) or None),
+            "env": (expand(table.get("environment")) or None) if local else None,
+            "cwd": expand(table.get("cwd")),
+            "url": None if local else expand(table.get("url")),
+            "headers": None if local else (expand(table.get("headers")) or None),
             "enabled": table.get("enabled"),
             "start_timeout": _seconds(table.get("timeout")),
         }
     )
 
 
-def _of_codex(name: str, table: Table, notes: list[str]) -> McpServerConfig | None:
+def _translate_codex(name: str, table: Table, notes: list[str]) -> McpServerConfig | None:
     del name, notes
     headers = dict(_object(table.get("http_headers")))
     headers |= {
@@ -203,10 +205,10 @@ def _of_codex(name: str, table: Table, notes: list[str]) -> McpServerConfig | No
     }
     if token := table.get("bearer_token_env_var"):
         headers["Authorization"] = f"Bearer ${{{token}}}"
-    given = table.get("env_vars")
+    names = table.get("env_vars")
     variables = [
-        one.get("name") if isinstance(one, dict) else one
-        for one in (given if isinstance(given, list) else ())
+        entry.get("name") if isinstance(entry, dict) else entry
+        for entry in (names if isinstance(names, list) else ())
     ]
     return _server(
         {

@@ -29,7 +29,7 @@ class HttpStatus:
     def __init__(self) -> None:
         self._status: int | None = None
 
-    def seen(self, status: int) -> None:
+    def record(self, status: int) -> None:
         """Record the status of a response."""
         self._status = status if status >= 400 else None
 
@@ -90,13 +90,13 @@ async def http_transport(
             auth=auth or authorization,
             mounts=no_proxy_mounts(server.url),
             verify=trust,
-            event_hooks={"response": [bounded]},
+            event_hooks={"response": [limit_body]},
         )
 
-    async def bounded(response: httpx2.Response) -> None:
+    async def limit_body(response: httpx2.Response) -> None:
         # With streamable HTTP, servers often refuse the GET stream for their own messages.
         if server.sse or response.request.method == "POST":
-            status.seen(response.status_code)
+            status.record(response.status_code)
         kind = response.headers.get("content-type", "").lower()
         if not kind.startswith("text/event-stream") and isinstance(
             response.stream, httpx2.AsyncByteStream

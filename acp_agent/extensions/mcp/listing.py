@@ -10,9 +10,9 @@ from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 from msgspec import Struct
 
-from acp_agent.extensions.mcp.sanitizer import LONGEST
+from acp_agent.extensions.mcp.sanitizer import MAX_ENTRIES
 
-_PAGES = 50  # pages of one list
+_MAX_PAGES = 50  # pages of one list
 
 
 class ServerCatalog(Struct, frozen=True, kw_only=True):
@@ -45,32 +45,32 @@ async def list_catalog(client: Client) -> ServerCatalog:
         MCPError: the server answered with an error, or is disconnected.
         ValueError: an answer has the wrong shape.
     """
-    has = client.server_capabilities
+    capabilities = client.server_capabilities
     cut: list[str] = []
     tools: list[types.Tool] = []
     prompts: list[types.Prompt] = []
     resources: list[types.Resource] = []
     templates: list[types.ResourceTemplate] = []
-    if has.tools is not None:
-        tools = await _all(
+    if capabilities.tools is not None:
+        tools = await _fetch_all(
             lambda cursor: client.list_tools(cursor=cursor), lambda page: page.tools, "tools", cut
         )
-    if has.prompts is not None:
-        prompts = await _all(
+    if capabilities.prompts is not None:
+        prompts = await _fetch_all(
             lambda cursor: client.list_prompts(cursor=cursor),
             lambda page: page.prompts,
             "prompts",
             cut,
         )
-    if has.resources is not None:
-        resources = await _all(
+    if capabilities.resources is not None:
+        resources = await _fetch_all(
             lambda cursor: client.list_resources(cursor=cursor),
             lambda page: page.resources,
             "resources",
             cut,
         )
         try:
-            templates = await _all(
+            templates = await _fetch_all(
                 lambda cursor: client.list_resource_templates(cursor=cursor),
                 lambda page: page.resource_templates,
                 "resource templates",
@@ -88,20 +88,20 @@ async def list_catalog(client: Client) -> ServerCatalog:
     )
 
 
-async def _all(
+async def _fetch_all(
     fetch: Callable[[str | None], Awaitable[PageT]],
-    entries_of: Callable[[PageT], list[T]],
+    get_entries: Callable[[PageT], list[T]],
     name: str,
     cut: list[str],
 ) -> list[T]:
-    found: list[T] = []
+    entries: list[T] = []
     cursor: str | None = None
-    for _ in range(_PAGES):
+    for _ in range(_MAX_PAGES):
         page = await fetch(cursor)
-        found += entries_of(page)
+        entries += get_entries(page)
         cursor = page.next_cursor
-        if not cursor or len(found) > LONGEST:
+        if not cursor or len(entries) > MAX_ENTRIES:
             break
-    if cursor or len(found) > LONGEST:
+    if cursor or len(entries) > MAX_ENTRIES:
         cut.append(name)
-    return found[:LONGEST]
+    return entries[:MAX_ENTRIES]

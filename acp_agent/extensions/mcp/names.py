@@ -7,24 +7,24 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-LONGEST = 64  # characters; Anthropic and OpenAI accept ^[a-zA-Z0-9_-]{1,64}$
-_LONGEST_LABEL = 24
+MAX_NAME_LENGTH = 64  # characters; Anthropic and OpenAI accept ^[a-zA-Z0-9_-]{1,64}$
+_MAX_LABEL_LENGTH = 24
 _DIGEST = 8  # hex digits
-_TAKEN = "skill"  # skills are called as /skill:name
+_RESERVED = "skill"  # skills are called as /skill:name
 
-_REFUSED = re.compile(r"[^a-zA-Z0-9_-]+")
+_INVALID = re.compile(r"[^a-zA-Z0-9_-]+")
 
 
 def server_labels(names: Sequence[str]) -> list[str]:
     """Return a short, unique name of valid characters for each server, in order."""
-    given: list[str] = []
+    labels: list[str] = []
     for name in names:
-        base = _plain(name)[:_LONGEST_LABEL] or "server"
+        base = _sanitize_name(name)[:_MAX_LABEL_LENGTH] or "server"
         label, number = base, 2
-        while label in given or label == _TAKEN:
+        while label in labels or label == _RESERVED:
             label, number = f"{base}-{number}", number + 1
-        given.append(label)
-    return given
+        labels.append(label)
+    return labels
 
 
 def tool_names(pairs: Sequence[tuple[str, str]]) -> list[str]:
@@ -34,29 +34,33 @@ def tool_names(pairs: Sequence[tuple[str, str]]) -> list[str]:
     on the order, so a tool keeps its name when others come and go, unless a new one has the same
     plain name.
     """
-    plain = [f"mcp__{label}__{_plain(tool) or 'tool'}" for label, tool in pairs]
+    plain = [f"mcp__{label}__{_sanitize_name(tool) or 'tool'}" for label, tool in pairs]
     count = Counter(plain)
     return [
-        name if len(name) <= LONGEST and count[name] == 1 else _with_digest(name, label, tool)
+        name
+        if len(name) <= MAX_NAME_LENGTH and count[name] == 1
+        else _with_digest(name, label, tool)
         for name, (label, tool) in zip(plain, pairs, strict=True)
     ]
 
 
 def command_names(pairs: Sequence[tuple[str, str]]) -> list[str]:
     """Return a unique slash command for each pair of a server's label and a prompt's own name."""
-    plain = [f"{label}:{_plain(prompt) or 'prompt'}" for label, prompt in pairs]
+    plain = [f"{label}:{_sanitize_name(prompt) or 'prompt'}" for label, prompt in pairs]
     count = Counter(plain)
     return [
-        name if len(name) <= LONGEST and count[name] == 1 else _with_digest(name, label, prompt)
+        name
+        if len(name) <= MAX_NAME_LENGTH and count[name] == 1
+        else _with_digest(name, label, prompt)
         for name, (label, prompt) in zip(plain, pairs, strict=True)
     ]
 
 
-def _plain(name: str) -> str:
-    return _REFUSED.sub("_", name).strip("_")
+def _sanitize_name(name: str) -> str:
+    return _INVALID.sub("_", name).strip("_")
 
 
-def _with_digest(name: str, label: str, own: str) -> str:
-    text = f"{label}\0{own}".encode("utf-8", "replace")
+def _with_digest(name: str, label: str, name_of_part: str) -> str:
+    text = f"{label}\0{name_of_part}".encode("utf-8", "replace")
     digest = hashlib.sha256(text).hexdigest()[:_DIGEST]
-    return f"{name[: LONGEST - _DIGEST - 1]}_{digest}"
+    return f"{name[: MAX_NAME_LENGTH - _DIGEST - 1]}_{digest}"

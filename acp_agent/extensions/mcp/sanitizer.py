@@ -23,8 +23,8 @@ from mcp_types.version import LATEST_HANDSHAKE_VERSION
 
 from acp_agent.content import HIDDEN, escaped, escaped_values
 
-LONGEST = 1_000  # entries of a list; one more is read to detect a longer list
-_DEEPEST = 64  # levels of a schema; the package's own checks fail on very deep ones
+MAX_ENTRIES = 1_000  # entries of a list; one more is read to detect a longer list
+_MAX_DEPTH = 64  # levels of a schema; the package's own checks fail on very deep ones
 
 _METHODS = {
     "tools": "tools/list",
@@ -57,24 +57,24 @@ class Sanitizer:
         """Escape hidden characters in `message`, and remove malformed list entries."""
         if is_list(message):
             message = self._filter_list(message)
-        sent = message.message
-        if isinstance(sent, types.JSONRPCResponse):
-            sent = sent.model_copy(update={"result": _with_content(sent.result)})
-        shown: types.JSONRPCMessage = sent
-        match sent:
+        original = message.message
+        if isinstance(original, types.JSONRPCResponse):
+            original = original.model_copy(update={"result": _with_usable_content(original.result)})
+        sanitized: types.JSONRPCMessage = original
+        match original:
             case types.JSONRPCResponse():
-                shown = sent.model_copy(update={"result": escaped_values(sent.result)})
+                sanitized = original.model_copy(update={"result": escaped_values(original.result)})
             case types.JSONRPCError():
-                error = sent.error.model_copy(
+                error = original.error.model_copy(
                     update={
-                        "message": escaped(sent.error.message),
-                        "data": escaped_values(sent.error.data),
+                        "message": escaped(original.error.message),
+                        "data": escaped_values(original.error.data),
                     }
                 )
-                shown = sent.model_copy(update={"error": error})
+                sanitized = original.model_copy(update={"error": error})
             case types.JSONRPCRequest() | types.JSONRPCNotification():
-                shown = sent.model_copy(update={"params": escaped_values(sent.params)})
-        return SessionMessage(shown, message.metadata)
+                sanitized = original.model_copy(update={"params": escaped_values(original.params)})
+        return SessionMessage(sanitized, message.metadata)
 
     def _filter_list(self, message: SessionMessage) -> SessionMessage:
         response = message.message
@@ -85,15 +85,19 @@ class Sanitizer:
         for name in _METHODS:
             entries = result.get(name)
             if isinstance(entries, list):
-                first = [_with_object_schema(one) for one in entries[: LONGEST + 1]]
+                entries_read = [
+                    _with_object_schema(entry_read) for entry_read in entries[: MAX_ENTRIES + 1]
+                ]
                 result[name] = [
-                    _without_output_schema(entry) for entry in first if self._is_good(entry, name)
+                    _without_output_schema(entry)
+                    for entry in entries_read
+                    if self._is_usable(entry, name)
                 ]
                 self._names |= {
-                    escaped(called): called
+                    escaped(text): text
                     for entry in result[name]
                     for key in ("name", "uri")
-                    if isinstance(called := entry.get(key), str) and HIDDEN.search(called)
+                    if isinstance(text := entry.get(key), str) and HIDDEN.search(text)
                 }
                 changed = True
         if not changed:
@@ -101,7 +105,7 @@ class Sanitizer:
         filtered = types.JSONRPCResponse(jsonrpc="2.0", id=response.id, result=result)
         return SessionMessage(filtered, message.metadata)
 
-    def _is_good(self, entry: Any, name: str) -> bool:  # JSON, of any kind
+    def _is_usable(self, entry: Any, name: str) -> bool:  # JSON, of any kind
         if (
             isinstance(entry, dict)
             and all(_is_schema(schema) for schema in _schemas(entry))
@@ -109,8 +113,8 @@ class Sanitizer:
         ):
             return True
         if name == "tools":
-            called = entry.get("name") if isinstance(entry, dict) else None
-            self.tools.append(called if isinstance(called, str) else "a tool without a name")
+            tool_name = entry.get("name") if isinstance(entry, dict) else None
+            self.tools.append(tool_name if isinstance(tool_name, str) else "a tool without a name")
         return False
 
 
@@ -132,7 +136,7 @@ def _with_object_schema(entry: Any) -> Any:  # JSON, of any kind
     return entry
 
 
-def _with_content(result: dict[str, Any]) -> dict[str, Any]:
+def _with_usable_content(result: dict[str, Any]) -> dict[str, Any]:
     """Return the result of a call in which unusable parts are replaced by a text that names them.
 
     The package validates a result as a whole.
@@ -144,23 +148,23 @@ def _with_content(result: dict[str, Any]) -> dict[str, Any]:
         return {**result, "content": [{"type": "text", "text": content}]}
     if not isinstance(content, list):
         return result
-    parts = [_usable_part(part) for part in content[:LONGEST]]
-    if left := len(content) - len(parts):
-        parts.append(_named_part(f"{left} more parts, which are left out"))
-    return {**result, "content": parts}
+    content_blocks = [_usable_block(block) for block in content[:MAX_ENTRIES]]
+    if left := len(content) - len(content_blocks):
+        content_blocks.append(_note_block(f"{left} more parts, which are left out"))
+    return {**result, "content": content_blocks}
 
 
-def _usable_part(part: Any) -> Any:  # JSON, of any kind
+def _usable_block(block: Any) -> Any:  # JSON, of any kind
     try:
-        methods.validate_server_result("tools/call", LATEST_HANDSHAKE_VERSION, {"content": [part]})
+        methods.validate_server_result("tools/call", LATEST_HANDSHAKE_VERSION, {"content": [block]})
     except (ValueError, RecursionError):  # including pydantic's ValidationError
-        kind = part.get("type") if isinstance(part, dict) else None
-        return _named_part(f"a part of the type {str(kind)[:40]!r}, which cannot be read")
-    return part
+        kind = block.get("type") if isinstance(block, dict) else None
+        return _note_block(f"a part of the type {str(kind)[:40]!r}, which cannot be read")
+    return block
 
 
-def _named_part(what: str) -> dict[str, Any]:
-    return {"type": "text", "text": f"[{what}]"}
+def _note_block(description: str) -> dict[str, Any]:
+    return {"type": "text", "text": f"[{description}]"}
 
 
 def _without_output_schema(entry: dict[str, Any]) -> dict[str, Any]:
@@ -188,7 +192,7 @@ def _is_schema(schema: Any) -> bool:  # JSON, of any kind
     return (
         isinstance(schema, dict)
         and schema.get("type") == "object"
-        and not _is_deeper(schema, _DEEPEST)
+        and not _is_deeper(schema, _MAX_DEPTH)
     )
 
 

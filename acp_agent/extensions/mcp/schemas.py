@@ -17,9 +17,9 @@ from referencing import Registry
 from acp_agent.content import JsonObject
 
 SIZE_LIMIT = 24_000  # bytes of a schema as JSON
-_DEPTH = 24  # levels of a schema
-_NODES = 4_000  # subschemas; one repeated by a reference counts each time
-_MISTAKES = 5  # errors reported at once
+_MAX_DEPTH = 24  # levels of a schema
+_MAX_NODES = 4_000  # subschemas; one repeated by a reference counts each time
+_MAX_MISTAKES = 5  # errors reported at once
 
 _PROPERTY = re.compile(r"^[a-zA-Z0-9_.-]{1,64}$")  # the names that Anthropic accepts
 
@@ -68,25 +68,27 @@ class ToolSchema:
 
     def __init__(self, schema: JsonObject) -> None:
         try:
-            whole = _Cleaner(schema).clean()
+            cleaned = _Cleaner(schema).clean()
         except RecursionError:
             raise UnusableSchemaError("its schema is too deep") from None
-        if whole.get("type", "object") != "object":
+        if cleaned.get("type", "object") != "object":
             raise UnusableSchemaError("its parameters are no object")
-        whole["type"] = "object"
+        cleaned["type"] = "object"
         try:
-            Draft202012Validator.check_schema(whole)
+            Draft202012Validator.check_schema(cleaned)
         except SchemaError as error:
-            raise UnusableSchemaError(f"its schema is wrong at {_place(error.path)}") from None
-        for name in _all_properties(whole):
+            raise UnusableSchemaError(f"its schema is wrong at {_location(error.path)}") from None
+        for name in _all_properties(cleaned):
             if not _PROPERTY.match(name):
                 raise UnusableSchemaError("a parameter's name has characters that no model takes")
-        self.for_model = {key: value for key, value in whole.items() if key not in _NOT_AT_THE_TOP}
-        self.for_model["properties"] = _all_properties(whole)
+        self.for_model = {
+            key: value for key, value in cleaned.items() if key not in _NOT_AT_THE_TOP
+        }
+        self.for_model["properties"] = _all_properties(cleaned)
         if len(msgspec.json.encode(self.for_model)) > SIZE_LIMIT:
             raise UnusableSchemaError(f"its schema is larger than {SIZE_LIMIT // 1_000} kB")
         # No reference is left; the empty registry ensures that none is ever resolved.
-        self._validator = Draft202012Validator(whole, registry=Registry())
+        self._validator = Draft202012Validator(cleaned, registry=Registry())
 
     @property
     def parameters(self) -> list[str]:
@@ -95,16 +97,16 @@ class ToolSchema:
 
     def mistakes(self, arguments: JsonObject) -> list[str]:
         """Return the errors in arguments, for the model to fix; empty if they are valid."""
-        found: list[str] = []
+        messages: list[str] = []
         for error in self._validator.iter_errors(arguments):
-            if len(found) == _MISTAKES:
-                found.append("and more")
+            if len(messages) == _MAX_MISTAKES:
+                messages.append("and more")
                 break
-            place = _place(error.absolute_path)
-            found.append(
-                f"{place}: {error.message[:200]}" if error.absolute_path else error.message[:200]
+            location = _location(error.absolute_path)
+            messages.append(
+                f"{location}: {error.message[:200]}" if error.absolute_path else error.message[:200]
             )
-        return found
+        return messages
 
 
 class _Cleaner:
@@ -115,14 +117,16 @@ class _Cleaner:
         self._nodes = 0
 
     def clean(self) -> JsonObject:
-        cleaned = self._schema(self._root, 0, ())
+        cleaned = self._clean_schema(self._root, 0, ())
         if not isinstance(cleaned, dict):
             raise UnusableSchemaError("its schema is no object")
         return cleaned
 
-    def _schema(self, schema: Any, depth: int, within: tuple[str, ...]) -> Any:  # JSON, any kind
+    def _clean_schema(
+        self, schema: Any, depth: int, open_references: tuple[str, ...]
+    ) -> Any:  # JSON, any kind
         self._nodes += 1
-        if depth > _DEPTH or self._nodes > _NODES:
+        if depth > _MAX_DEPTH or self._nodes > _MAX_NODES:
             raise UnusableSchemaError("its schema is too deep or too large")
         if isinstance(schema, bool):
             return schema
@@ -133,18 +137,21 @@ class _Cleaner:
         if isinstance(reference, str):
             target = self._target(reference)
             # A recursive or external reference is omitted, so any value is accepted there.
-            if isinstance(target, dict) and reference not in within:
-                cleaned = self._schema(target, depth + 1, (*within, reference))
-        for key, value in _of_current_draft(schema).items():
+            if isinstance(target, dict) and reference not in open_references:
+                cleaned = self._clean_schema(target, depth + 1, (*open_references, reference))
+        for key, value in _to_current_draft(schema).items():
             if key in _VALUES:
                 cleaned[key] = value
             elif key in _SCHEMAS:
-                cleaned[key] = self._schema(value, depth + 1, within)
+                cleaned[key] = self._clean_schema(value, depth + 1, open_references)
             elif key in _LISTS and isinstance(value, list):
-                cleaned[key] = [self._schema(one, depth + 1, within) for one in value]
+                cleaned[key] = [
+                    self._clean_schema(subschema, depth + 1, open_references) for subschema in value
+                ]
             elif key in _MAPS and isinstance(value, dict):
                 cleaned[key] = {
-                    name: self._schema(one, depth + 1, within) for name, one in value.items()
+                    name: self._clean_schema(subschema, depth + 1, open_references)
+                    for name, subschema in value.items()
                 }
         return cleaned
 
@@ -160,26 +167,26 @@ class _Cleaner:
 
 def _all_properties(schema: JsonObject) -> JsonObject:
     """Return the properties of a schema and of its alternatives, which models cannot be sent."""
-    found: JsonObject = dict(schema.get("properties", {}))
+    properties: JsonObject = dict(schema.get("properties", {}))
     for keyword in ("allOf", "anyOf", "oneOf"):
-        for one in schema.get(keyword, ()):
-            if isinstance(one, dict):
-                found = {**_all_properties(one), **found}
-    return found
+        for alternative in schema.get(keyword, ()):
+            if isinstance(alternative, dict):
+                properties = {**_all_properties(alternative), **properties}
+    return properties
 
 
-def _of_current_draft(schema: JsonObject) -> JsonObject:
+def _to_current_draft(schema: JsonObject) -> JsonObject:
     """Return a schema in which the keywords of drafts 3 and 4 have the form of the current one."""
-    changed = dict(schema)
+    converted = dict(schema)
     for limit, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
-        if isinstance(changed.get(exclusive), bool):
-            is_exclusive = changed.pop(exclusive)
-            if is_exclusive and limit in changed:
-                changed[exclusive] = changed.pop(limit)
-    if isinstance(changed.get("required"), bool):
-        del changed["required"]
-    return changed
+        if isinstance(converted.get(exclusive), bool):
+            is_exclusive = converted.pop(exclusive)
+            if is_exclusive and limit in converted:
+                converted[exclusive] = converted.pop(limit)
+    if isinstance(converted.get("required"), bool):
+        del converted["required"]
+    return converted
 
 
-def _place(path: Any) -> str:  # a deque of keys and positions
+def _location(path: Any) -> str:  # a deque of keys and positions
     return ".".join(str(step)[:60] for step in path) or "the top"

@@ -23,10 +23,10 @@ if TYPE_CHECKING:  # these import the `mcp` package
     from acp_agent.extensions.mcp.listing import ServerCatalog
 
 RESTARTS = 3  # consecutive restarts before a failing server is given up
-_STEADY_SECONDS = 60.0  # after this uptime the restart count is reset
-_LONGER_EACH_TIME = 4  # factor by which the delay grows with each restart
+_STABLE_SECONDS = 60.0  # after this uptime the restart count is reset
+_BACKOFF_FACTOR = 4  # factor by which the delay grows with each restart
 _SETTLE_SECONDS = 0.1  # delay before lists are read again: changes often come in groups
-_BETWEEN_LISTINGS = 1.0  # seconds; limits a server that reports changes continuously
+_LISTING_INTERVAL = 1.0  # seconds; limits a server that reports changes continuously
 _CLOSE_SECONDS = 1.2
 _CANCELLED_SECONDS = 0.3
 
@@ -52,15 +52,15 @@ class Owner(Protocol):
 class ServerSettings(Struct, frozen=True, kw_only=True):
     """Where and how servers are started; `clean` removes secrets from a text.
 
-    `connect` is how long a server may take to connect, `rest` the delay before the first restart,
-    both in seconds. `watch` ends programs if this process is killed; `launch` starts them.
+    `connect` is how long a server may take to connect, `restart_delay` the delay before the first
+    restart, both in seconds. `watch` ends programs if this process is killed; `launch` starts them.
     """
 
     cwd: Path
     environ: Mapping[str, str]
     watch: Watchdog
     connect: float
-    rest: float
+    restart_delay: float
     clean: Callable[[str], str]
     launch: Launcher
     logins: SavedLogins
@@ -140,22 +140,22 @@ class McpServer:
     async def _stay_connected(self) -> None:
         loop = asyncio.get_running_loop()
         restarts = 0
-        ever = False
+        was_connected = False
         while True:
-            began = loop.time()
-            why = self.problem = await self._live()
+            start = loop.time()
+            why = self.problem = await self._connect_once()
             if self._stop.is_set():
                 return
-            ever = ever or self._settled.is_set()
+            was_connected = was_connected or self._settled.is_set()
             self._settled.clear()  # a new turn waits briefly for the server to return
-            if not ever:
+            if not was_connected:
                 await self._owner.tell(
                     f"The MCP server {self.config.name!r} could not be connected.", f"{why}."
                 )
                 return
             self.offer = None
             self._owner.changed()
-            if loop.time() - began > _STEADY_SECONDS:
+            if loop.time() - start > _STABLE_SECONDS:
                 restarts = 0
             if restarts == RESTARTS:
                 await self._owner.tell(
@@ -166,10 +166,10 @@ class McpServer:
             await self._owner.tell(
                 f"The MCP server {self.config.name!r} ended and is being restarted.", f"{why}."
             )
-            await asyncio.sleep(self._setting.rest * _LONGER_EACH_TIME**restarts)
+            await asyncio.sleep(self._setting.restart_delay * _BACKOFF_FACTOR**restarts)
             restarts += 1
 
-    async def _live(self) -> str:
+    async def _connect_once(self) -> str:
         """Connect, and wait until the connection ends; return the reason."""
         from acp_agent.extensions.mcp.client import McpClient  # noqa: PLC0415 - imported by now
 
@@ -208,9 +208,9 @@ class McpServer:
         """Keep the lists up to date while the connection is open."""
         loop = asyncio.get_running_loop()
         listed = loop.time()
-        while await self._first(client.changed) is client.changed:
-            pause = max(_SETTLE_SECONDS, listed + _BETWEEN_LISTINGS - loop.time())
-            if await self._first(client.ended, limit=pause) is not None:
+        while await self._wait_for_first(client.changed) is client.changed:
+            pause = max(_SETTLE_SECONDS, listed + _LISTING_INTERVAL - loop.time())
+            if await self._wait_for_first(client.ended, limit=pause) is not None:
                 return
             try:
                 async with asyncio.timeout(self._setting.connect):
@@ -221,16 +221,16 @@ class McpServer:
             listed = loop.time()
             self._owner.changed()
 
-    async def _first(
+    async def _wait_for_first(
         self, event: asyncio.Event, *, limit: float | None = None
     ) -> asyncio.Event | None:
         """Wait for `event` or the connection's end; return the event set, or None on timeout."""
         assert self._client is not None
         events = [self._stop, self._client.ended, event]
-        waits = [asyncio.create_task(one.wait()) for one in events]
+        waits = [asyncio.create_task(candidate.wait()) for candidate in events]
         try:
             await asyncio.wait(waits, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for wait in waits:
                 wait.cancel()
-        return next((one for one in events if one.is_set()), None)
+        return next((candidate for candidate in events if candidate.is_set()), None)

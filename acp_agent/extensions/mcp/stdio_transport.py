@@ -41,21 +41,23 @@ from acp_agent.extensions.mcp.config import (
     ProgramServer,
     server_environ,
 )
-from acp_agent.extensions.mcp.errors import LONGEST_LINE
+from acp_agent.extensions.mcp.errors import MAX_LINE_LENGTH
 from acp_agent.platform import posix
 from acp_agent.platform.watchdog import Watchdog
 
 MESSAGE_LIMIT = 16_000_000  # bytes of one message
-_IN_A_THREAD = 500_000  # bytes; larger messages are decoded in a thread
-_QUEUE = 64  # messages that may wait to be written, so that a cancel need not wait for a reader
-_NOISE_LIMIT = 10_000  # lines on stdout that are not messages, before the program is ended
-_LOGGED_LINES = 200  # lines of stderr that are logged
-_LOGGED_LENGTH = 500  # characters of such a line
+_THREAD_SIZE = 500_000  # bytes; larger messages are decoded in a thread
+_MAX_QUEUED = (
+    64  # messages that may wait to be written, so that a cancel need not wait for a reader
+)
+_MAX_INVALID_LINES = 10_000  # lines on stdout that are not messages, before the program is ended
+_MAX_LOGGED_LINES = 200  # lines of stderr that are logged
+_MAX_LOGGED_LENGTH = 500  # characters of such a line
 
-_LEAVE = 0.25  # seconds for a program to end after its stdin is closed
-_TERM_GRACE = 0.5  # seconds between SIGTERM and SIGKILL for its group
-_REAP = 1.0  # seconds to wait for a killed process
-_POLL = 0.01
+_EXIT_SECONDS = 0.25  # seconds for a program to end after its stdin is closed
+_TERM_SECONDS = 0.5  # seconds between SIGTERM and SIGKILL for its group
+_REAP_SECONDS = 1.0  # seconds to wait for a killed process
+_POLL_SECONDS = 0.01
 
 _HEAD = 500  # bytes in which the method or the id of a message is looked for
 _LOG = b'"notifications/message"'
@@ -64,7 +66,7 @@ _ID = re.compile(rb'"id"\s*:\s*(\d+|"[^"\\]*")')
 _log = logging.getLogger(__name__)
 
 
-_PIECE = 65_536  # bytes that are read at a time
+_READ_SIZE = 65_536  # bytes that are read at a time
 
 
 class LongLine(Struct, frozen=True):
@@ -83,29 +85,29 @@ async def read_lines(
         limit: bytes of the longest line that is returned whole.
         head: bytes of a longer line that are returned.
     """
-    held = bytearray()
-    long = False
-    while data := await stream.read(_PIECE):
-        *ended, rest = data.split(b"\n")
-        for piece in ended:
-            if not long:
-                held += piece
-            if line := _line(held, limit, head, long=long):
+    buffer = bytearray()
+    is_long = False
+    while data := await stream.read(_READ_SIZE):
+        *lines, tail = data.split(b"\n")
+        for piece in lines:
+            if not is_long:
+                buffer += piece
+            if line := _line(buffer, limit, head, is_long=is_long):
                 yield line
-            held, long = bytearray(), False
-        if not long:
-            held += rest
-            if len(held) > limit:
-                long = True
-                del held[head:]
-    if line := _line(held, limit, head, long=long):
+            buffer, is_long = bytearray(), False
+        if not is_long:
+            buffer += tail
+            if len(buffer) > limit:
+                is_long = True
+                del buffer[head:]
+    if line := _line(buffer, limit, head, is_long=is_long):
         yield line
 
 
-def _line(held: bytearray, limit: int, head: int, *, long: bool) -> bytes | LongLine | None:
-    if long or len(held) > limit:
-        return LongLine(bytes(held[:head]))
-    return bytes(held).strip() or None
+def _line(buffer: bytearray, limit: int, head: int, *, is_long: bool) -> bytes | LongLine | None:
+    if is_long or len(buffer) > limit:
+        return LongLine(bytes(buffer[:head]))
+    return bytes(buffer).strip() or None
 
 
 class ServerProcess:
@@ -115,18 +117,18 @@ class ServerProcess:
         self._process = process
         self._label = label
         self._mark = mark
-        self._last_words = ""
-        self._noise = 0
-        self._open: set[RequestId] = set()
-        self._how = ""
+        self._last_error_line = ""
+        self._invalid_lines = 0
+        self._open_requests: set[RequestId] = set()
+        self._ending = ""
 
     def ending(self) -> str:
         """Return a description of how it ended."""
-        return self._how or self._describe()
+        return self._ending or self._describe()
 
     def _describe(self) -> str:
         code = self._process.returncode
-        if self._noise > _NOISE_LIMIT:
+        if self._invalid_lines > _MAX_INVALID_LINES:
             text = "it writes to stdout what is no message"
         elif code is None:
             text = "it closed its output"
@@ -134,7 +136,7 @@ class ServerProcess:
             text = f"it was ended by {posix.signal_name(-code)}"
         else:
             text = f"it ended with exit code {code}"
-        return f"{text}: {self._last_words}" if self._last_words else text
+        return f"{text}: {self._last_error_line}" if self._last_error_line else text
 
     async def write(self, messages: MemoryObjectReceiveStream[SessionMessage]) -> None:
         """Write messages to the program until the client closes its side."""
@@ -144,7 +146,7 @@ class ServerProcess:
             async for item in messages:
                 message = item.message
                 if isinstance(message, JSONRPCRequest):
-                    self._open.add(message.id)
+                    self._open_requests.add(message.id)
                 text = message.model_dump_json(by_alias=True, exclude_unset=True)
                 stdin.write(text.encode("utf-8", "replace") + b"\n")
                 await stdin.drain()
@@ -157,32 +159,32 @@ class ServerProcess:
                 async for line in read_lines(self._process.stdout, limit=MESSAGE_LIMIT):
                     for message in await self._messages(line):
                         await messages.send(message)
-                    if self._noise > _NOISE_LIMIT:
+                    if self._invalid_lines > _MAX_INVALID_LINES:
                         break
-            await self._exited(_LEAVE)  # so that the exit status is known
-            self._how = self._describe()
+            await self._exited(_EXIT_SECONDS)  # so that the exit status is known
+            self._ending = self._describe()
 
     async def _messages(self, line: bytes | LongLine) -> list[SessionMessage]:
         if isinstance(line, LongLine):
             why = f"the answer is longer than {MESSAGE_LIMIT // 1_000_000} MB"
-            return [_failure(request, why) for request in self._answered_by(line)]
+            return [_failure(request, why) for request in self._answered_requests(line)]
         if _LOG in line[:_HEAD]:  # nobody reads what it logs, and some log thousands of lines
             return []
         try:
-            if len(line) < _IN_A_THREAD:
+            if len(line) < _THREAD_SIZE:
                 messages = _decode(line)
             else:
                 messages = await asyncio.to_thread(_decode, line)
         except ValueError:
             if (request := self._answered_wrongly(line)) is not None:
                 return [_failure(request, "the answer has the wrong shape")]
-            self._noise += 1
-            if self._noise == 1:
+            self._invalid_lines += 1
+            if self._invalid_lines == 1:
                 _log.warning("the MCP server %s writes to stdout what is no message", self._label)
             return []
         for message in messages:
             if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
-                self._open.discard(message.id)
+                self._open_requests.discard(message.id)
         return [SessionMessage(message) for message in messages]
 
     def _answered_wrongly(self, line: bytes) -> RequestId | None:
@@ -192,17 +194,17 @@ class ServerProcess:
             return None
         text = match[1].decode("utf-8", "replace")
         request: RequestId = text[1:-1] if text.startswith('"') else int(text)
-        if request not in self._open:
+        if request not in self._open_requests:
             return None
-        self._open.discard(request)
+        self._open_requests.discard(request)
         return request
 
-    def _answered_by(self, line: LongLine) -> list[RequestId]:
+    def _answered_requests(self, line: LongLine) -> list[RequestId]:
         """Return the requests that a line over the limit may have answered."""
-        found = _ID.search(line.head)
-        if found is None:
-            return list(self._open)
-        text = found[1].decode("utf-8", "replace")
+        match = _ID.search(line.head)
+        if match is None:
+            return list(self._open_requests)
+        text = match[1].decode("utf-8", "replace")
         return [text[1:-1] if text.startswith('"') else int(text)]
 
     async def log_stderr(self, clean: Callable[[str], str]) -> None:
@@ -210,15 +212,15 @@ class ServerProcess:
         assert self._process.stderr is not None
         count = 0
         async for line in read_lines(
-            self._process.stderr, limit=_LOGGED_LENGTH, head=_LOGGED_LENGTH
+            self._process.stderr, limit=_MAX_LOGGED_LENGTH, head=_MAX_LOGGED_LENGTH
         ):
             text = line.head if isinstance(line, LongLine) else line
             count += 1
-            if count <= _LOGGED_LINES or count % 1_000 == 0:
+            if count <= _MAX_LOGGED_LINES or count % 1_000 == 0:
                 line_text = clean(text.decode("utf-8", "replace"))
-                self._last_words = printable_line(line_text, LONGEST_LINE)
-                _log.info("MCP server %s: %s", self._label, self._last_words)
-            if count == _LOGGED_LINES:
+                self._last_error_line = printable_line(line_text, MAX_LINE_LENGTH)
+                _log.info("MCP server %s: %s", self._label, self._last_error_line)
+            if count == _MAX_LOGGED_LINES:
                 _log.info("MCP server %s: what follows is left out", self._label)
 
     async def end(self) -> None:
@@ -226,11 +228,11 @@ class ServerProcess:
         if self._process.stdin is not None:
             self._process.stdin.close()
         group = self._process.pid
-        if not await self._exited(_LEAVE) or posix.group_alive(group):
+        if not await self._exited(_EXIT_SECONDS) or posix.group_alive(group):
             posix.end_group(group, at_once=False)
-            await self._exited(_TERM_GRACE)
+            await self._exited(_TERM_SECONDS)
             posix.end_group(group, at_once=True)
-            await self._exited(_REAP)
+            await self._exited(_REAP_SECONDS)
         for process in await asyncio.to_thread(posix.marked_processes, f"{MARK}={self._mark}"):
             posix.end_process(process)
 
@@ -245,7 +247,7 @@ class ServerProcess:
         while self._process.returncode is None:
             if loop.time() >= deadline:
                 return False
-            await asyncio.sleep(_POLL)
+            await asyncio.sleep(_POLL_SECONDS)
         return True
 
 
@@ -294,7 +296,7 @@ async def stdio_transport(
     program = ServerProcess(process, label, mark)
     on_start(program)
     incoming_send, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    outgoing, outgoing_receive = anyio.create_memory_object_stream[SessionMessage](_QUEUE)
+    outgoing, outgoing_receive = anyio.create_memory_object_stream[SessionMessage](_MAX_QUEUED)
     pumps = [
         asyncio.create_task(program.read(incoming_send)),
         asyncio.create_task(program.write(outgoing_receive)),
@@ -303,7 +305,7 @@ async def stdio_transport(
     try:
         yield incoming, outgoing
     finally:
-        ending = asyncio.create_task(_wind_up(program, pumps))
+        ending = asyncio.create_task(_end_program(program, pumps))
         for stream in (incoming_send, incoming, outgoing, outgoing_receive):
             stream.close()
         try:
@@ -323,7 +325,7 @@ def _decode(line: bytes) -> list[JSONRPCMessage]:
     except ValidationError:
         value = _decode_leniently(line)
     batch = value if isinstance(value, list) else [value]
-    return [jsonrpc_message_adapter.validate_python(one, by_name=False) for one in batch]
+    return [jsonrpc_message_adapter.validate_python(item, by_name=False) for item in batch]
 
 
 def _decode_leniently(line: bytes) -> object:
@@ -342,7 +344,7 @@ def _decode_leniently(line: bytes) -> object:
     return value
 
 
-async def _wind_up(program: ServerProcess, pumps: list[asyncio.Task[None]]) -> None:
+async def _end_program(program: ServerProcess, pumps: list[asyncio.Task[None]]) -> None:
     await program.end()
     for pump in pumps:
         pump.cancel()
@@ -365,13 +367,13 @@ async def _start(launched: Launched, cwd: Path) -> asyncio.subprocess.Process:
     try:
         return await asyncio.shield(starting)
     except asyncio.CancelledError:
-        starting.add_done_callback(_end_unwanted)  # the child process may already exist
+        starting.add_done_callback(_end_started)  # the child process may already exist
         raise
     finally:
         launched.close_descriptors()
 
 
-def _end_unwanted(starting: asyncio.Future[asyncio.subprocess.Process]) -> None:
+def _end_started(starting: asyncio.Future[asyncio.subprocess.Process]) -> None:
     if not starting.cancelled() and starting.exception() is None:
         posix.end_group(starting.result().pid, at_once=True)
 

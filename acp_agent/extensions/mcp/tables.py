@@ -13,11 +13,11 @@ from acp_agent.config.mcp_types import McpServerConfig
 from acp_agent.config.secrets import is_secret_name
 from acp_agent.content import printable_line
 from acp_agent.errors import ConfigError
-from acp_agent.extensions.mcp.checks import program, web
+from acp_agent.extensions.mcp.checks import make_http_server, make_program_server
 from acp_agent.extensions.mcp.config import HttpServer, ProgramServer, ServerOptions
 
 PROJECT_KEY = "mcpServers"
-_LONGEST_NAME = 100  # characters
+_MAX_NAME_LENGTH = 100  # characters
 
 VARIABLE = re.compile(r"\$\{([^}]+)\}")
 _TYPES = {
@@ -29,7 +29,7 @@ _TYPES = {
 }
 
 
-def project_table(name: str, given: object) -> McpServerConfig | None:
+def project_table(name: str, entry: object) -> McpServerConfig | None:
     """Return a server of a `.mcp.json`; None for one that only its own program can provide.
 
     Unknown fields are ignored: the file is shared with other programs.
@@ -38,14 +38,14 @@ def project_table(name: str, given: object) -> McpServerConfig | None:
         ConfigError: a field has the wrong type.
     """
     field = f"{PROJECT_KEY}.{name}"
-    if not isinstance(given, dict):
+    if not isinstance(entry, dict):
         raise ConfigError(f"{field}: expected an object with a command or a url")
-    table = {key: given[key] for key in given if key in _PROJECT_FIELDS and given[key] is not None}
+    table = {key: entry[key] for key in entry if key in _PROJECT_FIELDS and entry[key] is not None}
     kind = table.get("type")
     if kind == "sdk":
         return None
-    if isinstance(given.get("disabled"), bool):
-        table["enabled"] = not given["disabled"]
+    if isinstance(entry.get("disabled"), bool):
+        table["enabled"] = not entry["disabled"]
     if isinstance(kind, str):
         table["type"] = _TYPES.get(kind, kind)
     try:
@@ -79,7 +79,7 @@ def build_server(
         ConfigError, InvalidInputError: the server is invalid; the message names the key.
     """
     field = f"{field}.{name}"
-    if not name.strip() or not name.isprintable() or len(name) > _LONGEST_NAME:
+    if not name.strip() or not name.isprintable() or len(name) > _MAX_NAME_LENGTH:
         raise ConfigError(f"{field}: the name cannot be shown; give it another")
     if bool(table.command.strip()) == bool(table.url.strip()):
         raise ConfigError(f"{field}: it needs either a command or a url; give it one of them")
@@ -89,22 +89,22 @@ def build_server(
     secrets: list[str] = []
 
     def expand(key: str, text: str) -> str:
-        def value(found: re.Match[str]) -> str:
-            variable, has_default, default = found[1].partition(":-")
-            known = environ.get(variable)
-            if known is None and not has_default:
+        def value(match: re.Match[str]) -> str:
+            variable, has_default, default = match[1].partition(":-")
+            setting = environ.get(variable)
+            if setting is None and not has_default:
                 raise ConfigError(
                     f"{field}.{key}: the variable {printable_line(variable)} is not set; set it, "
                     "or give it a default with :- behind its name"
                 )
-            if known is not None and is_secret_name(variable):
-                secrets.append(known)
-            return default if known is None else known
+            if setting is not None and is_secret_name(variable):
+                secrets.append(setting)
+            return default if setting is None else setting
 
         return VARIABLE.sub(value, text)
 
-    def pairs(key: str, values: Mapping[str, str]) -> list[tuple[str, str]]:
-        return [(one, expand(key, text)) for one, text in values.items()]
+    def expand_all(key: str, values: Mapping[str, str]) -> list[tuple[str, str]]:
+        return [(entry_key, expand(key, text)) for entry_key, text in values.items()]
 
     def options() -> ServerOptions:
         return ServerOptions(
@@ -121,23 +121,23 @@ def build_server(
         )
 
     if kind != "stdio":
-        server = web(
+        server = make_http_server(
             field,
             name,
             expand("url", table.url),
-            pairs("headers", table.headers),
+            expand_all("headers", table.headers),
             sse=kind == "sse",
         )
         return msgspec.structs.replace(server, options=options())
-    passed = [(one, environ[one]) for one in table.env_vars if one in environ]
-    started = program(
+    env_variables = [(item, environ[item]) for item in table.env_vars if item in environ]
+    program_server = make_program_server(
         field,
         name,
         expand("command", table.command),
-        [expand("args", one) for one in table.args],
-        [*passed, *pairs("env", table.env)],
+        [expand("args", item) for item in table.args],
+        [*env_variables, *expand_all("env", table.env)],
     )
     folder = expand("cwd", table.cwd)
     return msgspec.structs.replace(
-        started, cwd=str(Path(folder).expanduser()) if folder else "", options=options()
+        program_server, cwd=str(Path(folder).expanduser()) if folder else "", options=options()
     )

@@ -21,7 +21,7 @@ from acp_agent.config.loopback import is_loopback
 from acp_agent.content import printable_line
 from acp_agent.errors import ConfigError, InvalidInputError
 from acp_agent.extensions.definitions.locations import DefinitionFolders
-from acp_agent.extensions.mcp.checks import program, web
+from acp_agent.extensions.mcp.checks import make_http_server, make_program_server
 from acp_agent.extensions.mcp.config import HttpServer, ProgramServer, ServerOptions
 from acp_agent.extensions.mcp.tables import build_server, project_table
 from acp_agent.extensions.plugins.find import find_plugins
@@ -137,7 +137,7 @@ def _portable(
     if isinstance(config, _Stdio):
         if reserved := [key for key in config.env if key in _RESERVED]:
             raise ConfigError(f"env: {reserved[0]} is set by this program; take it out")
-        server = program(
+        server = make_program_server(
             field,
             name,
             _command(plugin, config.command),
@@ -150,7 +150,7 @@ def _portable(
     lowered = [key.lower() for key in config.headers]
     if len(set(lowered)) < len(lowered):
         raise ConfigError("headers: one is there twice; take one out")
-    http_server = web(
+    http_server = make_http_server(
         field, name, config.url, list(config.headers.items()), sse=isinstance(config, _Sse)
     )
     return _with_plugin(plugin, replace(http_server, options=options))

@@ -50,7 +50,7 @@ class ServerSelection:
                 services.user_folder / "config.toml",
                 core.cwd,
                 services.environ,
-                places=services.definition_folders(core.cwd),
+                folders=services.definition_folders(core.cwd),
                 trusts=services.trust().trusts,
             )
         )

@@ -120,7 +120,7 @@ class McpServers:
             environ=services.environ,
             watch=services.watch,
             connect=options.start_timeout or limits.mcp_connect_timeout,
-            rest=limits.mcp_restart_delay,
+            restart_delay=limits.mcp_restart_delay,
             clean=self.clean,
             launch=Confinement.from_services(services).mcp_server,
             logins=SavedLogins(services.mcp_logins, self._add_secrets),

@@ -22,9 +22,9 @@ from acp_agent.extensions.mcp.oauth.logins import Login
 from acp_agent.extensions.mcp.oauth.provider import ClientSettings
 
 GRANT = "urn:ietf:params:oauth:grant-type:device_code"
-_LONGEST = 1_800.0  # most seconds for the user to log in
-_SLOWER = 5.0  # seconds, from RFC 8628
-_LARGEST = 1_000_000  # bytes of a response
+_MAX_LOGIN_SECONDS = 1_800.0  # most seconds for the user to log in
+_SLOW_DOWN_SECONDS = 5.0  # seconds, from RFC 8628
+_MAX_RESPONSE_SIZE = 1_000_000  # bytes of a response
 
 Document = dict[str, Any]  # JSON of the authorization server; values are checked on use
 
@@ -46,41 +46,44 @@ async def device_login(
     Raises:
         ConfigError: the login failed, or the user refused it; the message says why.
     """
-    resource = await _first(http, build_protected_resource_metadata_discovery_urls(None, url))
+    resource = await _fetch_first(http, build_protected_resource_metadata_discovery_urls(None, url))
     servers = resource.get("authorization_servers")
     issuer = servers[0] if isinstance(servers, list) and servers else None
     addresses = build_oauth_authorization_server_metadata_discovery_urls(issuer, url)
-    metadata = await _first(http, addresses)
+    metadata = await _fetch_first(http, addresses)
     if issuer is not None and not issuers_match(str(metadata.get("issuer")), str(issuer)):
         raise ConfigError("the authorization server says that it is another one")
     endpoint = _endpoint(metadata, "device_authorization_endpoint")
     client = await _client(http, metadata, settings)
-    about = {"client_id": str(client["client_id"]), "resource": resource_url_from_server_url(url)}
+    parameters = {
+        "client_id": str(client["client_id"]),
+        "resource": resource_url_from_server_url(url),
+    }
     if settings.scopes:
-        about["scope"] = " ".join(settings.scopes)
-    begun = await _post(http, endpoint, about)
-    address = begun.get("verification_uri_complete") or begun.get("verification_uri")
-    if "error" in begun or not isinstance(address, str):
-        raise ConfigError(f"the authorization server refused: {_why(begun)}")
-    show(address, str(begun.get("user_code", "")))
-    tokens = await _poll(http, _endpoint(metadata, "token_endpoint"), begun, about)
-    lasts = tokens.get("expires_in")
+        parameters["scope"] = " ".join(settings.scopes)
+    grant = await _post(http, endpoint, parameters)
+    address = grant.get("verification_uri_complete") or grant.get("verification_uri")
+    if "error" in grant or not isinstance(address, str):
+        raise ConfigError(f"the authorization server refused: {_why(grant)}")
+    show(address, str(grant.get("user_code", "")))
+    tokens = await _poll(http, _endpoint(metadata, "token_endpoint"), grant, parameters)
+    lifetime = tokens.get("expires_in")
     return Login(
         tokens=tokens,
         client=client,
         metadata=metadata,
-        expires_at=time.time() + lasts if isinstance(lasts, int | float) else None,
+        expires_at=time.time() + lifetime if isinstance(lifetime, int | float) else None,
     )
 
 
 async def _poll(
-    http: httpx2.AsyncClient, endpoint: str, begun: Document, about: dict[str, str]
+    http: httpx2.AsyncClient, endpoint: str, grant: Document, parameters: dict[str, str]
 ) -> Document:
-    pause = _number(begun.get("interval"), 5.0)
-    deadline = time.monotonic() + min(_number(begun.get("expires_in"), 600.0), _LONGEST)
+    pause = _number(grant.get("interval"), 5.0)
+    deadline = time.monotonic() + min(_number(grant.get("expires_in"), 600.0), _MAX_LOGIN_SECONDS)
     while time.monotonic() < deadline:
         await asyncio.sleep(pause)
-        form = about | {"grant_type": GRANT, "device_code": str(begun.get("device_code"))}
+        form = parameters | {"grant_type": GRANT, "device_code": str(grant.get("device_code"))}
         answer = await _post(http, endpoint, form)
         match answer.get("error"):
             case None if isinstance(answer.get("access_token"), str):
@@ -88,7 +91,7 @@ async def _poll(
             case "authorization_pending":
                 continue
             case "slow_down":
-                pause += _SLOWER
+                pause += _SLOW_DOWN_SECONDS
             case _:
                 raise ConfigError(f"the authorization server refused: {_why(answer)}")
     raise ConfigError("nobody logged in in time; try again")
@@ -102,19 +105,19 @@ async def _client(
         return {"client_id": settings.client_id, "token_endpoint_auth_method": "none"}
     if settings.client_metadata_url and metadata.get("client_id_metadata_document_supported"):
         return {"client_id": settings.client_metadata_url, "token_endpoint_auth_method": "none"}
-    wanted = {
+    registration = {
         "client_name": "acp-agent",
         "grant_types": [GRANT, "refresh_token"],
         "token_endpoint_auth_method": "none",
     }
     endpoint = _endpoint(metadata, "registration_endpoint")
-    client = _document(await http.post(endpoint, json=wanted))
+    client = _document(await http.post(endpoint, json=registration))
     if not isinstance(client.get("client_id"), str):
         raise ConfigError(f"the authorization server registers nobody: {_why(client)}")
     return client
 
 
-async def _first(http: httpx2.AsyncClient, urls: list[str]) -> Document:
+async def _fetch_first(http: httpx2.AsyncClient, urls: list[str]) -> Document:
     for url in urls:
         response = await http.get(url)
         if response.status_code == 200:
@@ -127,7 +130,7 @@ async def _post(http: httpx2.AsyncClient, url: str, form: dict[str, str]) -> Doc
 
 
 def _document(response: httpx2.Response) -> Document:
-    if len(response.content) > _LARGEST:
+    if len(response.content) > _MAX_RESPONSE_SIZE:
         raise ConfigError("the authorization server's answer is too long")
     try:
         return msgspec.json.decode(response.content, type=dict[str, Any])
@@ -139,17 +142,17 @@ def _document(response: httpx2.Response) -> Document:
 
 def _endpoint(metadata: Document, name: str) -> str:
     url = metadata.get(name)
-    parts = urlsplit(url) if isinstance(url, str) else None
-    if parts is None or not parts.hostname:
+    url_parts = urlsplit(url) if isinstance(url, str) else None
+    if url_parts is None or not url_parts.hostname:
         raise ConfigError(f"the authorization server has no {name}; log in without --device")
-    if parts.scheme != "https" and parts.hostname not in {"127.0.0.1", "localhost", "::1"}:
+    if url_parts.scheme != "https" and url_parts.hostname not in {"127.0.0.1", "localhost", "::1"}:
         raise ConfigError(f"the authorization server's {name} is not safe: it is not https")
-    return parts.geturl()
+    return url_parts.geturl()
 
 
 def _number(value: object, default: float) -> float:
-    good = isinstance(value, int | float) and not isinstance(value, bool) and value > 0
-    return float(value) if good and isinstance(value, int | float) else default
+    is_positive = isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+    return float(value) if is_positive and isinstance(value, int | float) else default
 
 
 def _why(answer: Document) -> str:

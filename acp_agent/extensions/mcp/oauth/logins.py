@@ -53,8 +53,8 @@ class Login(Struct, frozen=True, kw_only=True):
     def secrets(self) -> tuple[str, ...]:
         """Return the values that must not be shown."""
         names = ("access_token", "refresh_token", "id_token")
-        found = [self.tokens.get(name) for name in names] + [self.client.get("client_secret")]
-        return tuple(value for value in found if isinstance(value, str) and value)
+        values = [self.tokens.get(name) for name in names] + [self.client.get("client_secret")]
+        return tuple(value for value in values if isinstance(value, str) and value)
 
 
 class _File(Struct, frozen=True, kw_only=True):
@@ -115,7 +115,7 @@ class LoginStore:
             from acp_agent.config.keyring_store import remove_key  # noqa: PLC0415 - optional
 
             remove_key(_KEYRING + url)
-        self._change(lambda logins: {name: one for name, one in logins.items() if name != url})
+        self._change(lambda logins: {name: saved for name, saved in logins.items() if name != url})
         return True
 
     def try_refreshing(self, url: str) -> int | None:

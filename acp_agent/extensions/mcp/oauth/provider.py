@@ -30,7 +30,7 @@ from acp_agent.extensions.mcp.config import HttpServer
 from acp_agent.extensions.mcp.oauth.logins import Login, LoginStore
 
 NO_REDIRECT = "http://127.0.0.1/callback"  # for a provider that never opens a page
-_EARLY = 30.0  # seconds before its expiry that a token is refreshed
+_EARLY_SECONDS = 30.0  # seconds before its expiry that a token is refreshed
 _LOCK_SECONDS = 30.0  # longest time that another process may take for a refresh
 _LOCK_STEP = 0.05  # seconds between two attempts
 
@@ -152,30 +152,30 @@ class Provider(OAuthClientProvider):
         context = self.context
         context.oauth_metadata = _valid(OAuthMetadata, self._login.metadata)
         expires = self._login.expires_at
-        context.token_expiry_time = None if expires is None else expires - _EARLY
+        context.token_expiry_time = None if expires is None else expires - _EARLY_SECONDS
 
     async def _auth_flow(
         self, request: httpx2.Request
     ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        renewed = False
+        has_refreshed = False
         while True:
             flow = super()._auth_flow(request)
             try:
-                sent = await anext(flow)
+                outgoing = await anext(flow)
                 while True:
-                    response = yield sent
+                    response = yield outgoing
                     tokens = self.context.current_tokens
                     if (
-                        sent is request
+                        outgoing is request
                         and response.status_code == 401
-                        and not renewed
+                        and not has_refreshed
                         and tokens is not None
                         and tokens.refresh_token
                     ):  # the access token was revoked: refresh it before the user has to log in
-                        renewed = True
+                        has_refreshed = True
                         self.context.token_expiry_time = 1.0
                         break
-                    sent = await flow.asend(response)
+                    outgoing = await flow.asend(response)
             except _RefreshedElsewhereError:
                 continue
             except StopAsyncIteration:
@@ -192,15 +192,15 @@ class Provider(OAuthClientProvider):
             self._lock = await asyncio.to_thread(self._store.try_refreshing, self._server.url)
             if self._lock is None:
                 await asyncio.sleep(_LOCK_STEP)
-        kept = await asyncio.to_thread(self._store.get, self._server.url)
-        tokens = None if kept is None else _valid(OAuthToken, kept.tokens)
-        if kept is not None and tokens is not None and tokens.refresh_token:
-            used = self.context.current_tokens
-            self._login = kept
-            self._learn(kept.secrets)
+        saved = await asyncio.to_thread(self._store.get, self._server.url)
+        tokens = None if saved is None else _valid(OAuthToken, saved.tokens)
+        if saved is not None and tokens is not None and tokens.refresh_token:
+            old_tokens = self.context.current_tokens
+            self._login = saved
+            self._learn(saved.secrets)
             await self._initialize()
-            others = used is not None and used.access_token != tokens.access_token
-            if others and self.context.is_token_valid():
+            is_renewed = old_tokens is not None and old_tokens.access_token != tokens.access_token
+            if is_renewed and self.context.is_token_valid():
                 raise _RefreshedElsewhereError
         return await super()._refresh_token()
 
