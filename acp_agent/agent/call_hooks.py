@@ -94,7 +94,7 @@ class CallHooks:
     async def report_refusal(self, call: ProposedCall, access: Access, reason: str) -> None:
         """Tell the hooks that a call was refused."""
         arguments, agent = self._call_arguments(call), self._turn.agent
-        await self._hooks.refused(call, arguments, access, agent, reason)
+        await self._hooks.report_refusal(call, arguments, access, agent, reason)
 
     async def record_permission(self, call: ProposedCall, answer: HookAnswer) -> None:
         """Record that a hook allowed a call.

@@ -248,7 +248,7 @@ class CallPermissions:
             cwd=None if access is None else access.cwd,
         )
         if turn.hooks is not None:
-            turn.hooks.tell_that_user_is_asked(request.title)
+            turn.hooks.report_question(request.title)
         default = ("dismissed", DISMISSED)
         try:
             decision = await turn.user.ask_permission(

@@ -20,11 +20,11 @@ JUDGE = (
 VERIFIER = f"{JUDGE}\n\nRead files of the project where that is needed to check the condition."
 
 _EVENT = "$ARGUMENTS"
-_LONGEST_EVENT = 30_000  # characters
-_LONGEST_REASON = 2_000
-_PLACE = re.compile(r"\$\{([\w.-]+)\}")
-_ENDS = frozenset({"Stop", "SubagentStop"})
-_AFTER = frozenset({"PostToolUse", "PostToolUseFailure"})
+_MAX_EVENT_LENGTH = 30_000  # characters
+_MAX_REASON_LENGTH = 2_000
+_PLACEHOLDER = re.compile(r"\$\{([\w.-]+)\}")
+_END_EVENTS = frozenset({"Stop", "SubagentStop"})
+_AFTER_EVENTS = frozenset({"PostToolUse", "PostToolUseFailure"})
 
 
 class _Judgement(Struct):
@@ -35,8 +35,8 @@ class _Judgement(Struct):
 
 def question(hook: Hook, event: str) -> str:
     """Return the prompt for the model: the hook's prompt with the event inserted."""
-    if len(event) > _LONGEST_EVENT:
-        event = f"{event[:_LONGEST_EVENT]} […]"
+    if len(event) > _MAX_EVENT_LENGTH:
+        event = f"{event[:_MAX_EVENT_LENGTH]} […]"
     if _EVENT in hook.prompt:
         return hook.prompt.replace(_EVENT, event)
     return f"{hook.prompt}\n\nThe event:\n{event}"
@@ -48,37 +48,37 @@ def read_judgement(hook: Hook, text: str) -> HookAnswer:
     Raises:
         ValueError: the text has no judgement in JSON.
     """
-    begin, end = text.find("{"), text.rfind("}")
+    start, end = text.find("{"), text.rfind("}")
     try:
-        found = msgspec.json.decode(text[begin : end + 1].encode(), type=_Judgement)
+        judgement = msgspec.json.decode(text[start : end + 1].encode(), type=_Judgement)
     except msgspec.DecodeError as error:
         raise ValueError(f"the model's answer is no judgement: {error}") from None
-    if found.ok or (found.impossible and hook.event in _ENDS):
+    if judgement.ok or (judgement.impossible and hook.event in _END_EVENTS):
         return HookAnswer()
-    reason = found.reason.strip()[:_LONGEST_REASON] or "the model gave no reason"
-    stop = hook.event in _AFTER and not hook.continue_on_block
+    reason = judgement.reason.strip()[:_MAX_REASON_LENGTH] or "the model gave no reason"
+    stop = hook.event in _AFTER_EVENTS and not hook.continue_on_block
     return HookAnswer(
         permission="deny", blocked=True, reason=reason, stop=stop, message=reason if stop else ""
     )
 
 
-def filled(value: object, event: Mapping[str, object]) -> object:
+def fill_event_fields(value: object, event: Mapping[str, object]) -> object:
     """Return a value with each `${a.b}` in its texts replaced by that field of the event."""
     match value:
         case str():
-            return _PLACE.sub(lambda found: _at(event, found[1]), value)
+            return _PLACEHOLDER.sub(lambda match: _field_text(event, match[1]), value)
         case dict():
-            return {name: filled(one, event) for name, one in value.items()}
+            return {name: fill_event_fields(item, event) for name, item in value.items()}
         case list():
-            return [filled(one, event) for one in value]
+            return [fill_event_fields(item, event) for item in value]
         case _:
             return value
 
 
-def _at(event: Mapping[str, object], path: str) -> str:
-    found: object = event
+def _field_text(event: Mapping[str, object], path: str) -> str:
+    value: object = event
     for name in path.split("."):
-        found = found.get(name) if isinstance(found, Mapping) else None
-    if found is None:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    if value is None:
         return ""
-    return found if isinstance(found, str) else msgspec.json.encode(found).decode()
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

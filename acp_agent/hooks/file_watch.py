@@ -8,7 +8,7 @@ from typing import Literal
 
 from acp_agent.hooks.types import Hook
 
-_MOST = 500  # files that are watched
+_MAX_FILES = 500  # files that are watched
 
 FileEvent = Literal["add", "change", "unlink"]
 _Stamp = tuple[int, int, int]
@@ -35,13 +35,13 @@ class WatchedFiles:
         self._cwd = cwd
         self._stamps: dict[Path, _Stamp | None] = {}
         self.add(
-            [name for one in hooks if one.event == "FileChanged" for name in _names(one.matcher)]
+            [name for hook in hooks if hook.event == "FileChanged" for name in _names(hook.matcher)]
         )
 
     def add(self, paths: Sequence[str]) -> None:
         """Watch further files; relative paths are in the session's folder."""
-        for path in (self._cwd / one for one in paths):
-            if path not in self._stamps and len(self._stamps) < _MOST:
+        for path in (self._cwd / name for name in paths):
+            if path not in self._stamps and len(self._stamps) < _MAX_FILES:
                 self._stamps[path] = _stamp(path)
 
     def changes(self) -> list[tuple[Path, FileEvent]]:

@@ -24,12 +24,12 @@ from acp_agent.platform.posix import end_group, make_private_folder
 from acp_agent.sandbox.launch import Launch
 from acp_agent.workspace.child_process import REAP_LIMIT, wait_at_most
 
-_MOST_BYTES = 1_000_000  # of an answer
-_TOO_LONG = f"its answer has more than {_MOST_BYTES:,} bytes"
+_MAX_BYTES = 1_000_000  # of an answer
+_TOO_LONG = f"its answer has more than {_MAX_BYTES:,} bytes"
 _PIPE_SECONDS = 1.0  # until the pipes of an ended program are closed
 _BLOCKED = 2  # the exit code
 # The events at which a program may set variables of the environment for commands.
-_WITH_VARIABLES: frozenset[HookEvent] = frozenset({"SessionStart", "FileChanged"})
+_VARIABLE_EVENTS: frozenset[HookEvent] = frozenset({"SessionStart", "FileChanged"})
 _OK = range(200, 300)  # statuses of HTTP
 _SHELLS: dict[str, tuple[str, ...]] = {
     "": ("/bin/sh", "-c"),
@@ -132,17 +132,17 @@ class HookRunner:
 
     async def _answer(self, hook: Hook, event: JsonObject, body: bytes) -> HookAnswer:
         if hook.function is not None:
-            given = await hook.function(event)
-            return _read(hook, "" if given is None else msgspec.json.encode(given).decode())
+            result = await hook.function(event)
+            return _read(hook, "" if result is None else msgspec.json.encode(result).decode())
         if hook.prompt or hook.server:
             return await self._ask_helpers(hook, event, body)
-        return await (self._ask(hook, body) if hook.url else self._start(hook, body))
+        return await (self._post(hook, body) if hook.url else self._run_command(hook, body))
 
     async def _ask_helpers(self, hook: Hook, event: JsonObject, body: bytes) -> HookAnswer:
         from acp_agent.hooks.asking import (  # noqa: PLC0415 - for these kinds
             JUDGE,
             VERIFIER,
-            filled,
+            fill_event_fields,
             question,
             read_judgement,
         )
@@ -155,26 +155,28 @@ class HookRunner:
             if hook.verifies:
                 return read_judgement(hook, await helpers.verify(VERIFIER, prompt, hook.model))
             return read_judgement(hook, await helpers.ask_model(JUDGE, prompt, hook.model))
-        arguments = {name: filled(value, event) for name, value in hook.input.items()}
+        arguments = {name: fill_event_fields(value, event) for name, value in hook.input.items()}
         return _read(hook, await helpers.call_tool(hook.server, hook.tool, arguments))
 
-    async def _start(self, hook: Hook, event: bytes) -> HookAnswer:
+    async def _run_command(self, hook: Hook, event: bytes) -> HookAnswer:
         argv = [*_SHELLS[hook.shell], hook.command]
         environ = {**self._environ, **hook.variables}
         if hook.args is not None:
-            argv = [self._filled(one, environ) for one in (hook.command, *hook.args)]
-        if hook.event in _WITH_VARIABLES:
+            argv = [
+                self._expand_variables(argument, environ) for argument in (hook.command, *hook.args)
+            ]
+        if hook.event in _VARIABLE_EVENTS:
             from acp_agent.hooks.variables import ENV_FILE, HookVariables  # noqa: PLC0415 - few events
 
-            with HookVariables() as given:
-                environ[ENV_FILE] = str(given.file)
-                folder = str(given.file.parent)
+            with HookVariables() as variables:
+                environ[ENV_FILE] = str(variables.file)
+                folder = str(variables.file.parent)
                 answer = await self._run_program(hook, argv, environ, event, [folder])
-                read = given.reader()
-                if read is None:
+                reader = variables.reader()
+                if reader is None:
                     return answer
-                shown = await self._output(read, environ, [folder], b"", confined=hook.sandbox)
-                return replace(answer, variables=given.read(shown.text(1), environ))
+                output = await self._output(reader, environ, [folder], b"", confined=hook.sandbox)
+                return replace(answer, variables=variables.read(output.text(1), environ))
         return await self._run_program(hook, argv, environ, event)
 
     async def _run_program(
@@ -196,12 +198,12 @@ class HookRunner:
         has_json = out.lstrip().startswith("{")
         if status == _BLOCKED:
             answer = _read(hook, out) if has_json else NO_ANSWER
-            given = answer.reason if answer.blocked and not answer.failure else err.strip()
+            reason = answer.reason if answer.blocked and not answer.failure else err.strip()
             return replace(
                 answer,
                 blocked=True,
                 permission="deny",
-                reason=given or "no reason given",
+                reason=reason or "no reason given",
                 arguments=None,
                 failure="",
             )
@@ -239,7 +241,7 @@ class HookRunner:
         finally:
             launch.close_descriptors()
         try:
-            output.give(event)
+            output.write_event(event)
             await output.ended.wait()
             end_group(transport.get_pid(), at_once=True)  # its child processes hold the pipes
             await wait_at_most(output.closed.wait(), _PIPE_SECONDS)
@@ -251,14 +253,16 @@ class HookRunner:
         output.status = transport.get_returncode() or 0
         return output
 
-    async def _ask(self, hook: Hook, event: bytes) -> HookAnswer:
+    async def _post(self, hook: Hook, event: bytes) -> HookAnswer:
         import httpx2  # noqa: PLC0415 - 100 ms that only a hook of this kind needs
 
         headers = {"content-type": "application/json"}
-        named, variables = hook.header_variables, self._variables
-        if named is not None:
-            variables = {name: variables[name] for name in named if name in variables}
-        headers |= {name: self._filled(value, variables) for name, value in hook.headers.items()}
+        allowed, variables = hook.header_variables, self._variables
+        if allowed is not None:
+            variables = {name: variables[name] for name in allowed if name in variables}
+        headers |= {
+            name: self._expand_variables(value, variables) for name, value in hook.headers.items()
+        }
         async with (
             httpx2.AsyncClient(follow_redirects=False, timeout=None) as client,
             client.stream("POST", hook.url, content=event, headers=headers) as response,
@@ -266,15 +270,15 @@ class HookRunner:
             body = b""
             async for chunk in response.aiter_bytes():
                 body += chunk
-                if len(body) > _MOST_BYTES:
+                if len(body) > _MAX_BYTES:
                     return _failed(hook, _TOO_LONG)
             if response.status_code not in _OK:
                 return _failed(hook, f"it answered with status {response.status_code}")
         return _read(hook, body.decode("utf-8", "replace"))
 
-    def _filled(self, text: str, variables: Mapping[str, str]) -> str:
+    def _expand_variables(self, text: str, variables: Mapping[str, str]) -> str:
         """Replace `$NAME` and `${NAME}`; unknown variables become empty."""
-        return _VARIABLE.sub(lambda found: variables.get(found[1] or found[2], ""), text)
+        return _VARIABLE.sub(lambda match: variables.get(match[1] or match[2], ""), text)
 
 
 class _Output(asyncio.SubprocessProtocol):
@@ -298,7 +302,7 @@ class _Output(asyncio.SubprocessProtocol):
         self.status = 0
         self._stdin: asyncio.WriteTransport | None = None
         self._data = {1: bytearray(), 2: bytearray()}
-        self._open = {1, 2}
+        self._open_pipes = {1, 2}
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the pipe to its standard input."""
@@ -307,7 +311,7 @@ class _Output(asyncio.SubprocessProtocol):
         assert isinstance(stdin, asyncio.WriteTransport)
         self._stdin = stdin
 
-    def give(self, event: bytes) -> None:
+    def write_event(self, event: bytes) -> None:
         """Write the event to its standard input; the program may ignore it."""
         if self._stdin is not None:
             self._stdin.write(event)
@@ -319,7 +323,7 @@ class _Output(asyncio.SubprocessProtocol):
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         """Collect output."""
-        if len(self._data[fd]) + len(data) > _MOST_BYTES:
+        if len(self._data[fd]) + len(data) > _MAX_BYTES:
             self.is_too_long = True
             self.ended.set()
         else:
@@ -328,8 +332,8 @@ class _Output(asyncio.SubprocessProtocol):
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         """Note that a pipe was closed."""
         del exc
-        self._open.discard(fd)
-        if not self._open:
+        self._open_pipes.discard(fd)
+        if not self._open_pipes:
             self.closed.set()
 
     def process_exited(self) -> None:

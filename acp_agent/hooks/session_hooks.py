@@ -20,9 +20,9 @@ from acp_agent.hooks.tool_names import (
     hook_name,
     hook_response,
     matches,
-    own_arguments,
+    program_arguments,
 )
-from acp_agent.hooks.types import NO_ANSWER, Hook, HookAnswer, combined
+from acp_agent.hooks.types import NO_ANSWER, Hook, HookAnswer, combine_answers
 from acp_agent.ids import new_message_id
 from acp_agent.permissions.access import Access, Mode
 
@@ -35,7 +35,7 @@ _MODES: dict[Mode, str] = {
     "full": "bypassPermissions",
 }
 # The events at which a matcher counts: for a tool, or for a kind of event.
-_MATCHED: frozenset[HookEvent] = frozenset(
+_EVENTS_WITH_MATCHER: frozenset[HookEvent] = frozenset(
     {
         "PreToolUse",
         "PostToolUse",
@@ -58,7 +58,7 @@ _MATCHED: frozenset[HookEvent] = frozenset(
     }
 )
 VERIFIER = "hook"  # the name of the agent that verifies for a hook
-_LONGEST_RESULT = 100_000  # characters of a call's result in an event
+_MAX_RESULT_LENGTH = 100_000  # characters of a call's result in an event
 
 
 def common_fields(event: HookEvent, session: str, cwd: Path, mode: Mode) -> JsonObject:
@@ -76,7 +76,9 @@ def is_for(hook: Hook, event: HookEvent, matched: str) -> bool:
     """Return whether a hook runs at an event for a tool, or for a kind of event."""
     if event == "FileChanged":
         return hook.event == event and is_watched(hook.matcher, matched)
-    return hook.event == event and (event not in _MATCHED or matches(hook.matcher, matched))
+    return hook.event == event and (
+        event not in _EVENTS_WITH_MATCHER or matches(hook.matcher, matched)
+    )
 
 
 class HookedCall(Protocol):
@@ -144,29 +146,31 @@ class SessionHooks:
         """Run the hooks before a call; new arguments in the answer have our field names."""
         if call.name == "todo":
             for event, fields in self._tasks.read(agent, arguments):
-                refused = await self.fire(event, fields)
-                if refused.blocked:
-                    return refused
+                report_refusal = await self.fire(event, fields)
+                if report_refusal.blocked:
+                    return report_refusal
             self._tasks.apply(agent, arguments)
-        answer = await self._of_call("PreToolUse", call, arguments, agent, access=access)
+        answer = await self._fire_for_call("PreToolUse", call, arguments, agent, access=access)
         if answer.arguments is None:
             return answer
-        return replace(answer, arguments=own_arguments(call.name, answer.arguments))
+        return replace(answer, arguments=program_arguments(call.name, answer.arguments))
 
     async def on_question(
         self, call: HookedCall, arguments: JsonObject, access: Access, agent: str
     ) -> HookAnswer:
         """Run the hooks that may answer a permission question for the user."""
-        answer = await self._of_call("PermissionRequest", call, arguments, agent, access=access)
+        answer = await self._fire_for_call(
+            "PermissionRequest", call, arguments, agent, access=access
+        )
         if answer.arguments is None:
             return answer
-        return replace(answer, arguments=own_arguments(call.name, answer.arguments))
+        return replace(answer, arguments=program_arguments(call.name, answer.arguments))
 
-    async def refused(
+    async def report_refusal(
         self, call: HookedCall, arguments: JsonObject, access: Access, agent: str, reason: str
     ) -> None:
         """Report a refused call to hooks."""
-        await self._of_call(
+        await self._fire_for_call(
             "PermissionDenied", call, arguments, agent, access=access, reason=reason
         )
 
@@ -182,37 +186,37 @@ class SessionHooks:
     ) -> HookAnswer:
         """Run the hooks after a call."""
         event: HookEvent = "PostToolUseFailure" if failed else "PostToolUse"
-        result = result[:_LONGEST_RESULT]
-        told: JsonObject = {"error": result, "is_interrupt": False}
+        result = result[:_MAX_RESULT_LENGTH]
+        fields: JsonObject = {"error": result, "is_interrupt": False}
         if not failed:
-            own = hook_arguments(call.name, arguments, self._cwd)
-            told = {"tool_response": hook_response(call.name, own, result)}
-        return await self._of_call(event, call, arguments, agent, access=access, **told)
+            converted = hook_arguments(call.name, arguments, self._cwd)
+            fields = {"tool_response": hook_response(call.name, converted, result)}
+        return await self._fire_for_call(event, call, arguments, agent, access=access, **fields)
 
     async def after_batch(self, calls: Sequence[JsonObject], agent: str) -> HookAnswer:
         """Run the hooks after all calls of an answer; `batched_call` describes each call."""
-        told: JsonObject = {"tool_calls": list(calls)}
+        fields: JsonObject = {"tool_calls": list(calls)}
         if agent:
-            told |= {"agent_id": agent, "agent_type": agent}
-        return await self.fire("PostToolBatch", told)
+            fields |= {"agent_id": agent, "agent_type": agent}
+        return await self.fire("PostToolBatch", fields)
 
     def batched_call(self, call: HookedCall, arguments: JsonObject, result: str) -> JsonObject:
         """Return the description of an ended call for `after_batch`."""
-        return {**self._told(call, arguments), "tool_response": result[:_LONGEST_RESULT]}
+        return {**self._call_fields(call, arguments), "tool_response": result[:_MAX_RESULT_LENGTH]}
 
-    def _told(self, call: HookedCall, arguments: JsonObject) -> JsonObject:
+    def _call_fields(self, call: HookedCall, arguments: JsonObject) -> JsonObject:
         return {
             "tool_name": hook_name(call.name),
             "tool_input": hook_arguments(call.name, arguments, self._cwd),
             "tool_use_id": call.call,
         }
 
-    async def agent_begins(self, agent: str) -> str:
+    async def before_agent(self, agent: str) -> str:
         """Run the hooks at the start of an agent; return additional context for it."""
-        told = {"agent_id": agent, "agent_type": agent}
-        return (await self.fire("SubagentStart", told, matched=agent)).context
+        fields = {"agent_id": agent, "agent_type": agent}
+        return (await self.fire("SubagentStart", fields, matched=agent)).context
 
-    async def agent_ends(self, agent: str, rounds: int, last_answer: str) -> str:
+    async def after_agent(self, agent: str, rounds: int, last_answer: str) -> str:
         """Run the hooks at the end of an agent's work; return the reason to continue, or "".
 
         Args:
@@ -220,10 +224,14 @@ class SessionHooks:
             rounds: how often hooks have made it continue.
             last_answer: the text of its last answer.
         """
-        told: JsonObject = {"agent_id": agent, "agent_type": agent, "stop_hook_active": rounds > 0}
+        fields: JsonObject = {
+            "agent_id": agent,
+            "agent_type": agent,
+            "stop_hook_active": rounds > 0,
+        }
         if last_answer:
-            told["last_assistant_message"] = last_answer
-        answer = await self.fire("SubagentStop", told, matched=agent)
+            fields["last_assistant_message"] = last_answer
+        answer = await self.fire("SubagentStop", fields, matched=agent)
         return answer.reason if answer.blocked and not answer.stop else ""
 
     async def report_files(self) -> None:
@@ -248,16 +256,16 @@ class SessionHooks:
             fields["trigger_file_path"] = trigger
         await self.fire("InstructionsLoaded", fields, matched=reason)
 
-    def tell_that_user_is_asked(self, title: str, kind: str = "permission_prompt") -> None:
+    def report_question(self, title: str, kind: str = "permission_prompt") -> None:
         """Report a question to hooks, in the background."""
         if self.has("Notification"):
             fields = {"message": title, "notification_type": kind}
-            self._spawn(self._tell("Notification", fields, kind))
+            self._spawn(self._fire_in_background("Notification", fields, kind))
 
-    async def _tell(self, event: HookEvent, fields: JsonObject, matched: str) -> None:
+    async def _fire_in_background(self, event: HookEvent, fields: JsonObject, matched: str) -> None:
         await self.fire(event, fields, matched=matched)
 
-    async def _of_call(
+    async def _fire_for_call(
         self,
         event: HookEvent,
         call: HookedCall,
@@ -269,10 +277,10 @@ class SessionHooks:
     ) -> HookAnswer:
         if not self.has(event):
             return NO_ANSWER
-        told = {**self._told(call, arguments), **fields}
+        event_fields = {**self._call_fields(call, arguments), **fields}
         if agent:
-            told |= {"agent_id": agent, "agent_type": agent}
-        return await self.fire(event, told, matched=call.name, access=access)
+            event_fields |= {"agent_id": agent, "agent_type": agent}
+        return await self.fire(event, event_fields, matched=call.name, access=access)
 
     async def fire(
         self,
@@ -298,20 +306,24 @@ class SessionHooks:
         for hook in chosen:
             if hook.once:
                 self._hooks.remove(hook)
-        told = {**common_fields(event, self._session, self._cwd, self._mode()), **fields}
+        payload = {**common_fields(event, self._session, self._cwd, self._mode()), **fields}
         for hook in chosen:
             if hook.runs_async:
-                self._spawn(self._run_apart(hook, told))
+                self._spawn(self._run_in_background(hook, payload))
         awaited = [hook for hook in chosen if not hook.runs_async]
-        answers = await asyncio.gather(*(self._runner.run(hook, told) for hook in awaited))
-        answer = combined([limited(one) for one in answers]) if answers else NO_ANSWER
+        answers = await asyncio.gather(*(self._runner.run(hook, payload) for hook in awaited))
+        answer = (
+            combine_answers([without_unallowed_decision(hook_answer) for hook_answer in answers])
+            if answers
+            else NO_ANSWER
+        )
         self._variables |= answer.variables
         self._files.add(answer.watch)
         await self._report(answer)
         return answer
 
-    async def _run_apart(self, hook: Hook, told: JsonObject) -> None:
-        answer = await self._runner.run(hook, told)
+    async def _run_in_background(self, hook: Hook, payload: JsonObject) -> None:
+        answer = await self._runner.run(hook, payload)
         await self._report(HookAnswer(failure=answer.failure))
 
     def _is_for(self, hook: Hook, event: HookEvent, matched: str, access: Access | None) -> bool:
@@ -340,7 +352,7 @@ def context_notice(text: str, title: str = "A hook told the model something.") -
     )
 
 
-def limited(answer: HookAnswer) -> HookAnswer:
+def without_unallowed_decision(answer: HookAnswer) -> HookAnswer:
     """Return an answer without a permission or response that its hook may not give."""
     may_allow = answer.by is not None and answer.by.may_allow
     if answer.response is not None and answer.response.action == "accept" and not may_allow:

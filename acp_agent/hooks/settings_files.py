@@ -19,7 +19,7 @@ from acp_agent.hooks.tool_names import matches
 from acp_agent.hooks.types import Hook
 from acp_agent.permissions.policy.rules import RuleError, read_rule
 
-_MOST_BYTES = 1_000_000  # of one file
+_MAX_BYTES = 1_000_000  # of one file
 _EVENTS: frozenset[str] = frozenset(get_args(HookEvent))
 # Seconds that a handler may take by default: by its type, else by its event.
 _TIMEOUTS = {"prompt": 30.0, "agent": 60.0}
@@ -47,9 +47,9 @@ def read_bytes(file: Path) -> bytes | None:
         return None
     with open(descriptor, "rb") as opened:  # noqa: PTH123 - by descriptor
         status = os.fstat(opened.fileno())
-        if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_BYTES:
-            raise ConfigError(f"it is no file of at most {_MOST_BYTES:,} bytes; shorten it")
-        return opened.read(_MOST_BYTES + 1).removeprefix(b"\xef\xbb\xbf")
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_BYTES:
+            raise ConfigError(f"it is no file of at most {_MAX_BYTES:,} bytes; shorten it")
+        return opened.read(_MAX_BYTES + 1).removeprefix(b"\xef\xbb\xbf")
 
 
 def parse_settings(raw: bytes, file: Path) -> dict[str, Any]:
@@ -67,7 +67,9 @@ def parse_settings(raw: bytes, file: Path) -> dict[str, Any]:
             raise ConfigError("it is not UTF-8 text; save the file as UTF-8") from None
         hooks = settings.get("hooks")
         if isinstance(hooks, dict):  # codex stores other data next to the events
-            settings["hooks"] = {name: one for name, one in hooks.items() if name[:1].isupper()}
+            settings["hooks"] = {
+                name: groups for name, groups in hooks.items() if name[:1].isupper()
+            }
         return settings
     try:
         settings = msgspec.json.decode(raw)
@@ -80,14 +82,16 @@ def parse_settings(raw: bytes, file: Path) -> dict[str, Any]:
     return settings
 
 
-def with_line(found: Hook | HookProblem, raw: bytes) -> Hook | HookProblem:
+def with_line(hook_or_problem: Hook | HookProblem, raw: bytes) -> Hook | HookProblem:
     """Add the line of the event to a problem; a hook is returned unchanged."""
-    if isinstance(found, Hook) or found.path.endswith(".toml"):
-        return found
+    if isinstance(hook_or_problem, Hook) or hook_or_problem.path.endswith(".toml"):
+        return hook_or_problem
     from acp_agent.config.json_lines import member_line  # noqa: PLC0415 - rarely
 
-    keys = tuple(found.why.partition(":")[0].split("."))
-    return replace(found, path=f"{found.path}:{member_line(raw.decode(), keys)}")
+    keys = tuple(hook_or_problem.why.partition(":")[0].split("."))
+    return replace(
+        hook_or_problem, path=f"{hook_or_problem.path}:{member_line(raw.decode(), keys)}"
+    )
 
 
 class _Handler(
@@ -143,66 +147,68 @@ def hooks_in(value: object, file: str, *, by_user: bool) -> Iterator[Hook | Hook
             yield HookProblem(file, f"hooks.{event}: there is no such event here; it is ignored")
             continue
         try:
-            given = msgspec.convert(groups, list[Any])
+            group_list = msgspec.convert(groups, list[Any])
         except msgspec.ValidationError as error:
             yield HookProblem(file, f"hooks.{event}: {error}")
             continue
-        for at, group in enumerate(given):
-            yield from _group(event, group, file, f"[{at}]", by_user=by_user)
+        for index, group in enumerate(group_list):
+            yield from _read_group(event, group, file, f"[{index}]", by_user=by_user)
 
 
-def _group(
-    event: str, given: object, file: str, place: str, *, by_user: bool
+def _read_group(
+    event: str, value: object, file: str, position: str, *, by_user: bool
 ) -> Iterator[Hook | HookProblem]:
     """Yield the hooks of a group; an invalid hook does not affect the others."""
     try:
-        group = msgspec.convert(given, _Group)
+        group = msgspec.convert(value, _Group)
     except msgspec.ValidationError as error:
-        yield _wrong(event, error, file, place)
+        yield _type_problem(event, error, file, position)
         return
-    for at, one in enumerate(group.hooks):
+    for index, entry in enumerate(group.hooks):
         try:
-            handler = msgspec.convert(one, _Handler)
+            handler = msgspec.convert(entry, _Handler)
         except msgspec.ValidationError as error:
-            yield _wrong(event, error, file, f"{place}.hooks[{at}]")
+            yield _type_problem(event, error, file, f"{position}.hooks[{index}]")
         else:
-            yield _handler(event, group.matcher, handler, file, by_user=by_user)
+            yield _read_handler(event, group.matcher, handler, file, by_user=by_user)
 
 
-def _wrong(event: str, error: msgspec.ValidationError, file: str, place: str) -> HookProblem:
-    what, at, path = str(error).partition(" - at `$")
-    where = f"{place}{path.removesuffix('`')}" if at else place
-    return HookProblem(file, f"hooks.{event}: {what} - at `${where}`")
+def _type_problem(
+    event: str, error: msgspec.ValidationError, file: str, position: str
+) -> HookProblem:
+    message, separator, path = str(error).partition(" - at `$")
+    location = f"{position}{path.removesuffix('`')}" if separator else position
+    return HookProblem(file, f"hooks.{event}: {message} - at `${location}`")
 
 
-def _handler(
-    event: str, matcher: str, one: _Handler, file: str, *, by_user: bool
+def _read_handler(
+    event: str, matcher: str, handler: _Handler, file: str, *, by_user: bool
 ) -> Hook | HookProblem:
-    if one.type not in {"command", "http", "prompt", "agent", "mcp_tool"}:
-        why = f"hooks.{event}: handlers of the type {one.type!r} are not run here"
+    if handler.type not in {"command", "http", "prompt", "agent", "mcp_tool"}:
+        why = f"hooks.{event}: handlers of the type {handler.type!r} are not run here"
         return HookProblem(file, why)
-    return _checked(
+    return _check_hook(
         Hook(
             event=msgspec.convert(event, HookEvent),
             matcher=matcher,
-            command=one.command if one.type == "command" else "",
-            args=None if one.args is None else tuple(one.args),
-            url=one.url if one.type == "http" else "",
-            prompt=one.prompt if one.type in {"prompt", "agent"} else "",
-            verifies=one.type == "agent",
-            model=one.model,
-            continue_on_block=one.continue_on_block,
-            server=one.server if one.type == "mcp_tool" else "",
-            tool=one.tool,
-            input=one.input,
-            headers=one.headers,
-            header_variables=tuple(one.header_variables),
-            shell=one.shell or "",
-            condition=one.condition,
-            timeout=one.timeout or _default_timeout(event, one.type),
-            runs_async=one.runs_async or one.rewakes,
-            once=one.once,
-            blocks_on_failure=one.on_failure == "block",
+            command=handler.command if handler.type == "command" else "",
+            args=None if handler.args is None else tuple(handler.args),
+            url=handler.url if handler.type == "http" else "",
+            prompt=handler.prompt if handler.type in {"prompt", "agent"} else "",
+            verifies=handler.type == "agent",
+            model=handler.model,
+            continue_on_block=handler.continue_on_block,
+            server=handler.server if handler.type == "mcp_tool" else "",
+            tool=handler.tool,
+            input=handler.input,
+            headers=handler.headers,
+            header_variables=tuple(handler.header_variables),
+            shell=handler.shell or "",
+            condition=handler.condition,
+            timeout=handler.timeout or _default_timeout(event, handler.type),
+            runs_async=handler.runs_async or handler.rewakes,
+            once=handler.once,
+            blocks_on_failure=handler.on_failure == "block",
             by_user=by_user,
             source=file,
         )
@@ -214,36 +220,36 @@ def _default_timeout(event: str, kind: str) -> float:
     return _TIMEOUTS.get(kind) or _EVENT_TIMEOUTS.get(event, _TIMEOUT)
 
 
-def configured_hook(event: HookEvent, one: HookConfig, file: str) -> Hook | HookProblem:
+def configured_hook(event: HookEvent, config: HookConfig, file: str) -> Hook | HookProblem:
     """Return a hook of the user's configuration, or a problem if it is invalid."""
-    return _checked(
+    return _check_hook(
         Hook(
             event=event,
-            matcher=one.matcher,
-            command=one.command,
-            args=None if one.args is None else tuple(one.args),
-            url=one.url,
-            prompt=one.prompt,
-            verifies=one.agent,
-            model=one.model,
-            continue_on_block=one.continue_on_block,
-            server=one.server,
-            tool=one.tool,
-            input=one.input,
-            headers=one.headers,
-            condition=one.condition,
-            timeout=one.timeout,
-            runs_async=one.runs_async,
-            once=one.once,
-            blocks_on_failure=one.on_failure == "block",
-            sandbox=one.sandbox,
+            matcher=config.matcher,
+            command=config.command,
+            args=None if config.args is None else tuple(config.args),
+            url=config.url,
+            prompt=config.prompt,
+            verifies=config.agent,
+            model=config.model,
+            continue_on_block=config.continue_on_block,
+            server=config.server,
+            tool=config.tool,
+            input=config.input,
+            headers=config.headers,
+            condition=config.condition,
+            timeout=config.timeout,
+            runs_async=config.runs_async,
+            once=config.once,
+            blocks_on_failure=config.on_failure == "block",
+            sandbox=config.sandbox,
             by_user=True,
             source=file,
         )
     )
 
 
-def _checked(hook: Hook) -> Hook | HookProblem:
+def _check_hook(hook: Hook) -> Hook | HookProblem:
     """Return the hook, or a problem if it is invalid."""
     why = ""
     if sum(map(bool, (hook.command, hook.url, hook.prompt, hook.server))) != 1:

@@ -49,15 +49,15 @@ from acp_agent.trust.items import Item, file_digest, folder_name, text_item
 if TYPE_CHECKING:
     from acp_agent.extensions.plugins.package import Plugin
 
-_LONGEST_NAME = 1_000  # characters of a word that may be a file
-_SHOWN = 800  # characters of the description of a file
-_MOST = 200  # hooks of one file
+_MAX_FILE_NAME = 1_000  # characters of a word that may be a file
+_MAX_DESCRIPTION = 800  # characters of the description of a file
+_MAX_HOOKS = 200  # hooks of one file
 PROJECT_VARIABLES = ("CLAUDE_PROJECT_DIR", "ACP_AGENT_PROJECT_DIR")
 _PROJECT = re.compile(rf"\$\{{?({'|'.join(PROJECT_VARIABLES)})\b\}}?")
-_OTHER_CONTRACT = (
+_FOREIGN_HOOKS_REASON = (
     "hooks of this program are not run here; write them as hooks of .claude/settings.json"
 )
-_OTHER_CODE = {
+_FOREIGN_CODE_REASONS = {
     "plugin": "plugins of opencode are not run here; write hooks of .claude/settings.json",
     "tool": "tools of opencode are not run here; offer them with an MCP server",
 }
@@ -82,7 +82,7 @@ def find_hooks(
     *,
     config_file: str,
     home: Path,
-    places: DefinitionFolders,
+    folders: DefinitionFolders,
     cwd: Path,
     confine_own: bool = True,
     trusts: Callable[[Item], bool],
@@ -93,43 +93,43 @@ def find_hooks(
         configured: the hooks of the user's configuration, by event.
         config_file: the configuration file, for messages.
         home: the user's home folder.
-        places: the folders of plugins.
+        folders: the folders of plugins.
         cwd: the session's folder.
         confine_own: whether the user's own hooks run in the sandbox.
         trusts: returns whether the user trusts an item.
     """
-    found = _Collected(trusts, confine_own=confine_own)
-    for event, every in configured.items():
-        for one in every:
-            found.add(configured_hook(event, one, config_file))
-    own = hook_files(home)
-    for file in own:
-        found.read(file, None)
+    collector = _HookCollector(trusts, confine_own=confine_own)
+    for event, configs in configured.items():
+        for config in configs:
+            collector.add(configured_hook(event, config, config_file))
+    user_files = hook_files(home)
+    for file in user_files:
+        collector.read(file, None)
     for file in project_hook_files(cwd):
-        if os.path.realpath(file) not in map(os.path.realpath, own):
-            found.read(file, cwd)
-    found.problems += _other_contracts(cwd)
-    if any_plugin_folder(places):
+        if os.path.realpath(file) not in map(os.path.realpath, user_files):
+            collector.read(file, cwd)
+    collector.problems += _foreign_hook_problems(cwd)
+    if any_plugin_folder(folders):
         from acp_agent.extensions.plugins.find import find_plugins  # noqa: PLC0415 - where there may be any
 
-        for plugin in find_plugins(places, trusts).plugins:
-            found.add_plugin(plugin)
+        for plugin in find_plugins(folders, trusts).plugins:
+            collector.add_plugin(plugin)
     return FoundHooks(
-        hooks=tuple(found.hooks),
-        problems=tuple(found.problems),
-        untrusted=tuple(found.untrusted),
+        hooks=tuple(collector.hooks),
+        problems=tuple(collector.problems),
+        untrusted=tuple(collector.untrusted),
     )
 
 
 def project_items(cwd: Path) -> tuple[Item, ...]:
     """Return the project's files that have hooks, trusted or not. Reads files."""
-    found = _Collected(lambda _: False, confine_own=True)
+    collector = _HookCollector(lambda _: False, confine_own=True)
     for file in project_hook_files(cwd):
-        found.read(file, cwd)
-    return tuple(found.untrusted)
+        collector.read(file, cwd)
+    return tuple(collector.untrusted)
 
 
-def _other_contracts(cwd: Path) -> Iterator[HookProblem]:
+def _foreign_hook_problems(cwd: Path) -> Iterator[HookProblem]:
     """Name the hooks, plugins and tools of a project that are written for another program.
 
     Hooks of Gemini have other events, names of tools, answers and units of time than ours
@@ -139,18 +139,18 @@ def _other_contracts(cwd: Path) -> Iterator[HookProblem]:
         if file.name == "settings.json":
             hooks, line = _setting(file, "hooks")
             if isinstance(hooks, dict) and any(
-                isinstance(one, list) and one for one in hooks.values()
+                isinstance(groups, list) and groups for groups in hooks.values()
             ):
-                yield HookProblem(f"{file}:{line}", _OTHER_CONTRACT)
+                yield HookProblem(f"{file}:{line}", _FOREIGN_HOOKS_REASON)
         elif file.name in AGENT_TABLES:
             plugins, line = _setting(file, "plugin")
             if plugins:
-                yield HookProblem(f"{file}:{line}", _OTHER_CODE["plugin"])
+                yield HookProblem(f"{file}:{line}", _FOREIGN_CODE_REASONS["plugin"])
         elif file.parent.name == ".opencode":
-            if any(is_visible(one.name) for one in file.glob("*")):
-                yield HookProblem(str(file), _OTHER_CODE[file.name.removesuffix("s")])
+            if any(is_visible(groups.name) for groups in file.glob("*")):
+                yield HookProblem(str(file), _FOREIGN_CODE_REASONS[file.name.removesuffix("s")])
         else:
-            yield HookProblem(str(file), _OTHER_CONTRACT)
+            yield HookProblem(str(file), _FOREIGN_HOOKS_REASON)
 
 
 def _setting(file: Path, name: str) -> tuple[object, int]:
@@ -164,7 +164,7 @@ def _setting(file: Path, name: str) -> tuple[object, int]:
     return value, member_line(raw.decode("utf-8", "replace"), (name,))
 
 
-class _Collected:
+class _HookCollector:
     """Collects hooks, errors, and files that are not trusted."""
 
     def __init__(self, trusts: Callable[[Item], bool], *, confine_own: bool) -> None:
@@ -175,27 +175,42 @@ class _Collected:
         self._trusts = trusts
         self._seen: set[tuple[object, ...]] = set()
 
-    def add(self, found: Hook | HookProblem) -> None:
+    def add(self, hook_or_problem: Hook | HookProblem) -> None:
         """Add a hook, unless there is an equal one, or add an error."""
-        if isinstance(found, HookProblem):
-            self.problems.append(found)
+        if isinstance(hook_or_problem, HookProblem):
+            self.problems.append(hook_or_problem)
             return
-        same = (
-            *(found.event, found.matcher, found.condition, found.command, found.args, found.url),
-            *(found.prompt, found.model, found.server, found.tool, str(found.input)),
+        identity = (
+            *(
+                hook_or_problem.event,
+                hook_or_problem.matcher,
+                hook_or_problem.condition,
+                hook_or_problem.command,
+                hook_or_problem.args,
+                hook_or_problem.url,
+            ),
+            *(
+                hook_or_problem.prompt,
+                hook_or_problem.model,
+                hook_or_problem.server,
+                hook_or_problem.tool,
+                str(hook_or_problem.input),
+            ),
         )
-        if same not in self._seen:
-            self._seen.add(same)
-            outside = found.by_user and not self._confine_own
-            self.hooks.append(replace(found, sandbox=False) if outside else found)
+        if identity not in self._seen:
+            self._seen.add(identity)
+            is_unconfined = hook_or_problem.by_user and not self._confine_own
+            self.hooks.append(
+                replace(hook_or_problem, sandbox=False) if is_unconfined else hook_or_problem
+            )
 
     def add_plugin(self, plugin: Plugin) -> None:
         """Add the hooks of a plugin, which may refuse calls but not allow them."""
         for part in plugin.hooks:
-            given = part.content.get("hooks", {})
-            for one in list(hooks_in(given, str(part.file), by_user=False))[:_MOST]:
-                known = isinstance(one, Hook)
-                self.add(replace(one, variables=plugin.variables) if known else one)
+            groups = part.content.get("hooks", {})
+            for hook in list(hooks_in(groups, str(part.file), by_user=False))[:_MAX_HOOKS]:
+                is_hook = isinstance(hook, Hook)
+                self.add(replace(hook, variables=plugin.variables) if is_hook else hook)
 
     def read(self, file: Path, project: Path | None) -> None:
         """Read a settings file of a project, or of the user if `project` is None."""
@@ -214,38 +229,38 @@ class _Collected:
             return
         if raw is None or not settings.get("hooks") or settings.get("disableAllHooks") is True:
             return
-        found = [
-            with_line(one, raw)
-            for one in hooks_in(settings["hooks"], str(file), by_user=not project)
+        hooks_and_problems = [
+            with_line(hook, raw)
+            for hook in hooks_in(settings["hooks"], str(file), by_user=not project)
         ]
         if project is not None:
-            hooks = [one for one in found if isinstance(one, Hook)]
-            what = "; ".join(f"{one.event}: {one.name}" for one in hooks)
+            hooks = [hook for hook in hooks_and_problems if isinstance(hook, Hook)]
+            description = "; ".join(f"{hook.event}: {hook.name}" for hook in hooks)
             top = find_repository(project) or project
             if file.suffix == ".toml":  # its other settings may change without a new decision
                 raw = msgspec.json.encode(settings["hooks"], enc_hook=str)
-            item = text_item("hooks", folder_name(top), file, raw, what[:_SHOWN])
+            item = text_item("hooks", folder_name(top), file, raw, description[:_MAX_DESCRIPTION])
             item = replace(item, digest=_digest(item.digest, hooks, project))
             if not self._trusts(item):
                 self.untrusted.append(item)
                 return
-        for one in found[:_MOST]:
-            self.add(one)
+        for hook in hooks_and_problems[:_MAX_HOOKS]:
+            self.add(hook)
 
 
 def _digest(digest: str, hooks: Sequence[Hook], project: Path) -> str:
     """Return the digest of a file of hooks together with the project's files that they run."""
-    named: set[Path] = set()
+    files: set[Path] = set()
     for hook in hooks:
         words = [hook.command, *(hook.args or ())]
         if hook.args is None:
             with suppress(ValueError):  # the shell will report the error
                 words = shlex.split(hook.command, comments=True)
         for word in words:
-            place = project / _PROJECT.sub(lambda _: str(project), word)
-            if len(word) <= _LONGEST_NAME and place.is_file():
-                named.add(place)
-    if not named:
+            path = project / _PROJECT.sub(lambda _: str(project), word)
+            if len(word) <= _MAX_FILE_NAME and path.is_file():
+                files.add(path)
+    if not files:
         return digest
-    parts = [digest, *(f"{place}:{file_digest(place)}" for place in sorted(named))]
-    return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
+    texts = [digest, *(f"{path}:{file_digest(path)}" for path in sorted(files))]
+    return hashlib.sha256("\n".join(texts).encode("utf-8", "surrogateescape")).hexdigest()

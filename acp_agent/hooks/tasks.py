@@ -12,27 +12,27 @@ class TaskChanges:
     """The tasks of each agent's last plan."""
 
     def __init__(self) -> None:
-        self._done: dict[str, dict[str, bool]] = {}  # by agent and text
+        self._done_by_text: dict[str, dict[str, bool]] = {}  # by agent and text
 
     def read(self, agent: str, arguments: JsonObject) -> Iterator[tuple[HookEvent, JsonObject]]:
         """Yield the event and fields of each task that the arguments of a plan change."""
-        known = self._done.get(agent, {})
-        for at, (text, is_done) in enumerate(_tasks(arguments).items(), 1):
-            fields: JsonObject = {"task_id": str(at), "task_subject": text}
+        previous = self._done_by_text.get(agent, {})
+        for number, (text, is_done) in enumerate(_tasks(arguments).items(), 1):
+            fields: JsonObject = {"task_id": str(number), "task_subject": text}
             if agent:
                 fields |= {"agent_id": agent, "agent_type": agent}
-            if text not in known:
+            if text not in previous:
                 yield "TaskCreated", fields
-            if is_done and not known.get(text, False):
+            if is_done and not previous.get(text, False):
                 yield "TaskCompleted", fields
 
     def apply(self, agent: str, arguments: JsonObject) -> None:
         """Replace the plan of an agent."""
-        self._done[agent] = _tasks(arguments)
+        self._done_by_text[agent] = _tasks(arguments)
 
 
 def _tasks(arguments: JsonObject) -> dict[str, bool]:
     """Return the texts of a plan's tasks, each with whether it is completed."""
-    given = arguments.get("todos")
-    tasks = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
-    return {str(one.get("content")): one.get("status") == "completed" for one in tasks}
+    todos = arguments.get("todos")
+    tasks = [todo for todo in todos if isinstance(todo, dict)] if isinstance(todos, list) else []
+    return {str(todo.get("content")): todo.get("status") == "completed" for todo in tasks}

@@ -33,15 +33,15 @@ def _table() -> dict[str, _Names]:
 
 def hook_name(tool: str) -> str:
     """Return the name that hooks use for a tool, or ours if there is no other."""
-    known = _table().get(tool)
-    return tool if known is None else known.name
+    names = _table().get(tool)
+    return tool if names is None else names.name
 
 
-def own_name(tool: str) -> str:
+def program_tool_name(tool: str) -> str:
     """Return our name of a tool, given our name or a name that hooks use."""
-    for own, known in _table().items():
-        if tool in {own, known.name, *known.other}:
-            return own
+    for program_name, names in _table().items():
+        if tool in {program_name, names.name, *names.other}:
+            return program_name
     return tool
 
 
@@ -56,27 +56,27 @@ def matches(matcher: str, tool: str) -> bool:
     """
     if matcher.strip() in {"", "*"}:
         return True
-    known = _table().get(tool)
-    names = {tool} if known is None else {tool, known.name, *known.other}
+    names = _table().get(tool)
+    accepted = {tool} if names is None else {tool, names.name, *names.other}
     if _PLAIN.fullmatch(matcher):
-        return not names.isdisjoint(one.strip() for one in _SEPARATORS.split(matcher))
+        return not accepted.isdisjoint(part.strip() for part in _SEPARATORS.split(matcher))
     pattern = re.compile(matcher)
-    return any(pattern.search(name) for name in names)
+    return any(pattern.search(name) for name in accepted)
 
 
 def hook_arguments(tool: str, arguments: JsonObject, cwd: Path) -> JsonObject:
     """Return a call's arguments with the field names and units that hooks use."""
-    known = _table().get(tool)
-    if known is None:
+    names = _table().get(tool)
+    if names is None:
         return arguments
-    found = {known.fields.get(name, name): value for name, value in arguments.items()}
-    for name in known.paths:
-        if isinstance(value := found.get(name), str):
-            found[name] = str(cwd / value)
-    for name in known.milliseconds:
-        if isinstance(value := found.get(name), int | float) and not isinstance(value, bool):
-            found[name] = value * _MILLISECONDS
-    return found
+    converted = {names.fields.get(name, name): value for name, value in arguments.items()}
+    for name in names.paths:
+        if isinstance(value := converted.get(name), str):
+            converted[name] = str(cwd / value)
+    for name in names.milliseconds:
+        if isinstance(value := converted.get(name), int | float) and not isinstance(value, bool):
+            converted[name] = value * _MILLISECONDS
+    return converted
 
 
 def hook_response(tool: str, arguments: JsonObject, result: str) -> JsonObject | str:
@@ -91,8 +91,8 @@ def hook_response(tool: str, arguments: JsonObject, result: str) -> JsonObject |
         case "Bash":
             return {"stdout": result, "stderr": "", "interrupted": False, "isImage": False}
         case "Edit" | "Write" if "file_path" in arguments:
-            shown = {_camel_case(name): value for name, value in arguments.items()}
-            return {**shown, "success": True, "text": result}
+            camel_fields = {_camel_case(name): value for name, value in arguments.items()}
+            return {**camel_fields, "success": True, "text": result}
         case _:
             return result
 
@@ -102,14 +102,14 @@ def _camel_case(name: str) -> str:
     return head + "".join(word.capitalize() for word in words)
 
 
-def own_arguments(tool: str, arguments: JsonObject) -> JsonObject:
+def program_arguments(tool: str, arguments: JsonObject) -> JsonObject:
     """Return a hook's arguments with our field names and units."""
-    known = _table().get(tool)
-    if known is None:
+    names = _table().get(tool)
+    if names is None:
         return arguments
-    ours = {theirs: own for own, theirs in known.fields.items()}
-    found = dict(arguments)
-    for name in known.milliseconds:
-        if isinstance(value := found.get(name), int | float) and not isinstance(value, bool):
-            found[name] = value / _MILLISECONDS
-    return {ours.get(name, name): value for name, value in found.items()}
+    field_names = {hook_field: field for field, hook_field in names.fields.items()}
+    converted = dict(arguments)
+    for name in names.milliseconds:
+        if isinstance(value := converted.get(name), int | float) and not isinstance(value, bool):
+            converted[name] = value / _MILLISECONDS
+    return {field_names.get(name, name): value for name, value in converted.items()}

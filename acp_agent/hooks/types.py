@@ -17,8 +17,8 @@ Permission = Literal["allow", "ask", "defer", "deny"]
 # The strictest of several answers counts.
 _STRICTNESS: tuple[Permission, ...] = ("allow", "ask", "defer", "deny")
 
-_WATCHED = 100  # files that one answer can name
-_LONGEST = 10_000  # characters of a text from a hook, for the model or the user
+_MAX_WATCHED = 100  # files that one answer can name
+_MAX_TEXT_LENGTH = 10_000  # characters of a text from a hook, for the model or the user
 # The events at which text that is no JSON is context for the model.
 _PLAIN_TEXT: frozenset[HookEvent] = frozenset(
     {"SessionStart", "UserPromptExpansion", "UserPromptSubmit"}
@@ -173,54 +173,58 @@ def read_answer(hook: Hook, text: str) -> HookAnswer:
     text = text.strip()
     plain = hook.event in _PLAIN_TEXT
     if not text.startswith("{"):
-        return HookAnswer(context=text[:_LONGEST] if plain else "")
+        return HookAnswer(context=text[:_MAX_TEXT_LENGTH] if plain else "")
     try:
         output = msgspec.json.decode(text.encode(), type=_Output)
     except msgspec.DecodeError as error:
         if plain and not isinstance(error, msgspec.ValidationError):
-            return HookAnswer(context=text[:_LONGEST])
+            return HookAnswer(context=text[:_MAX_TEXT_LENGTH])
         raise ValueError(str(error)) from None
-    own = output.hook_specific_output or _Specific()
-    permission, reason = _permission(hook, output, own)
-    arguments, interrupts = own.updated_input, False
-    if isinstance(own.decision, dict):
-        interrupts = permission == "deny" and own.decision.get("interrupt") is True
-        if isinstance(own.decision.get("updatedInput"), dict):
-            arguments = own.decision["updatedInput"]
-    output_for_model = own.updated_tool_output
+    specific = output.hook_specific_output or _Specific()
+    permission, reason = _permission(hook, output, specific)
+    arguments, interrupts = specific.updated_input, False
+    if isinstance(specific.decision, dict):
+        interrupts = permission == "deny" and specific.decision.get("interrupt") is True
+        if isinstance(specific.decision.get("updatedInput"), dict):
+            arguments = specific.decision["updatedInput"]
+    output_for_model = specific.updated_tool_output
     if output_for_model is None:
-        output_for_model = own.updated_mcp_tool_output
+        output_for_model = specific.updated_mcp_tool_output
     return HookAnswer(
         permission=permission if hook.event in {"PreToolUse", "PermissionRequest"} else None,
         blocked=permission == "deny",
-        reason=(reason or output.reason or output.stop_reason)[:_LONGEST],
+        reason=(reason or output.reason or output.stop_reason)[:_MAX_TEXT_LENGTH],
         arguments=arguments if hook.event in {"PreToolUse", "PermissionRequest"} else None,
-        context=own.additional_context[:_LONGEST],
+        context=specific.additional_context[:_MAX_TEXT_LENGTH],
         output=_as_text(output_for_model),
-        display=own.display_content,
-        response=None if own.action is None else Response(action=own.action, content=own.content),
-        watch=tuple(own.watch_paths[:_WATCHED]),
+        display=specific.display_content,
+        response=None
+        if specific.action is None
+        else Response(action=specific.action, content=specific.content),
+        watch=tuple(specific.watch_paths[:_MAX_WATCHED]),
         stop=interrupts or not output.go_on,
-        message=(output.system_message or ("" if output.go_on else output.stop_reason))[:_LONGEST],
+        message=(output.system_message or ("" if output.go_on else output.stop_reason))[
+            :_MAX_TEXT_LENGTH
+        ],
         by=hook,
     )
 
 
-def _permission(hook: Hook, output: _Output, own: _Specific) -> tuple[Permission | None, str]:
+def _permission(hook: Hook, output: _Output, specific: _Specific) -> tuple[Permission | None, str]:
     """Return the decision about the action, and the reason.
 
     Raises:
         ValueError: the decision has an unknown value.
     """
-    if isinstance(own.decision, dict):
-        behavior = own.decision.get("behavior")
+    if isinstance(specific.decision, dict):
+        behavior = specific.decision.get("behavior")
         if behavior not in {"allow", "deny"}:
             raise ValueError(f"decision.behavior: {behavior!r}, expected allow or deny")
-        return behavior, str(own.decision.get("message") or "")
-    if own.permission_decision is not None:
-        if own.permission_decision not in _STRICTNESS:
-            raise ValueError(f"permissionDecision: {own.permission_decision!r}")
-        return own.permission_decision, own.permission_decision_reason
+        return behavior, str(specific.decision.get("message") or "")
+    if specific.permission_decision is not None:
+        if specific.permission_decision not in _STRICTNESS:
+            raise ValueError(f"permissionDecision: {specific.permission_decision!r}")
+        return specific.permission_decision, specific.permission_decision_reason
     match output.decision:
         case None:
             return None, ""
@@ -238,30 +242,32 @@ def _as_text(value: object) -> str | None:
     return msgspec.json.encode(value).decode()
 
 
-def combined(answers: Sequence[HookAnswer]) -> HookAnswer:
+def combine_answers(answers: Sequence[HookAnswer]) -> HookAnswer:
     """Return the answers of several hooks as one: the strictest decision counts."""
     if len(answers) == 1:
         return answers[0]
-    decided = [one for one in answers if one.permission is not None]
+    decided = [answer for answer in answers if answer.permission is not None]
     strictest = max(
-        decided, key=lambda one: _STRICTNESS.index(one.permission or "allow"), default=None
+        decided, key=lambda answer: _STRICTNESS.index(answer.permission or "allow"), default=None
     )
-    blocking = next((one for one in answers if one.blocked), None)
+    blocking = next((answer for answer in answers if answer.blocked), None)
     decisive = blocking or strictest or NO_ANSWER
-    stopping = next((one for one in answers if one.stop), None)
+    stopping = next((answer for answer in answers if answer.stop), None)
     return HookAnswer(
         permission=None if strictest is None else strictest.permission,
         blocked=blocking is not None,
         reason=decisive.reason or ("" if stopping is None else stopping.reason),
-        arguments=next((one.arguments for one in answers if one.arguments is not None), None),
-        context="\n".join(one.context for one in answers if one.context),
-        output=next((one.output for one in answers if one.output is not None), None),
-        display=next((one.display for one in answers if one.display is not None), None),
-        response=next((one.response for one in answers if one.response is not None), None),
-        watch=tuple(path for one in answers for path in one.watch),
-        variables={name: text for one in answers for name, text in one.variables.items()},
+        arguments=next(
+            (answer.arguments for answer in answers if answer.arguments is not None), None
+        ),
+        context="\n".join(answer.context for answer in answers if answer.context),
+        output=next((answer.output for answer in answers if answer.output is not None), None),
+        display=next((answer.display for answer in answers if answer.display is not None), None),
+        response=next((answer.response for answer in answers if answer.response is not None), None),
+        watch=tuple(path for answer in answers for path in answer.watch),
+        variables={name: text for answer in answers for name, text in answer.variables.items()},
         stop=stopping is not None,
-        message="\n".join(one.message for one in answers if one.message),
-        failure="\n".join(one.failure for one in answers if one.failure),
-        by=decisive.by or next((one.by for one in answers if one.by is not None), None),
+        message="\n".join(answer.message for answer in answers if answer.message),
+        failure="\n".join(answer.failure for answer in answers if answer.failure),
+        by=decisive.by or next((answer.by for answer in answers if answer.by is not None), None),
     )

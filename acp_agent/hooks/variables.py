@@ -11,10 +11,10 @@ from typing import Self
 
 ENV_FILE = "CLAUDE_ENV_FILE"
 
-_LONGEST = 100_000  # bytes of the file
-_MOST = 500  # variables
+_MAX_FILE_SIZE = 100_000  # bytes of the file
+_MAX_VARIABLES = 500  # variables
 _NAME = re.compile(r"[A-Za-z_]\w*")
-_OWN = frozenset({ENV_FILE, "PWD", "OLDPWD", "SHLVL", "_"})
+_SHELL_VARIABLES = frozenset({ENV_FILE, "PWD", "OLDPWD", "SHLVL", "_"})
 _MARK = "\0variables\0"
 
 
@@ -43,7 +43,7 @@ class HookVariables:
             size = self.file.stat().st_size
         except OSError:
             return None
-        if not 0 < size <= _LONGEST:
+        if not 0 < size <= _MAX_FILE_SIZE:
             return None
         shell = shutil.which("bash") or "/bin/sh"
         line = f'. "${ENV_FILE}" >/dev/null 2>&1; printf "\\0variables\\0"; env -0'
@@ -51,9 +51,14 @@ class HookVariables:
 
     def read(self, output: str, before: Mapping[str, str]) -> dict[str, str]:
         """Return the variables in the output of `reader` that differ from those before."""
-        found: dict[str, str] = {}
+        variables: dict[str, str] = {}
         for line in output.partition(_MARK)[2].split("\0"):
             name, equals, value = line.partition("=")
-            if equals and _NAME.fullmatch(name) and name not in _OWN and before.get(name) != value:
-                found[name] = value
-        return dict(list(found.items())[:_MOST])
+            if (
+                equals
+                and _NAME.fullmatch(name)
+                and name not in _SHELL_VARIABLES
+                and before.get(name) != value
+            ):
+                variables[name] = value
+        return dict(list(variables.items())[:_MAX_VARIABLES])

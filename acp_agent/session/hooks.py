@@ -116,7 +116,7 @@ class HookSource:
             services.config.hooks,
             config_file=str(services.user_folder / "config.toml"),
             home=services.home,
-            places=services.definition_folders(self._core.cwd),
+            folders=services.definition_folders(self._core.cwd),
             cwd=self._core.cwd,
             confine_own=services.config.sandbox.hooks,
             trusts=services.trust().trusts,

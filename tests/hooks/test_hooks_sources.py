@@ -27,7 +27,7 @@ def find(folder: Path, *, trusted: bool = True) -> FoundHooks:
         {},
         config_file="",
         home=home,
-        places=find_folders(project, user=folder / "user", home=home),
+        folders=find_folders(project, user=folder / "user", home=home),
         cwd=project,
         trusts=lambda _: trusted,
     )

@@ -213,7 +213,7 @@ async def test_headers_have_only_the_variables_that_a_file_names(tmp_path: Path)
             {},
             config_file="",
             home=home,
-            places=find_folders(tmp_path, user=home, home=home),
+            folders=find_folders(tmp_path, user=home, home=home),
             cwd=tmp_path,
             trusts=lambda _: True,
         ).hooks

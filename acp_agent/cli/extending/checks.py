@@ -48,7 +48,7 @@ def check_hooks(paths: Paths, environ: Mapping[str, str], cwd: Path) -> list[Fin
         config.hooks,
         config_file=str(paths.config_file),
         home=Path.home(),
-        places=find_folders(cwd, user=paths.config_file.parent, home=Path.home()),
+        folders=find_folders(cwd, user=paths.config_file.parent, home=Path.home()),
         cwd=cwd,
         confine_own=config.sandbox.hooks,
         trusts=TrustStore(paths.trust_file, config.trusted_folders).trusts,

@@ -18,9 +18,9 @@ from acp_agent.config.hook_types import HookEvent
 from acp_agent.content import JsonObject
 from acp_agent.errors import InvalidInputError
 from acp_agent.extensions.definitions.locations import find_folders
-from acp_agent.hooks.session_hooks import common_fields, is_for, limited
+from acp_agent.hooks.session_hooks import common_fields, is_for, without_unallowed_decision
 from acp_agent.hooks.sources import FoundHooks, find_hooks
-from acp_agent.hooks.tool_names import hook_name, own_name
+from acp_agent.hooks.tool_names import hook_name, program_tool_name
 from acp_agent.hooks.types import Hook, HookAnswer
 from acp_agent.platform import posix
 from acp_agent.sandbox.sandbox import Sandbox
@@ -80,7 +80,7 @@ def _run(options: argparse.Namespace) -> int:
         setup.config.hooks,
         config_file=str(setup.paths.config_file),
         home=_home(setup),
-        places=find_folders(options.cwd, user=setup.paths.config_file.parent, home=_home(setup)),
+        folders=find_folders(options.cwd, user=setup.paths.config_file.parent, home=_home(setup)),
         cwd=options.cwd,
         confine_own=setup.config.sandbox.hooks,
         trusts=TrustStore(setup.paths.trust_file, setup.config.trusted_folders).trusts,
@@ -119,7 +119,7 @@ def _list(found: FoundHooks, options: argparse.Namespace) -> bool:
 def _test(found: FoundHooks, setup: UserConfig, options: argparse.Namespace) -> bool:
     given = _input(options.input)
     event: HookEvent = options.event
-    tool = own_name(options.tool)
+    tool = program_tool_name(options.tool)
     matched = tool if "Tool" in event or "Permission" in event else ""
     told = common_fields(event, "test", options.cwd, setup.config.mode) | _SAMPLES.get(event, {})
     if matched:
@@ -182,6 +182,6 @@ async def _ask(
     helpers = CommandHelpers(setup)
     runner = hook_runner(cwd, setup.config, setup.environ, sandbox, lambda: helpers)
     try:
-        return [limited(await runner.run(hook, told)) for hook in hooks]
+        return [without_unallowed_decision(await runner.run(hook, told)) for hook in hooks]
     finally:
         await sandboxes.aclose()

@@ -250,7 +250,7 @@ class TaskRun:
         )
         hook_text = ""
         if child.resources.hooks is not None:
-            hook_text = await child.resources.hooks.agent_begins(child.resources.agent)
+            hook_text = await child.resources.hooks.before_agent(child.resources.agent)
             hook_text = scrub(hook_text, child.secrets)
             notes = [*notes, hook_text]
         prompt = UserMessage(
@@ -359,4 +359,4 @@ async def _continuation(turn: TurnResources, rounds: int) -> str:
     if turn.hooks is None or rounds >= MAX_ROUNDS:
         return ""
     answer = scrub(last_answer(turn.journal.context), turn.journal.secrets)
-    return await turn.hooks.agent_ends(turn.agent, rounds, answer)
+    return await turn.hooks.after_agent(turn.agent, rounds, answer)

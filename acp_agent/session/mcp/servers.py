@@ -317,7 +317,7 @@ class McpAsker:
         answer = await hooks.fire("Elicitation", fields, matched=self._server)
         response = Response(action="decline") if answer.blocked else answer.response
         if response is None:
-            hooks.tell_that_user_is_asked(str(fields["message"]), "elicitation_dialog")
+            hooks.report_question(str(fields["message"]), "elicitation_dialog")
             response = await self._ask_user(ask)
         if response is None:
             return None
