@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import msgspec
 
-_AT = " - at `"
+_PATH_SEPARATOR = " - at `"
 _MISSING = "Object missing required field `"
-_LONGEST = 300  # characters; a message may quote what the peer sent
+_MAX_LENGTH = 300  # characters; a message may quote what the peer sent
 
 # msgspec names Python's types; the peer knows JSON's.
 _JSON_NAMES = {
@@ -38,14 +38,14 @@ def explain(error: msgspec.ValidationError) -> Explanation:
     A type's own check (its `__post_init__`, or an open union) raises a ValueError that reads
     `field: reason`; its field is appended to the path at which msgspec found it.
     """
-    text, _, path = str(error).partition(_AT)
+    text, _, path = str(error).partition(_PATH_SEPARATOR)
     field = path.removesuffix("`").removeprefix("$").removeprefix(".")
     if text.startswith(_MISSING):
         return Explanation(_join(field, text[len(_MISSING) :].rstrip("`")), "is required")
     head, colon, tail = text.partition(": ")
     if colon and " " not in head:
         field, text = _join(field, head), tail
-    return Explanation(field, _in_json_terms(text)[:_LONGEST])
+    return Explanation(field, _in_json_terms(text)[:_MAX_LENGTH])
 
 
 def _join(path: str, name: str) -> str:
@@ -58,8 +58,8 @@ def _in_json_terms(text: str) -> str:
     for python, json in _JSON_NAMES.items():
         text = text.replace(python, json)
     # A union comes as one quotation: `int | str | null`.
-    head, quote, rest = text.partition("`")
-    union, _, tail = rest.partition("`")
+    head, quote, remainder = text.partition("`")
+    union, _, tail = remainder.partition("`")
     if quote:
         names = [_JSON_NAMES.get(f"`{name}`", name) for name in union.split(" | ")]
         text = head + " or ".join(names) + tail

@@ -19,10 +19,10 @@ def lazy_imports(namespace: dict[str, Any], modules: Sequence[str]) -> Callable[
     def find(name: str) -> object:
         if not name.startswith("_"):
             for module in modules:
-                found = vars(import_module(module))
-                if name in found:
-                    namespace[name] = found[name]
-                    return found[name]
+                names = vars(import_module(module))
+                if name in names:
+                    namespace[name] = names[name]
+                    return names[name]
         raise AttributeError(f"module {namespace['__name__']!r} has no attribute {name!r}")
 
     return find

@@ -50,7 +50,7 @@ def _without_invalid(value: dict[str, Any], bare: Any) -> object:
     if struct is None:
         values = _value_type(bare)
         return value if values is None else {k: drop_invalid(v, values) for k, v in value.items()}
-    kept = dict(value)
+    valid = dict(value)
     for field in _fields(struct):
         if field.name not in value:
             continue
@@ -58,14 +58,14 @@ def _without_invalid(value: dict[str, Any], bare: Any) -> object:
         if SKIP_ITEMS in field.marks and isinstance(child, list):
             item = _item_type(_unmarked(field.annotation))
             child = [each for each in child if _fits(each, item)]
-        kept[field.name] = child
+        valid[field.name] = child
         defaulted = (ON_NULL in field.marks and child is None) or ON_ERROR in field.marks
         if defaulted and not _fits(child, field.annotation):
             if field.required:
-                kept[field.name] = field.empty
+                valid[field.name] = field.empty
             else:
-                del kept[field.name]
-    return kept
+                del valid[field.name]
+    return valid
 
 
 def _fits(value: object, annotation: Any) -> bool:
@@ -78,10 +78,10 @@ def _fits(value: object, annotation: Any) -> bool:
 
 @cache
 def _fields(struct: type[msgspec.Struct]) -> tuple[_Field, ...]:
-    found = []
+    result_fields = []
     for info in struct_fields(struct):
         bare = _unmarked(info.type)
-        found.append(
+        result_fields.append(
             _Field(
                 name=info.encode_name,
                 annotation=info.type,
@@ -90,7 +90,7 @@ def _fields(struct: type[msgspec.Struct]) -> tuple[_Field, ...]:
                 marks=_marks(info.type),
             )
         )
-    return tuple(found)
+    return tuple(result_fields)
 
 
 def _marks(annotation: Any) -> frozenset[str]:
@@ -149,7 +149,7 @@ def _struct_for(value: dict[str, Any], bare: Any) -> type[msgspec.Struct] | None
 
 def _variant(union: type[OpenUnion], value: dict[str, Any]) -> type[msgspec.Struct] | None:
     try:
-        variant = union.variant_of(value)
+        variant = union.find_variant(value)
     except ValueError:
         return None
     if issubclass(variant, UnknownVariant) or not issubclass(variant, msgspec.Struct):

@@ -21,13 +21,13 @@ class MemberScanner:
     """Reads the text of one object, in pieces of any size.
 
     Args:
-        wanted: the names of the members to keep.
-        longest: bytes that a name or a value may have to be kept.
+        names: the names of the members to keep.
+        limit: bytes that a name or a value may have to be kept.
     """
 
-    def __init__(self, wanted: Collection[str], *, longest: int = 1024) -> None:
-        self._wanted = wanted
-        self._longest = longest
+    def __init__(self, names: Collection[str], *, limit: int = 1024) -> None:
+        self._names = names
+        self._limit = limit
         self._members: dict[str, bytes] = {}
         self._depth = 0
         self._in_string = False
@@ -44,9 +44,11 @@ class MemberScanner:
         """Read the next piece."""
         at = 0
         while at < len(piece):
-            at = self._string(piece, at) if self._in_string else self._structure(piece, at)
+            at = (
+                self._read_string(piece, at) if self._in_string else self._read_structure(piece, at)
+            )
 
-    def _string(self, piece: bytes, start: int) -> int:
+    def _read_string(self, piece: bytes, start: int) -> int:
         """Read a string up to its closing quote, or the end of the piece."""
         at = start + 1 if self._escaped else start
         while True:
@@ -59,10 +61,10 @@ class MemberScanner:
         end = len(piece) if quote < 0 else quote + 1
         self._in_string = quote < 0
         if self._depth == 1:
-            self._keep(piece[start:end])
+            self._append(piece[start:end])
         return end
 
-    def _structure(self, piece: bytes, start: int) -> int:
+    def _read_structure(self, piece: bytes, start: int) -> int:
         """Read what is between strings, up to the next string's opening quote."""
         quote = piece.find(b'"', start)
         end = len(piece) if quote < 0 else quote
@@ -72,18 +74,18 @@ class MemberScanner:
             self._depth += part.count(b"{") + part.count(b"[") - closed
         else:
             for sign in part:
-                self._sign(sign)
+                self._read_sign(sign)
         if quote < 0:
             return end
         self._in_string = True
         if self._depth == 1:
-            self._keep(b'"')
+            self._append(b'"')
         return end + 1
 
-    def _sign(self, sign: int) -> None:
+    def _read_sign(self, sign: int) -> None:
         if sign in _OPENING:
             if self._depth == 1:
-                self._keep(_UNKNOWN)
+                self._append(_UNKNOWN)
             self._depth += 1
         elif sign in _CLOSING:
             if self._depth == 1:
@@ -97,16 +99,16 @@ class MemberScanner:
         elif sign == _COMMA:
             self._end_member()
         else:
-            self._keep(bytes((sign,)))
+            self._append(bytes((sign,)))
 
-    def _keep(self, part: bytes) -> None:
-        self._token += part[: self._longest + 1 - len(self._token)]
+    def _append(self, part: bytes) -> None:
+        self._token += part[: self._limit + 1 - len(self._token)]
 
     def _end_member(self) -> None:
         name = None if self._name is None else _text(self._name)
-        if name is not None and name in self._wanted:
-            kept = len(self._token) <= self._longest
-            self._members[name] = bytes(self._token) if kept else _UNKNOWN
+        if name is not None and name in self._names:
+            is_short = len(self._token) <= self._limit
+            self._members[name] = bytes(self._token) if is_short else _UNKNOWN
         self._name = None
         self._token.clear()
 

@@ -39,7 +39,7 @@ class OpenUnion:
 
     A variant is a struct with a tag, an open union with a `variant_tag`, or, for all other values,
     the one `UnknownVariant`. Structs whose names begin with an underscore are only bases of
-    variants. A union whose variants have no tag overrides `variant_of`.
+    variants. A union whose variants have no tag overrides `find_variant`.
 
     Attributes:
         discriminator: The JSON field that holds the tag.
@@ -53,7 +53,7 @@ class OpenUnion:
     variant_modules: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
-    def variant_of(cls, value: dict[str, Any]) -> type[OpenUnion]:
+    def find_variant(cls, value: dict[str, Any]) -> type[OpenUnion]:
         """Return the variant that the JSON object `value` is meant to be.
 
         Raises:
@@ -63,13 +63,13 @@ class OpenUnion:
         tag = string_in(value, cls.discriminator)
         variant = variants.get(tag) or variants.get(None)
         if variant is None:
-            known = ", ".join(sorted(filter(None, variants)))
-            raise ValueError(f"{cls.discriminator}: expected one of {known}")
+            tags = ", ".join(sorted(filter(None, variants)))
+            raise ValueError(f"{cls.discriminator}: expected one of {tags}")
         if issubclass(variant, UnknownVariant):
             for name in variant.required_strings:
                 string_in(value, name)
         elif not issubclass(variant, Struct):
-            return variant.variant_of(value)
+            return variant.find_variant(value)
         return variant
 
     @classmethod
@@ -78,19 +78,19 @@ class OpenUnion:
         """The variants by tag; the one for unknown tags by None."""
         for module in cls.variant_modules:
             import_module(module)
-        found: dict[str | None, type[OpenUnion]] = {}
+        variants: dict[str | None, type[OpenUnion]] = {}
         classes = cls.__subclasses__()
         while classes:
-            each = classes.pop()
-            if issubclass(each, UnknownVariant):
-                found[None] = each
-            elif "variant_tag" in vars(each):
-                found[each.variant_tag] = each
+            subclass = classes.pop()
+            if issubclass(subclass, UnknownVariant):
+                variants[None] = subclass
+            elif "variant_tag" in vars(subclass):
+                variants[subclass.variant_tag] = subclass
                 continue
-            elif issubclass(each, Struct) and not each.__name__.startswith("_"):
-                found[str(each.__struct_config__.tag)] = each
-            classes += each.__subclasses__()
-        return found
+            elif issubclass(subclass, Struct) and not subclass.__name__.startswith("_"):
+                variants[str(subclass.__struct_config__.tag)] = subclass
+            classes += subclass.__subclasses__()
+        return variants
 
 
 class UnknownVariant:
@@ -123,12 +123,12 @@ def string_in(value: dict[str, Any], name: str) -> str:
     Raises:
         ValueError: The field is missing or holds something else.
     """
-    found = value.get(name)
+    text = value.get(name)
     if name not in value:
         raise ValueError(f"{name}: is required")
-    if not isinstance(found, str):
+    if not isinstance(text, str):
         raise ValueError(f"{name}: expected string")  # noqa: TRY004 - msgspec wants a ValueError
-    return found
+    return text
 
 
 def decode_hook(expected: type, value: object) -> object:
@@ -142,7 +142,7 @@ def decode_hook(expected: type, value: object) -> object:
         raise NotImplementedError(f"no way to decode {expected.__name__}")
     if not isinstance(value, dict):
         raise ValueError("expected object")  # noqa: TRY004 - msgspec passes on a ValueError
-    variant = expected.variant_of(value)
+    variant = expected.find_variant(value)
     if issubclass(variant, UnknownVariant):
         return variant(value)
     try:

@@ -12,7 +12,10 @@ from protocol.codec.tolerance import decode_hook, encode_hook
 T = TypeVar("T")
 
 _BACKSLASH = ord("\\")
-_HIGH, _LOW = 0xD800, 0xDC00  # the first of each half of a pair (Unicode, section 3.8)
+_HIGH_SURROGATE, _LOW_SURROGATE = (
+    0xD800,
+    0xDC00,
+)  # the first of each half of a pair (Unicode, section 3.8)
 
 _encoder = msgspec.json.Encoder(enc_hook=encode_hook)
 _encode = _encoder.encode
@@ -63,7 +66,7 @@ def decode(data: bytes | msgspec.Raw, expected: type[T]) -> T:
     except msgspec.ValidationError:
         pass
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise MalformedJsonError(reason_of(error)) from None
+        raise MalformedJsonError(describe_json_error(error)) from None
     from protocol.codec.lenient import drop_invalid  # noqa: PLC0415 - rarely needed, and not at start
 
     try:
@@ -72,10 +75,10 @@ def decode(data: bytes | msgspec.Raw, expected: type[T]) -> T:
     except msgspec.ValidationError as error:
         raise InvalidValueError(explain(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise MalformedJsonError(reason_of(error)) from None
+        raise MalformedJsonError(describe_json_error(error)) from None
 
 
-def reason_of(error: Exception) -> str:
+def describe_json_error(error: Exception) -> str:
     """Why the bytes are no JSON, in one line that quotes none of them."""
     if isinstance(error, UnicodeDecodeError):
         return f"invalid UTF-8 at byte {error.start}"
@@ -97,22 +100,22 @@ def replace_surrogates(line: bytes) -> bytes:
     """
     folded = line.replace(b"\\uD", b"\\ud")
     pieces: list[bytes] = []
-    kept = 0
+    copied = 0
     at = folded.find(b"\\ud")
     while at >= 0:
         code = _surrogate(folded, at)
         if code is None:
             length = 2
-        elif code < _LOW and (_surrogate(folded, at + 6) or 0) >= _LOW:
+        elif code < _LOW_SURROGATE and (_surrogate(folded, at + 6) or 0) >= _LOW_SURROGATE:
             length = 12
         else:
             length = 6
-            pieces += line[kept:at], b"\\ufffd"
-            kept = at + length
+            pieces += line[copied:at], b"\\ufffd"
+            copied = at + length
         at = folded.find(b"\\ud", at + length)
     if not pieces:
         raise MalformedJsonError("no lone surrogate in it")
-    return b"".join((*pieces, line[kept:]))
+    return b"".join((*pieces, line[copied:]))
 
 
 def _surrogate(line: bytes, at: int) -> int | None:
@@ -126,17 +129,17 @@ def _surrogate(line: bytes, at: int) -> int | None:
         code = int(line[at + 2 : at + 6], 16)
     except ValueError:
         return None
-    return code if code >= _HIGH else None
+    return code if code >= _HIGH_SURROGATE else None
 
 
 def _encode_surrogates(value: object) -> bytes:
     import json  # noqa: PLC0415 - rarely needed, and not at start
 
-    plain = msgspec.to_builtins(value, enc_hook=_raw_or_hook)
+    plain = msgspec.to_builtins(value, enc_hook=_encode_raw)
     return _without_surrogates(json.dumps(plain, ensure_ascii=False)).encode()
 
 
-def _raw_or_hook(value: object) -> object:
+def _encode_raw(value: object) -> object:
     if isinstance(value, msgspec.Raw):
         return msgspec.json.decode(value)
     return encode_hook(value)
@@ -163,4 +166,4 @@ def decode_any(data: bytes | msgspec.Raw) -> Any:
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise MalformedJsonError(reason_of(error)) from None
+        raise MalformedJsonError(describe_json_error(error)) from None

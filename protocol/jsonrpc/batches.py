@@ -13,7 +13,7 @@ from protocol.jsonrpc import messages
 from protocol.jsonrpc.errors import INVALID_REQUEST, RpcError, log
 from protocol.jsonrpc.handlers import Answer
 
-LIMIT: Final = 1000  # messages that a batch may have
+MAX_MESSAGES: Final = 1000  # messages that a batch may have
 
 _entries = msgspec.json.Decoder(list[Raw])
 
@@ -34,7 +34,7 @@ def handle_batch(array: bytes, handle: Handle, send: Callable[[bytes], None]) ->
         send: takes the line of the responses, or of the one that refuses the batch as a whole.
     """
     try:
-        entries = entries_of(array)
+        entries = split_entries(array)
     except RpcError as error:
         send(messages.failure(messages.NULL_ID, error))
         return
@@ -62,29 +62,30 @@ def _no_answer(line: bytes, after: Callable[[], None] | None) -> None:
     """Answer nothing, as for a message that is no request."""
 
 
-def entries_of(array: bytes) -> list[bytes]:
+def split_entries(array: bytes) -> list[bytes]:
     """Return the messages of a batch, each as its JSON.
 
     Args:
         array: well-formed JSON of an array.
 
     Raises:
-        RpcError: there are none, or more than `LIMIT`; for the batch as a whole.
+        RpcError: there are none, or more than `MAX_MESSAGES`; for the batch as a whole.
     """
     # An array with few commas has few entries. A line could hold millions of empty ones.
-    raws = _entries.decode(array) if array.count(b",") < LIMIT else _first_entries(array)
+    raws = _entries.decode(array) if array.count(b",") < MAX_MESSAGES else _first_entries(array)
     entries = [bytes(raw) for raw in raws]
     if not entries:
         raise RpcError(INVALID_REQUEST, "invalid request: a batch needs at least one message")
-    if len(entries) > LIMIT:
+    if len(entries) > MAX_MESSAGES:
         raise RpcError(
-            INVALID_REQUEST, f"invalid request: a batch has at most {LIMIT} messages, send several"
+            INVALID_REQUEST,
+            f"invalid request: a batch has at most {MAX_MESSAGES} messages, send several",
         )
     return entries
 
 
 def _first_entries(array: bytes) -> list[Raw]:
-    """Return the first `LIMIT` + 1 entries, in memory for that many, however long the array is."""
+    """Return the first `MAX_MESSAGES` + 1 entries, in bounded memory however long the array is."""
     values = msgspec.structs.astuple(_first_entries_decoder().decode(array))
     return [value for value in values if value is not UNSET]
 
@@ -92,7 +93,7 @@ def _first_entries(array: bytes) -> list[Raw]:
 @cache
 def _first_entries_decoder() -> msgspec.json.Decoder[Struct]:
     # msgspec skips elements of an array beyond the fields of the structure that it is decoded to.
-    fields = [(f"entry_{index}", Raw | UnsetType, UNSET) for index in range(LIMIT + 1)]
+    fields = [(f"entry_{index}", Raw | UnsetType, UNSET) for index in range(MAX_MESSAGES + 1)]
     return msgspec.json.Decoder(msgspec.defstruct("FirstEntries", fields, array_like=True))
 
 
@@ -117,15 +118,15 @@ class BatchAnswer:
 
     def complete(self) -> None:
         """Mark the batch as complete: it has no more messages."""
-        self._settle()
+        self._send_when_complete()
 
-    def _fill(self, place: int, line: bytes, after: Callable[[], None] | None = None) -> None:
-        self._lines[place] = line.removesuffix(b"\n")
+    def _fill(self, index: int, line: bytes, after: Callable[[], None] | None = None) -> None:
+        self._lines[index] = line.removesuffix(b"\n")
         if after is not None:
             self._after.append(after)
-        self._settle()
+        self._send_when_complete()
 
-    def _settle(self) -> None:
+    def _send_when_complete(self) -> None:
         self._missing -= 1
         if self._missing or not self._lines:
             return

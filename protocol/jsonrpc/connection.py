@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 from protocol.jsonrpc.dispatcher import Admit, Dispatcher
-from protocol.jsonrpc.handlers import MOST_CALLS, IncomingRequests, Surface
+from protocol.jsonrpc.handlers import MAX_CALLS, IncomingRequests, Surface
 from protocol.jsonrpc.methods import Method
 from protocol.jsonrpc.outgoing import (
     ACP_CANCELLATION,
@@ -95,7 +95,7 @@ class Connection:
     @property
     def closed(self) -> bool:
         """Whether the connection has ended: nothing is read, and nothing sent arrives."""
-        return self._closed.is_set() or self._transport.gone
+        return self._closed.is_set() or self._transport.disconnected
 
     @property
     def queued(self) -> int:
@@ -142,7 +142,7 @@ class Connection:
 
     def _is_peer_behind(self) -> bool:
         """Whether more requests or more output wait than are allowed."""
-        return self._calls.count > MOST_CALLS or self._outbox.queued > READ_LIMIT
+        return self._calls.count > MAX_CALLS or self._outbox.queued > READ_LIMIT
 
     async def _wait_for_peer(self) -> None:
         """Pause reading while the peer reads too slowly, or sends more requests than are answered.
@@ -151,13 +151,13 @@ class Connection:
         nothing moves, so that neither waits for ever.
         """
         while self._is_peer_behind() and not self.closed:
-            before = self._outbox.queued, self._calls.count
+            previous = self._outbox.queued, self._calls.count
             with suppress(TimeoutError):
                 async with asyncio.timeout(_STALL_TIMEOUT):
                     await self._outbox.drain()
                     await self._calls.drain()
                     return
-            if self._outbox.queued >= before[0] and self._calls.count >= before[1]:
+            if self._outbox.queued >= previous[0] and self._calls.count >= previous[1]:
                 return
 
     async def request(
@@ -209,7 +209,7 @@ class Connection:
         if not self._running:
             self._closed.set()
         # A handler cannot wait for its own end.
-        if not self._calls.own_current_task():
+        if not self._calls.is_current_task():
             await self._closed.wait()
 
     async def _shut_down(self) -> None:

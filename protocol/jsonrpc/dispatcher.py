@@ -41,7 +41,7 @@ _cancellations = msgspec.json.Decoder(_Cancellation)
 
 Admit = Callable[[str, Raw], None]  # see `Connection`
 
-_LONGEST_NAME = 100  # characters of an unknown method's name that an error repeats
+_MAX_NAME = 100  # characters of an unknown method's name that an error repeats
 
 
 class Dispatcher:
@@ -146,7 +146,7 @@ class Dispatcher:
         handler = surface.handlers.get(message.method)
         method = surface.methods.get(message.method)
         if handler is None or method is None:
-            name = message.method[:_LONGEST_NAME]
+            name = message.method[:_MAX_NAME]
             raise RpcError(METHOD_NOT_FOUND, f"method not found: {name}")
         if method.only_notification:
             reason = f"{method.name} is a notification, send it without an id"

@@ -122,9 +122,9 @@ class Surface:
 # Takes the line of a response, and what to do once that has its place among what is sent.
 Answer = Callable[[bytes, Callable[[], None] | None], None]
 
-MOST_CALLS: Final = 1_000  # requests being answered from which no further message is read
-MOST_BYTES: Final = 64 * 1024 * 1024  # of the requests that are being answered; one may have more
-_LARGE, _SMALL = 4 * 1024 * 1024, 1024 * 1024  # bytes of them, see `IncomingRequests`
+MAX_CALLS: Final = 1_000  # requests being answered from which no further message is read
+MAX_BYTES: Final = 64 * 1024 * 1024  # of the requests that are being answered; one may have more
+_LARGE_BYTES, _SMALL_BYTES = 4 * 1024 * 1024, 1024 * 1024  # bytes of them, see `IncomingRequests`
 _END_TIMEOUT = 1.0  # seconds for handlers that were cancelled for good
 
 
@@ -139,7 +139,7 @@ class IncomingRequests:
         self._on_memory_freed = on_memory_freed
         self._calls: dict[asyncio.Task[None], Call] = {}
         self._sizes: dict[asyncio.Task[None], int] = {}  # of the requests, in bytes
-        self._fewer: asyncio.Future[None] | None = None
+        self._below_limit: asyncio.Future[None] | None = None
         self.size = 0  # bytes of the requests that are being answered
         self._was_large = False
         self._by_id: dict[messages.RequestId, Call] = {}
@@ -156,19 +156,19 @@ class IncomingRequests:
         Raises:
             RpcError: they are.
         """
-        if self.size and self.size + size > MOST_BYTES:
+        if self.size and self.size + size > MAX_BYTES:
             raise RpcError(
                 INVALID_REQUEST,
                 f"invalid request: {self.size} bytes of requests are being answered, and there may "
-                f"be {MOST_BYTES} with this one; wait for their answers, or cancel them",
+                f"be {MAX_BYTES} with this one; wait for their answers, or cancel them",
             )
 
     async def drain(self) -> None:
         """Wait until at most half of the allowed number of requests are being answered."""
-        while self.count > MOST_CALLS // 2:
-            if self._fewer is None or self._fewer.done():
-                self._fewer = asyncio.get_running_loop().create_future()
-            await asyncio.shield(self._fewer)
+        while self.count > MAX_CALLS // 2:
+            if self._below_limit is None or self._below_limit.done():
+                self._below_limit = asyncio.get_running_loop().create_future()
+            await asyncio.shield(self._below_limit)
 
     def in_use(self, request_id: messages.RequestId) -> bool:
         """Whether a request with this id is being answered; null never is."""
@@ -190,7 +190,7 @@ class IncomingRequests:
         The request's id is in use until its response has its place.
         """
         call = Call(message.id, message.method)
-        work = self._work(
+        work = self._run_handler(
             call, message.raw_id, method, handler, params, answer=answer, map_error=map_error
         )
         task = asyncio.get_running_loop().create_task(work)
@@ -198,16 +198,16 @@ class IncomingRequests:
         self._calls[task] = call
         self._sizes[task] = size
         self.size += size
-        self._was_large = self._was_large or self.size >= _LARGE
+        self._was_large = self._was_large or self.size >= _LARGE_BYTES
         if message.id is not None:
             self._by_id[message.id] = call
-        task.add_done_callback(self._finished)
+        task.add_done_callback(self._on_done)
 
     def start_notification(self, work: Coroutine[Any, Any, None]) -> None:
         """Run the handler of a notification; nothing waits for it."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._finished)
+        task.add_done_callback(self._on_done)
 
     def cancel(self, request_id: int | str) -> None:
         """Cancel a request because the peer asks; do nothing if it is not being answered."""
@@ -216,7 +216,7 @@ class IncomingRequests:
             # After the handler's first step, so that it can say how it wants to be cancelled.
             asyncio.get_running_loop().call_soon(call.cancel)
 
-    def own_current_task(self) -> bool:
+    def is_current_task(self) -> bool:
         """Whether the caller runs in a handler."""
         return asyncio.current_task() in self._running()
 
@@ -243,7 +243,7 @@ class IncomingRequests:
     def _running(self) -> set[asyncio.Task[None]]:
         return self._calls.keys() | self._tasks
 
-    async def _work(
+    async def _run_handler(
         self,
         call: Call,
         raw_id: bytes,
@@ -257,7 +257,7 @@ class IncomingRequests:
         then: Callable[[], None] | None = None
         try:
             if method.result is None:
-                result = await _handled(cast("NotificationHandler", handler), params)
+                result = await _call_handler(cast("NotificationHandler", handler), params)
             else:
                 result = await cast("RequestHandler", handler)(params, call)
             if isinstance(result, Reply):
@@ -278,15 +278,19 @@ class IncomingRequests:
         if then is not None:
             then()
 
-    def _finished(self, task: asyncio.Task[None]) -> None:
+    def _on_done(self, task: asyncio.Task[None]) -> None:
         was_large = self._was_large
         call = self._calls.pop(task, None)
         self.size -= self._sizes.pop(task, 0)
-        self._was_large = self._was_large and self.size > _SMALL
+        self._was_large = self._was_large and self.size > _SMALL_BYTES
         if was_large and not self._was_large and self._on_memory_freed is not None:
             self._on_memory_freed()
-        if self._fewer is not None and not self._fewer.done() and self.count <= MOST_CALLS // 2:
-            self._fewer.set_result(None)
+        if (
+            self._below_limit is not None
+            and not self._below_limit.done()
+            and self.count <= MAX_CALLS // 2
+        ):
+            self._below_limit.set_result(None)
         self._tasks.discard(task)
         cancelled = task.cancelled()
         error = None if cancelled else task.exception()
@@ -296,7 +300,7 @@ class IncomingRequests:
             self._release(call)  # it never came to its answer
 
 
-async def _handled(handler: NotificationHandler, params: object) -> object:
+async def _call_handler(handler: NotificationHandler, params: object) -> object:
     """Handle a notification that came as a request; it has no result."""
     outcome = handler(params)
     if isawaitable(outcome):

@@ -18,8 +18,8 @@ from protocol.jsonrpc.errors import INVALID_REQUEST, PARSE_ERROR, RpcError, log
 RequestId = int | str | None
 
 NULL_ID: Final = b"null"
-_LONGEST_NUMBER = 1024  # bytes of a number that is parsed: huge ones take Python long
-_EXACT = 1 << 53  # below it every whole number is one float
+_MAX_NUMBER_BYTES = 1024  # bytes of a number that is parsed: huge ones take Python long
+_MAX_EXACT = 1 << 53  # below it every whole number is one float
 _NUMBERS: Final = frozenset(b"-0123456789")
 _REPLACED: Final = b"\\ufffd"  # in place of a lone surrogate
 _NO_PARAMS: Final = Raw(b"{}")
@@ -108,7 +108,7 @@ def parse(line: bytes) -> Message:
     try:
         envelope = _envelopes.decode(line)
     except msgspec.ValidationError:
-        return _misshapen(line)
+        return _classify(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return _reparse(line, error)
     raw_id = NULL_ID
@@ -119,11 +119,11 @@ def parse(line: bytes) -> Message:
             key = id_value(raw_id)
         except ValueError as error:
             # A response with such an id was never asked for, and is not answered either.
-            if envelope.method is UNSET and _answers(envelope):
+            if envelope.method is UNSET and _is_response(envelope):
                 return Response(None, _NO_PARAMS, None)
             return _invalid(str(error))
     if envelope.method is UNSET:
-        if _answers(envelope):
+        if _is_response(envelope):
             failed = envelope.error is not UNSET and bytes(envelope.error) != NULL_ID
             return Response(
                 key,
@@ -139,7 +139,7 @@ def parse(line: bytes) -> Message:
     return Request(raw_id, key, envelope.method, params)
 
 
-def _answers(envelope: _Envelope) -> bool:
+def _is_response(envelope: _Envelope) -> bool:
     return envelope.result is not UNSET or envelope.error is not UNSET
 
 
@@ -149,7 +149,7 @@ def id_value(raw_id: bytes) -> RequestId:
     Raises:
         ValueError: it is no string, number or null.
     """
-    if raw_id.isdigit() and len(raw_id) <= _LONGEST_NUMBER:
+    if raw_id.isdigit() and len(raw_id) <= _MAX_NUMBER_BYTES:
         return int(raw_id)
     first = raw_id[:1]
     if first == b'"':
@@ -163,12 +163,12 @@ def id_value(raw_id: bytes) -> RequestId:
         return None
     if not _NUMBERS.issuperset(first):
         raise ValueError("id must be a string, a number or null")
-    if len(raw_id) <= _LONGEST_NUMBER:
+    if len(raw_id) <= _MAX_NUMBER_BYTES:
         try:
             return int(raw_id)
         except ValueError:
             value = float(raw_id)
-        if value.is_integer() and abs(value) < _EXACT:
+        if value.is_integer() and abs(value) < _MAX_EXACT:
             return int(value)
     return f"\0{raw_id.decode()}"  # which no client names a request
 
@@ -181,7 +181,7 @@ def _invalid(reason: str, raw_id: bytes = NULL_ID, code: int = INVALID_REQUEST) 
 NOT_AN_OBJECT: Final = _invalid("a message is a JSON object")
 
 
-def _misshapen(line: bytes) -> Message:
+def _classify(line: bytes) -> Message:
     """Return what a line is that decodes to no envelope."""
     try:
         line.decode()
@@ -193,14 +193,14 @@ def _misshapen(line: bytes) -> Message:
         return Batch(line)
     if first != b"{":
         return NOT_AN_OBJECT
-    return _invalid("method must be a string", _id_in(line))
+    return _invalid("method must be a string", _find_id(line))
 
 
-def _id_in(line: bytes) -> bytes:
+def _find_id(line: bytes) -> bytes:
     """Return the JSON of the id in an object's line; null if it has no usable one."""
     from protocol.codec.member_scanner import MemberScanner  # noqa: PLC0415 - rarely needed
 
-    scanner = MemberScanner(("id",), longest=len(line))
+    scanner = MemberScanner(("id",), limit=len(line))
     scanner.feed(line)
     return usable_id(scanner.members.get("id", NULL_ID))
 
@@ -232,16 +232,16 @@ def parse_without_surrogates(line: bytes) -> tuple[Message, bytes]:
     cleaned = typed_json.replace_surrogates(line)
     message = parse(cleaned)
     if isinstance(message, Request) and _REPLACED in message.raw_id:
-        raw_id = _id_in(line)
+        raw_id = _find_id(line)
         message = Request(raw_id, id_value(raw_id), message.method, message.params)
     elif isinstance(message, InvalidMessage) and _REPLACED in message.raw_id:
-        message = InvalidMessage(message.error, _id_in(line))
+        message = InvalidMessage(message.error, _find_id(line))
     return message, cleaned
 
 
 def parse_error(error: Exception) -> InvalidMessage:
     """Return the error for a line that is no JSON, because of `error`."""
-    return _invalid(typed_json.reason_of(error), code=PARSE_ERROR)
+    return _invalid(typed_json.describe_json_error(error), code=PARSE_ERROR)
 
 
 def notification(method: str, params: object) -> bytes:

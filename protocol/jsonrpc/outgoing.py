@@ -83,25 +83,25 @@ class Outbox:
         """Queue a notification."""
         if self._only_responses:
             return
-        merged = self._merged(self._last, method, params)
+        merged = self._merge_params(self._last, method, params)
         if merged is not None:
             self._size -= len(self._lines.pop())
             self._append(messages.notification(method, merged), (method, merged))
             return
         line = messages.notification(method, params)
-        if self._lines or self._merged(self._sent, method, params) is None:
+        if self._lines or self._merge_params(self._sent, method, params) is None:
             self._queue(line, (method, params))
             return
-        rest = self._sent_at + PAUSE - asyncio.get_running_loop().time()
-        if rest <= 0:
+        delay = self._sent_at + PAUSE - asyncio.get_running_loop().time()
+        if delay <= 0:
             self._queue(line, (method, params))
             return
         self._append(line, (method, params))
-        self._pause = asyncio.get_running_loop().call_later(rest, self._pump)
+        self._pause = asyncio.get_running_loop().call_later(delay, self._pump)
 
     async def drain(self) -> None:
         """Wait while more than `HIGH_WATER` bytes are queued and the peer is there to read them."""
-        while not self._may_go_on():
+        while not self._may_send():
             if not self._lines and not self._transport.waiting:
                 await asyncio.sleep(0)  # lets the transport write what this pass of the loop made
                 continue
@@ -124,12 +124,12 @@ class Outbox:
             self._give_batch(_BATCH)
         return await self._transport.flush(timeout)
 
-    def _merged(
-        self, before: tuple[str, object] | None, method: str, params: object
+    def _merge_params(
+        self, previous: tuple[str, object] | None, method: str, params: object
     ) -> object | None:
-        if self._merge is None or before is None or before[0] != method:
+        if self._merge is None or previous is None or previous[0] != method:
             return None
-        return self._merge(method, before[1], params)
+        return self._merge(method, previous[1], params)
 
     def _queue(self, line: bytes, notification: tuple[str, object] | None) -> None:
         """Send a line now, after the collected ones, or when the peer reads again."""
@@ -138,22 +138,22 @@ class Outbox:
             if self._pause is not None:
                 self._pump()
         else:
-            self._note_sent(notification)
-            self._pass_on(line)
+            self._record_sent(notification)
+            self._write(line)
 
-    def _note_sent(self, notification: tuple[str, object] | None) -> None:
+    def _record_sent(self, notification: tuple[str, object] | None) -> None:
         self._sent = notification
         if notification is not None:
             self._sent_at = asyncio.get_running_loop().time()
 
     def _append(self, line: bytes, last: tuple[str, object] | None) -> None:
-        if self._transport.gone:
+        if self._transport.disconnected:
             return
         self._lines.append(line)
         self._size += len(line)
         self._last = last
 
-    def _pass_on(self, line: bytes) -> None:
+    def _write(self, line: bytes) -> None:
         if self._trace is not None:
             self._trace("out", line)
         self._transport.write(line)
@@ -163,7 +163,7 @@ class Outbox:
         if self._pause is not None:
             self._pause.cancel()
             self._pause = None
-        if self._transport.gone:
+        if self._transport.disconnected:
             self._lines.clear()
             self._size = 0
             self._last = None
@@ -171,29 +171,29 @@ class Outbox:
             self._give_batch(_BATCH)
             if self._lines:
                 asyncio.get_running_loop().call_soon(self._pump)
-        if self._may_go_on():
+        if self._may_send():
             self._wake()
 
     def _wake(self) -> None:
         if self._drained is not None and not self._drained.done():
             self._drained.set_result(None)
 
-    def _may_go_on(self) -> bool:
-        return self.queued <= HIGH_WATER or self._transport.gone or self._ending
+    def _may_send(self) -> bool:
+        return self.queued <= HIGH_WATER or self._transport.disconnected or self._ending
 
     def _give_batch(self, size: int) -> None:
         batch: list[bytes] = []
-        given = 0
-        while self._lines and given < size:
+        batch_size = 0
+        while self._lines and batch_size < size:
             line = self._lines.popleft()
             if self._trace is not None:
                 self._trace("out", line)
-            given += len(line)
+            batch_size += len(line)
             batch.append(line)
         if not self._lines:
-            self._note_sent(self._last)
+            self._record_sent(self._last)
             self._last = None
-        self._size -= given
+        self._size -= batch_size
         self._transport.write(b"".join(batch))
 
 
@@ -220,7 +220,7 @@ class OutgoingRequests:
         if method.result is None:
             raise ValueError(f"{method.name} is a notification and has no answer")
         if self._ended:
-            raise _gone(method)
+            raise _connection_lost(method)
         request_id = next(self._ids)
         line = messages.request(request_id, method.name, params)
         future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
@@ -243,37 +243,37 @@ class OutgoingRequests:
 
     def answer(self, response: messages.Response) -> None:
         """Pass a response to the task that waits for it; drop it if none does."""
-        own_id = _own_id(response.id)
-        entry = self._waiting.get(own_id)
+        request_id = _parse_id(response.id)
+        entry = self._waiting.get(request_id)
         if entry is None or entry[0].done():
-            self._answer_late(own_id, response)
+            self._answer_late(request_id, response)
             return
         future, method = entry
         try:
             if response.error is not None:
-                future.set_exception(_error_of(response.error))
+                future.set_exception(_decode_error(response.error))
             else:
-                future.set_result(_result_of(response.result, method))
+                future.set_result(_decode_result(response.result, method))
         except RpcError as error:
             future.set_exception(error)
 
-    def fail(self, answered: messages.RequestId, reason: str) -> None:
+    def fail(self, raw_id: messages.RequestId, reason: str) -> None:
         """Fail a request whose response cannot be read."""
-        own_id = _own_id(answered)
-        self._late.pop(own_id, None)
-        future, method = self._waiting.get(own_id, (None, None))
+        request_id = _parse_id(raw_id)
+        self._late.pop(request_id, None)
+        future, method = self._waiting.get(request_id, (None, None))
         if future is not None and method is not None and not future.done():
             future.set_exception(InvalidResultError(method.name, reason))
 
-    def _answer_late(self, own_id: int, response: messages.Response) -> None:
-        late, method = self._late.pop(own_id, (None, None))
-        if late is None or method is None or response.error is not None:
+    def _answer_late(self, request_id: int, response: messages.Response) -> None:
+        callback, method = self._late.pop(request_id, (None, None))
+        if callback is None or method is None or response.error is not None:
             return
         try:
-            result = _result_of(response.result, method)
+            result = _decode_result(response.result, method)
         except RpcError:
             return
-        late(result)
+        callback(result)
 
     def end(self) -> None:
         """Fail all requests, later ones too: the peer is gone."""
@@ -281,21 +281,21 @@ class OutgoingRequests:
         self._late.clear()
         for future, method in self._waiting.values():
             if not future.done():
-                future.set_exception(_gone(method))
+                future.set_exception(_connection_lost(method))
 
 
-def _own_id(key: messages.RequestId) -> int:
+def _parse_id(key: messages.RequestId) -> int:
     """Return the number of the request; some clients send it back as a string."""
     if isinstance(key, str):
         return int(key) if key.isascii() and key.isdecimal() and len(key) < 19 else 0
     return key if isinstance(key, int) else 0
 
 
-def _gone(method: Method[Any, Any]) -> ConnectionError:
+def _connection_lost(method: Method[Any, Any]) -> ConnectionError:
     return ConnectionError(f"the connection ended before {method.name} was answered")
 
 
-def _result_of(raw: Raw, method: Method[Any, R]) -> R:
+def _decode_result(raw: Raw, method: Method[Any, R]) -> R:
     assert method.result is not None
     data = bytes(raw)
     # Clients answer null where an empty object is meant.
@@ -306,7 +306,7 @@ def _result_of(raw: Raw, method: Method[Any, R]) -> R:
         raise InvalidResultError(method.name, str(error)) from None
 
 
-def _error_of(raw: Raw) -> RpcError:
+def _decode_error(raw: Raw) -> RpcError:
     data = bytes(raw)
     try:
         error = typed_json.decode(data, messages.Error)

@@ -175,7 +175,7 @@ class MessageMcpResponse(OpenUnion):
     __slots__ = ()
 
     @classmethod
-    def variant_of(cls, value: dict[str, Any]) -> type[OpenUnion]:
+    def find_variant(cls, value: dict[str, Any]) -> type[OpenUnion]:
         """A result where there is one, even null, and else an error."""
         if "result" not in value and "error" not in value:
             raise ValueError("result: is required where there is no error")
@@ -188,7 +188,7 @@ class McpError(OpenUnion, UnknownVariant):
     __slots__ = ()
 
     @classmethod
-    def variant_of(cls, value: dict[str, Any]) -> type[OpenUnion]:
+    def find_variant(cls, value: dict[str, Any]) -> type[OpenUnion]:
         """The only one there is; its code and message must be what they are called."""
         code = value.get("code")
         if not isinstance(code, int) or isinstance(code, bool) or not -(2**31) <= code < 2**31:

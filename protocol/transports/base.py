@@ -93,7 +93,7 @@ class Transport(Protocol):
     on_idle: Callable[[], None] | None
 
     @property
-    def gone(self) -> bool:
+    def disconnected(self) -> bool:
         """Return whether the peer has stopped reading; later output is lost."""
 
     @property

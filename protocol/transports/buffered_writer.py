@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-_HIGH: Final = 64 * 1024  # bytes the transport may buffer before the peer counts as slow
+_HIGH_WATER: Final = 64 * 1024  # bytes the transport may buffer before the peer counts as slow
 
 
 class BufferedWriter:
@@ -16,12 +16,12 @@ class BufferedWriter:
         on_idle: called when a time of waiting is over, and once when the socket is lost.
 
     Attributes:
-        gone: whether the socket is lost; later output is dropped.
+        disconnected: whether the socket is lost; later output is dropped.
         waiting: whether output waits because the peer reads too slowly.
     """
 
     def __init__(self, *, on_idle: Callable[[], None]) -> None:
-        self.gone = False
+        self.disconnected = False
         self.waiting = False
         self._on_idle = on_idle
         self._transport: asyncio.Transport | None = None
@@ -29,24 +29,24 @@ class BufferedWriter:
         self._size = 0
         self._scheduled = False
         self._written = 0  # bytes passed to `write`
-        self._taken = 0  # how many of them had been sent at the last call of `drained`
+        self._received = 0  # how many of them had been sent at the last call of `drained`
         self._lagged = False  # whether the peer was slow at that time
         self._flushed: asyncio.Event | None = None
 
     def open(self, transport: asyncio.Transport) -> None:
         """Write to this transport from now on."""
         self._transport = transport
-        transport.set_write_buffer_limits(high=_HIGH, low=0)
+        transport.set_write_buffer_limits(high=_HIGH_WATER, low=0)
 
     @property
     def queued(self) -> int:
         """Return the number of bytes that the system has not taken yet."""
-        held = 0 if self._transport is None else self._transport.get_write_buffer_size()
-        return 0 if self.gone else self._size + held
+        buffered = 0 if self._transport is None else self._transport.get_write_buffer_size()
+        return 0 if self.disconnected else self._size + buffered
 
     def write(self, data: bytes) -> None:
         """Write `data` after all earlier data."""
-        if self.gone:
+        if self.disconnected:
             return
         self._pieces.append(data)
         self._size += len(data)
@@ -58,8 +58,8 @@ class BufferedWriter:
     async def flush(self, timeout: float) -> bool:
         """Wait at most `timeout` seconds until all output is sent; return whether it was."""
         self.pass_on()
-        if self._transport is None or self.gone or not self.queued:
-            return not self.gone
+        if self._transport is None or self.disconnected or not self.queued:
+            return not self.disconnected
         self._flushed = asyncio.Event()
         self._transport.set_write_buffer_limits(high=0)  # so that the end is reported
         try:
@@ -68,14 +68,14 @@ class BufferedWriter:
             return False
         finally:
             self._flushed = None
-            self._transport.set_write_buffer_limits(high=_HIGH, low=0)
-        return not self.gone
+            self._transport.set_write_buffer_limits(high=_HIGH_WATER, low=0)
+        return not self.disconnected
 
     def drained(self) -> bool:
         """Return whether a slow peer has read anything since the last call."""
-        taken = self._written - self.queued
-        moved = self._lagged and taken > self._taken
-        self._taken = taken
+        received = self._written - self.queued
+        moved = self._lagged and received > self._received
+        self._received = received
         self._lagged = self.waiting
         return moved
 
@@ -119,7 +119,7 @@ class BufferedWriter:
 
     def lost(self) -> None:
         """Drop all output, because the socket is closed."""
-        self.gone = True
+        self.disconnected = True
         self.waiting = False
         self._pieces.clear()
         self._size = 0

@@ -52,7 +52,7 @@ class ContentLengthTransport:
         writer.transport.set_write_buffer_limits(0)  # `drain` waits until everything is sent
 
     @property
-    def gone(self) -> bool:
+    def disconnected(self) -> bool:
         """Return whether the peer has stopped reading."""
         return self._lost or self._writer.transport.is_closing()
 
@@ -76,7 +76,7 @@ class ContentLengthTransport:
 
     def write(self, data: bytes) -> None:
         """Send whole lines, each as a message."""
-        if self.gone:
+        if self.disconnected:
             return
         for line in data.splitlines():
             self._writer.write(b"Content-Length: %d\r\n\r\n%b" % (len(line), line))
@@ -87,7 +87,7 @@ class ContentLengthTransport:
         """Wait at most `timeout` seconds until all output is sent; return whether it was."""
         if self._draining is not None:
             await asyncio.wait([self._draining], timeout=timeout)
-        return not self.queued and not self.gone
+        return not self.queued and not self.disconnected
 
     def close(self) -> None:
         """Stop reading."""

@@ -63,7 +63,7 @@ class Mailbox:
         """Return the number of bytes that wait for the stream to be opened."""
         return self._size
 
-    def put(self, line: bytes, *, update: bool) -> None:
+    def add(self, line: bytes, *, update: bool) -> None:
         """Send a message, or buffer it until the stream is opened.
 
         If there are too many notifications (`update`), all of them are discarded. Requests and
@@ -78,8 +78,8 @@ class Mailbox:
         self._size += len(line)
         if self._size > self._buffer_limit:
             self.lost = True
-            self._buffered = deque(one for one in self._buffered if not one[1])
-            self._size = sum(len(one[0]) for one in self._buffered)
+            self._buffered = deque(entry for entry in self._buffered if not entry[1])
+            self._size = sum(len(entry[0]) for entry in self._buffered)
 
     def withdraw(self, line: bytes) -> None:
         """Remove a message that is not an update, if it is still buffered."""
@@ -89,13 +89,13 @@ class Mailbox:
 
     def open(self, stream: EventStream) -> None:
         """Use a new stream; the previous one ends."""
-        before, self.stream = self.stream, stream
+        previous, self.stream = self.stream, stream
         self.stalled_since = None
-        if before is not None:
+        if previous is not None:
             # The client may never read the old stream's pending output, because it has switched.
-            self.lost = self.lost or before.waiting
-            before.on_lost = before.on_idle = None
-            before.end()
+            self.lost = self.lost or previous.waiting
+            previous.on_lost = previous.on_idle = None
+            previous.end()
         while self._buffered:
             stream.write(event(self._buffered.popleft()[0]))
         self._size = 0

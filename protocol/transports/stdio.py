@@ -59,9 +59,9 @@ class StdioTransport:
         self._writer = DescriptorWriter(out_fd, on_idle=self._idle)
 
     @property
-    def gone(self) -> bool:
+    def disconnected(self) -> bool:
         """Return whether the peer has stopped reading."""
-        return self._writer.gone
+        return self._writer.disconnected
 
     @property
     def waiting(self) -> bool:
@@ -106,7 +106,7 @@ class StdioTransport:
         self._end()
 
     def _idle(self) -> None:
-        if self._writer.gone:
+        if self._writer.disconnected:
             # Usually the peer has closed its output too, and reading the pipe reaches its end.
             asyncio.get_running_loop().call_later(_DRAIN_TIMEOUT, self._end)
         if self.on_idle is not None:
@@ -188,15 +188,15 @@ class LineSplitter:
         """Yield the lines that end in `piece`, without line ends; skip blank ones."""
         start = 0
         while (end := piece.find(b"\n", start)) >= 0:
-            rest = piece[start:end]
+            line_end = piece[start:end]
             start = end + 1
-            if self._has_begun or len(rest) > self._limit:
-                self._line.add(rest)
+            if self._has_begun or len(line_end) > self._limit:
+                self._line.add(line_end)
                 line = self.finish()
                 if line is not None:
                     yield line
-            elif rest and not rest.isspace():  # a whole line, the usual case
-                yield rest
+            elif line_end and not line_end.isspace():  # a whole line, the usual case
+                yield line_end
         if start < len(piece):
             self._has_begun = True
             self._line.add(piece[start:] if start else piece)
@@ -217,13 +217,13 @@ class DescriptorWriter:
             gone.
 
     Attributes:
-        gone: whether writing failed; later output is dropped.
+        disconnected: whether writing failed; later output is dropped.
         waiting: whether the descriptor takes no bytes at the moment.
         queued: bytes that are not sent yet.
     """
 
     def __init__(self, descriptor: int, *, on_idle: Callable[[], None]) -> None:
-        self.gone = False
+        self.disconnected = False
         self.waiting = False
         self.queued = 0
         self._descriptor = descriptor
@@ -236,7 +236,7 @@ class DescriptorWriter:
 
     def write(self, data: bytes) -> None:
         """Write `data` after all earlier data."""
-        if self.gone:
+        if self.disconnected:
             return
         self._pieces.append(data)
         self.queued += len(data)
@@ -248,7 +248,7 @@ class DescriptorWriter:
         """Wait at most `timeout` seconds until all output is sent; return whether it was."""
         if self._scheduled:
             self._pass_on()
-        if self.queued and not self.gone:
+        if self.queued and not self.disconnected:
             self._flushed = asyncio.Event()
             try:
                 await asyncio.wait_for(self._flushed.wait(), timeout)
@@ -256,11 +256,11 @@ class DescriptorWriter:
                 return False
             finally:
                 self._flushed = None
-        return not self.gone
+        return not self.disconnected
 
     def _pass_on(self) -> None:
         self._scheduled = False
-        if self.waiting or self.gone or not self._pieces:
+        if self.waiting or self.disconnected or not self._pieces:
             return
         data = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
         self._pieces.clear()
@@ -307,13 +307,13 @@ class DescriptorWriter:
         self.queued -= size
         self.waiting = False
         self._pass_on()
-        if not self.waiting and not self.gone:
+        if not self.waiting and not self.disconnected:
             if self._flushed is not None:
                 self._flushed.set()
             self._on_idle()
 
     def _lose(self) -> None:
-        self.gone = True
+        self.disconnected = True
         self.waiting = False
         self.queued = 0
         self._pieces.clear()

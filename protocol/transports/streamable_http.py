@@ -21,7 +21,7 @@ from protocol.transports.event_streams import BUFFER_LIMIT, EventStream, Mailbox
 # Methods whose responses are sent on the connection's stream, because the client may open the
 # session's stream only after reading them (RFD, section 1).
 _TO_CONNECTION: Final = frozenset({"session/new", "session/load"})
-MOST_WAITING: Final = 16 * 1024 * 1024  # bytes that may wait, except in open streams
+MAX_WAITING: Final = 16 * 1024 * 1024  # bytes that may wait, except in open streams
 _WITHDRAW: Final = "$/cancel_request"
 _ATTACHING: Final = frozenset({"session/load", "session/resume"})
 
@@ -63,7 +63,7 @@ class StreamableHttpTransport:
         self._messages: deque[bytes | Oversize] = deque()
         self._arrival: asyncio.Future[None] | None = None
         self._ended = False
-        self._gone = False
+        self._disconnected = False
         self._connection = Mailbox(buffer_limit)
         self._mailboxes: dict[str, Mailbox] = {}
         self._routes: dict[bytes, tuple[str | None, str | None]] = {}  # id → session, attached
@@ -76,14 +76,14 @@ class StreamableHttpTransport:
     # -- the Transport ---------------------------------------------------------------------------
 
     @property
-    def gone(self) -> bool:
+    def disconnected(self) -> bool:
         """Return whether the connection was ended."""
-        return self._gone
+        return self._disconnected
 
     @property
     def waiting(self) -> bool:
         """Return whether output waits because the client reads a stream too slowly."""
-        return not self._gone and any(stream.waiting for stream in self.streams)
+        return not self._disconnected and any(stream.waiting for stream in self.streams)
 
     @property
     def queued(self) -> int:
@@ -101,7 +101,7 @@ class StreamableHttpTransport:
         """Return whether too much data waits to be read, or for a stream to be opened."""
         boxes = (self._connection, *self._mailboxes.values())
         buffered = sum(box.buffered for box in boxes)
-        return sum(map(_size, self._messages)) + buffered > MOST_WAITING
+        return sum(map(_size, self._messages)) + buffered > MAX_WAITING
 
     async def read_message(self) -> bytes | Oversize | None:
         """Return the next message; None at the end."""
@@ -117,7 +117,7 @@ class StreamableHttpTransport:
 
     def write(self, data: bytes) -> None:
         """Send whole messages, one per line."""
-        if self._gone:
+        if self._disconnected:
             return
         for line in data.split(b"\n"):
             if line:
@@ -126,7 +126,7 @@ class StreamableHttpTransport:
     async def flush(self, timeout: float) -> bool:
         """Wait at most `timeout` seconds until all output is sent; return whether it was."""
         await asyncio.sleep(0)  # lets fast streams write the output of this loop iteration
-        if not self._gone and self.queued:
+        if not self._disconnected and self.queued:
             self._flushed = asyncio.Event()
             try:
                 await asyncio.wait_for(self._flushed.wait(), timeout)
@@ -134,7 +134,7 @@ class StreamableHttpTransport:
                 return False
             finally:
                 self._flushed = None
-        return not self._gone
+        return not self._disconnected
 
     def close(self) -> None:
         """Stop reading."""
@@ -197,7 +197,7 @@ class StreamableHttpTransport:
         """
         self._shares_stream[session] = along
 
-    def stream_of(self, session: str | None) -> str | None:
+    def find_stream(self, session: str | None) -> str | None:
         """Return the session whose stream carries the messages of `session`; usually itself."""
         if session is None or session in self._mailboxes:
             return session
@@ -219,7 +219,7 @@ class StreamableHttpTransport:
         stream.on_lost = lambda: self._lost(session, box, stream)
         box.open(stream)
         if replaces:  # usually the old one is lost, and the client noticed it first
-            self._ask_again(session, box)
+            self._resend_requests(session, box)
             self._idle()  # the old stream's output no longer counts as waiting
 
     def keep_alive(self, now: float, stall: float) -> None:
@@ -248,9 +248,9 @@ class StreamableHttpTransport:
 
     def end(self) -> None:
         """Close the streams, because the connection has ended."""
-        if self._gone:
+        if self._disconnected:
             return
-        self._gone = True
+        self._disconnected = True
         self.close()
         for box in (self._connection, *self._mailboxes.values()):
             box.close()
@@ -265,17 +265,17 @@ class StreamableHttpTransport:
         box.stream = None
         box.lost = box.lost or stream.waiting or stream.queued > 0
         self.last_active = asyncio.get_running_loop().time()
-        self._ask_again(session, box)
+        self._resend_requests(session, box)
         self._idle()
 
-    def _ask_again(self, session: str | None, box: Mailbox) -> None:
+    def _resend_requests(self, session: str | None, box: Mailbox) -> None:
         """Send pending requests again: they may not have been read, and turns wait for them."""
         for session_of_request, line in self._requests.values():
-            if self.stream_of(session_of_request) == session:
-                box.put(line, update=False)
+            if self.find_stream(session_of_request) == session:
+                box.add(line, update=False)
 
     def _box(self, session: str | None) -> Mailbox:
-        session = self.stream_of(session)
+        session = self.find_stream(session)
         if session is None:
             return self._connection
         box = self._mailboxes.get(session)
@@ -296,11 +296,11 @@ class StreamableHttpTransport:
         session = params.session_id if isinstance(params.session_id, str) else None
         if message.method == _WITHDRAW and params.request_id is not UNSET:
             # Sent where the request was sent; the request is not sent again.
-            session, asked = self._requests.pop(bytes(params.request_id), (session, b""))
-            self._box(session).withdraw(asked)
+            session, request = self._requests.pop(bytes(params.request_id), (session, b""))
+            self._box(session).withdraw(request)
         if raw_id is not None:
             self._requests[raw_id] = (session, line)
-        self._box(session).put(line, update=raw_id is None)
+        self._box(session).add(line, update=raw_id is None)
 
     def _respond(self, raw_id: bytes, message: _Outgoing, line: bytes) -> None:
         if self._initialize is not None and self._initialize[0] == raw_id:
@@ -312,10 +312,10 @@ class StreamableHttpTransport:
         if message.result is not UNSET:
             if attached is not None:
                 self.sessions.add(attached)
-            made = _session_in(message.result)
-            if made is not None:
-                self.sessions.add(made)
-        self._box(session).put(line, update=False)
+            created = _session_in(message.result)
+            if created is not None:
+                self.sessions.add(created)
+        self._box(session).add(line, update=False)
 
     def _idle(self) -> None:
         if self._flushed is not None and not self.queued:

@@ -77,14 +77,14 @@ class WebSocketTransport(asyncio.Protocol):
     # -- the Transport ---------------------------------------------------------------------------
 
     @property
-    def gone(self) -> bool:
+    def disconnected(self) -> bool:
         """Return whether the peer has stopped reading."""
-        return self._close_sent or self._writer.gone
+        return self._close_sent or self._writer.disconnected
 
     @property
     def waiting(self) -> bool:
         """Return whether output waits because the peer reads too slowly."""
-        return self._writer.waiting and not self.gone
+        return self._writer.waiting and not self.disconnected
 
     @property
     def queued(self) -> int:
@@ -109,7 +109,7 @@ class WebSocketTransport(asyncio.Protocol):
 
     def write(self, data: bytes) -> None:
         """Send whole messages, one per line, each as a frame."""
-        if self.gone:
+        if self.disconnected:
             return
         if data.find(b"\n") == len(data) - 1:
             self._writer.write(text_frame(data[:-1]))
@@ -143,7 +143,7 @@ class WebSocketTransport(asyncio.Protocol):
         await self._closed.wait()
 
     def _send_close(self, code: int, reason: str) -> None:
-        if self._close_sent or self._writer.gone:
+        if self._close_sent or self._writer.disconnected:
             return
         self._close_sent = True
         try:
@@ -255,7 +255,7 @@ class WebSocketTransport(asyncio.Protocol):
         self._idle()
 
     def _idle(self) -> None:
-        if self._ping_due is not None and not self.gone:
+        if self._ping_due is not None and not self.disconnected:
             self._writer.write(self._ping_due)
         self._ping_due = None
         if self.on_idle is not None:
@@ -271,7 +271,7 @@ class WebSocketTransport(asyncio.Protocol):
         if self._silent_intervals > _UNANSWERED_INTERVALS:
             self._writer.abort()
             return
-        if self._silent_intervals == 1 and not self.gone:
+        if self._silent_intervals == 1 and not self.disconnected:
             self._writer.write(self._frames.send(Ping()))
         self._schedule()
 

@@ -162,7 +162,7 @@ class AuthMethod(OpenUnion):
     __slots__ = ()
 
     @classmethod
-    def variant_of(cls, value: dict[str, Any]) -> type[OpenUnion]:
+    def find_variant(cls, value: dict[str, Any]) -> type[OpenUnion]:
         """By its type; every type but `terminal` is the agent's own business."""
         return AuthMethodTerminal if value.get("type") == "terminal" else AuthMethodAgent
 

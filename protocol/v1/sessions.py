@@ -32,7 +32,7 @@ class McpServer(OpenUnion):
     __slots__ = ()
 
     @classmethod
-    def variant_of(cls, value: dict[str, Any]) -> type[OpenUnion]:
+    def find_variant(cls, value: dict[str, Any]) -> type[OpenUnion]:
         """By its type; without one it is a program on stdio."""
         match value.get("type", "stdio"):
             case "stdio":
@@ -92,7 +92,7 @@ class SystemPrompt(OpenUnion):
     content: Sequence[ContentBlock]
 
     @classmethod
-    def variant_of(cls, value: dict[str, Any]) -> type[OpenUnion]:  # noqa: ARG003 - there is one
+    def find_variant(cls, value: dict[str, Any]) -> type[OpenUnion]:  # noqa: ARG003 - there is one
         """The only one. The agent refuses modes that it does not know."""
         return GivenSystemPrompt
 
@@ -129,7 +129,7 @@ class SessionConfigSelectEntry(OpenUnion):
     __slots__ = ()
 
     @classmethod
-    def variant_of(cls, value: dict[str, Any]) -> type[OpenUnion]:
+    def find_variant(cls, value: dict[str, Any]) -> type[OpenUnion]:
         """A group where it is named as one, else an option."""
         return SessionConfigSelectGroup if "group" in value else SessionConfigSelectOption
 

@@ -25,16 +25,16 @@ class StateUpdate(OpenUnion):
     discriminator = "state"
 
     @classmethod
-    def variant_of(cls, value: dict[str, Any]) -> type[OpenUnion]:
+    def find_variant(cls, value: dict[str, Any]) -> type[OpenUnion]:
         """By its state, and an idle one by why it stopped."""
-        variant = super().variant_of(value)
+        variant = super().find_variant(value)
         if variant not in {IdleStateUpdate, ErrorIdleStateUpdate}:
             return variant
         reason = value.get("stopReason")
         if reason == "error":
             return ErrorIdleStateUpdate
-        known = not isinstance(reason, str) or reason in _STOP_REASONS
-        return IdleStateUpdate if known else OtherIdleStateUpdate
+        is_known = not isinstance(reason, str) or reason in _STOP_REASONS
+        return IdleStateUpdate if is_known else OtherIdleStateUpdate
 
 
 class RunningStateUpdate(Wire, StateUpdate, tag="running"):

@@ -80,7 +80,7 @@ class EmbeddedResourceResource(OpenUnion):
     __slots__ = ()
 
     @classmethod
-    def variant_of(cls, value: dict[str, Any]) -> type[OpenUnion]:
+    def find_variant(cls, value: dict[str, Any]) -> type[OpenUnion]:
         """Text where there is a text, else a blob."""
         if "blob" in value and not isinstance(value.get("text"), str):
             return BlobResourceContents

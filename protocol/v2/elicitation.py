@@ -39,7 +39,7 @@ class MultiSelectItems(OpenUnion):
     __slots__ = ()
 
     @classmethod
-    def variant_of(cls, value: dict[str, Any]) -> type[OpenUnion]:
+    def find_variant(cls, value: dict[str, Any]) -> type[OpenUnion]:
         """Titled where it has `anyOf` alone, plain strings where its type says so."""
         if value.get("type") == "string" and ("enum" in value or "anyOf" not in value):
             return StringMultiSelectItems
@@ -144,9 +144,9 @@ class CreateElicitationRequest(OpenUnion):
     discriminator = "mode"
 
     @classmethod
-    def variant_of(cls, value: dict[str, Any]) -> type[OpenUnion]:
+    def find_variant(cls, value: dict[str, Any]) -> type[OpenUnion]:
         """By its mode; each belongs to a session or a request."""
-        variant = super().variant_of(value)
+        variant = super().find_variant(value)
         request = value.get("requestId")
         by_request = isinstance(request, int | str) and not isinstance(request, bool)
         by_session = isinstance(value.get("sessionId"), str)

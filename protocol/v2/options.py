@@ -62,7 +62,7 @@ class SessionConfigSelectEntry(OpenUnion):
     __slots__ = ()
 
     @classmethod
-    def variant_of(cls, value: dict[str, Any]) -> type[OpenUnion]:
+    def find_variant(cls, value: dict[str, Any]) -> type[OpenUnion]:
         """A group where it is named as one, else an option."""
         return SessionConfigSelectGroup if "groupId" in value else SessionConfigSelectOption
 
@@ -139,9 +139,9 @@ class SetSessionConfigOptionRequest(OpenUnion):
     __slots__ = ()
 
     @classmethod
-    def variant_of(cls, value: dict[str, Any]) -> type[OpenUnion]:
+    def find_variant(cls, value: dict[str, Any]) -> type[OpenUnion]:
         """By the value's type."""
-        variant = super().variant_of(value)
+        variant = super().find_variant(value)
         if variant is OtherSetSessionConfigOption and "value" not in value:
             raise ValueError("value: is required")
         return variant

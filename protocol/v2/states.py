@@ -56,7 +56,7 @@ class StateUpdate(OpenUnion):
     __slots__ = ()
 
     @classmethod
-    def variant_of(cls, value: dict[str, Any]) -> type[OpenUnion]:
+    def find_variant(cls, value: dict[str, Any]) -> type[OpenUnion]:
         """By its state, and an idle one by why it stopped."""
         return _state_variant(value, _STATES, OtherStateUpdate)
 
@@ -144,7 +144,7 @@ class SessionStateUpdate(SessionUpdate):
     variant_tag = "state_update"
 
     @classmethod
-    def variant_of(cls, value: dict[str, Any]) -> type[OpenUnion]:
+    def find_variant(cls, value: dict[str, Any]) -> type[OpenUnion]:
         """By its state, and an idle one by why it stopped."""
         return _state_variant(value, _SESSION_STATES, OtherSessionStateUpdate)
 
@@ -204,14 +204,14 @@ _SESSION_STATES: StateVariants = {
 
 
 def _state_variant(
-    value: dict[str, Any], variants: StateVariants, other: type[OpenUnion]
+    value: dict[str, Any], variants: StateVariants, fallback: type[OpenUnion]
 ) -> type[OpenUnion]:
     """The variant that a JSON object with a state is meant to be.
 
     Args:
         value: the object.
         variants: by state and, of the idle ones, by why they stopped.
-        other: for states that are not known.
+        fallback: for states that are not known.
 
     Raises:
         ValueError: it says no state.
@@ -219,5 +219,5 @@ def _state_variant(
     state = string_in(value, "state")
     reason = value.get("stopReason") if state == "idle" else None
     if not isinstance(reason, str) or reason in _STOP_REASONS:
-        return variants.get((state, None), other)
+        return variants.get((state, None), fallback)
     return variants["idle", "error" if reason == "error" else "other"]

@@ -9,7 +9,7 @@ import socket
 import pytest
 
 from protocol.jsonrpc.connection import READ_LIMIT
-from protocol.jsonrpc.handlers import MOST_BYTES, MOST_CALLS, Call
+from protocol.jsonrpc.handlers import MAX_BYTES, MAX_CALLS, Call
 from protocol.v1 import methods, types as t
 from tests.protocol.connections import LIMIT, PROMPT, over, serving
 
@@ -46,10 +46,10 @@ async def test_nothing_more_is_read_while_answers_wait_and_reading_goes_on_with_
             data = b"".join(LIST % number for number in range(count))
             taken = await written(theirs, data)
             assert taken < len(data)
-            assert agent.queued < READ_LIMIT + 2 * MOST_CALLS * ANSWER
+            assert agent.queued < READ_LIMIT + 2 * MAX_CALLS * ANSWER
             theirs.settimeout(LIMIT)
             lines = 0
-            while lines < 2 * MOST_CALLS + READ_LIMIT // ANSWER:  # more than was read at first
+            while lines < 2 * MAX_CALLS + READ_LIMIT // ANSWER:  # more than was read at first
                 lines += (await asyncio.to_thread(theirs.recv, 1 << 20)).count(b"\n")
 
 
@@ -98,7 +98,7 @@ async def test_requests_of_too_many_bytes_at_once_are_refused_and_taken_again_af
         peer = over(theirs, {})
         async with serving(agent), serving(peer):
             half = t.PromptRequest(
-                session_id="s", prompt=[t.TextContent(text="x" * (MOST_BYTES // 5 * 2))]
+                session_id="s", prompt=[t.TextContent(text="x" * (MAX_BYTES // 5 * 2))]
             )
             first = [
                 asyncio.create_task(peer.request(methods.SESSION_PROMPT, half)) for _ in range(2)

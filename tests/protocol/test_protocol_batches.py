@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from protocol.jsonrpc.batches import LIMIT, entries_of
+from protocol.jsonrpc.batches import MAX_MESSAGES, split_entries
 from protocol.jsonrpc.errors import RpcError
 from protocol.jsonrpc.handlers import Call, Handler, Reply, Surface
 from protocol.v1 import methods, types as t
@@ -151,7 +151,7 @@ async def test_a_batch_that_asks_nothing_is_answered_with_nothing(agent: Agent) 
         (b'["\\q"]', -32700),
         (b"[" * 100_000 + b"]" * 100_000, -32700),
         (b"[1] [2]", -32700),
-        (b"[" + b",".join([b"{}"] * (LIMIT + 1)) + b"]", -32600),
+        (b"[" + b",".join([b"{}"] * (MAX_MESSAGES + 1)) + b"]", -32600),
     ],
     ids=lambda value: repr(value[:60]) if isinstance(value, bytes) else None,
 )
@@ -183,8 +183,8 @@ async def test_an_entry_that_is_no_message_gets_its_own_error_and_the_others_are
 
 @pytest.mark.covers("T3")
 async def test_a_batch_of_as_many_messages_as_it_may_have_is_done(agent: Agent) -> None:
-    agent.wire.send([prompt("one", number) for number in range(LIMIT)])
-    assert await agent.wire.receive() == [ended(number) for number in range(LIMIT)]
+    agent.wire.send([prompt("one", number) for number in range(MAX_MESSAGES)])
+    assert await agent.wire.receive() == [ended(number) for number in range(MAX_MESSAGES)]
 
 
 @pytest.mark.covers("T4")
@@ -305,8 +305,8 @@ def test_a_long_array_of_nothing_takes_no_memory_to_refuse() -> None:
     array = b"[[]" + b",[]" * 3_000_000 + b"]"
     tracemalloc.start()
     try:
-        with pytest.raises(RpcError, match=f"at most {LIMIT} messages"):
-            entries_of(array)
+        with pytest.raises(RpcError, match=f"at most {MAX_MESSAGES} messages"):
+            split_entries(array)
         assert tracemalloc.get_traced_memory()[1] < 5_000_000
     finally:
         tracemalloc.stop()

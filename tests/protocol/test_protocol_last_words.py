@@ -77,7 +77,7 @@ async def test_what_a_peer_wrote_before_it_died_is_read_to_its_end() -> None:
     os.close(peer)
     os.write(theirs, b"one\ntwo\nthr")
     transport.write(b"into the void\n")
-    await until(lambda: transport.gone)
+    await until(lambda: transport.disconnected)
     os.write(theirs, b"ee\n")
     os.close(theirs)
     got = [await asyncio.wait_for(transport.read_message(), LIMIT) for _ in range(4)]

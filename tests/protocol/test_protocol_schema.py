@@ -76,7 +76,7 @@ def test_every_variant_that_the_schema_names_is_known(version: str) -> None:
         for tag in tags:
             if isinstance(union, type) and issubclass(union, OpenUnion):
                 value = {"state": "running"} | tag  # which a `state_update` is told apart by
-                assert not issubclass(union.variant_of(value), UnknownVariant), (name, tag)
+                assert not issubclass(union.find_variant(value), UnknownVariant), (name, tag)
             else:
                 known = {kind.__struct_config__.tag for kind in get_args(union)}
                 assert set(tag.values()) <= known, name

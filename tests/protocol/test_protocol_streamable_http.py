@@ -125,7 +125,10 @@ async def test_what_is_for_a_session_that_belongs_to_another_goes_along_until_it
     question = line(id=7, method="session/request_permission", params={"sessionId": "child"})
     transport.write(update("child") + question)
     assert [m["params"]["sessionId"] for m in parent.messages] == ["child", "child"]
-    assert (transport.session_of_request(b"7"), transport.stream_of("child")) == ("child", "parent")
+    assert (transport.session_of_request(b"7"), transport.find_stream("child")) == (
+        "child",
+        "parent",
+    )
     transport.expect(b'"cancel"', "tool_call/cancel", "child")
     transport.write(line(id="cancel", result={}))
     assert parent.messages[-1]["id"] == "cancel"
@@ -301,7 +304,7 @@ async def test_the_end_closes_every_stream_and_whoever_waits_hears_of_it() -> No
         await asked
     assert told == ["over"]
     assert stream.state == "ended"
-    assert transport.gone
+    assert transport.disconnected
     assert await transport.read_message() is None
     transport.receive(b"late")
     assert await transport.read_message() is None

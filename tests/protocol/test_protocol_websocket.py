@@ -162,7 +162,7 @@ async def test_the_connection_is_told_of_the_end_before_it_reads_of_it() -> None
     transport.data_received(frame(b"\x03\xe8", opcode=Opcode.CLOSE))
     assert told == ["over"]
     assert await reading is None
-    assert transport.gone
+    assert transport.disconnected
     transport.write(b"late\n")
     await asyncio.sleep(0)
     assert wire.written == b"\x88\x02\x03\xe8"

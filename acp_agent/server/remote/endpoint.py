@@ -136,7 +136,7 @@ def _check_response(
     session_of_request = transport.session_of_request(raw_id)
     if session_of_request is not None and session not in {
         session_of_request,
-        transport.stream_of(session_of_request),
+        transport.find_stream(session_of_request),
     }:
         problem = "is missing" if session is None else "names another session than the request"
         return refusal(400, f"the header {SESSION_ID} {problem}")
@@ -289,7 +289,7 @@ class Endpoint:
                 )
             if not (transport.has_session(session) or await self._knows_session(session)):
                 return refusal(404, f"no session has this {SESSION_ID}")
-        if transport.gone:
+        if transport.disconnected:
             return refusal(404, f"no connection has this {CONNECTION_ID}")
         transport.open_stream(session, open_((*_STREAM, *self._cors_headers(request))))
         return None
