@@ -174,8 +174,8 @@ def limit_turns(view: ContextView, max_turns: int) -> ContextTrimmed | None:
     if not visible or last - visible[0].turn < max_turns:
         return None
     first = last - max(1, max_turns * 3 // 4) + 1
-    first_kept = next((entry for entry in visible if entry.opens and entry.turn >= first), None)
-    return None if first_kept is None else ContextTrimmed(keep_from=first_kept.id)
+    first_entry = next((entry for entry in visible if entry.opens and entry.turn >= first), None)
+    return None if first_entry is None else ContextTrimmed(keep_from=first_entry.id)
 
 
 def cut_old_results(

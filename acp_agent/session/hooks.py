@@ -77,21 +77,23 @@ class HookSource:
         if servers is not None:
             servers.hooks = self._hooks
 
-    async def _is_change_refused(self, found: FoundHooks) -> bool:
+    async def _is_change_refused(self, hook_set: FoundHooks) -> bool:
         """Tell the current hooks which files with hooks have changed; return whether one objects.
 
         A change that is refused does not take effect while the session is open.
         """
-        if self._hooks is None or self._hook_set is None or found.hooks == self._refused:
-            return found.hooks == self._refused
-        old, new = set(map(repr, self._hook_set.hooks)), set(map(repr, found.hooks))
-        changed = [one for one in (*self._hook_set.hooks, *found.hooks) if repr(one) in old ^ new]
-        for path in dict.fromkeys(one.source for one in changed):
+        if self._hooks is None or self._hook_set is None or hook_set.hooks == self._refused:
+            return hook_set.hooks == self._refused
+        old, new = set(map(repr, self._hook_set.hooks)), set(map(repr, hook_set.hooks))
+        changed = [
+            hook for hook in (*self._hook_set.hooks, *hook_set.hooks) if repr(hook) in old ^ new
+        ]
+        for path in dict.fromkeys(hook.source for hook in changed):
             source = self._settings_kind(path)
-            told: JsonObject = {"source": source, "file_path": path}
-            answer = await self._hooks.fire("ConfigChange", told, matched=source)
+            fields: JsonObject = {"source": source, "file_path": path}
+            answer = await self._hooks.fire("ConfigChange", fields, matched=source)
             if answer.blocked:
-                self._refused = found.hooks
+                self._refused = hook_set.hooks
                 await self._tell_user("A hook refused changes of hooks.", answer.reason)
                 return True
         return False
@@ -99,9 +101,11 @@ class HookSource:
     def _settings_kind(self, path: str) -> str:
         if Path(path).name == "settings.local.json":
             return "local_settings"
-        own = (self._core.services.home, self._core.services.user_folder)
+        user_folders = (self._core.services.home, self._core.services.user_folder)
         in_project = Path(path).is_relative_to(self._core.cwd)
-        is_own = not in_project and any(Path(path).is_relative_to(one) for one in own)
+        is_own = not in_project and any(
+            Path(path).is_relative_to(folder) for folder in user_folders
+        )
         return "user_settings" if is_own else "project_settings"
 
     async def _tell_user(self, title: str, text: str) -> None:
@@ -215,11 +219,11 @@ class HookSource:
             return
         from acp_agent.session.turns.system_prompt import find_instructions  # noqa: PLC0415 - rarely
 
-        for one in (await find_instructions(self._core)).entries:
-            is_own = one.path.is_relative_to(self._core.services.user_folder)
-            kind = "Local" if one.path.name.endswith(".local.md") else "Project"
+        for instruction in (await find_instructions(self._core)).entries:
+            is_own = instruction.path.is_relative_to(self._core.services.user_folder)
+            kind = "Local" if instruction.path.name.endswith(".local.md") else "Project"
             kind = "User" if is_own else kind
-            await hooks.report_instructions(str(one.path), kind, "session_start", "")
+            await hooks.report_instructions(str(instruction.path), kind, "session_start", "")
 
     async def run_prompt_hooks(self, hooks: SessionHooks, content: tuple[ContentBlock, ...]) -> str:
         """Run the hooks for a prompt; return why one refused it, or "" if none did."""

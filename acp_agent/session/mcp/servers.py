@@ -275,9 +275,9 @@ class McpAsker:
 
     async def ask_form(self, form: Form) -> Response | None:
         """Ask the user to fill in a form. Return None if the client cannot show it."""
-        shown = msgspec.structs.replace(form, message=self._from_server(form.message))
+        labelled = msgspec.structs.replace(form, message=self._from_server(form.message))
         fields = {"mode": "form", "message": form.message, "requested_schema": form.schema}
-        return await self._ask(lambda: self._client.ask_form(self._session, shown), fields)
+        return await self._ask(lambda: self._client.ask_form(self._session, labelled), fields)
 
     async def ask_page(self, page: Page) -> Response | None:
         """Ask the user to visit a page. Return None if the client cannot show it."""
