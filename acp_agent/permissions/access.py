@@ -25,12 +25,13 @@ class WriteAccess(Struct, frozen=True):
 
     `paths` are absolute, resolved and inside the session's folders. `requested_names` are the names
     used in the request, which may be links to these paths. `user_named` is true if the user named
-    every one of these files that steers agents.
+    every one of these files that steers agents. `deletes` is true if a file is removed or renamed.
     """
 
     paths: tuple[str, ...]
     requested_names: tuple[str, ...] = ()
     user_named: bool = False
+    deletes: bool = False
 
 
 class CommandAccess(Struct, frozen=True):

@@ -187,16 +187,17 @@ class PolicyGate(Gate):
             return Ask(choices=once_choices(self._texts), warning=warning)
         if rule is not None:
             return rules.allow(rule)
-        if mode in {"accept-edits", "draft"}:
+        if mode in {"accept-edits", "draft"} and not access.deletes:
             return Allow(by="mode", why="edits are accepted")
         allowed = [grant for grant in grants if grant.allow]
-        if access.paths and all(
-            is_below(path, [grant.pattern for grant in allowed]) for path in access.paths
-        ):
+        paths = () if access.deletes else access.paths
+        if paths and all(is_below(path, [grant.pattern for grant in allowed]) for path in paths):
             why = "edits below this folder are always allowed"
             first = next(g for g in allowed if is_below(access.paths[0], [g.pattern]))
             return Allow(by="grant", why=why, rule=first.label)
-        return Ask(choices=edit_choices(self._texts, project, access.paths))
+        # Each deletion is asked about, as that of a command is.
+        once = once_choices(self._texts) if access.deletes else ()
+        return Ask(choices=once or edit_choices(self._texts, project, access.paths))
 
     def _full_mode_asks(
         self, access: WriteAccess, requested: Sequence[str], project: str, rule: PolicyRule | None

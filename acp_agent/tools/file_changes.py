@@ -18,7 +18,7 @@ from acp_agent.permissions.access import WriteAccess
 from acp_agent.tools.base import Outcome, Prepared, Run, Tool, ToolParams, Touches, path_argument
 from acp_agent.tools.editing.changed_lines import changed_lines
 from acp_agent.tools.editing.replace import EditResult, hidden_value_error
-from acp_agent.workspace.checkpoints.base import blob_id
+from acp_agent.workspace.checkpoints.base import DELETED, blob_id
 from acp_agent.workspace.file_io import TextFile, display_path
 from acp_agent.workspace.files import TEXT_LIMIT, WorkspaceFiles
 from acp_agent.workspace.scrub import REPLACEMENT, scrub
@@ -64,6 +64,9 @@ class FileTool(Tool[_Params]):
 class Change(Struct, frozen=True, kw_only=True):
     """A file's text before (None: there is no file) and after.
 
+    A file that is `deleted` has no text after. A file that is renamed was at `source`; the model
+    wrote that path as `requested_source`, and the text before is the one there.
+
     `requested_path` is the path as the model wrote it, `path` the resolved one, `editor_path` that
     of the editor.
     `redo` makes the same edits in another text of the file; None if only the text `before` will do.
@@ -76,6 +79,14 @@ class Change(Struct, frozen=True, kw_only=True):
     before: TextFile | None
     result: EditResult
     redo: Callable[[TextFile], EditResult] | None = None
+    deleted: bool = False
+    source: Path | None = None
+    requested_source: str = ""
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The files that change."""
+        return (self.path,) if self.source is None else (self.source, self.path)
 
     @property
     def diff(self) -> DiffPart:
@@ -107,8 +118,14 @@ def prepare_changes(changes: Sequence[Change], *, title: str, run: Run) -> Prepa
         title=title,
         run=run,
         access=WriteAccess(
-            paths=tuple(str(change.path) for change in changes),
-            requested_names=tuple(change.requested_path for change in changes),
+            paths=tuple(str(path) for change in changes for path in change.paths),
+            requested_names=tuple(
+                name
+                for change in changes
+                for name in (change.requested_source, change.requested_path)
+                if name
+            ),
+            deletes=any(change.deleted or change.source for change in changes),
         ),
         locations=tuple(change.location for change in changes),
         content=tuple(change.diff for change in changes),
@@ -182,7 +199,7 @@ async def apply_changes(
     texts: list[str] = []
     wrote: list[tuple[str, str]] = []
     async with AsyncExitStack() as locks:
-        for path in sorted(change.path for change in changes):
+        for path in sorted(path for change in changes for path in change.paths):
             await locks.enter_async_context(files.locked(path))
         current = [await _refresh(change, files) for change in changes]
         for change, was_reapplied in current:
@@ -195,7 +212,12 @@ async def apply_changes(
                     else ""
                 )
                 raise ToolError(f"{error.shown}{progress_note}", advice=error.advice) from error
-            wrote += await _written_files(change.path, files)
+            wrote += [(str(path), DELETED) for path in change.paths if path != change.path]
+            wrote += (
+                [(str(change.path), DELETED)]
+                if change.deleted
+                else await _written_files(change.path, files)
+            )
             old = change.before.text if change.before else ""
             excerpt = await asyncio.to_thread(changed_lines, old, saved_text) if change.redo else ""
             texts.append(
@@ -214,9 +236,10 @@ _REAPPLIED_NOTE = " The file had changed elsewhere meanwhile; those changes are 
 
 async def _refresh(change: Change, files: WorkspaceFiles) -> tuple[Change, bool]:
     """Return the change for the current file, and whether it differs from the shown one."""
-    if files.resolve(change.requested_path) != change.path:
+    names = (change.requested_source, change.requested_path)
+    if tuple(files.resolve(name) for name in names if name) != change.paths:
         raise ToolError(f"{change.display_path} leads to another place now; nothing was changed")
-    current = await _read_if_exists(change.path, files)
+    current = await _read_if_exists(change.paths[0], files)
     before, result = change.before, change.result
     if (current.digest if current else None) == (before.digest if before else None):
         return change, False
@@ -242,6 +265,11 @@ async def _write(change: Change, files: WorkspaceFiles) -> tuple[str, str]:
     before, text = change.before, change.result.text
     newline = before.newline if before else "\n"
     encoding = before.encoding if before else "utf-8"
+    if change.deleted:
+        await files.delete(change.path)
+        return "", ""
+    if change.source is not None:
+        await files.rename(change.source, change.path)
     was_read = before is None or files.was_seen(before)
     await files.write_text(change.path, text, newline=newline, encoding=encoding)
     try:

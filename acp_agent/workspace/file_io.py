@@ -161,6 +161,42 @@ def replace_file(path: Path, data: bytes, *, label: str) -> None:
             raise explain(error, label, "written") from error
 
 
+def delete_file(path: Path, *, label: str) -> None:
+    """Delete a file that may be replaced.
+
+    Blocks: call it in a thread.
+
+    Raises:
+        WorkspaceError: the file cannot be deleted; nothing has changed.
+    """
+    with _parent(path, label) as folder:
+        try:
+            if _mode_of_target(folder, path.name, label) is None:
+                raise MissingFileError(f"no such file: {label}")
+            os.unlink(path.name, dir_fd=folder)
+        except OSError as error:
+            raise explain(error, label, "deleted") from error
+
+
+def rename_file(path: Path, new_path: Path, *, label: str, new_label: str) -> None:
+    """Rename a file that may be replaced to a path at which there is none.
+
+    Blocks: call it in a thread.
+
+    Raises:
+        WorkspaceError: the file cannot be renamed; nothing has changed.
+    """
+    with _parent(path, label) as folder, _parent(new_path, new_label) as new_folder:
+        try:
+            if _mode_of_target(folder, path.name, label) is None:
+                raise MissingFileError(f"no such file: {label}")
+            if _mode_of_target(new_folder, new_path.name, new_label) is not None:
+                raise WorkspaceError(f"{new_label} exists already")
+            os.rename(path.name, new_path.name, src_dir_fd=folder, dst_dir_fd=new_folder)
+        except OSError as error:
+            raise explain(error, label, "renamed") from error
+
+
 @contextlib.contextmanager
 def _parent(path: Path, label: str) -> Iterator[int]:
     """Open the parent folder of `path`, creating it if it is missing."""

@@ -23,12 +23,14 @@ from acp_agent.workspace.editor_files import EditorBuffers, EditorView
 from acp_agent.workspace.file_io import (
     TextFile,
     decode,
+    delete_file,
     display_path,
     encode,
     file_kind,
     is_utf8,
     make_parents,
     read_regular,
+    rename_file,
     replace_file,
 )
 from acp_agent.workspace.path_cleaning import clean_path
@@ -210,6 +212,31 @@ class WorkspaceFiles:
             raise WorkspaceError(
                 f"{label} was not written: {error.shown}", advice=error.advice
             ) from error
+
+    async def delete(self, path: Path) -> None:
+        """Delete a file from disk.
+
+        Raises:
+            OutsideWorkspaceError: the path lies outside the roots.
+            WorkspaceError: the file cannot be deleted.
+        """
+        self._check_inside(path, to_read=False)
+        self._before_write(str(path))
+        await _finish_write(asyncio.to_thread(delete_file, path, label=self._label(path)))
+
+    async def rename(self, path: Path, new_path: Path) -> None:
+        """Rename a file on disk, and create missing parent folders.
+
+        Raises:
+            OutsideWorkspaceError: a path lies outside the roots.
+            WorkspaceError: the file cannot be renamed, or the new path exists.
+        """
+        for changed in (path, new_path):
+            self._check_inside(changed, to_read=False)
+            self._before_write(str(changed))
+        label, new_label = self._label(path), self._label(new_path)
+        rename = asyncio.to_thread(rename_file, path, new_path, label=label, new_label=new_label)
+        await _finish_write(rename)
 
     def mark_seen(self, file: TextFile) -> None:
         """Record that the model has seen the current content of the file."""

@@ -113,6 +113,14 @@ def test_a_file_that_runs_by_itself_is_asked_about_with_the_reason(path: str, ro
     assert isinstance(room.write(path, mode="full"), Ask if asks else Allow)
 
 
+@pytest.mark.parametrize("mode", ["ask", "accept-edits"])
+def test_a_deletion_by_an_edit_is_asked_about_each_time(room: Room, mode: Mode) -> None:
+    room.press(room.write("src/a.py"), "allow_always")
+    deletion = WriteAccess((str(room.project / "src" / "a.py"),), deletes=True)
+    assert kinds(room.gate.judge(deletion, mode=mode, project=str(room.project))) == ONCE
+    assert isinstance(room.gate.judge(deletion, mode="full", project=str(room.project)), Allow)
+
+
 def test_full_mode_asks_about_what_commands_in_the_sandbox_cannot_change(room: Room) -> None:
     for path in (".git/hooks/pre-commit", "sub/.vscode/tasks.json", ".envrc", ".MCP.json"):
         assert kinds(room.write(path, mode="full")) == ONCE, path

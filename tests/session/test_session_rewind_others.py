@@ -206,6 +206,20 @@ async def test_where_only_tools_for_files_wrote_what_the_user_did_in_the_turn_is
     assert f"- `made.txt` is left unchanged: {OTHERS}" in answered(either)
 
 
+async def test_files_that_a_patch_deletes_and_renames_go_back(
+    either: Desk, model_server: ModelServer
+) -> None:
+    patch = (
+        "*** Begin Patch\n*** Delete File: theirs.txt\n"
+        "*** Update File: shared.txt\n*** Move to: moved.txt\n*** End Patch"
+    )
+    await turn(either, model_server, Call("apply_patch", {"input": patch}))
+    assert tree(either) == {"moved.txt": "before\n"}
+    creates(either.folder)
+    await either.say("/rewind 1 files")
+    assert tree(either) == BEFORE | {"mine.txt": "mine\n"}
+
+
 async def test_where_the_end_of_a_turn_was_not_saved_only_what_the_tools_wrote_goes_back(
     either: Desk, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

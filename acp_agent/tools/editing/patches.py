@@ -25,6 +25,7 @@ from acp_agent.workspace.file_io import TextFile
 
 FILE_LINE = re.compile(r"^\*\*\* (Update|Add|Delete) File: *(.+?)\s*$", re.MULTILINE)
 _BEGIN_MARKER, _END_MARKER = "*** Begin Patch", "*** End Patch"
+_MOVE_MARKER = "*** Move to:"
 _FENCE = re.compile(r"```\w*\n(.*?)\n?```", re.DOTALL)
 _RANGE = re.compile(r"-\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?")
 _DIFF = re.compile(r"^--- (?:a/)?(\S.*?)(?:\t.*)?\n\+\+\+ (?:b/)?(\S.*?)(?:\t.*)?\n", re.MULTILINE)
@@ -39,11 +40,17 @@ class Hunk(Struct, frozen=True):
 
 
 class FilePatch(Struct, frozen=True):
-    """The changes of one file; `content` is that of a new one, None if there is one."""
+    """The changes of one file.
+
+    `content` is that of a new file, None if there is one. A file that is `deleted` has no other
+    changes. `new_path` is the path to which a file is renamed.
+    """
 
     path: str
     hunks: tuple[Hunk, ...] = ()
     content: str | None = None
+    deleted: bool = False
+    new_path: str = ""
 
 
 def parse_patch(text: str) -> list[FilePatch]:
@@ -62,7 +69,7 @@ def parse_patch(text: str) -> list[FilePatch]:
     )
     if not files:
         raise ToolError("the patch changes no file", advice="name one: *** Update File: a.py")
-    paths = [file.path for file in files]
+    paths = [path for file in files for path in (file.path, file.new_path) if path]
     if len(set(paths)) != len(paths):
         raise ToolError("the patch names a file twice", advice="put all hunks of a file together")
     return files
@@ -157,14 +164,11 @@ def _parse_codex_patch(text: str) -> Iterator[FilePatch]:
                 content = [line[1:] for line in lines if line.startswith("+")]
                 yield FilePatch(header[2], content=_join_lines(content))
             case "Delete":
-                raise ToolError("this tool deletes no files", advice=f"use `shell`: rm {header[2]}")
+                yield FilePatch(header[2], deleted=True)
             case _:
-                if lines[0].startswith("*** Move to:"):
-                    raise ToolError(
-                        "this tool renames no files",
-                        advice=f"use `shell` for that: mv {header[2]} {lines[0][12:].strip()}",
-                    )
-                yield FilePatch(header[2], tuple(_parse_hunks(lines)))
+                is_renamed = lines[0].startswith(_MOVE_MARKER)
+                new_path = lines.pop(0).removeprefix(_MOVE_MARKER).strip() if is_renamed else ""
+                yield FilePatch(header[2], tuple(_parse_hunks(lines)), new_path=new_path)
 
 
 _FORMAT_ADVICE = "begin each file with *** Update File: path or *** Add File: path"
@@ -179,10 +183,10 @@ def _parse_unified_diff(text: str) -> Iterator[FilePatch]:
             for line in text[header.end() : end].strip("\n").split("\n")
             if not line.startswith(("diff --git ", "index ", "\\ No newline"))
         ]
-        if header[2] == "/dev/null":
-            raise ToolError("this tool deletes no files", advice=f"use `shell`: rm {header[1]}")
         hunks = tuple(_parse_hunks(lines))
-        if header[1] == "/dev/null":
+        if header[2] == "/dev/null":
+            yield FilePatch(header[1], deleted=True)
+        elif header[1] == "/dev/null":
             yield FilePatch(
                 header[2], content=_join_lines([line for hunk in hunks for line in hunk.new])
             )

@@ -121,12 +121,15 @@ class Change(Struct, frozen=True):
         return "delete" if self.new is None else "modify"
 
 
+DELETED = ""  # stands for the blob id of a file that a tool deleted
+
+
 class Span(Struct, frozen=True, kw_only=True):
     """The changes of a folder from the tree `old` to the tree `new`, and who made them.
 
     If `is_own`, the session made every change. Otherwise the session made those that left a file
-    with the content in `wrote` (blob ids by path) or as in the tree `target`. The other changes
-    are known to be somebody else's if `is_known`, else their author is unknown.
+    with the content in `wrote` (blob ids by path, or `DELETED`) or as in the tree `target`. The
+    other changes are known to be somebody else's if `is_known`, else their author is unknown.
     """
 
     old: str

@@ -17,6 +17,7 @@ from acp_agent.errors import CheckpointTooSlowError, WorkspaceError
 from acp_agent.platform.programs import find_git
 from acp_agent.sandbox.launch import ConfineWriting, unconfined_writing
 from acp_agent.workspace.checkpoints.base import (
+    DELETED,
     EMPTY_TREE,
     Change,
     Deadline,
@@ -270,7 +271,7 @@ def _foreign_changes(repository: Repository, span: Span, deadline: Deadline) -> 
     changed = {
         change.path
         for change in repository.changes(span.old, span.new, deadline)
-        if change.new is None or span.wrote.get(change.path) != change.new.id
+        if span.wrote.get(change.path) != (DELETED if change.new is None else change.new.id)
     }
     if changed and span.target:
         changed &= _paths(repository, span.target, span.new, deadline)
