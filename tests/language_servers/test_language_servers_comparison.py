@@ -12,10 +12,10 @@ from acp_agent.language_servers.problems import Problem, describe_problems
 from acp_agent.language_servers.wire import Position
 
 
-def problems(*places: str) -> list[Problem]:
+def problems(*locations: str) -> list[Problem]:
     """Problems from `line message` each."""
-    parts = [place.partition(" ") for place in places]
-    return [Problem(path="/p/a.py", line=int(line), message=text) for line, _, text in parts]
+    entries = [location.partition(" ") for location in locations]
+    return [Problem(path="/p/a.py", line=int(line), message=text) for line, _, text in entries]
 
 
 @pytest.mark.parametrize(
@@ -48,9 +48,9 @@ def test_columns_count_characters_whatever_the_server_counts(
 ) -> None:
     lines = ["aé𝄞b"]
     for column, unit in enumerate(units, 1):
-        place = Position(line=0, character=unit)
-        assert to_position(lines, 1, column, encoding) == place
-        assert to_column(lines, place, encoding) == column
+        position = Position(line=0, character=unit)
+        assert to_position(lines, 1, column, encoding) == position
+        assert to_column(lines, position, encoding) == column
 
 
 def test_a_list_of_problems_is_short_and_begins_with_the_errors(tmp_path: object) -> None:

@@ -57,9 +57,9 @@ async def test_an_edit_reports_what_it_broke_and_not_what_was_broken(
     assert last.endswith(
         "New problems after this edit:\na.txt:4:5: error: new is bad [scripted bad]"
     )
-    shown = desk.editor.of(ToolEnded)[-1].content
-    assert shown is not None
-    part = shown[-1]
+    reported = desk.editor.of(ToolEnded)[-1].content
+    assert reported is not None
+    part = reported[-1]
     assert isinstance(part, ContentPart)
     assert isinstance(part.content, TextBlock)
     assert "new is bad" in part.content.text
@@ -96,7 +96,7 @@ async def test_a_slow_server_holds_up_nothing_and_reports_with_a_later_request(
         assert loop.time() - began < 6
         assert "bad" not in desk.results(-1)[0]
         assert desk.words()[-1].startswith("[New problems after the last edits:\na.txt:1:5: error")
-        assert any(one.for_model for one in desk.editor.of(NoticeShown))
+        assert any(server.for_model for server in desk.editor.of(NoticeShown))
 
 
 async def test_ruff_reports_with_an_edit(tmp_path: Path, model_server: ModelServer) -> None:

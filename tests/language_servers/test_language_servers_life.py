@@ -108,8 +108,8 @@ def test_a_program_of_the_project_is_only_started_in_a_trusted_session(tmp_path:
     assert trusted is not None
     assert trusted.command == (str(program),)
     assert trusted.in_project
-    named = ServerSpec(name="srv", commands=(("node_modules/.bin/srv",),), by_user=True)
-    assert find_server(named, [project], str(outside), in_project=False) is not None
+    configured = ServerSpec(name="srv", commands=(("node_modules/.bin/srv",),), by_user=True)
+    assert find_server(configured, [project], str(outside), in_project=False) is not None
 
 
 def test_a_server_gets_no_paths_to_programs_of_the_project(tmp_path: Path) -> None:
@@ -122,9 +122,9 @@ def test_a_server_gets_no_paths_to_programs_of_the_project(tmp_path: Path) -> No
         (folder / "python3").write_text("#!/bin/sh\n")
         (folder / "python3").chmod(0o755)
     specs = {spec.name: spec for spec in built_in_servers()}
-    given = specs["basedpyright"].settings_for(trusted=False, large=False)
+    settings = specs["basedpyright"].settings_for(trusted=False, large=False)
     path = f"{inside}:{outside}"
-    filled = fill_placeholders(given, "/usr/bin/basedpyright-langserver", project, path).settings
+    filled = fill_placeholders(settings, "/usr/bin/basedpyright-langserver", project, path).settings
     assert filled["python"] == {"pythonPath": str(outside / "python3")}
     assert filled["basedpyright"]["analysis"]["extraPaths"] == [str(packages)]
     typescript = specs["typescript-language-server"]
@@ -140,11 +140,11 @@ def test_a_server_gets_no_paths_to_programs_of_the_project(tmp_path: Path) -> No
 @asynccontextmanager
 async def servers() -> AsyncIterator[ServerPool]:
     """The servers of a process."""
-    found = ServerPool(os.environ)
+    server_pool = ServerPool(os.environ)
     try:
-        yield found
+        yield server_pool
     finally:
-        await found.aclose()
+        await server_pool.aclose()
 
 
 def program(path: Path, *arguments: str) -> InstalledServer:
@@ -179,8 +179,8 @@ async def test_a_server_ends_that_is_idle_too_large_or_keeps_dying(
     monkeypatch.setattr(server, limit, value)
     pids = tmp_path / "pids"
     path = SCRIPTED.with_name("odd_language_server.py") if habit else SCRIPTED
-    async with servers() as found:
-        one = found.get(program(path, f"pid={pids}", habit), tmp_path, trusted=False)
+    async with servers() as server_pool:
+        one = server_pool.get(program(path, f"pid={pids}", habit), tmp_path, trusted=False)
         assert one is not None
         await until(lambda: one.state == state)
         assert why in one.last_error
@@ -196,12 +196,14 @@ async def test_only_so_many_servers_run_and_the_longest_unused_ends_for_another(
     roots = [tmp_path / name for name in ("a", "b", "c")]
     for root in roots:
         root.mkdir()
-    async with servers() as found:
-        first, second, third = (found.get(program(SCRIPTED), root, trusted=False) for root in roots)
+    async with servers() as server_pool:
+        first, second, third = (
+            server_pool.get(program(SCRIPTED), root, trusted=False) for root in roots
+        )
         assert first is not None
         assert second is not None
         assert third is None
         monkeypatch.setattr(pool, "_MIN_IDLE_SECONDS", -1.0)
-        assert found.get(program(SCRIPTED), roots[2], trusted=False) is not None
+        assert server_pool.get(program(SCRIPTED), roots[2], trusted=False) is not None
         await until(lambda: first.state == "stopped")
         assert second.state in {"starting", "ready"}

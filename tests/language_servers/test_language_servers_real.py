@@ -31,9 +31,9 @@ from acp_agent.sandbox.sandbox import Unavailable, find_backend
 from acp_agent.workspace.files import WorkspaceFiles
 from tests.support.waiting import until
 
-HERE = Path(__file__).parent
-SERVERS = tomllib.loads((HERE / "real_servers.toml").read_text())
-FOLDERS = (HERE / "npm" / "node_modules" / ".bin", sysconfig.get_path("scripts"))
+FOLDER = Path(__file__).parent
+SERVERS = tomllib.loads((FOLDER / "real_servers.toml").read_text())
+FOLDERS = (FOLDER / "npm" / "node_modules" / ".bin", sysconfig.get_path("scripts"))
 
 
 class Project:
@@ -51,22 +51,22 @@ class Project:
         (server,) = self._servers.servers_for(path)
         assert server.running is not None, server.last_error
 
-    async def edit(self, path: Path, change: Sequence[str], wanted: str = "") -> list[str]:
+    async def edit(self, path: Path, change: Sequence[str], expected: str = "") -> list[str]:
         """Make an edit; return the problems reported with it, and after it until the wanted one."""
         old = path.read_text()
         assert change[0] in old
         path.write_text(old.replace(change[0], change[1]))
         self.checks.record_change(path, old)
-        found: list[Problem] = list(await self.checks.problems())
+        problems: list[Problem] = list(await self.checks.problems())
         await until(lambda: not self._servers._tasks, within=60)
 
         def reported() -> list[str]:
-            found.extend(self.checks.late_problems())
-            return describe_problems(found, self.root).splitlines()
+            problems.extend(self.checks.late_problems())
+            return describe_problems(problems, self.root).splitlines()
 
         with suppress(TimeoutError):
             await until(
-                lambda: any(re.match(wanted, line) for line in ["", *reported()]), within=20
+                lambda: any(re.match(expected, line) for line in ["", *reported()]), within=20
             )
         return reported()
 

@@ -28,8 +28,8 @@ async def test_a_mistake_is_reported_where_there_is_one(
     monkeypatch.setattr(syntax_check, "MAX_SECONDS", 20.0)  # the machine may be busy
     text = case["repeat"] * 100_000 if "repeat" in case else case["text"]
     checks = SyntaxChecks([tmp_path], os.environ["PATH"])
-    found = await checks.new_problems({tmp_path / case["path"]: (case.get("before"), text)})
-    assert describe_problems(found, tmp_path) == case["reported"]
+    problems = await checks.new_problems({tmp_path / case["path"]: (case.get("before"), text)})
+    assert describe_problems(problems, tmp_path) == case["reported"]
 
 
 async def test_a_program_of_the_project_is_not_run(tmp_path: Path) -> None:

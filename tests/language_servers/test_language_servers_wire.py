@@ -14,12 +14,12 @@ converters = pytest.importorskip("lsprotocol.converters")
 
 
 def test_what_this_client_offers_is_what_the_protocol_has() -> None:
-    given = {"processId": 1, "rootUri": None, "capabilities": wire.client_capabilities()}
+    params = {"processId": 1, "rootUri": None, "capabilities": wire.client_capabilities()}
     converter = converters.get_converter()
-    read = converter.structure(given, types.InitializeParams)
+    read = converter.structure(params, types.InitializeParams)
     # What the protocol does not have is dropped on the way.
-    sent = msgspec.json.decode(msgspec.json.encode(converter.unstructure(read)))
-    assert sent["capabilities"] == given["capabilities"]
+    encoded = msgspec.json.decode(msgspec.json.encode(converter.unstructure(read)))
+    assert encoded["capabilities"] == params["capabilities"]
 
 
 def test_every_method_that_is_answered_is_one_of_the_protocol() -> None:
@@ -29,12 +29,12 @@ def test_every_method_that_is_answered_is_one_of_the_protocol() -> None:
 
 
 def test_a_report_of_lsprotocol_is_read() -> None:
-    place = types.Range(types.Position(1, 2), types.Position(1, 5))
-    found = types.Diagnostic(place, "m", types.DiagnosticSeverity.Warning, "c", source="s")
-    report = types.RelatedFullDocumentDiagnosticReport([found], result_id="1")
+    location = types.Range(types.Position(1, 2), types.Position(1, 5))
+    diagnostic = types.Diagnostic(location, "m", types.DiagnosticSeverity.Warning, "c", source="s")
+    report = types.RelatedFullDocumentDiagnosticReport([diagnostic], result_id="1")
     data = msgspec.json.encode(converters.get_converter().unstructure(report))
     read = typed_json.decode(data, wire.DiagnosticReport)
-    (one,) = read.items
-    assert (one.message, one.severity, one.code, one.source) == ("m", 2, "c", "s")
-    assert (one.range.start.line, one.range.start.character) == (1, 2)
+    (item,) = read.items
+    assert (item.message, item.severity, item.code, item.source) == ("m", 2, "c", "s")
+    assert (item.range.start.line, item.range.start.character) == (1, 2)
     assert read.result_id == "1"

@@ -111,8 +111,8 @@ async def test_an_edit_is_made_in_what_the_user_changed_elsewhere_while_asked(
     after = "# mine\n" + CODE.replace("def area", "def x")
     assert path.read_text() == after
     assert "1 replacement in line 2. The file had changed elsewhere meanwhile" in outcome.text
-    shown = DiffPart(path=str(path), old_text="# mine\n" + CODE, new_text=after)
-    assert outcome.content == (shown,)
+    diff = DiffPart(path=str(path), old_text="# mine\n" + CODE, new_text=after)
+    assert outcome.content == (diff,)
 
 
 @pytest.mark.parametrize("now", [CODE + "def area\n", CODE.replace("def area", "def are")])
@@ -252,10 +252,10 @@ pieces = st.lists(st.sampled_from(["a", "b", "\n", "\r\n", "é"]), max_size=30)
 
 @given(pieces, st.lists(st.sampled_from(["a", "b", "\n"]), min_size=1, max_size=3))
 def test_only_what_was_asked_for_changes_whatever_line_endings_a_file_has(
-    content: list[str], wanted: list[str]
+    content: list[str], expected: list[str]
 ) -> None:
     file = text_file(Path("/f"), "".join(content))
-    old = "".join(wanted)
+    old = "".join(expected)
     plain = file.text.replace("\r\n", "\n")
     if old not in plain:
         return
@@ -263,8 +263,8 @@ def test_only_what_was_asked_for_changes_whatever_line_endings_a_file_has(
     assert result.text.replace("\r\n", "\n") == plain.replace(old, "NEW ")
     assert len(result.changes) == plain.count(old)
     # What stands between two replacements keeps its own line endings.
-    rest = file.text
+    remainder = file.text
     for part in result.text.split("NEW "):
-        at = rest.find(part)
+        at = remainder.find(part)
         assert at >= 0
-        rest = rest[at + len(part) :]
+        remainder = remainder[at + len(part) :]

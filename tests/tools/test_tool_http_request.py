@@ -16,7 +16,7 @@ from acp_agent.tools.base import NOTHING, RESULT_LIMIT, Outcome, Prepared, Progr
 from acp_agent.tools.http.request import HttpRequestParams, HttpRequestTool
 from acp_agent.workspace.network import GuardedNetwork
 from tests.support.web_site import Names, Server, response
-from tests.tools.test_tool_web_fetch import workspace_of
+from tests.tools.test_tool_web_fetch import make_workspace
 
 NO_PROGRESS = cast("Progress", None)  # a request shows nothing while it runs
 KEY = "mine-8f3a91c07d52"  # a value that is known to be secret
@@ -24,15 +24,15 @@ KEY = "mine-8f3a91c07d52"  # a value that is known to be secret
 
 @pytest.fixture
 async def site() -> AsyncIterator[Server]:
-    async with Server() as one:
-        yield one
+    async with Server() as test_site:
+        yield test_site
 
 
 @pytest.fixture
 def tool(site: Server, tmp_path: Path) -> HttpRequestTool:
     names = Names(site_test=["127.0.0.1"], inner_test=["127.0.0.1"])
     network = GuardedNetwork(resolve=names, allow=[("127.0.0.1", site.port)])
-    return HttpRequestTool(workspace_of(tmp_path, network), lambda: [KEY])
+    return HttpRequestTool(make_workspace(tmp_path, network), lambda: [KEY])
 
 
 def address(site: Server, path: str = "/") -> str:
@@ -155,7 +155,7 @@ async def test_a_header_adds_no_line_of_its_own(tool: HttpRequestTool, site: Ser
 
 async def test_private_addresses_are_refused_for_every_method(tmp_path: Path, site: Server) -> None:
     names = Names(inner_test=["127.0.0.1"])
-    tool = HttpRequestTool(workspace_of(tmp_path, GuardedNetwork(resolve=names)), list)
+    tool = HttpRequestTool(make_workspace(tmp_path, GuardedNetwork(resolve=names)), list)
     for url in (f"http://127.0.0.1:{site.port}/", "http://169.254.169.254/latest"):
         with pytest.raises(WorkspaceError, match="private or reserved"):
             await prepare(tool, url, method="POST")
@@ -235,9 +235,9 @@ async def test_nonsense_instead_of_an_answer_and_none_in_time_fail_the_call(
 def test_calls_wait_for_those_that_may_change_what_they_read(tool: HttpRequestTool) -> None:
     post = tool.touches(HttpRequestParams(url="http://a.test/x", method="POST"))
     get = tool.touches(HttpRequestParams(url="http://A.test/y"))
-    other = tool.touches(HttpRequestParams(url="http://b.test/y", method="POST"))
+    second = tool.touches(HttpRequestParams(url="http://b.test/y", method="POST"))
     assert conflict(post, get)
-    assert not conflict(post, other)
+    assert not conflict(post, second)
     assert not conflict(get, get)
     assert not conflict(get, NOTHING)
 

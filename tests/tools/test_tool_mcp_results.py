@@ -17,9 +17,9 @@ def text(words: str) -> types.TextContent:
     return types.TextContent(type="text", text=words)
 
 
-def image(raw: bytes, said: str = "image/png") -> types.ImageContent:
+def image(raw: bytes, mime_type: str = "image/png") -> types.ImageContent:
     data = base64.b64encode(raw).decode()
-    return types.ImageContent(type="image", data=data, mime_type=said)
+    return types.ImageContent(type="image", data=data, mime_type=mime_type)
 
 
 def test_a_result_with_nothing_in_it_says_so() -> None:
@@ -34,7 +34,7 @@ def test_structured_content_is_not_repeated_where_the_text_has_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("block", "told"),
+    ("block", "note"),
     [
         (image(b"<svg/>", "image/svg+xml"), "[a picture of type image/svg+xml is left out]"),
         (image(b"GIF89a" + b"x" * IMAGE_LIMIT, "image/gif"), "too large"),
@@ -49,10 +49,10 @@ def test_structured_content_is_not_repeated_where_the_text_has_it() -> None:
     ],
 )
 def test_content_that_a_model_cannot_read_is_replaced_by_a_note(
-    block: types.ContentBlock, told: str
+    block: types.ContentBlock, note: str
 ) -> None:
     outcome = tool_outcome(types.CallToolResult(content=[block]))
-    assert told in outcome.text
+    assert note in outcome.text
     assert outcome.images == ()
 
 

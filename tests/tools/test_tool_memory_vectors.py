@@ -27,10 +27,10 @@ def test_the_nearest_of_many_vectors_are_found_by_their_signatures_first(
     unembedded, count = vectors.unembedded(1_000)
     assert (len(unembedded), count) == (600, 600)
     chance = random.Random(7)
-    made = {one.passage: [chance.gauss(0, 1) for _ in range(64)] for one in unembedded}
-    vectors.store([(passage, unit_vector(numbers)) for passage, numbers in made.items()])
+    generated = {entry.passage: [chance.gauss(0, 1) for _ in range(64)] for entry in unembedded}
+    vectors.store([(passage, unit_vector(numbers)) for passage, numbers in generated.items()])
     assert vectors.unembedded(1_000) == ([], 0)
-    for passage, numbers in list(made.items())[::60]:
-        like = unit_vector([one + chance.gauss(0, 0.3) for one in numbers])
+    for passage, numbers in list(generated.items())[::60]:
+        like = unit_vector([number + chance.gauss(0, 0.3) for number in numbers])
         assert vectors.nearest(like, 3)[0] == passage
     assert VectorIndex(index, "another").nearest(unit_vector([1.0, 2.0]), 3) == []

@@ -38,13 +38,13 @@ CELLS: list[dict[str, Any]] = [
 
 
 def notebook(cells: list[dict[str, Any]], **style: Any) -> str:
-    whole = {
+    content = {
         "cells": cells,
         "metadata": {"kernelspec": {"name": "python3"}},
         "nbformat": 4,
         "nbformat_minor": 5,
     }
-    return json.dumps(whole, ensure_ascii=False, **style) + "\n"
+    return json.dumps(content, ensure_ascii=False, **style) + "\n"
 
 
 @pytest.fixture
@@ -72,10 +72,10 @@ async def test_an_edit_of_a_cell_changes_no_other_byte_and_clears_its_outputs(
     path = user.folder / "a.ipynb"
     path.write_text(notebook(CELLS, **style))
     prepared = await user.prepare("edit", path="a.ipynb", old="print('é')", new='print("é")\nz = 2')
-    (shown,) = prepared.content
-    assert isinstance(shown, DiffPart)
-    assert "nbformat" not in shown.new_text
-    assert 'import x\nprint("é")\nz = 2\n</cell>' in shown.new_text
+    (diff,) = prepared.content
+    assert isinstance(diff, DiffPart)
+    assert "nbformat" not in diff.new_text
+    assert 'import x\nprint("é")\nz = 2\n</cell>' in diff.new_text
     await user.call("edit", path="a.ipynb", old="print('é')", new='print("é")\nz = 2')
     source = ["import x\n", 'print("é")\n', "z = 2"]
     changed = {**CELLS[1], "execution_count": None, "outputs": [], "source": source}
@@ -109,8 +109,8 @@ async def test_cells_without_ids_are_distinguished_by_their_numbers(user: ToolUs
     path.write_text(old)
     new = '<cell type="markdown">\nfirst\n</cell>\n<cell 1 type="markdown">'
     await user.call("edit", path="a.ipynb", old='<cell 1 type="markdown">', new=new)
-    found = json.loads(path.read_text())["cells"]
-    assert found == [{"cell_type": "markdown", "metadata": {}, "source": ["first"]}, *cells]
+    sources = json.loads(path.read_text())["cells"]
+    assert sources == [{"cell_type": "markdown", "metadata": {}, "source": ["first"]}, *cells]
 
 
 async def test_a_notebook_is_created_from_cells_and_not_from_other_text(user: ToolUser) -> None:
@@ -118,10 +118,10 @@ async def test_a_notebook_is_created_from_cells_and_not_from_other_text(user: To
     await user.call("write", path="a.ipynb", content=cell)
     await user.call("edit", path="b.ipynb", old="", new=cell)
     for name in ("a", "b"):
-        made = json.loads((user.folder / f"{name}.ipynb").read_text())
-        assert [made["nbformat"], made["nbformat_minor"]] == [4, 5]
-        assert [one["source"] for one in made["cells"]] == [["x = 1"]]
-        assert made["cells"][0]["id"]
+        created = json.loads((user.folder / f"{name}.ipynb").read_text())
+        assert [created["nbformat"], created["nbformat_minor"]] == [4, 5]
+        assert [one["source"] for one in created["cells"]] == [["x = 1"]]
+        assert created["cells"][0]["id"]
     with pytest.raises(ToolError, match="the new text is no notebook"):
         await user.prepare("write", path="c.ipynb", content="x = 1\n")
 

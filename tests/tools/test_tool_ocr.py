@@ -27,8 +27,8 @@ async def test_each_picture_gets_its_own_text_in_a_thread_of_another_name(
     recogniser: StandIn,
 ) -> None:
     assert can_recognise()
-    found = await recognise([picture("One\n一"), picture(""), picture("Two")], same)
-    assert found == [RecognisedText(text="One\n一"), RecognisedText(), RecognisedText(text="Two")]
+    results = await recognise([picture("One\n一"), picture(""), picture("Two")], same)
+    assert results == [RecognisedText(text="One\n一"), RecognisedText(), RecognisedText(text="Two")]
     assert recogniser.threads == ["ocr"] * 3
     assert threading.current_thread().name != "ocr"
     assert len(recogniser.made) == 1
@@ -41,8 +41,8 @@ async def test_a_broken_picture_is_reported_and_the_others_are_read(recogniser: 
 
 
 async def test_a_picture_with_too_many_pixels_is_not_unpacked(recogniser: StandIn) -> None:
-    (found,) = await recognise([picture("Big", 8_000, 6_000)], same)
-    assert "8,000 × 6,000 pixels, more than 40,000,000" in found.failure
+    (results,) = await recognise([picture("Big", 8_000, 6_000)], same)
+    assert "8,000 × 6,000 pixels, more than 40,000,000" in results.failure
     assert recogniser.threads == []
 
 
@@ -50,17 +50,17 @@ async def test_pictures_not_read_in_time_are_reported_and_the_others_returned(
     recogniser: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ocr, "_MAX_SECONDS", 1.0)
-    found = await recognise([picture("One"), picture("HANG"), picture("Three")], same)
-    assert found[0].text == "One"
+    results = await recognise([picture("One"), picture("HANG"), picture("Three")], same)
+    assert results[0].text == "One"
     late = "it could not be read within 1 seconds"
-    assert [one.failure for one in found] == ["", late, late]
-    (one,) = await recognise([picture("Four")], same)  # the first has not ended yet
-    assert one.failure == late
+    assert [result.failure for result in results] == ["", late, late]
+    (result,) = await recognise([picture("Four")], same)  # the first has not ended yet
+    assert result.failure == late
     recogniser.go_on.set()
     monkeypatch.setattr(ocr, "_MAX_SECONDS", 20.0)
-    (one,) = await recognise([picture("Five")], same)
-    assert one.text == "Five"
-    assert "Three" not in [*recogniser.threads, one.text]
+    (result,) = await recognise([picture("Five")], same)
+    assert result.text == "Five"
+    assert "Three" not in [*recogniser.threads, result.text]
     assert recogniser.threads == ["ocr"] * 3  # the third of the first message was not begun
 
 

@@ -52,9 +52,9 @@ def changed(kind: str, mode: str, *, ground: int | None = None) -> ImageBlock:
 
 async def lines(picture: ImageBlock) -> list[str]:
     """What is recognised, without its blanks: how wide one must be is a matter of taste."""
-    (found,) = await recognise([picture], lambda text: text)
-    assert not found.failure
-    return found.text.replace(" ", "").replace(":请", "：请").split("\n")
+    (results,) = await recognise([picture], lambda text: text)
+    assert not results.failure
+    return results.text.replace(" ", "").replace(":请", "：请").split("\n")
 
 
 async def test_english_and_chinese_are_read_without_a_network() -> None:
@@ -102,6 +102,6 @@ async def test_a_large_picture_is_read_in_reasonable_time() -> None:
     image: Any = importlib.import_module("PIL.Image").open(io.BytesIO(PICTURE))
     image.convert("RGB").resize((7_000, 5_000)).save(large, "PNG")
     began = time.monotonic()
-    (found,) = await recognise([block(large.getvalue())], lambda text: text)
-    assert not found.failure
+    (results,) = await recognise([block(large.getvalue())], lambda text: text)
+    assert not results.failure
     assert time.monotonic() - began < 30

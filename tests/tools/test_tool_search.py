@@ -61,7 +61,7 @@ async def test_glob_gives_what_changed_last_first(user: ToolUser) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "found"),
+    ("pattern", "names"),
     [
         ("src/*.py", ["src/a.py"]),
         ("./src/*.py", ["src/a.py"]),
@@ -71,9 +71,9 @@ async def test_glob_gives_what_changed_last_first(user: ToolUser) -> None:
     ],
 )
 async def test_patterns_are_those_of_gitignore(
-    user: ToolUser, pattern: str, found: list[str]
+    user: ToolUser, pattern: str, names: list[str]
 ) -> None:
-    assert sorted((await user.call("glob", pattern=pattern)).text.split("\n")) == found
+    assert sorted((await user.call("glob", pattern=pattern)).text.split("\n")) == names
 
 
 async def test_an_absolute_pattern_is_understood(user: ToolUser) -> None:

@@ -62,7 +62,9 @@ SESSION = [
 ]
 
 
-async def found(tmp_path: Path, events: Sequence[AnyEvent] = SESSION, **params: object) -> Outcome:
+async def search_outcome(
+    tmp_path: Path, events: Sequence[AnyEvent] = SESSION, **params: object
+) -> Outcome:
     async def journal() -> Sequence[DatedEvent]:
         return [(NOON, event) for event in events]
 
@@ -74,7 +76,7 @@ async def found(tmp_path: Path, events: Sequence[AnyEvent] = SESSION, **params: 
 
 
 async def find(tmp_path: Path, events: Sequence[AnyEvent] = SESSION, **params: object) -> str:
-    return (await found(tmp_path, events, **params)).text
+    return (await search_outcome(tmp_path, events, **params)).text
 
 
 async def test_a_passage_has_its_turn_time_and_speaker(tmp_path: Path) -> None:
@@ -83,7 +85,7 @@ async def test_a_passage_has_its_turn_time_and_speaker(tmp_path: Path) -> None:
 
 
 async def test_the_user_sees_the_found_passages(tmp_path: Path) -> None:
-    outcome = await found(tmp_path, words="4711")
+    outcome = await search_outcome(tmp_path, words="4711")
     assert outcome.content == (text_part(f"```\n{outcome.text}\n```"),)
 
 
@@ -138,11 +140,11 @@ async def test_its_own_earlier_calls_are_not_found(tmp_path: Path) -> None:
 
 async def test_messages_of_the_agent_itself_are_not_searched(tmp_path: Path) -> None:
     message = MessageId("s")
-    spoken: list[AnyEvent] = [
+    notice: list[AnyEvent] = [
         AgentText(message=message, text="The commands are zebra."),
         ModelAnswered(message=message, model="", discarded=True),
     ]
-    assert "Nothing" in await find(tmp_path, [*SESSION, *spoken], words="zebra")
+    assert "Nothing" in await find(tmp_path, [*SESSION, *notice], words="zebra")
 
 
 @pytest.mark.parametrize(
@@ -187,10 +189,10 @@ async def test_the_work_of_a_subagent_is_found_and_attributed_to_it(tmp_path: Pa
         ),
         *child_work.done(),
     ]
-    found = await find(tmp_path, events, words="parser")
-    assert "agent, a subagent in call_task]\nThe parser is in lex.py." in found
-    found = await find(tmp_path, events, words="lex():")
-    assert "result, call_inner, a subagent in call_task]\ndef lex(): ..." in found
+    text = await find(tmp_path, events, words="parser")
+    assert "agent, a subagent in call_task]\nThe parser is in lex.py." in text
+    text = await find(tmp_path, events, words="lex():")
+    assert "result, call_inner, a subagent in call_task]\ndef lex(): ..." in text
     assert await find(tmp_path, events, call="call_inner") == "def lex(): ..."
-    whole = await find(tmp_path, events, turn=1)
-    assert whole.count("Find it") == 0  # what it was asked is in the call
+    full_text = await find(tmp_path, events, turn=1)
+    assert full_text.count("Find it") == 0  # what it was asked is in the call

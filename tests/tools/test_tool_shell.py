@@ -24,7 +24,7 @@ from acp_agent.workspace.workspace import Workspace
 from tests.support.tool_calls import RecordedProgress, ToolUser
 
 
-class Shown(RecordedProgress):
+class ShellProgress(RecordedProgress):
     """What a command showed."""
 
     def __init__(self) -> None:
@@ -80,20 +80,24 @@ def make_workspace(folder: Path, terminals: EditorTerminals | None = None) -> Wo
 
 @pytest.fixture
 async def workspace(tmp_path: Path) -> AsyncIterator[Workspace]:
-    one = make_workspace(tmp_path)
-    yield one
-    await one.processes.aclose()
+    test_workspace = make_workspace(tmp_path)
+    yield test_workspace
+    await test_workspace.processes.aclose()
 
 
 async def call(
-    workspace: Workspace, command: str, *, timeout: float | None = 20, shown: Shown | None = None
+    workspace: Workspace,
+    command: str,
+    *,
+    timeout: float | None = 20,
+    progress: ShellProgress | None = None,
 ) -> Outcome:
     tool = ShellTool(workspace)
     prepared = await tool.prepare(ShellParams(command=command, timeout=timeout))
-    return await prepared.run(shown or Shown())
+    return await prepared.run(progress or ShellProgress())
 
 
-def text_of(content: tuple[CallContent, ...] | None) -> str:
+def content_text(content: tuple[CallContent, ...] | None) -> str:
     assert content is not None
     (part,) = content
     assert isinstance(part, ContentPart)
@@ -108,7 +112,7 @@ async def test_a_call_shows_the_command_and_asks_for_it_in_the_sessions_folder(
     assert prepared.title == "`make test …`"
     folder = str(workspace.cwd)
     assert prepared.access == CommandAccess("make test\nmake lint", folder, roots=(folder,))
-    assert text_of(prepared.content) == "```sh\nmake test\nmake lint\n```"
+    assert content_text(prepared.content) == "```sh\nmake test\nmake lint\n```"
 
 
 async def test_preparing_runs_nothing(workspace: Workspace) -> None:
@@ -127,12 +131,12 @@ async def test_the_description_of_a_command_never_replaces_the_command(
 async def test_the_model_gets_output_and_exit_code_and_the_user_sees_them_too(
     workspace: Workspace,
 ) -> None:
-    shown = Shown()
-    outcome = await call(workspace, "echo one; echo two >&2", shown=shown)
+    progress = ShellProgress()
+    outcome = await call(workspace, "echo one; echo two >&2", progress=progress)
     assert outcome.text == "one\ntwo\n[exit code 0]"
     assert not outcome.failed
-    assert shown.live == "one\ntwo\n"
-    assert text_of(outcome.content) == "```console\none\ntwo\n```\nexit code 0"
+    assert progress.live == "one\ntwo\n"
+    assert content_text(outcome.content) == "```console\none\ntwo\n```\nexit code 0"
     assert outcome.raw_output == {
         "exit_code": 0,
         "signal": None,
@@ -173,7 +177,7 @@ async def test_a_timeout_is_reported_with_the_output_before_it(workspace: Worksp
 async def test_the_default_timeout_is_the_configured_one(workspace: Workspace) -> None:
     tool = ShellTool(workspace, default_timeout=0.3)
     prepared = await tool.prepare(ShellParams(command="sleep 100"))
-    assert "timed out after 0.3 s" in (await prepared.run(Shown())).text
+    assert "timed out after 0.3 s" in (await prepared.run(ShellProgress())).text
 
 
 async def test_a_long_output_stays_below_the_models_limit_and_names_the_file(
@@ -186,21 +190,21 @@ async def test_a_long_output_stays_below_the_models_limit_and_names_the_file(
     assert outcome.raw_output["truncated"] is True
     assert path in outcome.text
     assert Path(path).read_text().splitlines()[-1] == "100000"
-    assert len(text_of(outcome.content)) < 11_000
-    assert "100000" in text_of(outcome.content)
+    assert len(content_text(outcome.content)) < 11_000
+    assert "100000" in content_text(outcome.content)
 
 
 async def test_output_cannot_break_out_of_its_block(workspace: Workspace) -> None:
     outcome = await call(workspace, "printf '```\\n# not a heading\\n'")
-    assert text_of(outcome.content).startswith("````console\n```\n")
+    assert content_text(outcome.content).startswith("````console\n```\n")
 
 
 async def test_a_cancelled_call_still_says_that_files_may_have_changed(
     workspace: Workspace,
 ) -> None:
-    shown = Shown()
-    task = asyncio.create_task(call(workspace, "echo ready; sleep 100", shown=shown))
-    await asyncio.wait_for(shown.arrived.wait(), 10)
+    progress = ShellProgress()
+    task = asyncio.create_task(call(workspace, "echo ready; sleep 100", progress=progress))
+    await asyncio.wait_for(progress.arrived.wait(), 10)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -239,11 +243,11 @@ async def test_a_command_runs_in_the_editors_terminal_where_the_user_wants_that(
     processes = LocalProcesses(tmp_path / "outputs", environ=os.environ)
     terminals = Terminals(processes)
     workspace = make_workspace(tmp_path, terminals)
-    shown = Shown()
-    outcome = await call(workspace, "echo here", timeout=9, shown=shown)
+    progress = ShellProgress()
+    outcome = await call(workspace, "echo here", timeout=9, progress=progress)
     await processes.aclose()
-    assert shown.contents == [(TerminalPart("terminal-7"),)]
-    assert shown.live == ""
+    assert progress.contents == [(TerminalPart("terminal-7"),)]
+    assert progress.live == ""
     assert outcome.content is None  # the terminal stays what is shown
     assert outcome.text == "here\n[exit code 0]"
     assert terminals.limits == [(50_000, 9)]

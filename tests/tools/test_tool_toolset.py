@@ -47,16 +47,16 @@ def test_a_name_is_given_only_once(user: ToolUser) -> None:
 
 
 def test_each_set_of_tools_is_measured_once(user: ToolUser) -> None:
-    asked: list[int] = []
+    measured: list[int] = []
 
     def measure(specs: Sequence[ToolSpec]) -> int:
-        asked.append(len(specs))
+        measured.append(len(specs))
         return len(specs)
 
     more = user.tools.with_tools([RewindTool(user.workspace, _nowhere, lambda: True)])
     assert [user.tools.measured(measure) for _ in range(3)] == [len(NAMES)] * 3
     assert more.measured(measure) == len(NAMES) + 1
-    assert asked == [len(NAMES), len(NAMES) + 1]
+    assert measured == [len(NAMES), len(NAMES) + 1]
 
 
 async def _nowhere(point: int | None, message: str, files: bool) -> str:
@@ -133,11 +133,13 @@ def test_arguments_that_are_not_json_are_refused(user: ToolUser, text: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("text", "what"),
+    ("text", "description"),
     [("[]", "an array"), ('"a"', "a string"), ("7", "the number 7")],
 )
-def test_arguments_that_are_no_object_are_refused(user: ToolUser, text: str, what: str) -> None:
-    assert f"must be a JSON object, not {what}; write" in refusal(user, "read", text)
+def test_arguments_that_are_no_object_are_refused(
+    user: ToolUser, text: str, description: str
+) -> None:
+    assert f"must be a JSON object, not {description}; write" in refusal(user, "read", text)
 
 
 def test_no_arguments_at_all_are_an_empty_object(user: ToolUser) -> None:

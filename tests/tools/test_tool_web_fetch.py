@@ -25,8 +25,8 @@ NO_PROGRESS = cast("Progress", None)  # a fetch shows nothing while it runs
 
 @pytest.fixture
 async def site() -> AsyncIterator[Server]:
-    async with Server() as one:
-        yield one
+    async with Server() as test_site:
+        yield test_site
 
 
 def address(site: Server) -> str:
@@ -37,10 +37,10 @@ def address(site: Server) -> str:
 def tool(site: Server, tmp_path: Path) -> WebFetchTool:
     names = Names(site_test=["127.0.0.1"])
     network = GuardedNetwork(resolve=names, allow=[("127.0.0.1", site.port)])
-    return WebFetchTool(workspace_of(tmp_path, network))
+    return WebFetchTool(make_workspace(tmp_path, network))
 
 
-def workspace_of(folder: Path, network: GuardedNetwork) -> Workspace:
+def make_workspace(folder: Path, network: GuardedNetwork) -> Workspace:
     return Workspace(
         cwd=folder,
         files=WorkspaceFiles(folder),
@@ -55,7 +55,7 @@ async def fetch(tool: WebFetchTool, url: str) -> Outcome:
     return await prepared.run(NO_PROGRESS)
 
 
-def shown(outcome: Outcome) -> str:
+def content_texts(outcome: Outcome) -> str:
     assert outcome.content is not None
     (part,) = outcome.content
     assert isinstance(part, ContentPart)
@@ -70,7 +70,7 @@ async def test_a_page_comes_as_markdown_with_its_address_and_status(
     outcome = await fetch(tool, f"{address(site)}/a")
     assert outcome.text == f"{address(site)}/a (HTTP 200)\n\n# Title\n\nSome *text*"
     assert not outcome.failed
-    assert shown(outcome).startswith("HTTP 200\n```\n# Title")
+    assert content_texts(outcome).startswith("HTTP 200\n```\n# Title")
     assert outcome.raw_output == {
         "url": f"{address(site)}/a",
         "status": 200,
@@ -100,7 +100,7 @@ async def test_a_long_page_stays_below_the_models_limit_and_says_that_it_is_cut(
     outcome = await fetch(tool, f"{address(site)}/")
     assert 40_000 < len(outcome.text) < RESULT_LIMIT
     assert "cut off" in outcome.text.splitlines()[0]
-    assert len(shown(outcome)) < 3_000
+    assert len(content_texts(outcome)) < 3_000
 
 
 async def test_an_error_status_is_a_failed_call_with_the_page(
@@ -143,7 +143,7 @@ async def test_an_address_that_is_not_public_is_refused_before_anybody_is_asked(
 
 async def test_no_name_is_looked_up_before_the_user_was_asked(site: Server, tmp_path: Path) -> None:
     names = Names(site_test=["10.1.2.3"])
-    tool = WebFetchTool(workspace_of(tmp_path, GuardedNetwork(resolve=names)))
+    tool = WebFetchTool(make_workspace(tmp_path, GuardedNetwork(resolve=names)))
     prepared = await tool.prepare(WebFetchParams(url=address(site)))
     assert names.asked == []
     with pytest.raises(WorkspaceError, match=r"site\.test \(10\.1\.2\.3\) is a private"):

@@ -25,14 +25,14 @@ from tests.support.web_site import Server, response
 
 NO_PROGRESS = cast("Progress", None)
 KEY = "a-key-of-the-service"
-FOUND = {"title": "A &amp; B", "url": "https://example.com/a", "content": "first\nsecond"}
-OTHERS = [{"title": "no address"}, "nonsense", {"title": "x", "url": "javascript:alert(1)"}]
+RESULTS = {"title": "A &amp; B", "url": "https://example.com/a", "content": "first\nsecond"}
+MORE_RESULTS = [{"title": "no address"}, "nonsense", {"title": "x", "url": "javascript:alert(1)"}]
 
 
 @pytest.fixture
 async def site() -> AsyncIterator[Server]:
-    async with Server() as one:
-        yield one
+    async with Server() as test_site:
+        yield test_site
 
 
 @pytest.fixture
@@ -70,11 +70,11 @@ async def test_each_service_gives_pages_with_title_address_and_text(
     workspace: Workspace, site: Server, kind: Service, header: str
 ) -> None:
     one = service(site, kind)
-    results = {"results": [FOUND, *OTHERS]}
+    results = {"results": [RESULTS, *MORE_RESULTS]}
     answers(site, one, {"web": results} if kind == "brave" else results)
     outcome = await search(workspace, one)
     assert outcome.text == "1. A & B\nhttps://example.com/a\nfirst second"
-    assert outcome.raw_output == {"sources": [{"title": "A & B", "url": FOUND["url"]}]}
+    assert outcome.raw_output == {"sources": [{"title": "A & B", "url": RESULTS["url"]}]}
     (request,) = site.requests
     assert header.lower() in request.lower()
     assert KEY not in repr(one)

@@ -24,49 +24,49 @@ class Checkpoints:
         self.checkpoints = FolderCheckpoints(self.folder, session, [root], rules)
         self.count = 0
 
-    def keep(self, seconds: float = 30) -> str:
-        """Keep the files as they are; the checkpoint's id."""
+    def save(self, seconds: float = 30) -> str:
+        """Save the files; return the checkpoint's id."""
         self.count += 1
         name = f"ckpt_{self.count}"
         self.last: Snapshot = self.checkpoints.save(name, Deadline(seconds))[self.root]
         return name
 
     def plan(self, checkpoint: str) -> RestorePlan:
-        """What going back would change; the files are kept first."""
-        self.keep()
+        """Save the files, and return what a restore would change."""
+        self.save()
         (plan,) = self.checkpoints.plan({self.root: self.last}, checkpoint, Deadline(30))
         return plan
 
-    def back(self, checkpoint: str) -> RestoreResult:
-        """Go back."""
+    def restore(self, checkpoint: str) -> RestoreResult:
+        """Restore a checkpoint."""
         plan = self.plan(checkpoint)
         (result,) = self.checkpoints.restore([plan], checkpoint, Deadline(30))
         return result
 
     def unsaved(self) -> dict[str, str]:
-        """What the last checkpoint could not keep, and why."""
-        return {path_text(one.path): one.reason for one in self.last.unsaved}
+        """Return what the last checkpoint could not save, and why."""
+        return {path_text(file.path): file.reason for file in self.last.unsaved}
 
-    def without(self, checkpoint: str) -> dict[str, str]:
-        """What a checkpoint does not have, for whatever reason."""
-        found = self.checkpoints.unsaved(checkpoint, Deadline(30))
-        return {path_text(one.path): one.reason for _, one in found}
+    def skipped_files(self, checkpoint: str) -> dict[str, str]:
+        """Return all files that a checkpoint lacks, with the reasons."""
+        files = self.checkpoints.unsaved(checkpoint, Deadline(30))
+        return {path_text(file.path): file.reason for _, file in files}
 
 
-def kinds(plan: RestorePlan | RestoreResult) -> dict[str, str]:
-    """What is done to which path."""
+def change_kinds(plan: RestorePlan | RestoreResult) -> dict[str, str]:
+    """Return the kind of change of each path."""
     changes = plan.changes if isinstance(plan, RestorePlan) else plan.applied
     return {path_text(change.path): change.kind for change in changes}
 
 
-def skipped(plan: RestorePlan | RestoreResult) -> dict[str, str]:
-    """What is left as it is, and why."""
-    return {path_text(one.path): one.reason for one in plan.skipped}
+def skip_reasons(plan: RestorePlan | RestoreResult) -> dict[str, str]:
+    """Return the unchanged paths with the reasons."""
+    return {path_text(file.path): file.reason for file in plan.skipped}
 
 
-def picture(root: Path) -> dict[bytes, tuple[str, bytes]]:
-    """Everything in a folder but repositories' own: what it is, and what is in it."""
-    found: dict[bytes, tuple[str, bytes]] = {}
+def folder_contents(root: Path) -> dict[bytes, tuple[str, bytes]]:
+    """Return the kind and the content of every entry of a folder, without `.git`."""
+    contents: dict[bytes, tuple[str, bytes]] = {}
     for parent, folders, files in os.walk(os.fsencode(root)):
         folders[:] = [folder for folder in folders if folder != b".git"]
         for name in (*files, *folders):
@@ -74,14 +74,14 @@ def picture(root: Path) -> dict[bytes, tuple[str, bytes]]:
             mode = os.lstat(path).st_mode
             key = os.path.relpath(path, os.fsencode(root))
             if stat.S_ISLNK(mode):
-                found[key] = ("link", os.readlink(path))
+                contents[key] = ("link", os.readlink(path))
             elif stat.S_ISREG(mode):
                 kind = "program" if mode & 0o100 else "file"
-                found[key] = (kind, Path(os.fsdecode(path)).read_bytes())
-    return found
+                contents[key] = (kind, Path(os.fsdecode(path)).read_bytes())
+    return contents
 
 
-def put(root: Path, files: Mapping[str, str | bytes]) -> None:
+def write_files(root: Path, files: Mapping[str, str | bytes]) -> None:
     """Write files."""
     for name, content in files.items():
         path = root / name
@@ -91,7 +91,7 @@ def put(root: Path, files: Mapping[str, str | bytes]) -> None:
 
 def git(folder: Path, *arguments: str) -> str:
     """A command of git, as the user runs it."""
-    done = subprocess.run(
+    completed = subprocess.run(
         ["git", "-c", "user.name=U", "-c", "user.email=u@example.com", *arguments],
         cwd=folder,
         check=True,
@@ -99,4 +99,4 @@ def git(folder: Path, *arguments: str) -> str:
         text=True,
         env={"PATH": os.environ["PATH"], "HOME": str(folder.parent), "GIT_CONFIG_NOSYSTEM": "1"},
     )
-    return done.stdout
+    return completed.stdout

@@ -15,8 +15,8 @@ from tests.workspace.checkpoint_folder import Checkpoints
 @pytest.fixture
 async def server() -> AsyncIterator[Server]:
     """A web server on 127.0.0.1, which the network has to be allowed to reach."""
-    async with Server() as one:
-        yield one
+    async with Server() as test_server:
+        yield test_server
 
 
 @pytest.fixture(params=["git", "dulwich"])
@@ -36,6 +36,6 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def kept(program: str, tmp_path: Path, root: Path) -> Checkpoints:
+def history(program: str, tmp_path: Path, root: Path) -> Checkpoints:
     """Checkpoints of an empty folder."""
     return Checkpoints(tmp_path, root)

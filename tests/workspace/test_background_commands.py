@@ -21,16 +21,16 @@ from acp_agent.workspace.processes import LocalProcesses
 
 @pytest.fixture
 async def processes(tmp_path: Path) -> AsyncIterator[LocalProcesses]:
-    one = LocalProcesses(tmp_path / "outputs", environ=os.environ)
-    yield one
-    await one.aclose()
+    local_processes = LocalProcesses(tmp_path / "outputs", environ=os.environ)
+    yield local_processes
+    await local_processes.aclose()
 
 
-async def shown(text: str) -> None:
+async def ignore_output(text: str) -> None:
     del text
 
 
-async def told(command: BackgroundCommand) -> None:
+async def ignore_end(command: BackgroundCommand) -> None:
     del command
 
 
@@ -38,7 +38,7 @@ async def start(
     commands: BackgroundCommands, processes: LocalProcesses, line: str, folder: Path
 ) -> BackgroundCommand:
     command = commands.new("call", line)
-    await command.start(processes, folder, timeout=None, on_output=shown, on_end=told)
+    await command.start(processes, folder, timeout=None, on_output=ignore_output, on_end=ignore_end)
     return command
 
 
@@ -50,14 +50,14 @@ async def test_long_unread_output_is_cut_to_its_end_and_names_its_file(
     await command.wait(20)
     await command.ended()
     text = command.read_output()
-    note, _, kept = text.partition("\n")
-    assert len(kept) == UNREAD_TAIL
-    assert kept.endswith("99999\n100000\n")
+    note, _, unread = text.partition("\n")
+    assert len(unread) == UNREAD_TAIL
+    assert unread.endswith("99999\n100000\n")
     assert command.file is not None
     assert str(command.file) in note
     assert command.file.read_text().startswith("1\n2\n3\n")
-    written = len("".join(f"{number}\n" for number in range(1, 100_001)))
-    assert note.startswith(f"[... {written - UNREAD_TAIL:,} characters are left out here")
+    stored = len("".join(f"{number}\n" for number in range(1, 100_001)))
+    assert note.startswith(f"[... {stored - UNREAD_TAIL:,} characters are left out here")
     assert command.read_output() == ""
 
 

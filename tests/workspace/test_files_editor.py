@@ -189,9 +189,9 @@ async def test_waiting_for_the_editor_ends_and_unsaved_text_wins(root: Path, pat
     began = time.monotonic()
     assert (await files.read_text(path)).text == "the user's\n"
     assert time.monotonic() - began < 5
-    asked = len(editor.reads)
+    requests = len(editor.reads)
     await files.read_text(path)
-    assert len(editor.reads) == asked + 1, "the next read does not wait again"
+    assert len(editor.reads) == requests + 1, "the next read does not wait again"
 
 
 async def test_an_editor_is_asked_by_the_path_under_which_it_opened_the_folder(

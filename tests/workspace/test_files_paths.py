@@ -20,11 +20,11 @@ def test_a_relative_path_starts_at_the_working_folder(root: Path) -> None:
 
 
 def test_an_additional_folder_may_be_used_by_its_absolute_path(root: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    other.mkdir()
-    files = WorkspaceFiles(root, [other])
-    assert files.resolve(str(other / "b.py")) == other.resolve() / "b.py"
-    assert files.roots == (root, other.resolve())
+    additional = tmp_path / "other"
+    additional.mkdir()
+    files = WorkspaceFiles(root, [additional])
+    assert files.resolve(str(additional / "b.py")) == additional.resolve() / "b.py"
+    assert files.roots == (root, additional.resolve())
 
 
 @pytest.mark.parametrize(

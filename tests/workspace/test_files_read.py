@@ -59,8 +59,8 @@ async def test_a_missing_file_is_reported_with_similar_names(root: Path) -> None
     (root / "server.py").write_text("")
     with pytest.raises(MissingFileError, match=r"no such file: sever.py") as missing:
         await read(root, "sever.py")
-    told = await WorkspaceFiles(root).with_suggestions(missing.value, root / "sever.py")
-    assert str(told) == "no such file: sever.py; did you mean server.py?"
+    error = await WorkspaceFiles(root).with_suggestions(missing.value, root / "sever.py")
+    assert str(error) == "no such file: sever.py; did you mean server.py?"
     with pytest.raises(MissingFileError, match="no such file: a/b"):
         await read(root, "a/b")
     with pytest.raises(MissingFileError):

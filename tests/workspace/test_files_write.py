@@ -85,13 +85,13 @@ async def test_a_reader_never_sees_half_of_a_replacement(root: Path) -> None:
     path.write_text(old)
     files = WorkspaceFiles(root)
     writing = asyncio.create_task(files.write_text(path, new))
-    seen = set()
+    contents = set()
     while not writing.done():
-        seen.add(await asyncio.to_thread(path.read_text))
+        contents.add(await asyncio.to_thread(path.read_text))
     await writing
-    seen.add(path.read_text())
-    assert seen <= {old, new}
-    assert new in seen
+    contents.add(path.read_text())
+    assert contents <= {old, new}
+    assert new in contents
 
 
 FULL_DISK = """

@@ -60,9 +60,9 @@ async def test_html_comes_as_markdown_with_absolute_links_and_without_scripts(
 
 async def test_invisible_elements_of_a_page_are_removed(server: Server) -> None:
     hidden = ("noscript", "template", "svg", "iframe", "object")
-    parts = "".join(f"<{name}>unseen {name}</{name}>" for name in hidden)
+    elements = "".join(f"<{name}>unseen {name}</{name}>" for name in hidden)
     server.pages["/"] = response(
-        f"<html><body>{parts}<p>Seen.</p></body></html>".encode(), "text/html"
+        f"<html><body>{elements}<p>Seen.</p></body></html>".encode(), "text/html"
     )
     assert (await fetch(server, "/")).text.strip() == "Seen."
 
@@ -115,20 +115,20 @@ async def test_a_page_over_the_limit_is_cut_and_says_so(server: Server) -> None:
 
 
 async def test_reading_an_endless_body_stops_at_the_limit(server: Server) -> None:
-    sent = 0
+    sent_bytes = 0
 
     async def endless(head: str, writer: asyncio.StreamWriter) -> None:
-        nonlocal sent
+        nonlocal sent_bytes
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n")
         while True:
             writer.write(b"y" * 65_536)
-            sent += 65_536
+            sent_bytes += 65_536
             await writer.drain()
 
     server.special["/"] = endless
     page = await fetch(server, "/")
     assert page.truncated
-    assert sent < 20_000_000
+    assert sent_bytes < 20_000_000
 
 
 async def test_a_compressed_page_that_unpacks_to_200_megabytes_takes_little_memory(
@@ -153,13 +153,15 @@ async def test_a_compressed_page_is_unpacked(server: Server) -> None:
 
 
 @pytest.mark.parametrize(
-    "begun", [b"", b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nbegun"]
+    "response_start", [b"", b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nbegun"]
 )
-async def test_a_stalled_response_ends_at_the_timeout(server: Server, begun: bytes) -> None:
+async def test_a_stalled_response_ends_at_the_timeout(
+    server: Server, response_start: bytes
+) -> None:
     ended = asyncio.Event()
 
     async def stall(head: str, writer: asyncio.StreamWriter) -> None:
-        writer.write(begun)
+        writer.write(response_start)
         await ended.wait()
 
     server.special["/"] = stall

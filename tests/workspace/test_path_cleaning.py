@@ -30,7 +30,7 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("written", "meant"),
+    ("requested", "expected"),
     [
         (" src/utils.py\n", "src/utils.py"),
         ("`src/utils.py`", "src/utils.py"),
@@ -52,10 +52,10 @@ def project(tmp_path: Path) -> Path:
     ],
 )
 def test_a_path_resolves_to_the_only_file_that_it_can_mean(
-    project: Path, written: str, meant: str | None
+    project: Path, requested: str, expected: str | None
 ) -> None:
     files = WorkspaceFiles(project)
-    assert files.clean_path(written, existing=True) == (meant or written)
+    assert files.clean_path(requested, existing=True) == (expected or requested)
 
 
 def test_a_new_file_does_not_take_the_place_of_one_with_another_spelling(project: Path) -> None:
@@ -65,7 +65,7 @@ def test_a_new_file_does_not_take_the_place_of_one_with_another_spelling(project
 
 
 @pytest.mark.parametrize(
-    "written",
+    "requested",
     [
         "../secret.txt",
         "@../secret.txt",
@@ -74,7 +74,7 @@ def test_a_new_file_does_not_take_the_place_of_one_with_another_spelling(project
         "file://{above}/secret.txt",
     ],
 )
-def test_no_way_of_writing_a_path_leads_out_of_the_project(project: Path, written: str) -> None:
+def test_no_way_of_writing_a_path_leads_out_of_the_project(project: Path, requested: str) -> None:
     (project.parent / "secret.txt").write_text("secret")
     with pytest.raises(OutsideWorkspaceError):
-        WorkspaceFiles(project).resolve(written.replace("{above}", str(project.parent)))
+        WorkspaceFiles(project).resolve(requested.replace("{above}", str(project.parent)))

@@ -56,10 +56,10 @@ async def ignore(text: str) -> None:
 
 @pytest.fixture
 async def home(tmp_path: Path) -> AsyncIterator[Home]:
-    one = Home(tmp_path)
-    yield one
-    await one.processes.aclose()
-    await until(lambda: not one.left())
+    home_processes = Home(tmp_path)
+    yield home_processes
+    await home_processes.processes.aclose()
+    await until(lambda: not home_processes.left())
 
 
 @linux

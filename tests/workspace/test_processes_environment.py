@@ -58,10 +58,10 @@ def test_a_variable_that_the_configuration_takes_a_key_from_is_not_passed_on() -
 async def test_a_command_sees_the_users_environment_without_keys_and_knows_who_runs_it(
     tmp_path: Path,
 ) -> None:
-    shown: list[str] = []
+    variables: list[str] = []
 
     async def take(text: str) -> None:
-        shown.append(text)
+        variables.append(text)
 
     environ = os.environ | {"MY_FLAG": "on", "MY_API_KEY": "hidden-value", "FORCE_COLOR": "1"}
     processes = LocalProcesses(tmp_path, environ=environ)

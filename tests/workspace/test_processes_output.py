@@ -40,9 +40,9 @@ async def test_a_long_output_is_cut_in_the_middle_and_stored_in_a_file(
     assert result.output.endswith("\n40000\nthe end\n")
     assert result.full_output is not None
     assert result.full_output in result.output
-    whole = "".join(f"{number}\n" for number in range(1, 40_001)) + "the end\n"
-    assert Path(result.full_output).read_text() == whole
-    assert result.total_bytes == len(whole)
+    full_text = "".join(f"{number}\n" for number in range(1, 40_001)) + "the end\n"
+    assert Path(result.full_output).read_text() == full_text
+    assert result.total_bytes == len(full_text)
     assert stat.S_IMODE(Path(result.full_output).stat().st_mode) == 0o600
 
 
@@ -105,10 +105,10 @@ def test_a_flood_of_output_is_held_in_bounded_memory_and_a_bounded_file(tmp_path
         timeout=110,
     )
     numbers, last, cut = ended.stdout.splitlines()
-    grown_kib, total, file_size, shown = map(int, numbers.split())
+    grown_kib, total, file_size, live_text = map(int, numbers.split())
     assert total == 300_000_000 + len("\nthe end\n")
     assert file_size == 64 * 1024 * 1024
-    assert shown < 50_000
+    assert live_text < 50_000
     assert grown_kib < 30_000
     assert (last, cut) == ("the end", "True")
 
@@ -141,9 +141,9 @@ def test_output_becomes_plain_text_wherever_its_pieces_end(raw: bytes, plain: st
 
 def test_an_escape_sequence_that_never_ends_does_not_swallow_the_output() -> None:
     text = PlainText()
-    shown = text.feed(b"\x1b]0;" + b"x" * 10_000) + text.feed(b"after", final=True)
-    assert shown.endswith("after")
-    assert "x" * 9_000 in shown
+    live_text = text.feed(b"\x1b]0;" + b"x" * 10_000) + text.feed(b"after", final=True)
+    assert live_text.endswith("after")
+    assert "x" * 9_000 in live_text
 
 
 @given(st.binary(max_size=300), st.integers(0, 300))
@@ -160,11 +160,11 @@ def test_the_bytes_of_invalid_text_can_be_restored(
 ) -> None:
     plain = PlainText().feed(raw, final=True)
     invalid = iter(invalid_bytes(plain))
-    told = b"".join(
-        bytes([byte]) if one == "\ufffd" and (byte := next(invalid, 0)) else one.encode()
-        for one in replace_invalid(plain)
+    restored = b"".join(
+        bytes([byte]) if char == "\ufffd" and (byte := next(invalid, 0)) else char.encode()
+        for char in replace_invalid(plain)
     )
-    assert told == plain.encode("utf-8", "surrogateescape")
+    assert restored == plain.encode("utf-8", "surrogateescape")
     assert next(invalid, None) is None
 
 

@@ -25,7 +25,7 @@ async def processes(tmp_path: Path) -> AsyncIterator[LocalProcesses]:
     await local.aclose()
 
 
-class Seen:
+class Pieces:
     """What came live, and when."""
 
     def __init__(self) -> None:
@@ -42,17 +42,17 @@ class Seen:
 
 
 async def run(
-    processes: LocalProcesses, command: str, cwd: Path, seen: Seen | None = None
+    processes: LocalProcesses, command: str, cwd: Path, pieces: Pieces | None = None
 ) -> CommandResult:
-    return await processes.run(command, cwd, timeout=20, on_output=seen or Seen())
+    return await processes.run(command, cwd, timeout=20, on_output=pieces or Pieces())
 
 
 async def test_output_and_errors_come_as_one_stream_in_the_order_they_were_written(
     processes: LocalProcesses, tmp_path: Path
 ) -> None:
-    seen = Seen()
-    result = await run(processes, "echo one; echo two >&2; echo three", tmp_path, seen)
-    assert result.output == seen.text == "one\ntwo\nthree\n"
+    pieces = Pieces()
+    result = await run(processes, "echo one; echo two >&2; echo three", tmp_path, pieces)
+    assert result.output == pieces.text == "one\ntwo\nthree\n"
     assert (result.exit_code, result.signal, result.timed_out) == (0, None, False)
     assert result.total_bytes == len("one\ntwo\nthree\n")
     assert result.full_output is None
@@ -93,16 +93,16 @@ async def test_a_command_that_reads_gets_the_end_of_input_at_once(
     processes: LocalProcesses, tmp_path: Path
 ) -> None:
     # Our own input, which in an editor is the protocol, is open and has something to read.
-    ours, editors = os.pipe()
+    own_descriptor, editors = os.pipe()
     before = os.dup(0)
-    os.dup2(ours, 0)
+    os.dup2(own_descriptor, 0)
     try:
         os.write(editors, b"a message of the protocol\n")
         result = await asyncio.wait_for(run(processes, "cat; read x; echo read=$?", tmp_path), 10)
         assert os.read(0, 100) == b"a message of the protocol\n"
     finally:
         os.dup2(before, 0)
-        for descriptor in (ours, editors, before):
+        for descriptor in (own_descriptor, editors, before):
             os.close(descriptor)
     assert result.output == "read=1\n"
 
@@ -110,13 +110,13 @@ async def test_a_command_that_reads_gets_the_end_of_input_at_once(
 async def test_a_line_is_shown_while_the_command_still_runs(
     processes: LocalProcesses, tmp_path: Path
 ) -> None:
-    seen = Seen()
+    pieces = Pieces()
     go_on = tmp_path / "go-on"
     task = asyncio.create_task(
-        run(processes, f"echo early; until [ -e {go_on} ]; do sleep 0.02; done", tmp_path, seen)
+        run(processes, f"echo early; until [ -e {go_on} ]; do sleep 0.02; done", tmp_path, pieces)
     )
-    await asyncio.wait_for(seen.arrived.wait(), 10)
-    assert seen.text == "early\n"
+    await asyncio.wait_for(pieces.arrived.wait(), 10)
+    assert pieces.text == "early\n"
     assert not task.done()
     go_on.touch()
     await task
@@ -125,15 +125,18 @@ async def test_a_line_is_shown_while_the_command_still_runs(
 async def test_an_unfinished_line_is_shown_while_the_command_still_runs(
     processes: LocalProcesses, tmp_path: Path
 ) -> None:
-    seen = Seen()
+    pieces = Pieces()
     go_on = tmp_path / "go-on"
     task = asyncio.create_task(
         run(
-            processes, f"printf 'Name: '; until [ -e {go_on} ]; do sleep 0.02; done", tmp_path, seen
+            processes,
+            f"printf 'Name: '; until [ -e {go_on} ]; do sleep 0.02; done",
+            tmp_path,
+            pieces,
         )
     )
-    await asyncio.wait_for(seen.arrived.wait(), 10)
-    assert seen.text == "Name: "
+    await asyncio.wait_for(pieces.arrived.wait(), 10)
+    assert pieces.text == "Name: "
     go_on.touch()
     await task
 
@@ -141,23 +144,23 @@ async def test_an_unfinished_line_is_shown_while_the_command_still_runs(
 async def test_many_small_writes_become_few_pieces(
     processes: LocalProcesses, tmp_path: Path
 ) -> None:
-    seen = Seen()
+    pieces = Pieces()
     began = time.monotonic()
     result = await run(
-        processes, "for i in $(seq 60); do echo $i; sleep 0.005; done", tmp_path, seen
+        processes, "for i in $(seq 60); do echo $i; sleep 0.005; done", tmp_path, pieces
     )
     took = time.monotonic() - began
-    assert seen.text == result.output == "".join(f"{number}\n" for number in range(1, 61))
-    assert len(seen.pieces) <= took / 0.1 + 2
+    assert pieces.text == result.output == "".join(f"{number}\n" for number in range(1, 61))
+    assert len(pieces.pieces) <= took / 0.1 + 2
 
 
 async def test_a_character_split_between_two_writes_is_decoded(
     processes: LocalProcesses, tmp_path: Path
 ) -> None:
-    seen = Seen()
+    pieces = Pieces()
     script = "printf 'a\\xe2'; sleep 0.25; printf '\\x82'; sleep 0.25; printf '\\xacz\\n'"
-    result = await run(processes, script, tmp_path, seen)
-    assert result.output == seen.text == "a€z\n"
+    result = await run(processes, script, tmp_path, pieces)
+    assert result.output == pieces.text == "a€z\n"
 
 
 async def test_bytes_that_are_not_utf8_become_replacement_characters(
@@ -170,9 +173,9 @@ async def test_bytes_that_are_not_utf8_become_replacement_characters(
 async def test_a_missing_working_folder_is_reported(
     processes: LocalProcesses, tmp_path: Path
 ) -> None:
-    gone = tmp_path / "gone"
+    missing = tmp_path / "gone"
     with pytest.raises(WorkspaceError, match="gone does not exist any more"):
-        await run(processes, "true", gone)
+        await run(processes, "true", missing)
 
 
 @pytest.mark.parametrize("command", ["echo a\0b", "echo \ud800"])
@@ -193,15 +196,15 @@ async def test_a_command_that_is_too_long_to_start_says_what_to_do(
 async def test_a_child_holds_no_descriptor_of_ours(
     processes: LocalProcesses, tmp_path: Path
 ) -> None:
-    kept = os.open(tmp_path / "protocol", os.O_CREAT | os.O_RDWR)
-    os.set_inheritable(kept, True)
+    inherited = os.open(tmp_path / "protocol", os.O_CREAT | os.O_RDWR)
+    os.set_inheritable(inherited, True)
     try:
         listing = "import os; print([n for n in range(3, 64) if os.path.exists(f'/dev/fd/{n}')])"
         command = f"{shlex.quote(sys.executable)} -c {shlex.quote(listing)}"
         result = await run(processes, command, tmp_path)
     finally:
-        os.close(kept)
-    assert str(kept) not in result.output.strip("[]\n").split(", ")
+        os.close(inherited)
+    assert str(inherited) not in result.output.strip("[]\n").split(", ")
 
 
 async def test_commands_run_side_by_side(processes: LocalProcesses, tmp_path: Path) -> None:
@@ -215,24 +218,24 @@ async def test_commands_run_side_by_side(processes: LocalProcesses, tmp_path: Pa
 
 
 async def test_live_output_ends_with_a_note_at_its_limit() -> None:
-    seen = Seen()
-    live = LiveOutput(seen)
+    pieces = Pieces()
+    live = LiveOutput(pieces)
     live.add("x" * LIVE_LIMIT + "\n", 0.0)
     await live.flush(0.0)
     live.add("more\n", 1.0)
     assert live.wait(1.0) is None
-    assert seen.text.count("x") == LIVE_LIMIT
-    assert "not shown live" in seen.text
+    assert pieces.text.count("x") == LIVE_LIMIT
+    assert "not shown live" in pieces.text
 
 
 async def test_a_live_piece_ends_with_a_line_where_one_is_complete() -> None:
-    seen = Seen()
-    live = LiveOutput(seen)
+    pieces = Pieces()
+    live = LiveOutput(pieces)
     live.add("done\nkey=abc", 0.0)
     assert live.wait(0.0) == 0
     await live.flush(0.0)
-    assert seen.text == "done\n"
+    assert pieces.text == "done\n"
     assert live.wait(0.0) == pytest.approx(0.1)
     live.add("def\n", 0.05)
     await live.flush(0.1)
-    assert [text for _, text in seen.pieces] == ["done\n", "key=abcdef\n"]
+    assert [text for _, text in pieces.pieces] == ["done\n", "key=abcdef\n"]

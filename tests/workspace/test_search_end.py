@@ -38,7 +38,7 @@ def slow_ripgrep(folder: Path) -> tuple[Path, Path]:
     return program, pids
 
 
-def gone(pids: Path) -> bool:
+def has_ended(pids: Path) -> bool:
     """Whether all processes noted in the file have ended."""
     return not any(is_alive(int(pid)) for pid in pids.read_text().split())
 
@@ -51,7 +51,7 @@ async def test_a_search_that_takes_too_long_ends_with_all_its_processes(
     monkeypatch.setattr(ripgrep, "find_ripgrep", lambda: str(program))
     with pytest.raises(WorkspaceError, match=r"took over 1\.5 s; name a folder further down"):
         await find_files(project, "*.py", limit=10, timeout=1.5)
-    await until(lambda: gone(pids))
+    await until(lambda: has_ended(pids))
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes in /proc")
@@ -70,7 +70,7 @@ async def test_a_search_whose_process_does_not_end_is_reported_as_too_slow(
     monkeypatch.setattr(ripgrep, "_MAX_REAP_SECONDS", 0)  # as where it hangs in the kernel
     with pytest.raises(WorkspaceError, match=r"took over 1\.5 s"):
         await list_files(project, timeout=1.5)
-    await until(lambda: gone(pids))
+    await until(lambda: has_ended(pids))
     await started[0].wait()
 
 
@@ -87,7 +87,7 @@ async def test_a_cancelled_search_ends_its_processes(
     search.cancel()
     with pytest.raises(asyncio.CancelledError):
         await search
-    await until(lambda: gone(pids))
+    await until(lambda: has_ended(pids))
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes in /proc")
@@ -107,7 +107,7 @@ async def test_a_search_cancelled_while_its_process_starts_ends_at_once_and_leav
     done, _ = await asyncio.wait([search], timeout=10)
     assert done
     assert search.cancelled()
-    await until(lambda: gone(pids))
+    await until(lambda: has_ended(pids))
 
 
 def test_a_missing_ripgrep_is_reported_with_advice(

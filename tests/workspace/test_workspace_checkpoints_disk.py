@@ -14,7 +14,13 @@ from acp_agent.errors import CheckpointTooSlowError, WorkspaceError
 from acp_agent.workspace.checkpoints.base import Deadline
 from acp_agent.workspace.checkpoints.folders import FolderCheckpoints
 from tests.support.ordinary_user import shared_folder, without_root
-from tests.workspace.checkpoint_folder import RULES, Checkpoints, picture, put, skipped
+from tests.workspace.checkpoint_folder import (
+    RULES,
+    Checkpoints,
+    folder_contents,
+    skip_reasons,
+    write_files,
+)
 
 
 @contextmanager
@@ -29,46 +35,46 @@ def room_for(size: int) -> Iterator[None]:
 
 
 def test_a_file_that_does_not_fit_on_the_disk_leaves_no_temporary_file(
-    kept: Checkpoints, root: Path
+    history: Checkpoints, root: Path
 ) -> None:
-    put(root, {"large": "1" * 5_000, "a": "1"})
-    name = kept.keep()
+    write_files(root, {"large": "1" * 5_000, "a": "1"})
+    name = history.save()
     (root / "large").unlink()
     (root / "a").unlink()
-    plan = kept.plan(name)
+    plan = history.plan(name)
     with room_for(2_000):
-        (result,) = kept.checkpoints.restore([plan], name, Deadline(30))
-    assert list(skipped(result)) == ["large"]
-    assert picture(root).keys() == {b"a"}
-    kept.back(name)
-    assert picture(root).keys() == {b"large", b"a"}
+        (result,) = history.checkpoints.restore([plan], name, Deadline(30))
+    assert list(skip_reasons(result)) == ["large"]
+    assert folder_contents(root).keys() == {b"a"}
+    history.restore(name)
+    assert folder_contents(root).keys() == {b"large", b"a"}
 
 
-def test_a_full_disk_is_an_error_that_names_the_folder(kept: Checkpoints, root: Path) -> None:
-    put(root, {"a": "1"})
-    kept.keep()
+def test_a_full_disk_is_an_error_that_names_the_folder(history: Checkpoints, root: Path) -> None:
+    write_files(root, {"a": "1"})
+    history.save()
     with room_for(0), pytest.raises(WorkspaceError, match=r"\.git: .*; check the folder"):
-        kept.keep()
-    kept.keep()
+        history.save()
+    history.save()
 
 
 @pytest.mark.usefixtures("program")
 def test_a_folder_that_may_not_be_looked_at_is_named_and_not_taken_for_deleted() -> None:
     with shared_folder() as base, without_root():
         root = base / "above" / "project"
-        put(root, {"a": "1"})
-        kept = Checkpoints(base, root)
-        kept.keep()
+        write_files(root, {"a": "1"})
+        history = Checkpoints(base, root)
+        history.save()
         root.parent.chmod(0)
         with pytest.raises(WorkspaceError) as raised:
-            kept.keep()
+            history.save()
         root.parent.chmod(0o700)
     assert str(raised.value) == f"{root}: Permission denied; check the folder"
 
 
-@pytest.mark.parametrize("given_up", [False, True])
+@pytest.mark.parametrize("is_cancelled", [False, True])
 def test_a_git_that_hangs_while_files_are_put_back_is_ended(
-    given_up: bool, tmp_path: Path, root: Path
+    is_cancelled: bool, tmp_path: Path, root: Path
 ) -> None:
     program = tmp_path / "git"
     program.write_text(
@@ -78,12 +84,12 @@ def test_a_git_that_hangs_while_files_are_put_back_is_ended(
     checkpoints = FolderCheckpoints(
         tmp_path / "home" / "checkpoints", "s", [root], RULES, str(program)
     )
-    put(root, {"a": "1"})
+    write_files(root, {"a": "1"})
     checkpoints.save("then", Deadline(30))
-    put(root, {"a": "2"})
+    write_files(root, {"a": "2"})
     plans = checkpoints.plan(checkpoints.save(None, Deadline(30)), "then", Deadline(30))
-    deadline = Deadline(30 if given_up else 0.5)
-    if given_up:
+    deadline = Deadline(30 if is_cancelled else 0.5)
+    if is_cancelled:
         threading.Timer(0.5, deadline.cancel).start()
     raised: list[Exception] = []
 

@@ -10,7 +10,14 @@ import pytest
 
 from acp_agent.workspace.checkpoints.base import Deadline
 from acp_agent.workspace.checkpoints.isolated_git import IsolatedGit
-from tests.workspace.checkpoint_folder import Checkpoints, git, kinds, picture, put, skipped
+from tests.workspace.checkpoint_folder import (
+    Checkpoints,
+    change_kinds,
+    folder_contents,
+    git,
+    skip_reasons,
+    write_files,
+)
 
 
 def everything(folder: Path) -> dict[str, tuple[int, int, bytes]]:
@@ -34,18 +41,18 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_a_dirty_index_and_its_repository_stay_as_they_are(tmp_path: Path, root: Path) -> None:
-    put(root, {"a": "1", "b": "1", "c": "1"})
+    write_files(root, {"a": "1", "b": "1", "c": "1"})
     git(root, "add", "a", "b")
     git(root, "commit", "-qm", "One")
-    put(root, {"a": "staged", "b": "not staged"})
+    write_files(root, {"a": "staged", "b": "not staged"})
     git(root, "add", "a")
-    put(root, {"a": "staged and changed"})
+    write_files(root, {"a": "staged and changed"})
     (root / ".git/index.lock").touch()  # the user's own git is at work
     status, before = git(root, "status", "--porcelain"), everything(root / ".git")
-    kept = Checkpoints(tmp_path, root)
-    checkpoint = kept.keep()
-    put(root, {"a": "agent", "new": "agent"})
-    kept.back(checkpoint)
+    history = Checkpoints(tmp_path, root)
+    checkpoint = history.save()
+    write_files(root, {"a": "agent", "new": "agent"})
+    history.restore(checkpoint)
     assert everything(root / ".git") == before
     (root / ".git/index.lock").unlink()
     assert git(root, "status", "--porcelain") == status
@@ -62,12 +69,12 @@ def test_a_git_that_takes_its_time_gets_all_it_is_to_read(tmp_path: Path) -> Non
 
 
 def test_a_repository_without_commits_is_saved(tmp_path: Path, root: Path) -> None:
-    put(root, {"a": "1"})
+    write_files(root, {"a": "1"})
     before = everything(root / ".git")
-    kept = Checkpoints(tmp_path, root)
-    checkpoint = kept.keep()
-    put(root, {"a": "2"})
-    assert kinds(kept.back(checkpoint)) == {"a": "modify"}
+    history = Checkpoints(tmp_path, root)
+    checkpoint = history.save()
+    write_files(root, {"a": "2"})
+    assert change_kinds(history.restore(checkpoint)) == {"a": "modify"}
     assert everything(root / ".git") == before
 
 
@@ -77,29 +84,29 @@ def test_repositories_in_the_folder_and_submodules_count_as_folders(
     library = tmp_path / "library"
     library.mkdir()
     git(library, "init", "-q")
-    put(library, {"lib.c": "1", ".gitignore": "*.o\n"})
+    write_files(library, {"lib.c": "1", ".gitignore": "*.o\n"})
     git(library, "add", "-A")
     git(library, "commit", "-qm", "One")
     git(root, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(library), "vendor")
     nested = root / "tools/nested"
-    put(nested, {"n": "1", "deeper/d": "1"})
+    write_files(nested, {"n": "1", "deeper/d": "1"})
     git(nested, "init", "-q")
     git(nested / "deeper", "init", "-q")
-    put(root, {"vendor/x.o": "object"})
-    kept = Checkpoints(tmp_path, root)
-    checkpoint, before = kept.keep(), picture(root)
+    write_files(root, {"vendor/x.o": "object"})
+    history = Checkpoints(tmp_path, root)
+    checkpoint, before = history.save(), folder_contents(root)
     own = everything(nested / ".git"), (root / "vendor/.git").read_text()
-    put(root, {"vendor/lib.c": "2", "tools/nested/n": "2", "tools/nested/deeper/d": "2"})
-    put(root, {"vendor/new.c": "2", "tools/nested/new": "2"})
-    result = kept.back(checkpoint)
-    assert kinds(result) == {
+    write_files(root, {"vendor/lib.c": "2", "tools/nested/n": "2", "tools/nested/deeper/d": "2"})
+    write_files(root, {"vendor/new.c": "2", "tools/nested/new": "2"})
+    result = history.restore(checkpoint)
+    assert change_kinds(result) == {
         "tools/nested/deeper/d": "modify",
         "tools/nested/n": "modify",
         "tools/nested/new": "delete",
         "vendor/lib.c": "modify",
         "vendor/new.c": "delete",
     }
-    assert picture(root) == before
+    assert folder_contents(root) == before
     assert (everything(nested / ".git"), (root / "vendor/.git").read_text()) == own
 
 
@@ -116,10 +123,10 @@ def test_no_hook_filter_attribute_or_setting_of_the_users_has_a_say(
         f"[core]\n\tautocrlf = true\n\thooksPath = {tmp_path}\n\tfsmonitor = {program}\n"
         "\texcludesFile = " + str(home / "ignored") + "\n"
     )
-    put(home, {".gitconfig": settings, "ignored": "*\n", ".config/git/ignore": "*\n"})
-    put(home, {".config/git/attributes": "* filter=evil\n"})
+    write_files(home, {".gitconfig": settings, "ignored": "*\n", ".config/git/ignore": "*\n"})
+    write_files(home, {".config/git/attributes": "* filter=evil\n"})
     for hook in ("pre-commit", "post-index-change", "post-checkout", "reference-transaction"):
-        put(root, {f".git/hooks/{hook}": program.read_text()})
+        write_files(root, {f".git/hooks/{hook}": program.read_text()})
         (root / f".git/hooks/{hook}").chmod(0o755)
     (root / ".git/config").write_text((root / ".git/config").read_text() + settings)
     monkeypatch.setenv("HOME", str(home))
@@ -130,7 +137,7 @@ def test_no_hook_filter_attribute_or_setting_of_the_users_has_a_say(
     monkeypatch.setenv("GIT_CONFIG_VALUE_0", "true")
     monkeypatch.setenv("GIT_EXTERNAL_DIFF", str(program))
     before = everything(root / ".git")
-    put(
+    write_files(
         root,
         {
             ".gitattributes": "* filter=evil text eol=crlf ident working-tree-encoding=UTF-16\n",
@@ -139,12 +146,12 @@ def test_no_hook_filter_attribute_or_setting_of_the_users_has_a_say(
             "mixed": b"a\r\nb\n\xff",
         },
     )
-    kept = Checkpoints(tmp_path, root)
-    whole, checkpoint = picture(root), kept.keep()
+    history = Checkpoints(tmp_path, root)
+    whole, checkpoint = folder_contents(root), history.save()
     for name in ("unix", "dos", "mixed", ".gitattributes"):
         (root / name).unlink()
-    kept.back(checkpoint)
-    assert picture(root) == whole
+    history.restore(checkpoint)
+    assert folder_contents(root) == whole
     assert not ran.exists()
     assert everything(root / ".git") == before
 
@@ -152,43 +159,43 @@ def test_no_hook_filter_attribute_or_setting_of_the_users_has_a_say(
 def test_what_the_users_repository_leaves_out_for_itself_is_left_out(
     tmp_path: Path, root: Path
 ) -> None:
-    put(root, {".git/info/exclude": "# mine\n/local\n", "local": "1", "a": "1"})
-    kept = Checkpoints(tmp_path, root)
-    checkpoint = kept.keep()
-    put(root, {"local": "2", "a": "2"})
-    assert kinds(kept.back(checkpoint)) == {"a": "modify"}
+    write_files(root, {".git/info/exclude": "# mine\n/local\n", "local": "1", "a": "1"})
+    history = Checkpoints(tmp_path, root)
+    checkpoint = history.save()
+    write_files(root, {"local": "2", "a": "2"})
+    assert change_kinds(history.restore(checkpoint)) == {"a": "modify"}
 
 
 def test_an_index_as_new_as_its_files_is_rewritten_once(
     tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Git reads a file each time whose times are not older, to the second, than those of its list.
-    kept = Checkpoints(tmp_path, root)
-    put(root, {"large": b"1" * 2_000_000})
+    history = Checkpoints(tmp_path, root)
+    write_files(root, {"large": b"1" * 2_000_000})
     ahead = time.time() + 3_600
     os.utime(root / "large", (ahead, ahead))
-    kept.keep()
-    (index,) = kept.folder.glob("*.git/index")
-    tree, first = kept.last.tree, index.stat().st_ino
+    history.save()
+    (index,) = history.folder.glob("*.git/index")
+    tree, first = history.last.tree, index.stat().st_ino
     written = index.stat().st_mtime_ns
     monkeypatch.setattr(time, "time_ns", lambda: written)
-    kept.keep()
+    history.save()
     assert index.stat().st_ino == first  # it would be as young as it is now
     monkeypatch.setattr(time, "time_ns", lambda: int(ahead) * 1_000_000_000)
-    kept.keep()
+    history.save()
     second = index.stat().st_ino
     assert second != first
-    kept.keep()
-    assert (index.stat().st_ino, kept.last.tree) == (second, tree)
+    history.save()
+    assert (index.stat().st_ino, history.last.tree) == (second, tree)
 
 
 def test_a_repository_in_place_of_a_file_stays_unchanged(tmp_path: Path, root: Path) -> None:
-    kept = Checkpoints(tmp_path, root)
-    put(root, {"a": "1"})
-    name = kept.keep()
+    history = Checkpoints(tmp_path, root)
+    write_files(root, {"a": "1"})
+    name = history.save()
     (root / "a").unlink()
     (root / "a").mkdir()
     git(root / "a", "init", "-q")
     before = everything(root)
-    assert skipped(kept.back(name)) == {"a": "it is not saved as it is now"}
+    assert skip_reasons(history.restore(name)) == {"a": "it is not saved as it is now"}
     assert everything(root) == before

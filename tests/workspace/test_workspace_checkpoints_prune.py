@@ -18,7 +18,13 @@ from acp_agent.workspace.checkpoints.base import Deadline
 from acp_agent.workspace.checkpoints.dulwich_repository import DulwichRepository
 from acp_agent.workspace.checkpoints.git_repository import GitRepository
 from acp_agent.workspace.checkpoints.store import CheckpointStore, remove_leftovers
-from tests.workspace.checkpoint_folder import SESSION, Checkpoints, kinds, picture, put
+from tests.workspace.checkpoint_folder import (
+    SESSION,
+    Checkpoints,
+    change_kinds,
+    folder_contents,
+    write_files,
+)
 
 LARGE = 10**12
 NOISE = random.Random(1).randbytes(300_000)
@@ -39,47 +45,50 @@ def root(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
 
 def with_a_large_file_of_another(base: Path, root: Path) -> tuple[Checkpoints, Checkpoints]:
     """Those of a session, and of another that alone kept a large file, which is there no more."""
-    mine, other = Checkpoints(base, root), Checkpoints(base, root, session="sess_other")
-    put(root, {"big": NOISE, "a": "1"})
-    other.keep()
+    session_history, other_history = (
+        Checkpoints(base, root),
+        Checkpoints(base, root, session="sess_other"),
+    )
+    write_files(root, {"big": NOISE, "a": "1"})
+    other_history.save()
     (root / "big").unlink()
-    return mine, other
+    return session_history, other_history
 
 
 def test_deleting_a_session_removes_only_objects_that_no_other_session_uses(
     tmp_path: Path, root: Path
 ) -> None:
-    mine, _ = with_a_large_file_of_another(tmp_path, root)
-    checkpoint, before = mine.keep(), picture(root)
-    prune.forget_session(mine.folder, "sess_other", Deadline(30))
-    assert prune.sessions_with_checkpoints(mine.folder) == {SESSION}
-    assert size(mine.folder) < 100_000
-    put(root, {"a": "2"})
-    mine.back(checkpoint)
-    assert picture(root) == before
-    prune.forget_session(mine.folder, SESSION, Deadline(30))
-    assert list(mine.folder.glob("*.git")) == []
+    session_history, _ = with_a_large_file_of_another(tmp_path, root)
+    checkpoint, before = session_history.save(), folder_contents(root)
+    prune.forget_session(session_history.folder, "sess_other", Deadline(30))
+    assert prune.sessions_with_checkpoints(session_history.folder) == {SESSION}
+    assert size(session_history.folder) < 100_000
+    write_files(root, {"a": "2"})
+    session_history.restore(checkpoint)
+    assert folder_contents(root) == before
+    prune.forget_session(session_history.folder, SESSION, Deadline(30))
+    assert list(session_history.folder.glob("*.git")) == []
 
 
 def test_a_fork_has_all_its_checkpoints_when_its_source_is_deleted(
     tmp_path: Path, root: Path
 ) -> None:
     source, fork = Checkpoints(tmp_path, root), Checkpoints(tmp_path, root, session="sess_fork")
-    put(root, {"a": "1"})
-    kept = [source.keep()]
-    put(root, {"a": "2"})
-    kept.append(source.keep())
+    write_files(root, {"a": "1"})
+    history = [source.save()]
+    write_files(root, {"a": "2"})
+    history.append(source.save())
     prune.copy_session(source.folder, SESSION, "sess_fork", Deadline(30))
     # So little is larger once it is packed, which is no reason to forget any of it.
     prune.forget_session(source.folder, SESSION, Deadline(30))
-    assert [fork.checkpoints.has(checkpoint) for checkpoint in kept] == [True, True]
+    assert [fork.checkpoints.has(checkpoint) for checkpoint in history] == [True, True]
 
 
 def test_the_next_sweep_removes_what_the_last_one_had_no_time_for(
     tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mine, other = with_a_large_file_of_another(tmp_path, root)
-    checkpoint, before = mine.keep(), picture(root)
+    session_history, other_history = with_a_large_file_of_another(tmp_path, root)
+    checkpoint, before = session_history.save(), folder_contents(root)
 
     def too_slow(*_: object) -> None:
         raise CheckpointTooSlowError("it takes too long")
@@ -88,57 +97,57 @@ def test_the_next_sweep_removes_what_the_last_one_had_no_time_for(
         for kind in (GitRepository, DulwichRepository):
             slow.setattr(kind, "sweep", too_slow)
         with pytest.raises(CheckpointTooSlowError):
-            prune.forget_session(mine.folder, "sess_other", Deadline(30))
-    assert prune.sessions_with_checkpoints(mine.folder) == {SESSION}
-    assert size(mine.folder) > 300_000
-    put(root, {"a": "2"})
-    mine.keep()
-    prune.sweep(mine.folder, [], LARGE, Deadline(30))
-    assert size(mine.folder) < 100_000
-    put(root, {"big": NOISE})
-    (store,) = mine.folder.glob("*.git")
-    other.keep()
+            prune.forget_session(session_history.folder, "sess_other", Deadline(30))
+    assert prune.sessions_with_checkpoints(session_history.folder) == {SESSION}
+    assert size(session_history.folder) > 300_000
+    write_files(root, {"a": "2"})
+    session_history.save()
+    prune.sweep(session_history.folder, [], LARGE, Deadline(30))
+    assert size(session_history.folder) < 100_000
+    write_files(root, {"big": NOISE})
+    (store,) = session_history.folder.glob("*.git")
+    other_history.save()
     (root / "big").unlink()
-    mine.keep()
-    prune.sweep(mine.folder, ["sess_other"], LARGE, Deadline(30))
-    assert size(mine.folder) < 100_000
+    session_history.save()
+    prune.sweep(session_history.folder, ["sess_other"], LARGE, Deadline(30))
+    assert size(session_history.folder) < 100_000
     assert store.exists()
-    mine.back(checkpoint)
-    assert picture(root) == before
+    session_history.restore(checkpoint)
+    assert folder_contents(root) == before
 
 
 def test_the_store_is_removed_with_its_last_session_and_created_again(
     tmp_path: Path, root: Path
 ) -> None:
-    put(root, {"a": "1"})
-    kept = Checkpoints(tmp_path, root)
-    kept.keep()
-    prune.sweep(kept.folder, [SESSION], LARGE, Deadline(30))
-    assert list(kept.folder.glob("*.git")) == []
-    again = Checkpoints(tmp_path, root)
-    checkpoint = again.keep()
-    put(root, {"a": "2"})
-    again.back(checkpoint)
+    write_files(root, {"a": "1"})
+    history = Checkpoints(tmp_path, root)
+    history.save()
+    prune.sweep(history.folder, [SESSION], LARGE, Deadline(30))
+    assert list(history.folder.glob("*.git")) == []
+    later_history = Checkpoints(tmp_path, root)
+    checkpoint = later_history.save()
+    write_files(root, {"a": "2"})
+    later_history.restore(checkpoint)
     assert (root / "a").read_text() == "1"
 
 
 def test_the_oldest_go_first_where_there_is_too_much(tmp_path: Path, root: Path) -> None:
-    kept, noise = Checkpoints(tmp_path, root), random.Random(2)
+    history, noise = Checkpoints(tmp_path, root), random.Random(2)
     names = []
     for number in range(8):
-        put(root, {"noise": noise.randbytes(100_000)})
-        names.append(kept.keep())
-        for record in kept.folder.glob(f"*/checkpoints/*/{names[-1]}.json"):
+        write_files(root, {"noise": noise.randbytes(100_000)})
+        names.append(history.save())
+        for record in history.folder.glob(f"*/checkpoints/*/{names[-1]}.json"):
             os.utime(record, (number, number))
-    prune.sweep(kept.folder, [], 450_000, Deadline(60))
-    left = [name for name in names if kept.checkpoints.has(name)]
+    prune.sweep(history.folder, [], 450_000, Deadline(60))
+    left = [name for name in names if history.checkpoints.has(name)]
     assert left == names[-len(left) :]
     assert 1 <= len(left) <= 4
-    assert size(kept.folder) <= 450_000
-    before = picture(root)
-    put(root, {"noise": b"other"})
-    kept.back(names[-1])
-    assert picture(root) == before
+    assert size(history.folder) <= 450_000
+    before = folder_contents(root)
+    write_files(root, {"noise": b"other"})
+    history.restore(names[-1])
+    assert folder_contents(root) == before
 
 
 def test_a_sweep_is_due_once_a_day(tmp_path: Path) -> None:
@@ -150,23 +159,23 @@ def test_a_sweep_is_due_once_a_day(tmp_path: Path) -> None:
 
 
 def test_checkpoints_during_sweeps_do_not_fail(tmp_path: Path, root: Path) -> None:
-    put(root, {"a": "1"})
-    kept = Checkpoints(tmp_path, root)
-    kept.keep()
+    write_files(root, {"a": "1"})
+    history = Checkpoints(tmp_path, root)
+    history.save()
     failures: list[BaseException] = []
 
-    def keep() -> None:
+    def save() -> None:
         try:
             for _ in range(10):
-                Checkpoints(tmp_path, root).keep()
+                Checkpoints(tmp_path, root).save()
         except BaseException as error:  # noqa: BLE001 - told below
             failures.append(error)
 
-    threads = [threading.Thread(target=keep) for _ in range(2)]
+    threads = [threading.Thread(target=save) for _ in range(2)]
     for thread in threads:
         thread.start()
     for _ in range(10):
-        prune.sweep(kept.folder, [SESSION], LARGE, Deadline(60))
+        prune.sweep(history.folder, [SESSION], LARGE, Deadline(60))
     for thread in threads:
         thread.join(60)
     assert failures == []
@@ -182,68 +191,68 @@ def test_a_sweep_leaves_alone_what_another_process_is_making(
         remove_leftovers(path.parents[1])
 
     monkeypatch.setattr(CheckpointStore, "_fill", filled)
-    put(root, {"a": "1"})
-    kept = Checkpoints(tmp_path, root)
-    kept.back(kept.keep())
+    write_files(root, {"a": "1"})
+    history = Checkpoints(tmp_path, root)
+    history.restore(history.save())
 
 
 def test_a_checkpoint_made_while_the_store_is_removed_is_saved(
     tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put(root, {"a": "1"})
-    kept = Checkpoints(tmp_path, root)
-    kept.keep()
-    other = Checkpoints(tmp_path, root, session="sess_other")
+    write_files(root, {"a": "1"})
+    history = Checkpoints(tmp_path, root)
+    history.save()
+    other_history = Checkpoints(tmp_path, root, session="sess_other")
     made: list[str] = []
     remove = shutil.rmtree
 
     def meanwhile(path: Any, *rest: Any, **options: Any) -> None:
-        if not made and not list(kept.folder.glob("*.git")):
+        if not made and not list(history.folder.glob("*.git")):
             made.append("")
-            made[0] = other.keep(5)
+            made[0] = other_history.save(5)
         remove(path, *rest, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "rmtree", meanwhile)
-        prune.forget_session(kept.folder, SESSION, Deadline(30))
-    put(root, {"a": "2"})
-    assert kinds(other.back(made[0])) == {"a": "modify"}
+        prune.forget_session(history.folder, SESSION, Deadline(30))
+    write_files(root, {"a": "2"})
+    assert change_kinds(other_history.restore(made[0])) == {"a": "modify"}
 
 
 @pytest.mark.parametrize("part", ["HEAD", "config", "objects", "refs"])
 def test_the_next_checkpoint_repairs_an_incomplete_store(
     tmp_path: Path, root: Path, part: str
 ) -> None:
-    put(root, {"a": "1"})
-    kept = Checkpoints(tmp_path, root)
-    kept.keep()
-    (place,) = kept.folder.glob("*.git")
+    write_files(root, {"a": "1"})
+    history = Checkpoints(tmp_path, root)
+    history.save()
+    (place,) = history.folder.glob("*.git")
     (place / part).rename(tmp_path / "lost")
-    again = Checkpoints(tmp_path, root)
-    checkpoint = again.keep()
-    put(root, {"a": "2"})
-    assert kinds(again.back(checkpoint)) == {"a": "modify"}
+    later_history = Checkpoints(tmp_path, root)
+    checkpoint = later_history.save()
+    write_files(root, {"a": "2"})
+    assert change_kinds(later_history.restore(checkpoint)) == {"a": "modify"}
 
 
 def test_many_that_begin_in_a_new_folder_at_the_same_time_all_keep_it(
     tmp_path: Path, root: Path
 ) -> None:
-    put(root, {"a": "1"})
+    write_files(root, {"a": "1"})
     many = [Checkpoints(tmp_path, root, session=f"sess_{number}") for number in range(4)]
     with ThreadPoolExecutor() as pool:
-        checkpoints = list(pool.map(Checkpoints.keep, many))
-    put(root, {"a": "2"})
+        checkpoints = list(pool.map(Checkpoints.save, many))
+    write_files(root, {"a": "2"})
     assert all(one.checkpoints.has(name) for one, name in zip(many, checkpoints, strict=True))
-    assert kinds(many[0].back(checkpoints[0])) == {"a": "modify"}
+    assert change_kinds(many[0].restore(checkpoints[0])) == {"a": "modify"}
     assert [path.suffix for path in many[0].folder.iterdir()] == [".git"]
 
 
 def test_the_next_sweep_finishes_the_removal_of_a_killed_process(
     tmp_path: Path, root: Path
 ) -> None:
-    put(root, {"a": "1"})
-    kept = Checkpoints(tmp_path, root)
-    kept.keep()
-    (kept.folder / "passing-killed" / "old.git" / "objects").mkdir(parents=True)
-    prune.sweep(kept.folder, [], LARGE, Deadline(60))
-    assert [path.suffix for path in kept.folder.iterdir()] == [".git"]
+    write_files(root, {"a": "1"})
+    history = Checkpoints(tmp_path, root)
+    history.save()
+    (history.folder / "passing-killed" / "old.git" / "objects").mkdir(parents=True)
+    prune.sweep(history.folder, [], LARGE, Deadline(60))
+    assert [path.suffix for path in history.folder.iterdir()] == [".git"]

@@ -13,44 +13,48 @@ import pytest
 from acp_agent.workspace import git_repositories
 from acp_agent.workspace.git_repositories import GitRepositories, RepositoryCache
 
-Seen = list[tuple[str, dict[str, str]]]
+Settings = list[tuple[str, dict[str, str]]]
 
 
 @pytest.fixture
-def look(
+def count_queries(
     workspace_repo: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[[str], tuple[Seen, int]]:
+) -> Callable[[str], tuple[Settings, int]]:
     """Returns what is known of a folder of the repository, and how often git was asked for it."""
     cache = RepositoryCache()
     # Any time is long ago, but to the test of the clock's tick.
     monkeypatch.setattr(git_repositories, "_SETTLED", -(10**18))
     records = GitRepositories._records
-    asked = [0]
+    query_count = [0]
 
     def counted(self: GitRepositories, *arguments: object) -> object:
-        asked[0] += 1
+        query_count[0] += 1
         return records(self, *arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(GitRepositories, "_records", counted)
 
-    def used(folder: str) -> tuple[Seen, int]:
-        asked[0] = 0
-        found = GitRepositories(cache=cache).used_in(os.path.realpath(workspace_repo / folder))
-        return [(one.git_dir, dict(one.settings)) for one in found or ()], asked[0]
+    def used(folder: str) -> tuple[Settings, int]:
+        query_count[0] = 0
+        repositories = GitRepositories(cache=cache).used_in(
+            os.path.realpath(workspace_repo / folder)
+        )
+        return [
+            (repository.git_dir, dict(repository.settings)) for repository in repositories or ()
+        ], query_count[0]
 
     return used
 
 
 def test_a_repository_is_asked_about_once_and_each_folder_of_it(
-    look: Callable[[str], tuple[Seen, int]], workspace_repo: Path
+    count_queries: Callable[[str], tuple[Settings, int]], workspace_repo: Path
 ) -> None:
-    first, asked = look(".")
-    assert (len(first), asked > 0) == (1, True)
-    assert look(".") == (first, 0)
+    first, query_count = count_queries(".")
+    assert (len(first), query_count > 0) == (1, True)
+    assert count_queries(".") == (first, 0)
     (workspace_repo / "new.txt").write_text("x")
-    assert look(".") == (first, 0)
-    assert look("src") == (first, asked)
-    assert look("src") == (first, 0)
+    assert count_queries(".") == (first, 0)
+    assert count_queries("src") == (first, query_count)
+    assert count_queries("src") == (first, 0)
 
 
 # What is done to the repository, and whether its settings or git's folder are others then.
@@ -71,39 +75,39 @@ CHANGES = {
 
 @pytest.mark.parametrize("command", CHANGES)
 def test_git_is_asked_again_after_every_change_that_matters(
-    look: Callable[[str], tuple[Seen, int]], workspace_repo: Path, command: str
+    count_queries: Callable[[str], tuple[Settings, int]], workspace_repo: Path, command: str
 ) -> None:
-    before, _ = look("src")
-    assert look("src")[1] == 0
+    before, _ = count_queries("src")
+    assert count_queries("src")[1] == 0
     environ = os.environ | {"GIT_CONFIG_GLOBAL": "/dev/null"}
     subprocess.run(["/bin/sh", "-c", command], cwd=workspace_repo, env=environ, check=True)
-    after, asked = look("src")
-    assert asked > 0
+    after, query_count = count_queries("src")
+    assert query_count > 0
     assert (after != before) is CHANGES[command]
 
 
 def test_settings_that_include_others_links_and_submodules_are_asked_for_each_time(
-    look: Callable[[str], tuple[Seen, int]], workspace_repo: Path
+    count_queries: Callable[[str], tuple[Settings, int]], workspace_repo: Path
 ) -> None:
     def git(*arguments: str) -> None:
         subprocess.run(["git", *arguments], cwd=workspace_repo, check=True, capture_output=True)
 
     git("config", "include.path", "not-there-yet")
-    assert look(".")[1] == look(".")[1] > 0
+    assert count_queries(".")[1] == count_queries(".")[1] > 0
     git("config", "--unset", "include.path")
-    assert look(".")[1] > look(".")[1] == 0
+    assert count_queries(".")[1] > count_queries(".")[1] == 0
     shutil.copytree(workspace_repo, workspace_repo.parent / "inner")
     shutil.move(workspace_repo.parent / "inner", workspace_repo / "inner")
     git("add", "inner")
-    assert len(look(".")[0]) == 2
-    assert look(".")[1] > 0
+    assert len(count_queries(".")[0]) == 2
+    assert count_queries(".")[1] > 0
     shutil.rmtree(workspace_repo / "inner" / ".git")
-    assert len(look(".")[0]) == 1
-    assert look(".")[1] > 0  # it may come back, which changes nothing here
+    assert len(count_queries(".")[0]) == 1
+    assert count_queries(".")[1] > 0  # it may come back, which changes nothing here
 
 
 # Settings of repositories that are elsewhere, or are used only from some time on.
-ELSEWHERE = [
+LOCATION_VARIABLES = [
     "mv .git/config settings; ln -s ../settings .git/config",
     "mv .git/refs refs; ln -s ../refs .git/refs",
     "mkdir c; mv .git/objects .git/refs .git/config c; echo ../c > .git/commondir",
@@ -112,22 +116,22 @@ ELSEWHERE = [
 ]
 
 
-@pytest.mark.parametrize("command", ELSEWHERE)
+@pytest.mark.parametrize("command", LOCATION_VARIABLES)
 def test_what_may_change_unseen_is_asked_for_each_time(
-    look: Callable[[str], tuple[Seen, int]], workspace_repo: Path, command: str
+    count_queries: Callable[[str], tuple[Settings, int]], workspace_repo: Path, command: str
 ) -> None:
     subprocess.run(["/bin/sh", "-c", command], cwd=workspace_repo, check=True)
-    assert look(".")[1] > 0
-    assert look(".")[1] > 0
+    assert count_queries(".")[1] > 0
+    assert count_queries(".")[1] > 0
 
 
 def test_a_repository_that_a_variable_names_is_asked_for_each_time(
-    look: Callable[[str], tuple[Seen, int]],
+    count_queries: Callable[[str], tuple[Settings, int]],
     workspace_repo: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("GIT_DIR", str(workspace_repo / ".git"))
-    assert look(".")[1] == look(".")[1] > 0
+    assert count_queries(".")[1] == count_queries(".")[1] > 0
 
 
 def test_a_file_that_changed_a_moment_ago_is_not_relied_on(

@@ -14,7 +14,7 @@ from acp_agent.errors import WorkspaceError
 from acp_agent.workspace.folder_listing import list_folder
 from acp_agent.workspace.search import find_files, find_lines
 from tests.support.orphans import child_processes
-from tests.workspace.checkpoint_folder import Checkpoints, put
+from tests.workspace.checkpoint_folder import Checkpoints, write_files
 
 SECONDS = 8.0  # a search's own limit is 20, a checkpoint's 10
 
@@ -29,7 +29,7 @@ SEARCHES: dict[str, Callable[[Path], Awaitable[object]]] = {
 
 @pytest.fixture
 def project(root: Path) -> Path:
-    put(root, {"a.py": "x\n", "sub/b.py": "x\n", "sub/deep/c.py": "x\n"})
+    write_files(root, {"a.py": "x\n", "sub/b.py": "x\n", "sub/deep/c.py": "x\n"})
     return root
 
 
@@ -45,26 +45,26 @@ async def refusal(search: Awaitable[object]) -> str:
     return str(failed.value)
 
 
-@pytest.mark.parametrize("place", ["", "sub/deep/"])
+@pytest.mark.parametrize("path", ["", "sub/deep/"])
 @pytest.mark.parametrize("name", [".gitignore", ".ignore", ".rgignore", ".git/info/exclude"])
 @pytest.mark.parametrize("search", SEARCHES)
 async def test_a_search_names_the_pipe_that_it_would_wait_for(
-    project: Path, search: str, name: str, place: str
+    project: Path, search: str, name: str, path: str
 ) -> None:
-    pipe = project / place / name
+    pipe = project / path / name
     pipe.parent.mkdir(parents=True, exist_ok=True)
     os.mkfifo(pipe)
     assert str(pipe) in await refusal(SEARCHES[search](project))
 
 
-@pytest.mark.parametrize("place", ["", "sub/"])
+@pytest.mark.parametrize("path", ["", "sub/"])
 async def test_a_search_names_the_device_and_the_large_file_that_it_would_read(
-    project: Path, place: str
+    project: Path, path: str
 ) -> None:
-    (project / place / ".ignore").symlink_to("/dev/zero")
+    (project / path / ".ignore").symlink_to("/dev/zero")
     assert ".ignore" in await refusal(SEARCHES["list"](project))
-    (project / place / ".ignore").unlink()
-    with (project / place / ".gitignore").open("wb") as file:
+    (project / path / ".ignore").unlink()
+    with (project / path / ".gitignore").open("wb") as file:
         file.truncate(20_000_000_000)
     assert ".gitignore" in await refusal(SEARCHES["list"](project))
 
@@ -80,24 +80,24 @@ async def test_an_ignore_file_that_is_empty_by_a_link_to_the_null_device_is_an_o
 async def test_a_pipe_above_the_project_does_not_keep_the_user_from_searching(
     project: Path, name: str, total: int
 ) -> None:
-    put(project, {".gitignore": "b.py\n"})
+    write_files(project, {".gitignore": "b.py\n"})
     os.mkfifo(project.parent / name)
     async with asyncio.timeout(SECONDS):
         assert (await find_files(project, "*.py", limit=100)).total == total
 
 
-@pytest.mark.parametrize("place", ["", "sub/deep/"])
+@pytest.mark.parametrize("path", ["", "sub/deep/"])
 @pytest.mark.parametrize("name", [".gitignore", ".gitattributes"])
 def test_a_pipe_does_not_delay_a_checkpoint(
-    kept: Checkpoints, program: str, project: Path, name: str, place: str
+    history: Checkpoints, program: str, project: Path, name: str, path: str
 ) -> None:
-    os.mkfifo(project / place / name)
+    os.mkfifo(project / path / name)
     began = time.monotonic()
     if program == "git":
         with pytest.raises(WorkspaceError, match=name):
-            kept.keep()
+            history.save()
     else:
-        kept.keep()
+        history.save()
     assert time.monotonic() - began < SECONDS
-    (project / place / name).unlink()
-    kept.keep()
+    (project / path / name).unlink()
+    history.save()

@@ -64,11 +64,11 @@ async def test_a_watch_that_is_closed_as_it_begins_leaves_no_process(
 async def test_a_write_that_is_stopped_does_not_come_after_the_next_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun, go = threading.Event(), threading.Event()
+    started, go = threading.Event(), threading.Event()
 
     def slowly(path: Path, data: bytes, *, label: str) -> None:
         if data == b"first":
-            begun.set()
+            started.set()
             go.wait(10)
         replace_file(path, data, label=label)
 
@@ -81,7 +81,7 @@ async def test_a_write_that_is_stopped_does_not_come_after_the_next_one(
             await files.write_text(path, text)
 
     first = asyncio.create_task(write("first"))
-    await asyncio.to_thread(begun.wait, 10)
+    await asyncio.to_thread(started.wait, 10)
     first.cancel()
     second = asyncio.create_task(write("second"))
     await asyncio.wait([second], timeout=0.1)  # it is not to end before the first one has

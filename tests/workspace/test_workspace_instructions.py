@@ -20,7 +20,7 @@ from acp_agent.workspace.instructions.files import (
 from acp_agent.workspace.instructions.rules import matches
 from tests.support.ordinary_user import NOBODY
 
-OTHER = NOBODY - 1
+USER_FILE_ = NOBODY - 1
 CASES = tomllib.loads(Path(__file__).with_name("instruction_cases.toml").read_text("utf-8"))["case"]
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to others")
 
@@ -41,7 +41,7 @@ def refused(cwd: Path) -> dict[Path, str]:
     return dict(read_instructions(cwd, cwd / "no-such-file", trusts=lambda _: True).refused)
 
 
-def give(*paths: Path, user: int = OTHER) -> None:
+def give(*paths: Path, user: int = USER_FILE_) -> None:
     for path in paths:
         os.chown(path, user, user, follow_symlinks=False)
 
@@ -55,14 +55,14 @@ def test_the_instructions_of_a_project_are_those_of_the_table(
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     if "touched" in case:
-        found = added_instructions(project / case["touched"], project, lambda _: False)
+        actual = added_instructions(project / case["touched"], project, lambda _: False)
     else:
-        found = read_instructions(project, project / "no-such-file", trusts=lambda _: True)
-    assert {word: found.text.count(f"\n{word}") for word in case.get("sent", ())} == dict.fromkeys(
+        actual = read_instructions(project, project / "no-such-file", trusts=lambda _: True)
+    assert {word: actual.text.count(f"\n{word}") for word in case.get("sent", ())} == dict.fromkeys(
         case.get("sent", ()), 1
     )
     for word in case.get("unsent", ()):
-        assert word not in found.text
+        assert word not in actual.text
 
 
 def test_an_import_does_not_follow_a_link_out_of_the_project(project: Path) -> None:
@@ -168,8 +168,8 @@ def test_the_files_that_a_trusted_opencode_json_lists_are_read(project: Path) ->
     assert [name for name in "abcdef" if f"text of {name}." in text] == ["a", "d"]
     assert "text of AGENTS.md" in text
     assert "text of STYLE.md" in text
-    found = read_instructions(project, project / "none", trusts=lambda _: False)
-    assert "STYLE" not in found.text
+    actual = read_instructions(project, project / "none", trusts=lambda _: False)
+    assert "STYLE" not in actual.text
     (item,) = instruction_items(project)
     assert (item.path, item.what) == (
         "opencode.json", "STYLE.md, ./docs/*.md, .opencode/rules/*.md, **/e.md"
@@ -186,14 +186,14 @@ def test_entries_of_opencode_json_that_are_not_used_are_named(
     (project / "link.md").symlink_to(tmp_path / "secret.md")
     entries = ["https://example.org/a.md", "../../secret.md", ".env", "l*.md", "missing.md"]
     listed(project, *entries)
-    found = read_instructions(project, project / "none", trusts=lambda _: True)
-    assert "secret" not in found.text
-    assert [path for path, _ in found.refused] == [project / "opencode.json"] * len(entries)
-    first, *others = (why for _, why in found.refused)
+    actual = read_instructions(project, project / "none", trusts=lambda _: True)
+    assert "secret" not in actual.text
+    assert [path for path, _ in actual.refused] == [project / "opencode.json"] * len(entries)
+    first, *refused_paths = (why for _, why in actual.refused)
     assert first == (
         "instructions: https://example.org/a.md is not fetched; save it as a file of the project"
     )
-    assert others == [
+    assert refused_paths == [
         f"instructions: {entry} is no readable file of the project; fix the path"
         for entry in entries[1:]
     ]

@@ -35,9 +35,9 @@ def how(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 def outside(tmp_path: Path, root: Path) -> Path:
     """A folder that looks like the project's, and is none of its own."""
     folder = tmp_path / "outside"
-    for place in (folder, root / "folder"):
-        place.mkdir()
-        (place / "file").write_text("inside")
+    for parent in (folder, root / "folder"):
+        parent.mkdir()
+        (parent / "file").write_text("inside")
     (root / "file").write_text("inside")
     (folder / "file").write_text("secret")
     return folder
@@ -45,30 +45,30 @@ def outside(tmp_path: Path, root: Path) -> Path:
 
 async def test_a_read_never_gives_what_lies_outside(root: Path, outside: Path) -> None:
     files = WorkspaceFiles(root)
-    found = []
+    content = []
     with swapping(root, outside):
         for _ in range(ROUNDS):
             for name in ("folder/file", "file"):
                 try:
-                    found.append((await files.read_text(files.resolve(name))).text)
+                    content.append((await files.read_text(files.resolve(name))).text)
                 except WorkspaceError:
                     continue
-    assert set(found) <= {"inside", ""}
-    assert "inside" in found, "some reads found the file in its place"
+    assert set(content) <= {"inside", ""}
+    assert "inside" in content, "some reads found the file in its place"
 
 
 async def test_a_write_never_changes_what_lies_outside(root: Path, outside: Path) -> None:
     files = WorkspaceFiles(root)
-    written = 0
+    write_count = 0
     with swapping(root, outside):
         for number in range(ROUNDS // 3):
             for name in ("folder/file", "file", f"folder/new-{number}/file"):
                 try:
                     await files.write_text(files.resolve(name), "inside")
-                    written += 1
+                    write_count += 1
                 except WorkspaceError:
                     continue
-    assert written
+    assert write_count
     assert (outside / "file").read_text() == "secret"
     assert [entry.name for entry in outside.iterdir()] == ["file"]
 
@@ -79,28 +79,28 @@ async def test_a_listing_never_shows_what_lies_outside(root: Path, outside: Path
     with swapping(root, outside):
         for _ in range(60):
             try:
-                found = await list_folder(root, depth=2, limit=100)
+                listing = await list_folder(root, depth=2, limit=100)
             except WorkspaceError:
                 continue
-            names |= {entry.name for entry in found.entries}
+            names |= {entry.name for entry in listing.entries}
     assert "file" in names
     assert "secret" not in names
 
 
 def test_a_restore_never_changes_what_lies_outside(root: Path, outside: Path) -> None:
-    there = [
+    outside_file = [
         Change(b"file", _blob(b"inside"), _blob(b"restored")),
         Change(b"folder/added", None, _blob(b"restored")),
         Change(b"folder/file", _blob(b"inside"), _blob(b"restored")),
         Change(b"folder/gone", _blob(b"inside"), None),
     ]
-    back = [Change(change.path, change.new, change.old) for change in there]
+    restore = [Change(change.path, change.new, change.old) for change in outside_file]
     (outside / "file").write_text("inside")  # where it leads to is no other file to the restore
     (outside / "gone").write_text("inside")
     applied = 0
     with swapping(root, outside):
         for number in range(ROUNDS):
-            changes, data = (back, b"inside") if number % 2 else (there, b"restored")
+            changes, data = (restore, b"inside") if number % 2 else (outside_file, b"restored")
             for change in changes:
                 restorer = Restorer(root, frozenset(), lambda _: None, Deadline(60))
                 restorer.apply([change], lambda ids, _, data=data: iter([data] * len(ids)))

@@ -19,19 +19,19 @@ from benchmarks.scrub import cases, missed
 ALNUM = string.ascii_letters + string.digits
 
 
-def made(length: int, alphabet: str = ALNUM) -> str:
+def random_key(length: int, alphabet: str = ALNUM) -> str:
     # Made anew in each run, so that no test file holds anything that looks like a real key.
     return "".join(secrets.choice(alphabet) for _ in range(length))
 
 
 def test_a_known_value_is_replaced_wherever_it_stands() -> None:
-    value = made(20)
+    value = random_key(20)
     assert scrub(f"a={value}&b={value}x", [value]) == "a=[secret]&b=[secret]x"
 
 
 def test_of_two_known_values_the_longer_one_is_replaced_completely() -> None:
-    short = made(10)
-    longer = short + made(10)
+    short = random_key(10)
+    longer = short + random_key(10)
     assert scrub(f"{longer} {short}", [short, longer]) == "[secret] [secret]"
 
 
@@ -42,24 +42,24 @@ def test_a_short_or_empty_value_does_not_spoil_the_text() -> None:
 @pytest.mark.parametrize(
     ("before", "key", "after"),
     [
-        ("KEY=", "sk-ant-" + "api03-" + made(90), "\n"),
-        ("key: ", "sk-proj-" + made(60), " "),
-        ("'", "sk-" + made(48), "'"),
-        ("", "AIza" + made(35), "\n"),
-        ("", made(32, "0123456789abcdef") + "." + made(16), "\n"),
-        ("token ", "ghp_" + made(36), "\n"),
-        ("", "github_pat_" + made(82), ""),
-        ("", "glpat-" + made(20), ""),
-        ("", "AKIA" + made(16, string.ascii_uppercase), " "),
-        ("aws_secret_access_key = ", made(40), "\n"),
-        ("", "xoxb-" + made(30, string.digits), ""),
-        ("", "sk_live_" + made(24), ""),
-        ("", "npm_" + made(36), "\n"),
-        ("", "hf_" + made(34), "\n"),
-        ("Authorization: Bearer ", made(30), "\r\n"),
-        ('"authorization": "Basic ', made(24), '"'),
-        ("postgres://admin:", made(15) + "7", "@db.example.com/x"),
-        ("", f"eyJ{made(20)}.eyJ{made(30)}.{made(40)}", ""),
+        ("KEY=", "sk-ant-" + "api03-" + random_key(90), "\n"),
+        ("key: ", "sk-proj-" + random_key(60), " "),
+        ("'", "sk-" + random_key(48), "'"),
+        ("", "AIza" + random_key(35), "\n"),
+        ("", random_key(32, "0123456789abcdef") + "." + random_key(16), "\n"),
+        ("token ", "ghp_" + random_key(36), "\n"),
+        ("", "github_pat_" + random_key(82), ""),
+        ("", "glpat-" + random_key(20), ""),
+        ("", "AKIA" + random_key(16, string.ascii_uppercase), " "),
+        ("aws_secret_access_key = ", random_key(40), "\n"),
+        ("", "xoxb-" + random_key(30, string.digits), ""),
+        ("", "sk_live_" + random_key(24), ""),
+        ("", "npm_" + random_key(36), "\n"),
+        ("", "hf_" + random_key(34), "\n"),
+        ("Authorization: Bearer ", random_key(30), "\r\n"),
+        ('"authorization": "Basic ', random_key(24), '"'),
+        ("postgres://admin:", random_key(15) + "7", "@db.example.com/x"),
+        ("", f"eyJ{random_key(20)}.eyJ{random_key(30)}.{random_key(40)}", ""),
     ],
     ids=[
         "anthropic",
@@ -90,7 +90,7 @@ def test_a_key_of_a_well_known_form_is_replaced_and_its_surroundings_stay(
 
 @pytest.mark.parametrize("prefix", ["", "{}\t", "{}:", "  {}→"])
 def test_a_private_key_is_replaced_with_or_without_line_numbers(prefix: str) -> None:
-    body = [made(64) for _ in range(5)]
+    body = [random_key(64) for _ in range(5)]
     lines = ["-----BEGIN RSA PRIVATE KEY-----", *body, "-----END RSA PRIVATE KEY-----", "rest"]
     text = "\n".join(prefix.format(number) + line for number, line in enumerate(lines, 1))
     scrubbed = scrub(text)
@@ -145,11 +145,11 @@ def test_no_piece_of_a_stream_shows_a_part_of_a_value_behind_its_name(case: str)
     text = "line one\n" + case.format("aB3dE5gH7jK9") + "line three\n"
     if "PASSWORD" not in case:
         text = text.replace("aB3dE5gH7jK9", "aB3dE5gH7jK9mN1pQ2rS")
-    whole = scrub(text)
-    assert "[secret]" in whole
+    full_text = scrub(text)
+    assert "[secret]" in full_text
     for cut in range(text.index("=") + 1 if "=" in case else text.index("aB3"), len(text)):
-        held = incomplete_tail(text[:cut], [])
-        assert scrub(text[: cut - held]) + scrub(text[cut - held :]) == whole, cut
+        pending = incomplete_tail(text[:cut], [])
+        assert scrub(text[: cut - pending]) + scrub(text[cut - pending :]) == full_text, cut
 
 
 def test_text_made_to_slow_the_search_down_does_not() -> None:
@@ -186,7 +186,7 @@ def in_base32(shift: int) -> Callable[[str], str]:
     return lambda value: base64.b32encode(b"user:"[:shift] + value.encode() + b" and more").decode()
 
 
-WAYS: dict[str, Callable[[str], str]] = {
+ENCODERS: dict[str, Callable[[str], str]] = {
     "URL-encoded": lambda value: f"?key={quote(value, safe='')}&a=1",
     "URL-encoded in lowercase": lambda value: quote(value, safe="").replace("%2B", "%2b"),
     "form-encoded": lambda value: urlencode({"key": value}),
@@ -209,19 +209,19 @@ WAYS: dict[str, Callable[[str], str]] = {
 
 
 @pytest.mark.parametrize("value", VALUES, ids=["words", "key"])
-@pytest.mark.parametrize("way", WAYS)
-def test_a_known_value_is_found_in_every_encoding(way: str, value: str) -> None:
-    written = WAYS[way](value)
-    scrubbed = scrub(f"before {written} after", [value])
+@pytest.mark.parametrize("encoding", ENCODERS)
+def test_a_known_value_is_found_in_every_encoding(encoding: str, value: str) -> None:
+    encoded = ENCODERS[encoding](value)
+    scrubbed = scrub(f"before {encoded} after", [value])
     assert scrubbed.startswith("before ")
     assert scrubbed.endswith(" after")
     assert "[secret]" in scrubbed
-    for part in (written[at : at + 24] for at in range(0, len(written) - 24, 8)):
+    for part in (encoded[at : at + 24] for at in range(0, len(encoded) - 24, 8)):
         if "\n" not in part and part not in scrubbed:
             break
     else:
-        assert len(written) <= 40
-        assert written not in scrubbed
+        assert len(encoded) <= 40
+        assert encoded not in scrubbed
 
 
 def xxd(value: str) -> str:
@@ -259,13 +259,13 @@ SPREAD: dict[str, Callable[[str], str]] = {
 }
 
 
-@pytest.mark.parametrize("way", SPREAD)
-def test_a_known_key_is_found_in_pieces_or_reversed(way: str) -> None:
-    key = "sk-proj-" + made(60)
-    written = SPREAD[way](key)
-    scrubbed = scrub(f"before {written} after", [key])
+@pytest.mark.parametrize("encoding", SPREAD)
+def test_a_known_key_is_found_in_pieces_or_reversed(encoding: str) -> None:
+    key = "sk-proj-" + random_key(60)
+    encoded = SPREAD[encoding](key)
+    scrubbed = scrub(f"before {encoded} after", [key])
     assert scrubbed.count("[secret]") >= 1
-    assert len(scrubbed) < 40 + len(written) / 2
+    assert len(scrubbed) < 40 + len(encoded) / 2
 
 
 @pytest.mark.parametrize(
@@ -290,24 +290,28 @@ def test_a_password_that_is_a_word_is_found_only_completely() -> None:
 
 
 @pytest.mark.parametrize("value", VALUES, ids=["words", "key"])
-@pytest.mark.parametrize("way", ["JSON", "base64 behind 1 bytes", "hexadecimal"])
-def test_no_piece_of_a_stream_shows_a_part_of_a_known_value(way: str, value: str) -> None:
-    written = WAYS[way](value)
-    text = f"line one\nvalue: {written} and more\n"
+@pytest.mark.parametrize("encoding", ["JSON", "base64 behind 1 bytes", "hexadecimal"])
+def test_no_piece_of_a_stream_shows_a_part_of_a_known_value(encoding: str, value: str) -> None:
+    encoded = ENCODERS[encoding](value)
+    text = f"line one\nvalue: {encoded} and more\n"
     for cut in range(len(text)):
-        held = incomplete_tail(text[:cut], [value])
-        shown = scrub(text[: cut - held], [value]) + scrub(text[cut - held :], [value])
-        assert shown == scrub(text, [value]), cut
+        pending = incomplete_tail(text[:cut], [value])
+        visible = scrub(text[: cut - pending], [value]) + scrub(text[cut - pending :], [value])
+        assert visible == scrub(text, [value]), cut
 
 
 def test_many_known_values_cost_little_time_in_a_long_text() -> None:
-    known = [f"sk-proj-{made(60)}" for _ in range(20)]
+    known_values = [f"sk-proj-{random_key(60)}" for _ in range(20)]
     texts = ["an ordinary line of a log, with numbers 1234 and names\n" * 20_000]
-    texts += [made(1_000_000), (known[0][:7] + "...") * 5_000, known[0][:14] * 20_000]
-    scrub("", known)
+    texts += [
+        random_key(1_000_000),
+        (known_values[0][:7] + "...") * 5_000,
+        known_values[0][:14] * 20_000,
+    ]
+    scrub("", known_values)
     for text in texts:
         began = time.process_time()
-        scrub(text, known)
+        scrub(text, known_values)
         assert time.process_time() - began < 2.0
 
 
