@@ -113,7 +113,7 @@ class CommandOutput:
         self._head_length = 0
         self._unwritten: list[str] = []
         self._descriptor: int | None = None
-        self._written = 0
+        self._file_size = 0
         self._ended = False
         self._lock = threading.Lock()  # a cancelled call's thread may still write at the end
 
@@ -174,7 +174,7 @@ class CommandOutput:
             start = max(text.rfind("\n") + 1, len(text) - _MAX_LINE)
             text, self._line = text[:start], text[start:]
         data = self._clean(text).encode("utf-8", "replace")
-        remaining = FILE_LIMIT - self._written
+        remaining = FILE_LIMIT - self._file_size
         try:
             if self._descriptor is None:
                 self._folder.mkdir(parents=True, exist_ok=True)
@@ -183,7 +183,7 @@ class CommandOutput:
             view = memoryview(data[:remaining])
             while view:
                 count = os.write(self._descriptor, view)
-                self._written += count
+                self._file_size += count
                 view = view[count:]
         except OSError as error:
             self.incomplete_reason = f"the rest could not be kept: {describe_os_error(error)}"

@@ -72,7 +72,7 @@ class WorkspaceFiles:
         self._roots = tuple(_resolve_links(str(folder)) for folder in self._folders)
         self._readable = tuple(_resolve_links(str(folder)) for folder in readable)
         self._editor = EditorView(buffers, self.editor_path) if buffers is not None else None
-        self._seen: dict[str, str] = {}
+        self._seen_digests: dict[str, str] = {}
         self._locks: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()
 
     @property
@@ -240,11 +240,11 @@ class WorkspaceFiles:
 
     def mark_seen(self, file: TextFile) -> None:
         """Record that the model has seen the current content of the file."""
-        self._seen[file.path] = file.digest
+        self._seen_digests[file.path] = file.digest
 
     def was_seen(self, file: TextFile) -> bool:
         """Return whether the model has seen the current content of the file."""
-        return self._seen.get(file.path) == file.digest
+        return self._seen_digests.get(file.path) == file.digest
 
     def locked(self, path: Path) -> asyncio.Lock:
         """Return the lock that serialises changes of a file; `copy_unseen` shares it."""
@@ -256,7 +256,7 @@ class WorkspaceFiles:
     def copy_unseen(self) -> WorkspaceFiles:
         """Return a copy for another model, which has not seen any file yet."""
         clone = copy.copy(self)
-        clone._seen = {}  # noqa: SLF001 - its own class
+        clone._seen_digests = {}  # noqa: SLF001 - its own class
         return clone
 
     async def check_unchanged(self, path: Path) -> TextFile:
@@ -268,7 +268,7 @@ class WorkspaceFiles:
                 it.
         """
         file = await self.read_text(path)
-        last_digest = self._seen.get(file.path)
+        last_digest = self._seen_digests.get(file.path)
         if last_digest is None:
             raise WorkspaceError(
                 f"{self._label(path)} has not been read yet", advice="read it first"

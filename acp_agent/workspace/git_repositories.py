@@ -66,11 +66,11 @@ class RepositoryCache:
     """
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[_Stamps, tuple[Repository, ...]]] = {}
+        self._entries: dict[str, tuple[_Stamps, tuple[Repository, ...]]] = {}
 
     def get(self, folder: str) -> tuple[Repository, ...] | None:
         """Return the entry of a folder, or None if there is no valid one."""
-        entry = self._known.get(folder)
+        entry = self._entries.get(folder)
         if entry is None or entry[0] != _stamps(folder):
             return None
         return entry[1]
@@ -107,9 +107,9 @@ class RepositoryCache:
             stamp[-1] % _SECOND and stamp[-1] < started_at - _SETTLED for stamp in present
         )
         if is_exact and not has_links and before == _stamps(folder):
-            while len(self._known) >= _MAX_ENTRIES:
-                self._known.pop(next(iter(tuple(self._known))), None)
-            self._known[folder] = before, repositories
+            while len(self._entries) >= _MAX_ENTRIES:
+                self._entries.pop(next(iter(tuple(self._entries))), None)
+            self._entries[folder] = before, repositories
 
 
 def _stamps(folder: str) -> _Stamps:
@@ -151,7 +151,7 @@ class GitRepositories:
         self._cache = cache or RepositoryCache()
         self._has_links = False  # to submodules
         self._program = ""
-        self._known: dict[str, tuple[Repository, ...] | None] = {}
+        self._entries: dict[str, tuple[Repository, ...] | None] = {}
 
     def used_in(self, folder: str) -> tuple[Repository, ...] | None:
         """Return the repository that git would use in a folder, and its submodules.
@@ -159,10 +159,10 @@ class GitRepositories:
         The result is empty if there is no repository, no folder or no git, and None if it cannot
         be determined. Starts processes: call it in a thread.
         """
-        if folder not in self._known:
+        if folder not in self._entries:
             cached = self._cache.get(folder)
-            self._known[folder] = self._find(folder) if cached is None else cached
-        return self._known[folder]
+            self._entries[folder] = self._find(folder) if cached is None else cached
+        return self._entries[folder]
 
     def _find(self, folder: str) -> tuple[Repository, ...] | None:
         before, started_at, self._has_links = _stamps(folder), time.time_ns(), False

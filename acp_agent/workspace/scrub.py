@@ -59,7 +59,7 @@ def incomplete_tail(text: str, secrets: Iterable[str]) -> int:
         secrets: the known values.
     """
     finder = _finder(frozenset(secrets))
-    cut = len(text) - finder.known.incomplete_length(text)
+    cut = len(text) - finder.known_secrets.incomplete_length(text)
     word = _WORD_AT_END.search(text, max(0, len(text) - _MAX_WORD))
     if word is not None and _may_be_key(word.group()):
         cut = min(cut, word.start())
@@ -81,18 +81,18 @@ class _Finder:
     """Finds credentials of all kinds in one pass over a text.
 
     Attributes:
-        known: finds the known values.
+        known_secrets: finds the known values.
     """
 
     def __init__(self, secrets: frozenset[str]) -> None:
-        self.known = KnownSecrets(secrets)
-        self._formats = len(self.known.strings)
+        self.known_secrets = KnownSecrets(secrets)
+        self._formats = len(self.known_secrets.strings)
         self._names = self._formats + len(secret_formats.strings())
 
     def scrub(self, text: str) -> str:
         """Return `text` without credentials."""
         value_hits, formats, names = self._find_hits(text)
-        spans = self.known.spans(text, value_hits)
+        spans = self.known_secrets.spans(text, value_hits)
         if spans:  # search again, since the replacements end adjacent values
             text = _without(text, spans)
             _, formats, names = self._find_hits(text)
@@ -102,7 +102,9 @@ class _Finder:
     def holds(self, text: str) -> bool:
         """Return whether `text` contains a known value, or a key with a recognisable format."""
         value_hits, formats, _ = self._find_hits(text)
-        return bool(self.known.spans(text, value_hits) or secret_formats.spans(text, formats))
+        return bool(
+            self.known_secrets.spans(text, value_hits) or secret_formats.spans(text, formats)
+        )
 
     def _find_hits(self, text: str) -> tuple[list[Hit], list[Hit], list[Hit]]:
         """Return the places of the strings of known values, of formats and of names."""
@@ -120,17 +122,17 @@ class _Finder:
 
     def secret_spans(self, text: str) -> list[Span]:
         """Return the spans of known values in `text`, in order and without overlaps."""
-        return self.known.spans(text, self._known_strings.find(text))
+        return self.known_secrets.spans(text, self._known_strings.find(text))
 
     @functools.cached_property
     def _strings(self) -> StringSearcher:
         return StringSearcher(
-            [*self.known.strings, *secret_formats.strings(), *named_secrets.strings()]
+            [*self.known_secrets.strings, *secret_formats.strings(), *named_secrets.strings()]
         )
 
     @functools.cached_property
     def _known_strings(self) -> StringSearcher:
-        return StringSearcher(self.known.strings)
+        return StringSearcher(self.known_secrets.strings)
 
 
 @functools.lru_cache(maxsize=16)

@@ -194,7 +194,7 @@ class _Collector:
 
     def __init__(self, is_known: Callable[[Path], bool] = lambda _: False) -> None:
         self._is_known = is_known
-        self._found: dict[str, Instruction] = {}
+        self._entries: dict[str, Instruction] = {}
         self._refused: list[tuple[Path, str]] = []
         self._untrusted: list[Item] = []
         self._remaining = TOTAL_LIMIT
@@ -202,7 +202,7 @@ class _Collector:
     def instructions(self) -> Instructions:
         """Return what was collected."""
         return Instructions(
-            tuple(self._found.values()), tuple(self._refused), tuple(self._untrusted)
+            tuple(self._entries.values()), tuple(self._refused), tuple(self._untrusted)
         )
 
     def add_file(self, path: Path, read: Callable[[], bytes]) -> str:
@@ -288,13 +288,13 @@ class _Collector:
                     self._add(path, rule.text)
 
     def _add(self, path: Path, text: str) -> None:
-        if not text or text in self._found or self._is_known(path):
+        if not text or text in self._entries or self._is_known(path):
             return
         if len(text) > self._remaining:
             _log.warning("%s is not used: the instructions are too long together", path)
             return
         self._remaining -= len(text)
-        self._found[text] = Instruction(path, text)
+        self._entries[text] = Instruction(path, text)
 
     def _read(self, path: Path, read: Callable[[], bytes]) -> str:
         try:
