@@ -16,6 +16,7 @@ from acp_agent.ids import SessionId
 from acp_agent.replay.script import MAIN, Call, Prompt, Script
 from acp_agent.server.client_connection import ClientConnection
 from acp_agent.server.core import Core
+from acp_agent.server.session_tree import child_call_title
 from acp_agent.server.surfaces import surface_for
 from acp_agent.server.v1.conversion import to_acp
 from protocol.jsonrpc.connection import Connection
@@ -39,6 +40,7 @@ class ReplayClient:
         self._recorded_calls = [call for call in script.calls if call.session == MAIN]
         self._child_questions = [call for call in script.calls if call.session and call.question]
         self._call_ids: list[str] = []  # ids of the replay's calls, in order
+        self._titles: list[str] = []  # their titles
         self._ended_ids: set[str] = set()
         self._changed = asyncio.Event()
         self._steering: list[asyncio.Task[None]] = []
@@ -168,7 +170,11 @@ class ReplayClient:
     def _receive_update(self, params: acp.SessionNotification) -> None:
         update = params.update
         if isinstance(update, acp.ToolCall):
-            self._call_ids.append(update.tool_call_id)
+            # A child's call that needs an answer is shown among those of the session.
+            children = tuple(child_call_title(title, "") for title in self._titles)
+            if not update.title.startswith(children):
+                self._call_ids.append(update.tool_call_id)
+                self._titles.append(update.title)
         elif isinstance(update, acp.ToolCallUpdate) and update.status in {"completed", "failed"}:
             self._ended_ids.add(update.tool_call_id)
             self._changed.set()
@@ -206,9 +212,9 @@ class ReplayClient:
         if update.tool_call_id in self._call_ids:
             index = self._call_ids.index(update.tool_call_id)
             return self._recorded_calls[index] if index < len(self._recorded_calls) else None
-        # The calls of children have no updates, so their questions are matched by title.
+        # The calls of children are not counted, so their questions are matched by title.
         calls = self._child_questions
-        same_title = [call for call in calls if call.event.title == update.title]
+        same_title = [call for call in calls if (update.title or "").endswith(call.event.title)]
         match = next(iter([*same_title, *calls]), None)
         if match is not None:
             calls.remove(match)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import zip_longest
 
@@ -259,13 +259,8 @@ class Script:
             case ModelAnswered() if answer is not None:
                 if event.message == answer.event.message and answer.end is None:
                     answer.end, answer.stop = event, event.stop
-            case NoticeShown() if answer is not None and answer.end is not None:
-                if answer.end.discarded and not answer.failure:
-                    fell_back = "answers instead of" in event.title
-                    answer.stop = "unreachable" if fell_back else "overloaded"
-                    answer.failure = event.description if fell_back else _reason(event.title)
-            case _:
-                pass
+            case NoticeShown():
+                _add_failure(self._open_answers.values(), event)
 
     def _add_call(self, session: SessionId, event: AnyEvent) -> None:
         if isinstance(event, ToolCalled):
@@ -303,8 +298,6 @@ class Script:
                 open_answer = self._open_answers.get(MAIN) if self._in_turn else None
                 ends = self.last_actions if open_answer is None else open_answer.ends
                 ends.append(event)
-            case _:
-                pass
 
     def _start_search(self, event: ToolCalled) -> None:
         query = ""
@@ -359,6 +352,17 @@ class Script:
                 call.ends_turn = call.started and not refused
 
 
+def _add_failure(answers: Iterable[Answer], notice: NoticeShown) -> None:
+    """Add the reason to the answer that failed; a session has the notices of its children."""
+    for answer in answers:
+        if answer.end is not None and answer.end.discarded and not answer.failure:
+            fell_back = "answers instead of" in notice.title
+            answer.stop = "unreachable" if fell_back else "overloaded"
+            reason = notice.title.partition("; trying again in")[0]
+            answer.failure = notice.description if fell_back else reason
+            return
+
+
 def _search_end(event: ToolEnded, query: str) -> SearchEnded:
     """Return the end of a provider's search."""
     title = _SEARCH_TITLE.match(event.result)
@@ -383,10 +387,6 @@ def _parse_citations(text: str) -> list[Cited]:
         return []
     pages = [(_ESCAPE.sub(r"\1", title), url) for title, url in _PAGE.findall(text)]
     return [Cited(tuple(Source(url, "" if title == url else title) for title, url in pages))]
-
-
-def _reason(title: str) -> str:
-    return title.partition("; trying again in")[0]
 
 
 def _set_stop_reasons(answers: Sequence[Answer]) -> None:

@@ -274,6 +274,26 @@ async def servers_tools(at: Scene) -> None:
     await at.say("Again.")
 
 
+@scene
+async def all_at_once(at: Scene) -> None:
+    at.session = await at.agent.new_session(at.folder, mcpServers=[program("echo")])
+    task = Call("task", {"agent": "explore", "title": "find it", "task": "Where is it?"})
+    at.server.add(
+        answer("I ask. ", echo("one"), task),
+        answer("Let me see. ", Cut()),
+        answer("Let me see. ", READ, TOUCH),
+        answer("In greeting.py."),
+        Status(code=529, headers={"Retry-After": "0"}),
+        answer("Half an ", Cut()),
+        answer(EDIT, echo("two")),
+        answer("Done."),
+    )
+    await at.say("Find it, and greet.")
+    at.editor.permission = "reject_once"
+    at.server.add(answer(TOUCH, echo("three"), task), answer("I may not."), answer("As you say."))
+    await at.say("Again.")
+
+
 PATCH = """*** Begin Patch
 *** Update File: greeting.py
 @@
