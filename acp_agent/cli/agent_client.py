@@ -14,10 +14,10 @@ from protocol.jsonrpc.handlers import Call, Handler
 from protocol.v1 import methods, types as acp
 
 OnUpdate = Callable[[acp.SessionUpdate], None]
-OnPermission = Callable[["Asked"], Awaitable[acp.RequestPermissionResponse]]
+OnPermission = Callable[["PermissionRequest"], Awaitable[acp.RequestPermissionResponse]]
 
 
-class Asked(Struct, frozen=True):
+class PermissionRequest(Struct, frozen=True):
     """A permission request, completed by earlier updates of its call."""
 
     title: str
@@ -26,7 +26,7 @@ class Asked(Struct, frozen=True):
     request: acp.RequestPermissionRequest
 
 
-async def start_own_agent(
+async def start_acp_agent(
     flags: Sequence[str], handlers: Mapping[str, Handler], *, cwd: Path
 ) -> AgentChild:
     """Start `acp-agent` with `flags` and initialize it, as a client that shows text.
@@ -63,7 +63,7 @@ class AgentSession:
         self.show = show
         self._child = child
         self._calls: dict[str, tuple[str, str]] = {}  # title and kind by ID
-        self._unshown: OSError | None = None
+        self._display_error: OSError | None = None
 
     async def prompt(self, content: str | Sequence[acp.ContentBlock]) -> acp.PromptResponse:
         """Send a prompt and wait for the end of the turn.
@@ -77,8 +77,8 @@ class AgentSession:
         answer = await self._child.connection.request(
             methods.SESSION_PROMPT, acp.PromptRequest(session_id=self.id, prompt=blocks)
         )
-        if self._unshown is not None:
-            raise self._unshown
+        if self._display_error is not None:
+            raise self._display_error
         return answer
 
     def cancel(self) -> None:
@@ -99,7 +99,7 @@ class AgentSession:
             timeout=START_SECONDS,
         )
 
-    def updated(self, update: acp.SessionUpdate) -> None:
+    def receive_update(self, update: acp.SessionUpdate) -> None:
         """Handle an update of the session."""
         if isinstance(update, acp.ToolCall):
             kind = "other" if update.kind is UNSET else update.kind
@@ -111,28 +111,28 @@ class AgentSession:
         except OSError as error:
             self._stop_showing(error)
 
-    async def asked(
+    async def request_permission(
         self, params: acp.RequestPermissionRequest, answer: OnPermission
     ) -> acp.RequestPermissionResponse:
         """Answer a permission request; refuse it if it cannot be shown."""
         call = params.tool_call
         title, kind = self._calls.get(call.tool_call_id, (call.tool_call_id, "other"))
-        asked = Asked(
+        request = PermissionRequest(
             title=call.title or title,
             kind=call.kind or kind,
             options=tuple(params.options),
             request=params,
         )
         try:
-            return await answer(asked)
+            return await answer(request)
         except OSError as error:
             self._stop_showing(error)
             return acp.RequestPermissionResponse(outcome=acp.CancelledPermissionOutcome())
 
     def _stop_showing(self, error: OSError) -> None:
         """Cancel the turn because its output has no reader; `prompt` then raises `error`."""
-        if self._unshown is None:
-            self._unshown = error
+        if self._display_error is None:
+            self._display_error = error
             self.cancel()
 
 
@@ -159,20 +159,20 @@ class AgentClient(AgentSession):
             TimeoutError: the agent does not respond.
         """
 
-        def updated(params: acp.SessionNotification) -> None:
+        def receive_update(params: acp.SessionNotification) -> None:
             if params.session_id in {"", client.id}:
-                client.updated(params.update)
+                client.receive_update(params.update)
 
-        async def asked(
+        async def request_permission(
             params: acp.RequestPermissionRequest, _: Call
         ) -> acp.RequestPermissionResponse:
-            return await client.asked(params, on_permission)
+            return await client.request_permission(params, on_permission)
 
         handlers: Mapping[str, Handler] = {
-            methods.SESSION_UPDATE.name: updated,
-            methods.REQUEST_PERMISSION.name: asked,
+            methods.SESSION_UPDATE.name: receive_update,
+            methods.REQUEST_PERMISSION.name: request_permission,
         }
-        client = cls(await start_own_agent(flags, handlers, cwd=cwd), "", on_update)
+        client = cls(await start_acp_agent(flags, handlers, cwd=cwd), "", on_update)
         return client
 
     async def open(self, cwd: Path, *, resume: str | None = None) -> None:
@@ -189,12 +189,12 @@ class AgentClient(AgentSession):
             )
             self.id = resume
             return
-        made = await self._child.connection.request(
+        response = await self._child.connection.request(
             methods.SESSION_NEW,
             acp.NewSessionRequest(cwd=str(cwd), mcp_servers=[]),
             timeout=START_SECONDS,
         )
-        self.id = made.session_id
+        self.id = response.session_id
 
     async def delete(self) -> None:
         """Delete the session. Raises RpcError."""

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from acp_agent.cli.localization import translate
-from acp_agent.cli.output import USAGE, guarded, say, say_json
+from acp_agent.cli.output import USAGE, run_guarded, say, say_json
 from acp_agent.cli.parser import Parser
 from acp_agent.cli.user_config import load_user_config
 from acp_agent.config.types import VARIABLES
@@ -32,10 +32,10 @@ def run(argv: list[str]) -> int:
         parser.print_help(sys.stderr)
         return USAGE
     if options.action == "path":
-        return guarded(_path)
+        return run_guarded(_path)
     if options.action == "schema":
-        return guarded(_schema)
-    return guarded(lambda: _show(as_json=options.json))
+        return run_guarded(_schema)
+    return run_guarded(lambda: _show(as_json=options.json))
 
 
 def _path() -> int:
@@ -56,7 +56,9 @@ def _schema() -> int:
 
 def _show(*, as_json: bool) -> int:
     setup = load_user_config()
-    settings = {name: _without_secrets(name, value) for name, value in _all(setup.config).items()}
+    settings = {
+        name: _without_secrets(name, value) for name, value in _all_fields(setup.config).items()
+    }
     if as_json:
         say_json(settings)
         return 0
@@ -70,17 +72,17 @@ def _show(*, as_json: bool) -> int:
     return 0
 
 
-def _all(table: Struct) -> dict[str, Any]:
+def _all_fields(table: Struct) -> dict[str, Any]:
     """Return every field of `table`, including defaults, in the order of the type."""
-    shown: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for field in msgspec.structs.fields(table):
         value = getattr(table, field.name)
         if isinstance(value, Struct):
-            value = _all(value)
+            value = _all_fields(value)
         elif isinstance(value, dict):
-            value = {k: _all(v) if isinstance(v, Struct) else v for k, v in value.items()}
-        shown[field.encode_name] = value
-    return shown
+            value = {k: _all_fields(v) if isinstance(v, Struct) else v for k, v in value.items()}
+        values[field.encode_name] = value
+    return values
 
 
 def _without_secrets(name: str, value: Any) -> Any:  # any JSON-like value, same shape out
@@ -90,10 +92,10 @@ def _without_secrets(name: str, value: Any) -> Any:  # any JSON-like value, same
             return dict.fromkeys(value, HIDDEN)
         return {key: _without_secrets(key, item) for key, item in value.items()}
     if name == "base_url" and isinstance(value, str):
-        parts = urlsplit(value)
-        host = parts.netloc.rpartition("@")[2]
-        query = HIDDEN if parts.query else ""
-        return urlunsplit(parts._replace(netloc=host, query=query))
+        url = urlsplit(value)
+        host = url.netloc.rpartition("@")[2]
+        query = HIDDEN if url.query else ""
+        return urlunsplit(url._replace(netloc=host, query=query))
     return value
 
 
@@ -106,19 +108,19 @@ def _toml(settings: dict[str, Any], sources: Mapping[tuple[str, ...], str]) -> s
     from tomlkit.container import Container  # noqa: PLC0415 - likewise
     from tomlkit.items import Table  # noqa: PLC0415 - likewise
 
-    def fill(table: Container | Table, values: dict[str, Any], above: tuple[str, ...]) -> None:
+    def fill(table: Container | Table, values: dict[str, Any], parents: tuple[str, ...]) -> None:
         # Everything after a table's header belongs to the table, so plain values come first.
         for key, value in sorted(values.items(), key=lambda item: isinstance(item[1], dict)):
             if value is None:
                 table.add(tomlkit.comment(translate("{key} is not set", key=key)))
             elif isinstance(value, dict):
                 inner = tomlkit.table()
-                fill(inner, value, (*above, key))
+                fill(inner, value, (*parents, key))
                 table.add(key, inner)
             else:
                 item = tomlkit.item(value)
-                if (*above, key) in sources:
-                    item.comment(translate("from {variable}", variable=sources[(*above, key)]))
+                if (*parents, key) in sources:
+                    item.comment(translate("from {variable}", variable=sources[(*parents, key)]))
                 table.add(key, item)
 
     document = tomlkit.document()

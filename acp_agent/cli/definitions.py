@@ -12,7 +12,7 @@ import msgspec
 from msgspec import structs
 
 from acp_agent.cli.localization import translate, translate_rendered
-from acp_agent.cli.output import USAGE, complain, guarded, say, say_json, say_table
+from acp_agent.cli.output import USAGE, complain, run_guarded, say, say_json, say_table
 from acp_agent.cli.parser import Parser, add_folder
 from acp_agent.config.load import load_config
 from acp_agent.config.paths import find_paths
@@ -54,7 +54,7 @@ def _run(kind: Kind, parser: Parser, argv: list[str]) -> int:
     add_folder(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(argv)
-    return guarded(lambda: _show(kind, options.cwd, as_json=options.json))
+    return run_guarded(lambda: _show(kind, options.cwd, as_json=options.json))
 
 
 def _show(kind: Kind, cwd: Path, *, as_json: bool) -> int:
@@ -64,28 +64,39 @@ def _show(kind: Kind, cwd: Path, *, as_json: bool) -> int:
         return USAGE
     paths = find_paths(os.environ)
     config = load_config(paths.config_file, os.environ)
-    here = only(kind, places_of(cwd))
+    folders = restrict_folders(kind, session_folders(cwd))
     trusts = TrustStore(paths.trust_file, config.trusted_folders).trusts
-    found = find_definitions(here, config, trusts)
-    enabled = {one.path for one in _of(kind, found)}
-    every = _of(kind, find_definitions(here, _all_enabled(config), trusts))
-    offered = bundled_skills(config) if kind == "skills" else bundled_agents(config)
-    others = config.agents if kind == "agents" else {}
-    programs = {name: one for name, one in others.items() if one.command and one.enabled}
-    bundled = [one.name for one in offered if one.name not in programs]
+    definitions = find_definitions(folders, config, trusts)
+    enabled = {definition.path for definition in _of_kind(kind, definitions)}
+    all_definitions = _of_kind(kind, find_definitions(folders, _all_enabled(config), trusts))
+    bundled_definitions = bundled_skills(config) if kind == "skills" else bundled_agents(config)
+    programs_ = config.agents if kind == "agents" else {}
+    programs = {
+        name: definition
+        for name, definition in programs_.items()
+        if definition.command and definition.enabled
+    }
+    bundled = [
+        definition.name for definition in bundled_definitions if definition.name not in programs
+    ]
     if as_json:
-        untrusted = [f"{one.folder}/{one.path}" for one in found.untrusted]
+        untrusted = [
+            f"{definition.folder}/{definition.path}" for definition in definitions.untrusted
+        ]
         say_json(
             {
-                kind: [_as_json(one, enabled=one.path in enabled) for one in every],
+                kind: [
+                    _as_json(definition, enabled=definition.path in enabled)
+                    for definition in all_definitions
+                ],
                 "problems": [
                     {
-                        "path": _text(one.path),
-                        "line": one.line,
-                        "why": one.why,
-                        "left_out": one.skipped,
+                        "path": _text(definition.path),
+                        "line": definition.line,
+                        "why": definition.why,
+                        "left_out": definition.skipped,
                     }
-                    for one in found.problems
+                    for definition in definitions.problems
                 ],
                 **({"untrusted": untrusted} if untrusted else {}),
                 **({"bundled": bundled} if bundled else {}),
@@ -93,8 +104,10 @@ def _show(kind: Kind, cwd: Path, *, as_json: bool) -> int:
             }
         )
         return 0
-    if every:
-        rows = [_row(one, enabled=one.path in enabled) for one in every]
+    if all_definitions:
+        rows = [
+            _row(definition, enabled=definition.path in enabled) for definition in all_definitions
+        ]
         headings = [translate("NAME"), translate("SOURCE"), translate("MODEL"), translate("PATH")]
         say_table(headings, rows)
     else:
@@ -104,20 +117,22 @@ def _show(kind: Kind, cwd: Path, *, as_json: bool) -> int:
         say(translate("Bundled: {names}", names=", ".join(bundled)))
     if programs:
         say()
-        lines = [f"{name} ({shlex.join(one)})" for name, one in _commands(programs).items()]
+        lines = [
+            f"{name} ({shlex.join(definition)})" for name, definition in _commands(programs).items()
+        ]
         say(translate("Other programs: {names}", names=", ".join(lines)))
-    if found.problems:
+    if definitions.problems:
         say()
-        for problem in group_problems(found.problems):
+        for problem in group_problems(definitions.problems):
             say(problem_line(problem))
-    if found.untrusted:
+    if definitions.untrusted:
         say()
-        say(untrusted_line(found))
+        say(untrusted_line(definitions))
     return 0
 
 
 def _commands(programs: Mapping[str, AgentConfig]) -> dict[str, list[str]]:
-    return {name: [one.command, *one.args] for name, one in programs.items()}
+    return {name: [agent.command, *agent.args] for name, agent in programs.items()}
 
 
 def _how_to_add(kind: Kind) -> str:
@@ -136,16 +151,16 @@ def _how_to_add(kind: Kind) -> str:
     )
 
 
-def places_of(cwd: Path) -> DefinitionFolders:
+def session_folders(cwd: Path) -> DefinitionFolders:
     """Return the folders that a session in a folder searches."""
     user = find_paths(os.environ).config_file.parent
     return find_folders(cwd.expanduser().absolute(), user=user, home=Path.home())
 
 
-def only(kind: Kind, places: DefinitionFolders) -> DefinitionFolders:
+def restrict_folders(kind: Kind, folders: DefinitionFolders) -> DefinitionFolders:
     """Return the folders of skills only, or of agents only."""
     hidden = {"agents": ()} if kind == "skills" else {"skills": ()}
-    return structs.replace(places, **hidden)
+    return structs.replace(folders, **hidden)
 
 
 def problem_line(problem: Problem) -> str:
@@ -156,17 +171,19 @@ def problem_line(problem: Problem) -> str:
     return f"{line} ({translate('the same in {count} other files', count=problem.further_files)})"
 
 
-def untrusted_line(found: FoundDefinitions) -> str:
+def untrusted_line(definitions: FoundDefinitions) -> str:
     """Return a line about project files that the user does not trust."""
     return translate(
         "{count} not used until you trust the folder. Run acp-agent trust {folder}",
-        count=len(found.untrusted),
-        folder=found.untrusted[0].folder,
+        count=len(definitions.untrusted),
+        folder=definitions.untrusted[0].folder,
     )
 
 
-def _of(kind: Kind, found: FoundDefinitions) -> tuple[Skill, ...] | tuple[AgentSpec, ...]:
-    return found.skills if kind == "skills" else found.agents
+def _of_kind(
+    kind: Kind, definitions: FoundDefinitions
+) -> tuple[Skill, ...] | tuple[AgentSpec, ...]:
+    return definitions.skills if kind == "skills" else definitions.agents
 
 
 def _all_enabled(config: Config) -> Config:
@@ -178,20 +195,25 @@ def _enabled(tables: dict[str, Settings]) -> dict[str, Settings]:
     return {name: structs.replace(table, enabled=True) for name, table in tables.items()}
 
 
-def _row(one: Skill | AgentSpec, *, enabled: bool) -> list[str]:
-    model = one.uses.model or translate("the session's")
-    source = translate("user") if one.source == "user" else translate("project")
-    return [one.name, source, model if enabled else translate("disabled"), str(one.path)]
+def _row(definition: Skill | AgentSpec, *, enabled: bool) -> list[str]:
+    model = definition.uses.model or translate("the session's")
+    source = translate("user") if definition.source == "user" else translate("project")
+    return [
+        definition.name,
+        source,
+        model if enabled else translate("disabled"),
+        str(definition.path),
+    ]
 
 
-def _as_json(one: Skill | AgentSpec, *, enabled: bool) -> dict[str, object]:
+def _as_json(definition: Skill | AgentSpec, *, enabled: bool) -> dict[str, object]:
     return {
-        "name": one.name,
-        "description": one.description,
-        "source": one.source,
-        "path": _text(one.path),
+        "name": definition.name,
+        "description": definition.description,
+        "source": definition.source,
+        "path": _text(definition.path),
         "enabled": enabled,
-        **msgspec.to_builtins(one.uses),
+        **msgspec.to_builtins(definition.uses),
     }
 
 

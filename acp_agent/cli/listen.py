@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from acp_agent.cli.localization import translate
-from acp_agent.cli.output import guarded
+from acp_agent.cli.output import run_guarded
 from acp_agent.cli.parser import Parser, number, seconds
 from acp_agent.cli.server_process import run_server
 from acp_agent.errors import InvalidInputError
@@ -23,27 +23,27 @@ from acp_agent.server.remote.settings import Address, Limits, parse_address
 from protocol.transports.claim import claim_stdio
 
 TOKEN_VARIABLE = "ACP_AGENT_LISTEN_TOKEN"  # noqa: S105 - its name
-_MOST = 1_000_000_000  # largest number on the command line
-_SHORTEST = 16  # minimum characters of a token
+_MAX_NUMBER = 1_000_000_000  # largest number on the command line
+_MIN_LENGTH = 16  # minimum characters of a token
 
 
 def listen(argv: list[str]) -> int:
     """Serve clients until a signal arrives, then end the process; return a status if that fails."""
     options = _parser().parse_args(argv)
     claim_stdio()  # stdin is not read, and stdout is not written
-    return guarded(lambda: _listen(options))
+    return run_guarded(lambda: _listen(options))
 
 
 def _listen(options: argparse.Namespace) -> NoReturn:
     raise_descriptor_limit()
     posix.forbid_inspection()  # the token is in the environment or in memory
     environ = dict(os.environ)
-    given = environ.pop(TOKEN_VARIABLE, None)  # hides it from the agent's commands
+    configured_token = environ.pop(TOKEN_VARIABLE, None)  # hides it from the agent's commands
     os.environ.pop(TOKEN_VARIABLE, None)
-    listening, made = _listening(options, given)
-    announce = partial(_announce, token=made)
+    settings, new_token = _listen_settings(options, configured_token)
+    announce = partial(_announce, token=new_token)
     run_server(
-        partial(serve_listen, listening, announce=announce),
+        partial(serve_listen, settings, announce=announce),
         environ,
         model=options.model,
         agent=options.agent,
@@ -59,7 +59,9 @@ def _announce(url: str, token: str | None) -> None:
     sys.stderr.flush()
 
 
-def _listening(options: argparse.Namespace, given: str | None) -> tuple[ListenSettings, str | None]:
+def _listen_settings(
+    options: argparse.Namespace, configured_token: str | None
+) -> tuple[ListenSettings, str | None]:
     """Return the settings for listening, and the token if it was generated for this run.
 
     Raises:
@@ -73,7 +75,7 @@ def _listening(options: argparse.Namespace, given: str | None) -> tuple[ListenSe
             "wire, token and files, could be read on the way; give --tls-cert and --tls-key, or "
             "say --behind-proxy where a proxy in front does TLS, or listen on 127.0.0.1"
         )
-    token, made = _token(options, given, address)
+    token, new_token = _token(options, configured_token, address)
     changed = {
         name: value
         for name, value in (
@@ -88,7 +90,7 @@ def _listening(options: argparse.Namespace, given: str | None) -> tuple[ListenSe
         if value is not None
     }
     limits = Limits()._replace(**changed)
-    listening = ListenSettings(
+    settings = ListenSettings(
         address=address,
         token=token,
         hosts=tuple(options.allow_host),
@@ -100,7 +102,7 @@ def _listening(options: argparse.Namespace, given: str | None) -> tuple[ListenSe
         path=_path(options.path),
         binary=options.binary,
     )
-    return listening, made
+    return settings, new_token
 
 
 def _path(path: str) -> str:
@@ -118,7 +120,7 @@ def _tls(options: argparse.Namespace) -> tuple[str, str] | None:
 
 
 def _token(
-    options: argparse.Namespace, given: str | None, address: Address
+    options: argparse.Namespace, configured_token: str | None, address: Address
 ) -> tuple[str | None, str | None]:
     """Return the token that clients must send, and the same again if it was generated here."""
     if options.no_token:
@@ -131,27 +133,27 @@ def _token(
         return None, None
     if options.token_file is not None:
         try:
-            given = Path(options.token_file).read_text("utf-8").strip()
+            configured_token = Path(options.token_file).read_text("utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or type(error).__name__
             raise InvalidInputError(f"--token-file {options.token_file}: {reason}") from None
-    if given is None:
-        made = random.token_urlsafe(32)
-        return made, made
-    check_token(given)
-    return given, None
+    if configured_token is None:
+        new_token = random.token_urlsafe(32)
+        return new_token, new_token
+    check_token(configured_token)
+    return configured_token, None
 
 
-def check_token(given: str) -> None:
+def check_token(token: str) -> None:
     """Check that a token cannot be guessed.
 
     Raises:
         InvalidInputError: it is too short, or contains characters that are invalid in a header.
     """
-    if len(given) < _SHORTEST or not given.isascii() or not given.isprintable() or " " in given:
+    if len(token) < _MIN_LENGTH or not token.isascii() or not token.isprintable() or " " in token:
         raise InvalidInputError(
-            f"the token needs {_SHORTEST} or more characters, of ASCII and without blanks, so that "
-            "nobody can guess it; leave it out and one is made"
+            f"the token needs {_MIN_LENGTH} or more characters, of ASCII and without blanks, so "
+            "that nobody can guess it; leave it out and one is made"
         )
 
 
@@ -162,7 +164,7 @@ def _parser() -> Parser:
         "See docs/remote.md.",
     )
     # fmt: off
-    add, count = parser.add_argument, number(1, _MOST)
+    add, count = parser.add_argument, number(1, _MAX_NUMBER)
     add("--listen", required=True, metavar="HOST:PORT",
         help="address to listen on; port 0 picks a free port")
     add("--path", default=PATH, metavar="PATH", help="path of the endpoint")

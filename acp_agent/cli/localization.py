@@ -36,16 +36,16 @@ def language() -> Language:
 
 def _setting(environ: Mapping[str, str]) -> str:
     """Return the setting `language`; errors in the configuration are reported elsewhere."""
-    named = environ.get("ACP_AGENT_LANGUAGE")
-    if named:
-        return named
+    setting = environ.get("ACP_AGENT_LANGUAGE")
+    if setting:
+        return setting
     from acp_agent.config.paths import find_paths  # noqa: PLC0415 - the variable goes first
 
-    return _in_file(str(find_paths(environ).config_file))
+    return _setting_in_file(str(find_paths(environ).config_file))
 
 
 @cache
-def _in_file(path: str) -> str:
+def _setting_in_file(path: str) -> str:
     """Read the setting from the configuration file without validating the rest."""
     from pathlib import Path  # noqa: PLC0415 - as the rest
 
@@ -57,5 +57,5 @@ def _in_file(path: str) -> str:
         table = parse(Path(path), text) if text else {}
     except ConfigError:
         return ""
-    named = table.get("language")
-    return named if isinstance(named, str) else ""
+    setting = table.get("language")
+    return setting if isinstance(setting, str) else ""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 
 from acp_agent.cli.localization import translate, translate_rendered
-from acp_agent.cli.output import FAILED, USAGE, complain, guarded, say
+from acp_agent.cli.output import FAILED, USAGE, complain, run_guarded, say
 from acp_agent.cli.parser import Parser
 from acp_agent.cli.user_config import UserConfig, load_user_config
 from acp_agent.config.load import locate_errors
@@ -20,7 +20,7 @@ from acp_agent.platform import posix
 
 CHECK_SECONDS = 10.0
 
-_ALIKE = 0.7  # similarity from which a name counts as a misspelling of another one
+_SIMILARITY = 0.7  # similarity from which a name counts as a misspelling of another one
 
 
 def run(argv: list[str]) -> int:
@@ -35,7 +35,7 @@ def run(argv: list[str]) -> int:
     parser.add_argument("--no-check", action="store_true", help="do not test the key")
     options = parser.parse_args(argv)
     posix.forbid_inspection()
-    return guarded(
+    return run_guarded(
         lambda: _login(
             options.provider,
             from_stdin=options.key_stdin,
@@ -62,21 +62,21 @@ def _login(name: str | None, *, from_stdin: bool, keyring: bool, check: bool) ->
             )
         )
     key = check_key(sys.stdin.readline() if from_stdin else _ask_key(provider))
-    if check and not _try(provider, key):
+    if check and not _test_key(provider, key):
         return FAILED
     setup.secrets.set(provider.id, key, keyring=keyring)
-    _tell(setup, provider, keyring=keyring)
+    _report_saved(setup, provider, keyring=keyring)
     return 0
 
 
 def _find(name: str, providers: Mapping[str, Provider]) -> Provider:
-    found = providers.get(canonical(name.strip().lower())) or providers.get(name)
-    if found is not None:
-        return found
-    near = get_close_matches(name.lower(), providers, n=1, cutoff=_ALIKE)
-    meant = f"did you mean {near[0]}?" if near else f"known are {', '.join(providers)}."
+    provider = providers.get(canonical(name.strip().lower())) or providers.get(name)
+    if provider is not None:
+        return provider
+    matches = get_close_matches(name.lower(), providers, n=1, cutoff=_SIMILARITY)
+    hint = f"did you mean {matches[0]}?" if matches else f"known are {', '.join(providers)}."
     raise InvalidInputError(
-        f"unknown provider {name!r}; {meant} To add your own, use [providers.NAME] in the "
+        f"unknown provider {name!r}; {hint} To add your own, use [providers.NAME] in the "
         "configuration file",
         field="provider",
     )
@@ -89,13 +89,13 @@ def _ask_provider(providers: Mapping[str, Provider]) -> Provider:
         say(f"{number:3}  {provider.id:<12} {provider.name}{mark}")
     while True:
         try:
-            said = input(translate("Provider (number or name): ")).strip()
+            answer = input(translate("Provider (number or name): ")).strip()
         except EOFError:
             raise AuthRequiredError("no provider chosen; nothing changed") from None
-        if said.isdecimal() and 1 <= int(said) <= len(offered):
-            return offered[int(said) - 1]
+        if answer.isdecimal() and 1 <= int(answer) <= len(offered):
+            return offered[int(answer) - 1]
         try:
-            return _find(said, providers)
+            return _find(answer, providers)
         except InvalidInputError as error:
             complain(translate_rendered(str(error)))
 
@@ -109,7 +109,7 @@ def _ask_key(provider: Provider) -> str:
         raise AuthRequiredError("no key given; nothing changed") from None
 
 
-def _try(provider: Provider, key: str) -> bool:
+def _test_key(provider: Provider, key: str) -> bool:
     """Return whether the key may be saved: whether the provider did not reject it."""
     from acp_agent.models.provider_check import check_provider  # noqa: PLC0415 - heavy
 
@@ -141,17 +141,17 @@ def _try(provider: Provider, key: str) -> bool:
     return True
 
 
-def _tell(setup: UserConfig, provider: Provider, *, keyring: bool) -> None:
+def _report_saved(setup: UserConfig, provider: Provider, *, keyring: bool) -> None:
     file = setup.paths.secrets_file
-    place = (
+    location = (
         translate("the system's keyring")
         if keyring
         else translate("{file}, readable only by you", file=file)
     )
-    say(translate("{name} key saved in {place}.", name=provider.name, place=place))
-    ahead = [name for name in provider.key_env if setup.environ.get(name, "").strip()]
-    if ahead:
-        say(translate("Note: the variable {name} is set and takes precedence.", name=ahead[0]))
+    say(translate("{name} key saved in {place}.", name=provider.name, place=location))
+    overriding = [name for name in provider.key_env if setup.environ.get(name, "").strip()]
+    if overriding:
+        say(translate("Note: the variable {name} is set and takes precedence.", name=overriding[0]))
     say(translate("Next: start a session in your editor, or run `acp-agent models`."))
 
 
@@ -167,16 +167,16 @@ def run_logout(argv: list[str]) -> int:
     )
     parser.add_argument("--all", action="store_true", help="delete the keys of all providers")
     options = parser.parse_args(argv)
-    return guarded(lambda: _logout(options.provider, every=options.all))
+    return run_guarded(lambda: _logout(options.provider, all_providers=options.all))
 
 
-def _logout(provider: str | None, *, every: bool) -> int:
+def _logout(provider: str | None, *, all_providers: bool) -> int:
     secrets = Secrets(find_paths(os.environ).secrets_file, os.environ)
     stored = secrets.stored()
     if not stored:
         say(translate("No keys are saved; save one with `acp-agent login`."))
         return 0
-    if every:
+    if all_providers:
         chosen = stored
     elif provider is not None:
         chosen = [canonical(provider)]

@@ -58,8 +58,8 @@ def set_up_logging(paths: Paths, config: Config, secrets: GetSecrets) -> None:
             root.removeHandler(handler)
             handler.close()
     root.setLevel(logging.WARNING)
-    for own in ("acp_agent", "protocol"):
-        logging.getLogger(own).setLevel(config.log.level.upper())
+    for package in ("acp_agent", "protocol"):
+        logging.getLogger(package).setLevel(config.log.level.upper())
     root.addHandler(LogFile(paths.log_file, secrets))
     root.addHandler(StderrLines(secrets))
     logging.captureWarnings(True)
@@ -78,7 +78,7 @@ class LogFile(logging.Handler):
         self._file: SharedRotatingFile | None = None
         self._broken = False
         self._queue: Background[LogRecord] = Background(
-            "log", self._write, self._tell_dropped, limit_bytes=WAITING_BYTES
+            "log", self._write, self._report_dropped, limit_bytes=WAITING_BYTES
         )
 
     def emit(self, record: LogRecord) -> None:
@@ -120,7 +120,7 @@ class LogFile(logging.Handler):
             reason = error.strerror or type(error).__name__
             write_stderr(f"acp-agent: warning: cannot write the log {self._path} ({reason})")
 
-    def _tell_dropped(self, count: int) -> None:
+    def _report_dropped(self, count: int) -> None:
         text = f"{count} log records were left out: the disk was too slow"
         self._write([LogRecord(__name__, logging.WARNING, __file__, 0, text, None, None)])
 
@@ -135,7 +135,7 @@ class StderrLines(logging.Handler):
     def emit(self, record: LogRecord) -> None:
         """Write a record's text; its traceback is for the file."""
         try:
-            text = _scrubbed(record.getMessage(), self._secrets)
+            text = _scrub(record.getMessage(), self._secrets)
         except Exception:  # noqa: BLE001 - an argument's own __str__ can fail; logging goes on
             self.handleError(record)
             return
@@ -171,11 +171,11 @@ class _FileLines(logging.Formatter):
 
     def format(self, record: LogRecord) -> str:
         record.msg = record.getMessage().translate(_VISIBLE)
-        text = _scrubbed(super().format(record), self._secrets)
+        text = _scrub(super().format(record), self._secrets)
         return text.replace("\n", "\n    ")
 
 
-def _scrubbed(text: str, secrets: GetSecrets) -> str:
+def _scrub(text: str, secrets: GetSecrets) -> str:
     from acp_agent.workspace.scrub import scrub  # noqa: PLC0415 - its patterns take time to build
 
     return scrub(text, secrets())
@@ -206,7 +206,7 @@ class Background(Generic[T]):
         self._consume = consume
         self._dropped = dropped
         self._limit = limit_bytes
-        self._waiting: deque[tuple[T, int]] = deque()
+        self._queued: deque[tuple[T, int]] = deque()
         self._bytes = 0
         self._lost = 0
         self._closed = False
@@ -219,10 +219,10 @@ class Background(Generic[T]):
         with self._changed:
             if self._closed:
                 return
-            if self._bytes + size > self._limit and self._waiting:
+            if self._bytes + size > self._limit and self._queued:
                 self._lost += 1
                 return
-            self._waiting.append((item, size))
+            self._queued.append((item, size))
             self._bytes += size
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
@@ -234,7 +234,7 @@ class Background(Generic[T]):
         deadline = time.monotonic() + timeout
         with self._changed:
             return self._changed.wait_for(
-                lambda: not self._waiting and not self._busy, max(0.0, deadline - time.monotonic())
+                lambda: not self._queued and not self._busy, max(0.0, deadline - time.monotonic())
             )
 
     def close(self, timeout: float) -> None:
@@ -250,11 +250,11 @@ class Background(Generic[T]):
             with self._changed:
                 self._busy = False
                 self._changed.notify_all()
-                self._changed.wait_for(lambda: self._waiting or self._closed)
-                if not self._waiting:
+                self._changed.wait_for(lambda: self._queued or self._closed)
+                if not self._queued:
                     return
-                items = [item for item, _ in self._waiting]
-                self._waiting.clear()
+                items = [item for item, _ in self._queued]
+                self._queued.clear()
                 self._bytes = 0
                 lost, self._lost = self._lost, 0
                 self._busy = True

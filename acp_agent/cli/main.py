@@ -106,8 +106,8 @@ def _main(argv: list[str]) -> int:
     if first and not first.startswith("-") and first != "acp":
         from acp_agent.cli.localization import translate  # noqa: PLC0415 - only where something is said
 
-        said = translate("unknown command {command}; see acp-agent --help", command=repr(first))
-        sys.stderr.write(f"acp-agent: {said}\n")
+        message = translate("unknown command {command}; see acp-agent --help", command=repr(first))
+        sys.stderr.write(f"acp-agent: {message}\n")
         return 2
     from acp_agent.cli.serve import serve  # noqa: PLC0415 - only what the command needs
 
@@ -128,8 +128,8 @@ def _run(command: str, argv: list[str]) -> int:
             raise
         from acp_agent.cli.localization import translate  # noqa: PLC0415 - only where something is said
 
-        said = translate("the current directory no longer exists; change to another one")
-        sys.stderr.write(f"acp-agent: {said}\n")
+        message = translate("the current directory no longer exists; change to another one")
+        sys.stderr.write(f"acp-agent: {message}\n")
         return 1
     return status
 
@@ -155,7 +155,7 @@ def entry_point(command: str) -> Callable[[list[str]], int]:
 def run_version(argv: list[str]) -> int:
     """Print the version; return the exit status."""
     from acp_agent import __version__  # noqa: PLC0415 - only what the command needs
-    from acp_agent.cli.output import guarded, say  # noqa: PLC0415 - likewise
+    from acp_agent.cli.output import run_guarded, say  # noqa: PLC0415 - likewise
     from acp_agent.cli.parser import Parser  # noqa: PLC0415 - likewise
 
     Parser(prog="acp-agent version", description=COMMANDS["version"]).parse_args(argv)
@@ -164,7 +164,7 @@ def run_version(argv: list[str]) -> int:
         say(f"acp-agent {__version__}")
         return 0
 
-    return guarded(show)
+    return run_guarded(show)
 
 
 def _help() -> int:
@@ -184,8 +184,9 @@ def _help() -> int:
         f"    {translate('Short for acp-agent run PROMPT; takes the same options.')}",
         "",
         *(
-            f"acp-agent {name:<10} " + f"\n{'':{_MARGIN}}".join(wrap(translate(what), columns))
-            for name, what in COMMANDS.items()
+            f"acp-agent {name:<10} "
+            + f"\n{'':{_MARGIN}}".join(wrap(translate(description), columns))
+            for name, description in COMMANDS.items()
         ),
         "",
         translate("Run acp-agent COMMAND --help for the options of a command."),

@@ -7,7 +7,7 @@ import asyncio
 from msgspec import Struct
 
 from acp_agent.cli.localization import translate, translate_rendered
-from acp_agent.cli.output import guarded, say, say_json, say_table
+from acp_agent.cli.output import run_guarded, say, say_json, say_table
 from acp_agent.cli.parser import Parser
 from acp_agent.cli.user_config import UserConfig, load_user_config
 from acp_agent.config.load import locate_errors
@@ -38,7 +38,7 @@ def run(argv: list[str]) -> int:
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(argv)
-    return guarded(lambda: asyncio.run(_list(every=options.all, as_json=options.json)))
+    return run_guarded(lambda: asyncio.run(_list(include_all=options.all, as_json=options.json)))
 
 
 async def chosen_model(setup: UserConfig, models: Models, providers: dict[str, Provider]) -> Choice:
@@ -51,8 +51,8 @@ async def chosen_model(setup: UserConfig, models: Models, providers: dict[str, P
     if flag:
         return Choice(model=model, why=translate("set by the variable ACP_AGENT_MODEL"))
     if setup.config.model:
-        named = translate("set in {file}", file=setup.paths.config_file)
-        return Choice(model=model, why=named)
+        reason = translate("set in {file}", file=setup.paths.config_file)
+        return Choice(model=model, why=reason)
     provider = providers.get(model.provider)
     origin = None
     if provider is not None:
@@ -67,21 +67,21 @@ async def chosen_model(setup: UserConfig, models: Models, providers: dict[str, P
     )
 
 
-def unlisted(providers: dict[str, Provider]) -> list[Provider]:
+def unlisted_providers(providers: dict[str, Provider]) -> list[Provider]:
     """Return the usable providers whose models are not in the catalog.
 
     These are the user's own providers, and presets with a changed address.
     """
     home = {preset.id: preset.base_url.rstrip("/") for preset in presets()}
     return [
-        one
-        for one in providers.values()
-        if one.usable and one.platform is None and one.id != LOCAL
-        and one.api != "demo" and one.base_url != home.get(one.id)
+        provider
+        for provider in providers.values()
+        if provider.usable and provider.platform is None and provider.id != LOCAL
+        and provider.api != "demo" and provider.base_url != home.get(provider.id)
     ]  # fmt: skip
 
 
-async def _list(*, every: bool, as_json: bool) -> int:
+async def _list(*, include_all: bool, as_json: bool) -> int:
     setup = load_user_config()
     with locate_errors(setup.paths.config_file):
         providers = load_providers(setup.config, setup.secrets, setup.environ)
@@ -92,18 +92,20 @@ async def _list(*, every: bool, as_json: bool) -> int:
     finally:
         await models.aclose()
     catalog = Catalog(setup.config.models)
-    known = {model.ref for model in usable}
-    elsewhere = unlisted(providers)
+    refs = {model.ref for model in usable}
+    custom_providers = unlisted_providers(providers)
     served: list[ModelInfo] = []
-    for found in await asyncio.gather(*(_served(provider, catalog) for provider in elsewhere)):
-        served += found
-    usable += [model for model in served if model.ref not in known]
-    shown = list(usable)
+    for provider_models in await asyncio.gather(
+        *(_served_models(provider, catalog) for provider in custom_providers)
+    ):
+        served += provider_models
+    usable += [model for model in served if model.ref not in refs]
+    listed = list(usable)
     if choice.model is not None and choice.model.ref not in {model.ref for model in usable}:
-        shown.insert(0, choice.model)
-    if every:
-        known = {model.ref for model in shown}
-        shown += [m for name in providers for m in catalog.of(name) if m.ref not in known]
+        listed.insert(0, choice.model)
+    if include_all:
+        refs = {model.ref for model in listed}
+        listed += [m for name in providers for m in catalog.of(name) if m.ref not in refs]
     chosen = choice.model.ref if choice.model is not None else None
     if as_json:
         say_json(
@@ -112,14 +114,14 @@ async def _list(*, every: bool, as_json: bool) -> int:
                 "why": choice.why,
                 "models": [
                     {"ref": model.ref, "usable": model in usable or model.ref == chosen}
-                    | _described(model)
-                    for model in shown
+                    | _describe(model)
+                    for model in listed
                 ],
             }
         )
         return 0
-    if shown:
-        rows = [_row(model, chosen=model.ref == chosen) for model in shown]
+    if listed:
+        rows = [_row(model, chosen=model.ref == chosen) for model in listed]
         sizes = [translate("WINDOW"), translate("OUTPUT"), translate("IN $"), translate("OUT $")]
         say_table(["", translate("MODEL"), *sizes], rows, numbers=4)
         say()
@@ -138,7 +140,7 @@ async def _list(*, every: bool, as_json: bool) -> int:
     return 0
 
 
-async def _served(provider: Provider, catalog: Catalog) -> list[ModelInfo]:
+async def _served_models(provider: Provider, catalog: Catalog) -> list[ModelInfo]:
     """Return the models that a provider lists; none if it does not respond in time."""
     from acp_agent.models.key_command import key_from_command  # noqa: PLC0415 - heavy
     from acp_agent.models.provider_check import check_provider  # noqa: PLC0415 - heavy
@@ -167,7 +169,7 @@ def _tokens(count: int) -> str:
     return f"{count / 1000:.3g}k" if count < 999_500 else f"{count / 1_000_000:.3g}M"
 
 
-def _described(model: ModelInfo) -> dict[str, object]:
+def _describe(model: ModelInfo) -> dict[str, object]:
     return {
         "name": model.name,
         "window": model.window,

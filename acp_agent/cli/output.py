@@ -20,7 +20,7 @@ _VISIBLE = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)
 _VISIBLE |= {9: "\t", 10: "\n", 13: ""}
 
 
-def guarded(work: Callable[[], int]) -> int:
+def run_guarded(work: Callable[[], int]) -> int:
     """Run a command and return its exit status.
 
     One of our errors is printed as one line on stderr, with status 1. Ctrl-C gives 130. A closed
@@ -87,11 +87,13 @@ def one_line(text: str, limit: int = 200) -> str:
 
 def _readable(text: str, out: TextIO) -> str:
     """Return `text` with controls escaped, and on a terminal invisible characters as well."""
-    shown = escape_controls(text)
-    return shown if shown.isascii() or not out.isatty() else escape_hidden(shown)
+    escaped_text = escape_controls(text)
+    return (
+        escaped_text if escaped_text.isascii() or not out.isatty() else escape_hidden(escaped_text)
+    )
 
 
-def lines_of(text: str) -> list[str]:
+def split_lines(text: str) -> list[str]:
     """Split a text at line feeds only; other line separators are shown as they are."""
     lines = text.replace("\r\n", "\n").split("\n")
     return lines if lines[-1] else lines[:-1]
@@ -117,20 +119,20 @@ def say_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, numbers
         from rich.table import Table  # noqa: PLC0415 - likewise
         from rich.text import Text  # noqa: PLC0415 - likewise
 
-        shown = Table(box=None, pad_edge=False, header_style="bold")
+        table = Table(box=None, pad_edge=False, header_style="bold")
         for index, heading in enumerate(headings):
             # In a narrow terminal, the last text column is shortened, so that IDs stay complete.
             justify: Literal["left", "right"] = "left" if index < left else "right"
-            shown.add_column(heading, justify=justify, no_wrap=index != left - 1)
+            table.add_column(heading, justify=justify, no_wrap=index != left - 1)
         for row in cells:
-            shown.add_row(*(Text(cell) for cell in row))
-        Console().print(shown)
+            table.add_row(*(Text(cell) for cell in row))
+        Console().print(table)
         return
     lines = [list(headings), *cells]
     widths = [max(width(line[index]) for line in lines) for index in range(len(headings))]
     for row in lines:
         fitted = [
-            filled_left(cell, columns) if index < left else filled_right(cell, columns)
+            pad(cell, columns) if index < left else pad_left(cell, columns)
             for index, (cell, columns) in enumerate(zip(row, widths, strict=True))
         ]
         sys.stdout.write("  ".join(fitted).rstrip() + "\n")
@@ -154,12 +156,12 @@ def _width(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
-def filled_left(text: str, columns: int) -> str:
+def pad(text: str, columns: int) -> str:
     """Pad `text` with blanks on its right."""
     return text + " " * (columns - width(text))
 
 
-def filled_right(text: str, columns: int) -> str:
+def pad_left(text: str, columns: int) -> str:
     """Pad `text` with blanks on its left."""
     return " " * (columns - width(text)) + text
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 else:  # it is generic only for type checkers
     _Base = argparse._SubParsersAction  # noqa: SLF001 - argparse has no public name for it
 
-_LONGEST = 1e6  # seconds; every wait is limited
-_SHORTEST = 0.05  # seconds
+_MAX_SECONDS = 1e6  # seconds; every wait is limited
+_MIN_SECONDS = 0.05  # seconds
 
 
 def seconds(text: str) -> float:
@@ -35,7 +35,7 @@ def seconds(text: str) -> float:
         value = float(text)
     except ValueError:
         value = 0.0
-    if not _SHORTEST <= value <= _LONGEST:  # also false for "nan"
+    if not _MIN_SECONDS <= value <= _MAX_SECONDS:  # also false for "nan"
         raise argparse.ArgumentTypeError("must be a number of seconds, such as 30")
     return value
 
@@ -46,14 +46,14 @@ def number(low: int, high: int) -> Callable[[str], int]:
     The parser raises ArgumentTypeError for anything else.
     """
 
-    def read(text: str) -> int:
+    def parse(text: str) -> int:
         # Python refuses to parse numbers of thousands of digits, with a different error.
         value = int(text) if text.isascii() and text.isdigit() and len(text) <= 20 else None
         if value is None or not low <= value <= high:
             raise argparse.ArgumentTypeError(f"a number from {low:,} to {high:,}")
         return value
 
-    return read
+    return parse
 
 
 def add_folder(parser: argparse.ArgumentParser) -> None:
@@ -97,11 +97,11 @@ class _Help(argparse.HelpFormatter):
         super().add_text(translate(text) if isinstance(text, str) else text)
 
     def format_help(self) -> str:
-        usage, gap, rest = super().format_help().partition("\n\n")
+        usage, gap, sections = super().format_help().partition("\n\n")
         first = translate("usage: ")
         if usage.startswith(first):  # its further lines are aligned with the arguments
             usage = usage.replace("\n ", "\n " + " " * (width(first) - len(first)))
-        return usage + gap + rest.replace(":\n", translate(":\n"))
+        return usage + gap + sections.replace(":\n", translate(":\n"))
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
         return action.help and translate(action.help)
@@ -116,8 +116,8 @@ class _Help(argparse.HelpFormatter):
 class _Actions(_Base):
     """Subcommands whose `--help` shows their description in the list."""
 
-    def add_parser(self, name: str, **others: Any) -> Any:  # as argparse has it
-        return super().add_parser(name, **{"description": others.get("help"), **others})
+    def add_parser(self, name: str, **arguments: Any) -> Any:  # as argparse has it
+        return super().add_parser(name, **{"description": arguments.get("help"), **arguments})
 
 
 class Parser(argparse.ArgumentParser):
@@ -134,19 +134,19 @@ class Parser(argparse.ArgumentParser):
         prog: str | None = None,
         description: str | None = None,
         epilog: str | None = None,
-        **others: Any,  # what argparse passes to the parser of an action
+        **arguments: Any,  # what argparse passes to the parser of an action
     ) -> None:
-        super().__init__(prog=prog, description=description, epilog=epilog, **others)
+        super().__init__(prog=prog, description=description, epilog=epilog, **arguments)
         self.formatter_class = _Help
 
-    def add_subparsers(self, **others: Any) -> Any:  # as argparse has it
+    def add_subparsers(self, **arguments: Any) -> Any:  # as argparse has it
         """Add subcommands that use their help text as their description."""
-        return super().add_subparsers(action=_Actions, **others)
+        return super().add_subparsers(action=_Actions, **arguments)
 
     def error(self, message: str) -> NoReturn:
         """Print the error and exit with status 2."""
         self.print_usage(sys.stderr)
-        said = translate(
+        text = translate(
             "{program}: error: {message}", program=self.prog, message=translate_rendered(message)
         )
-        self.exit(USAGE, f"{said}\n")
+        self.exit(USAGE, f"{text}\n")

@@ -12,19 +12,19 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from acp_agent.cli.agent_client import Asked
+from acp_agent.cli.agent_client import PermissionRequest
 from acp_agent.cli.localization import translate
 from acp_agent.trust.items import TRUST_OPTION
 from protocol.v1 import types as acp
 
 Allowed = Literal["all", "edits", "none", "ask"]
 
-_ATTEMPTS = 3
-_QUESTION = 2_000  # characters of a question
+_MAX_ATTEMPTS = 3
+_MAX_QUESTION_LENGTH = 2_000  # characters of a question
 _EDITS = {"edit", "delete", "move"}
 
 
-class Given(Struct, frozen=True, kw_only=True):
+class AutomaticAnswer(Struct, frozen=True, kw_only=True):
     """An answer that was given without asking the user, or without the user's answer.
 
     `by` is `flag` for a flag, or something else that decides for the user, called `name`;
@@ -54,12 +54,14 @@ class Given(Struct, frozen=True, kw_only=True):
                 return translate("Refused by {who}", who=self.name)
 
 
-Answered = Callable[[Asked, Given], None]  # the request and its answer, to be shown
+ShowAnswer = Callable[
+    [PermissionRequest, AutomaticAnswer], None
+]  # the request and its answer, to be shown
 
 
-def flag_for(asked: Asked) -> str:
+def flag_for(request: PermissionRequest) -> str:
     """Return the flag of `acp-agent run` that allows the call."""
-    return "--allow edits" if asked.kind in _EDITS else "--allow all"
+    return "--allow edits" if request.kind in _EDITS else "--allow all"
 
 
 def response(option: acp.PermissionOption | None, **decided: str) -> acp.RequestPermissionResponse:
@@ -87,7 +89,7 @@ class Answers:
         ask: shows a question before its answer is read; None if there is nobody to ask.
 
     Attributes:
-        unasked: requests that were refused because there was nobody to ask.
+        unanswered: requests that were refused because there was nobody to ask.
     """
 
     def __init__(
@@ -95,72 +97,78 @@ class Answers:
         allowed: Allowed,
         *,
         decider: str = "",
-        show: Answered,
-        ask: Callable[[Asked], None] | None,
+        show: ShowAnswer,
+        ask: Callable[[PermissionRequest], None] | None,
     ) -> None:
-        self.unasked: list[Asked] = []
+        self.unanswered: list[PermissionRequest] = []
         self._allowed = allowed
         self._decider = decider
         self._show = show
         self._ask = ask
 
-    async def __call__(self, asked: Asked) -> acp.RequestPermissionResponse:
+    async def __call__(self, request: PermissionRequest) -> acp.RequestPermissionResponse:
         """Answer one request."""
-        if any(option.option_id == TRUST_OPTION for option in asked.options):
+        if any(option.option_id == TRUST_OPTION for option in request.options):
             if self._ask is not None:
-                return await self._from_user(asked, self._ask)
-            return response(option_of_kind(asked, "reject_once"), by="nobody")
+                return await self._ask_user(request, self._ask)
+            return response(find_option(request, "reject_once"), by="nobody")
         flag = self._decider or f"--allow {self._allowed}"
-        if self._allowed == "all" or (self._allowed == "edits" and asked.kind in _EDITS):
-            return self._give(asked, "allow_once", flag)
+        if self._allowed == "all" or (self._allowed == "edits" and request.kind in _EDITS):
+            return self._answer_automatically(request, "allow_once", flag)
         if self._allowed == "none":
-            return self._give(asked, "reject_once", flag)
+            return self._answer_automatically(request, "reject_once", flag)
         if self._ask is None:
-            return self._give(asked, "reject_once", self._decider)
-        return await self._from_user(asked, self._ask)
+            return self._answer_automatically(request, "reject_once", self._decider)
+        return await self._ask_user(request, self._ask)
 
-    def _give(self, asked: Asked, kind: str, name: str) -> acp.RequestPermissionResponse:
-        option = option_of_kind(asked, kind)
-        given = Given(option=option, by="flag" if name else "nobody", name=name)
-        if not name:
-            self.unasked.append(asked)
-        self._show(asked, given)
-        return response(option, by=given.by, name=given.name)
-
-    async def _from_user(
-        self, asked: Asked, ask: Callable[[Asked], None]
+    def _answer_automatically(
+        self, request: PermissionRequest, kind: str, name: str
     ) -> acp.RequestPermissionResponse:
-        for _ in range(_ATTEMPTS):
-            ask(asked)
+        option = find_option(request, kind)
+        answer = AutomaticAnswer(option=option, by="flag" if name else "nobody", name=name)
+        if not name:
+            self.unanswered.append(request)
+        self._show(request, answer)
+        return response(option, by=answer.by, name=answer.name)
+
+    async def _ask_user(
+        self, request: PermissionRequest, ask: Callable[[PermissionRequest], None]
+    ) -> acp.RequestPermissionResponse:
+        for _ in range(_MAX_ATTEMPTS):
+            ask(request)
             line = await read_line()
             if line is None:
                 break
             word = line.strip()
-            if word.isdecimal() and 1 <= int(word) <= len(asked.options):
-                return response(asked.options[int(word) - 1])
-        refusal = option_of_kind(asked, "reject_once")
-        self._show(asked, Given(option=refusal, by="user"))
+            if word.isdecimal() and 1 <= int(word) <= len(request.options):
+                return response(request.options[int(word) - 1])
+        refusal = find_option(request, "reject_once")
+        self._show(request, AutomaticAnswer(option=refusal, by="user"))
         return response(refusal)
 
 
-def option_of_kind(asked: Asked, kind: str) -> acp.PermissionOption | None:
+def find_option(request: PermissionRequest, kind: str) -> acp.PermissionOption | None:
     """Return the option of a kind, such as `allow_once`; None if it is not offered."""
-    return next((one for one in asked.options if one.kind == kind), None)
+    return next((option for option in request.options if option.kind == kind), None)
 
 
-def question_text(asked: Asked) -> str:
+def question_text(request: PermissionRequest) -> str:
     """Return a permission question as text, with the effect of the call."""
-    lines = [translate("The agent asks for permission: {title}", title=asked.title)]
-    for part in asked.request.tool_call.content or ():
+    lines = [translate("The agent asks for permission: {title}", title=request.title)]
+    for part in request.request.tool_call.content or ():
         match part:
-            case acp.Content(content=acp.TextContent(text=shown)):
-                lines.append(shown.strip())
+            case acp.Content(content=acp.TextContent(text=block)):
+                lines.append(block.strip())
             case acp.Diff():
                 lines.append(f"{part.path}:\n{part.new_text}")
             case _:
                 pass
     text = "\n".join(lines)
-    return text if len(text) <= _QUESTION else f"{text[:_QUESTION]}\n[{len(text)} characters]"
+    return (
+        text
+        if len(text) <= _MAX_QUESTION_LENGTH
+        else f"{text[:_MAX_QUESTION_LENGTH]}\n[{len(text)} characters]"
+    )
 
 
 async def read_line() -> str | None:

@@ -12,11 +12,11 @@ from typing import TextIO
 from msgspec import Struct
 
 from acp_agent.acp_client.process import EXIT_SECONDS
-from acp_agent.cli.agent_client import AgentClient, Asked, OnUpdate
+from acp_agent.cli.agent_client import AgentClient, OnUpdate, PermissionRequest
 from acp_agent.cli.localization import translate
-from acp_agent.cli.output import FAILED, INTERRUPTED, USAGE, complain, guarded
+from acp_agent.cli.output import FAILED, INTERRUPTED, USAGE, complain, run_guarded
 from acp_agent.cli.parser import Parser, add_folder
-from acp_agent.cli.permission_answers import Allowed, Answered, Answers, Given, flag_for
+from acp_agent.cli.permission_answers import Allowed, Answers, AutomaticAnswer, ShowAnswer, flag_for
 from acp_agent.cli.screen import Screen, block_text, painter
 from acp_agent.cli.signals import ending_signals, interrupts
 from acp_agent.platform import posix
@@ -24,9 +24,9 @@ from protocol.codec import typed_json
 from protocol.jsonrpc.errors import RpcError
 from protocol.v1 import types as acp
 
-_STATUS = {"end_turn": 0, "cancelled": INTERRUPTED}
-_UNFINISHED = 3  # the model refused, or reached a limit
-_REFUSED = 4  # a permission was refused because there was nobody to ask
+_STATUSES = {"end_turn": 0, "cancelled": INTERRUPTED}
+_UNFINISHED_STATUS = 3  # the model refused, or reached a limit
+_REFUSED_STATUS = 4  # a permission was refused because there was nobody to ask
 _FORCED_EXIT_SECONDS = 1.0  # for the agent to exit after a second Ctrl-C
 
 
@@ -57,19 +57,19 @@ class Result(Struct, frozen=True, kw_only=True):
     text: str
     usage: acp.Usage | None
     cost: acp.Cost | None
-    refused: tuple[Asked, ...]
+    refused: tuple[PermissionRequest, ...]
 
 
 class View(Struct, frozen=True, kw_only=True):
     """Shows the turn, as text or as JSON lines."""
 
     update: OnUpdate
-    answered: Answered
-    opened: Callable[[str], None]  # called with the session's ID
-    ended: Callable[[Result], None]
-    failed: Callable[[str], None]
-    cancelling: Callable[[], None] = lambda: None
-    ask: Callable[[Asked], None] | None = None
+    show_answer: ShowAnswer
+    show_session: Callable[[str], None]  # called with the session's ID
+    show_end: Callable[[Result], None]
+    show_failure: Callable[[str], None]
+    show_cancelling: Callable[[], None] = lambda: None
+    ask: Callable[[PermissionRequest], None] | None = None
 
 
 def run(argv: list[str]) -> int:
@@ -94,36 +94,36 @@ def run(argv: list[str]) -> int:
             trust_folder(flags.cwd)
         return asyncio.run(turn(flags, view))
 
-    return guarded(work)
+    return run_guarded(work)
 
 
 async def turn(flags: Flags, view: View) -> int:
     """Start an agent, run one turn, and end the agent; return the exit status."""
-    resume = None if flags.resume is None else await _whole_id(flags.resume)
-    answers = Answers(flags.allow, decider=flags.decider, show=view.answered, ask=view.ask)
+    resume = None if flags.resume is None else await _full_id(flags.resume)
+    answers = Answers(flags.allow, decider=flags.decider, show=view.show_answer, ask=view.ask)
     tally = Tally(view.update)
     model = [] if flags.model is None else ["--model", flags.model]
-    me = asyncio.current_task()
-    assert me is not None
+    task = asyncio.current_task()
+    assert task is not None
     client: AgentClient | None = None
-    asked_to_stop = False
+    show_cancelling = False
     interrupted = INTERRUPTED
     timeout = EXIT_SECONDS
 
     def stop() -> None:
-        nonlocal asked_to_stop
-        if client is None or not client.id or asked_to_stop:
-            me.cancel()
+        nonlocal show_cancelling
+        if client is None or not client.id or show_cancelling:
+            task.cancel()
             return
-        asked_to_stop = True
+        show_cancelling = True
         client.cancel()
         with contextlib.suppress(OSError):  # without a reader, cancelling continues
-            view.cancelling()
+            view.show_cancelling()
 
     def leave(status: int) -> None:
         nonlocal interrupted
         interrupted = status
-        me.cancel()
+        task.cancel()
 
     try:
         with interrupts(stop), ending_signals(leave):
@@ -131,13 +131,13 @@ async def turn(flags: Flags, view: View) -> int:
                 model, cwd=flags.cwd, on_update=tally.update, on_permission=answers
             )
             await client.open(flags.cwd, resume=resume)
-            view.opened(client.id)
+            view.show_session(client.id)
             for option, value in (("mode", flags.mode), ("agent", flags.agent)):
                 if value is not None:
                     await client.set_option(option, value)
             answer = await client.prompt(flags.prompt)
-            refused = tuple(answers.unasked)
-            view.ended(
+            refused = tuple(answers.unanswered)
+            view.show_end(
                 Result(
                     session=client.id,
                     stop_reason=answer.stop_reason,
@@ -149,18 +149,18 @@ async def turn(flags: Flags, view: View) -> int:
             )
             if not flags.keep:
                 await client.delete()
-            status = _STATUS.get(answer.stop_reason, _UNFINISHED)
-            return _REFUSED if refused and status == 0 else status
+            status = _STATUSES.get(answer.stop_reason, _UNFINISHED_STATUS)
+            return _REFUSED_STATUS if refused and status == 0 else status
     except asyncio.CancelledError:
         timeout = _FORCED_EXIT_SECONDS
         return interrupted
     except RpcError as error:
-        view.failed(error.message)
+        view.show_failure(error.message)
         return FAILED
     except BrokenPipeError:  # the reader of our output is gone, not the agent
         raise
     except (ConnectionError, TimeoutError):
-        view.failed(
+        view.show_failure(
             translate("the agent exited unexpectedly; run `acp-agent doctor` to find out why")
         )
         return FAILED
@@ -198,10 +198,10 @@ class Tally:
         self._update(update)
 
 
-async def _whole_id(name: str) -> str:
-    from acp_agent.cli.session_lookup import whole_id  # noqa: PLC0415 - where a session is named
+async def _full_id(name: str) -> str:
+    from acp_agent.cli.session_lookup import full_id  # noqa: PLC0415 - where a session is named
 
-    return await whole_id(name)
+    return await full_id(name)
 
 
 def text_view(
@@ -217,32 +217,35 @@ def text_view(
     """
     screen = Screen(painter(out), cwd=cwd, answer=None if answer is None else painter(answer))
 
-    def failed(message: str) -> None:
+    def show_failure(message: str) -> None:
         screen.close_line()
         complain(message)
 
-    def ended(result: Result) -> None:
-        screen.ended(result.stop_reason, result.session if resumable else None)
+    def show_end(result: Result) -> None:
+        screen.show_end(result.stop_reason, result.session if resumable else None)
         if result.refused:
             complain(refusals(result.refused))
 
     return View(
         update=screen.update,
-        answered=lambda asked, given: screen.answered(asked, given.text),
-        opened=lambda _: None,
-        ended=ended,
-        failed=failed,
-        cancelling=lambda: screen.say(
+        show_answer=lambda request, answer: screen.show_answer(request, answer.text),
+        show_session=lambda _: None,
+        show_end=show_end,
+        show_failure=show_failure,
+        show_cancelling=lambda: screen.say(
             translate("Cancelling the turn; press Ctrl-C again to quit immediately."), "warning"
         ),
         ask=screen.ask if out.isatty() and sys.stdin is not None and sys.stdin.isatty() else None,
     )
 
 
-def refusals(refused: Sequence[Asked]) -> str:
+def refusals(refused: Sequence[PermissionRequest]) -> str:
     """Return a message with the refused calls and the flag that allows them."""
-    flag = max((flag_for(asked) for asked in refused), key=lambda one: one != "--allow edits")
-    titles = translate(", ").join(dict.fromkeys(asked.title for asked in refused))
+    flag = max(
+        (flag_for(request) for request in refused),
+        key=lambda candidate: candidate != "--allow edits",
+    )
+    titles = translate(", ").join(dict.fromkeys(request.title for request in refused))
     return translate(
         "refused, because there is no terminal to ask in: {titles}. To allow it, add {flag}.",
         titles=titles,
@@ -260,13 +263,13 @@ def _json_view(out: TextIO) -> View:
         out.write(typed_json.encode(value).decode() + "\n")
         out.flush()
 
-    def answered(asked: Asked, given: Given) -> None:
-        decided: dict[str, object] = {"allowed": given.allowed, "by": given.by}
-        if given.name:
-            decided["name"] = given.name
-        line({"type": "permission", **_named(asked), "answer": given.text, **decided})
+    def show_answer(request: PermissionRequest, answer: AutomaticAnswer) -> None:
+        decided: dict[str, object] = {"allowed": answer.allowed, "by": answer.by}
+        if answer.name:
+            decided["name"] = answer.name
+        line({"type": "permission", **_request_fields(request), "answer": answer.text, **decided})
 
-    def ended(result: Result) -> None:
+    def show_end(result: Result) -> None:
         value: dict[str, object] = {
             "type": "result",
             "sessionId": result.session,
@@ -274,23 +277,25 @@ def _json_view(out: TextIO) -> View:
             "text": result.text,
             "usage": result.usage,
             "cost": result.cost,
-            "refused": [_named(asked) | {"flag": flag_for(asked)} for asked in result.refused],
+            "refused": [
+                _request_fields(request) | {"flag": flag_for(request)} for request in result.refused
+            ],
         }
-        line({name: one for name, one in value.items() if one is not None})
+        line({name: content for name, content in value.items() if content is not None})
         if result.refused:
             complain(refusals(result.refused))
 
     return View(
         update=lambda update: line({"type": "update", "update": update}),
-        answered=answered,
-        opened=lambda session: line({"type": "session", "sessionId": session}),
-        ended=ended,
-        failed=lambda message: line({"type": "error", "message": message}),
+        show_answer=show_answer,
+        show_session=lambda session: line({"type": "session", "sessionId": session}),
+        show_end=show_end,
+        show_failure=lambda message: line({"type": "error", "message": message}),
     )
 
 
-def _named(asked: Asked) -> dict[str, object]:
-    return {"toolCallId": asked.request.tool_call.tool_call_id, "title": asked.title}
+def _request_fields(request: PermissionRequest) -> dict[str, object]:
+    return {"toolCallId": request.request.tool_call.tool_call_id, "title": request.title}
 
 
 def _flags(argv: list[str]) -> Flags | None:
@@ -328,18 +333,18 @@ def _flags(argv: list[str]) -> Flags | None:
         metavar="ID",
         help="continue a session, by its ID or the first characters",
     )
-    given = parser.parse_args(argv)
-    prompt = sys.stdin.read() if given.prompt == "-" else given.prompt
+    arguments = parser.parse_args(argv)
+    prompt = sys.stdin.read() if arguments.prompt == "-" else arguments.prompt
     if not prompt.strip():
         return None
     return Flags(
         prompt=prompt,
-        cwd=given.cwd.absolute(),
-        json=given.json,
-        model=given.model,
-        mode=given.mode,
-        agent=given.agent,
-        allow=given.allow,
-        resume=given.resume,
-        trust=given.trust,
+        cwd=arguments.cwd.absolute(),
+        json=arguments.json,
+        model=arguments.model,
+        mode=arguments.mode,
+        agent=arguments.agent,
+        allow=arguments.allow,
+        resume=arguments.resume,
+        trust=arguments.trust,
     )

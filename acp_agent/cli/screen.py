@@ -12,9 +12,9 @@ from typing import Literal, TextIO
 
 from msgspec import UNSET, UnsetType
 
-from acp_agent.cli.agent_client import Asked
+from acp_agent.cli.agent_client import PermissionRequest
 from acp_agent.cli.localization import translate
-from acp_agent.cli.output import escape_controls, escape_hidden, lines_of
+from acp_agent.cli.output import escape_controls, escape_hidden, split_lines
 from acp_agent.config.amounts import format_decimal
 from acp_agent.config.localization import join_sentences
 from acp_agent.platform.programs import find_program
@@ -23,7 +23,7 @@ from protocol.v1 import types as acp
 Style = Literal["", "thought", "call", "good", "bad", "warning", "added", "removed", "dim", "bold"]
 Paint = Callable[[str, Style], None]
 
-_FAILURE_LINES = 12
+_MAX_FAILURE_LINES = 12
 _MARKS = {"completed": "[x]", "in_progress": "[>]", "pending": "[ ]"}
 _COLOURS: dict[Style, str] = {
     "thought": "dim italic", "call": "cyan", "good": "green", "bad": "red", "warning": "yellow",
@@ -84,29 +84,29 @@ class Screen:
                 self._quiet.add(update.tool_call_id)  # its effect, such as a plan, is shown
             case acp.ToolCall():
                 self._titles[update.tool_call_id] = update.title
-                self._begin("call")
+                self._start_section("call")
                 self._line(f"* {update.title}", "call")
                 self._content(update.tool_call_id, update.content)
             case acp.ToolCallProgress():
                 if update.tool_call_id not in self._quiet or update.status == "failed":
                     self._progress(update)
             case acp.Plan(entries=entries):
-                self._begin("plan")
+                self._start_section("plan")
                 for entry in entries:
                     style: Style = "bold" if entry.status == "in_progress" else "dim"
                     self._line(f"  {_MARKS[entry.status]} {entry.content}", style)
             case acp.UsageUpdate():
                 self._usage = update
             case acp.Notice():
-                self._begin("notice")
-                said = join_sentences(update.title, update.description or "")
-                self._line(f"! {said}", "warning")
+                self._start_section("notice")
+                text = join_sentences(update.title, update.description or "")
+                self._line(f"! {text}", "warning")
             case _:
                 pass
 
     def say(self, text: str, style: Style = "") -> None:
         """Show a line of the program itself."""
-        self._begin("own")
+        self._start_section("own")
         self._line(text, style)
 
     def close_line(self) -> None:
@@ -115,50 +115,50 @@ class Screen:
             self._open("\n", "")
             self._line_open = False
 
-    def ask(self, asked: Asked) -> None:
+    def ask(self, request: PermissionRequest) -> None:
         """Show a permission request and wait at its prompt."""
-        self.permission(asked)
-        for number, option in enumerate(asked.options, 1):
+        self.permission(request)
+        for number, option in enumerate(request.options, 1):
             self._line(f"    {number}) {option.name}", "warning")
         self._paint(f"  {translate('Your choice: ')}", "bold")
 
-    def answered(self, asked: Asked, answer: str) -> None:
+    def show_answer(self, request: PermissionRequest, answer: str) -> None:
         """Show a permission request and its answer."""
-        self.permission(asked)
+        self.permission(request)
         self._line(f"    -> {answer}", "bold")
 
-    def ended(self, stop_reason: str, session: str | None = None) -> None:
+    def show_end(self, stop_reason: str, session: str | None = None) -> None:
         """Show how the turn ended, its usage, and how to continue the session."""
-        self._begin("end")
-        parts = [translate("stop reason: {reason}", reason=stop_reason)]
+        self._start_section("end")
+        facts = [translate("stop reason: {reason}", reason=stop_reason)]
         if self._usage is not None:
             usage = self._usage
             used, size = f"{usage.used:,}", f"{usage.size:,}"
-            parts.append(translate("context: {used} of {size} tokens", used=used, size=size))
+            facts.append(translate("context: {used} of {size} tokens", used=used, size=size))
             if usage.cost is not None:
                 cost = f"{format_decimal(usage.cost.amount)} {usage.cost.currency}"
-                parts.append(translate("cost: {cost}", cost=cost))
-        self._line(" | ".join(parts), "dim")
+                facts.append(translate("cost: {cost}", cost=cost))
+        self._line(" | ".join(facts), "dim")
         if session is not None:
-            again = f"{own_command()} run --resume {session} ..."
-            self._line(translate("Continue with: {command}", command=again), "dim")
+            command = f"{program_command()} run --resume {session} ..."
+            self._line(translate("Continue with: {command}", command=command), "dim")
 
-    def permission(self, asked: Asked) -> None:
+    def permission(self, request: PermissionRequest) -> None:
         """Show a permission request, without its options."""
-        self._begin("permission")
-        self._line(translate("? Permission: {title}", title=asked.title), "warning")
-        content = asked.request.tool_call.content
-        self._content(asked.request.tool_call.tool_call_id, content)
+        self._start_section("permission")
+        self._line(translate("? Permission: {title}", title=request.title), "warning")
+        content = request.request.tool_call.content
+        self._content(request.request.tool_call.tool_call_id, content)
         for part in () if content is UNSET or content is None else content:
             if isinstance(part, acp.Content) and isinstance(part.content, acp.TextContent):
-                for line in lines_of(part.content.text.strip()):
+                for line in split_lines(part.content.text.strip()):
                     self._line(f"    {line}", "warning")
 
     def _progress(self, update: acp.ToolCallProgress) -> None:
         call = update.tool_call_id
         if isinstance(update.title, str) and update.title != self._titles.get(call):
             self._titles[call] = update.title
-            self._begin("call")
+            self._start_section("call")
             self._line(f"* {update.title}", "call")
         output = (update.meta or {}).get("terminal_output")
         if isinstance(output, dict) and isinstance(output.get("data"), str):
@@ -168,11 +168,11 @@ class Screen:
             self._result(call, translate("done"), "good")
         elif update.status == "failed":
             self._result(call, translate("failed"), "bad")
-            for line in _texts(update.content)[:_FAILURE_LINES]:
+            for line in _texts(update.content)[:_MAX_FAILURE_LINES]:
                 self._line(f"    {line}", "bad")
 
     def _result(self, call: str, word: str, style: Style) -> None:
-        self._begin("call")
+        self._start_section("call")
         title = self._titles.get(call, call)
         self._line(f"  {translate('{title}: {result}', title=title, result=word)}", style)
 
@@ -183,26 +183,26 @@ class Screen:
             if isinstance(part, acp.Diff) and (call, part.path) not in self._diffs:
                 self._diffs.add((call, part.path))
                 if self._section == "plan":
-                    self._begin("call")
+                    self._start_section("call")
                 for line, style in diff_lines(part, self._cwd):
                     self._line(f"    {line}", style)
 
     def _output(self, call: str, text: str) -> None:
-        self._begin(f"output {call}")
-        *whole, last = text.split("\n")
-        for piece in [*(f"{line}\n" for line in whole), *([last] if last else [])]:
+        self._start_section(f"output {call}")
+        *complete_lines, last = text.split("\n")
+        for piece in [*(f"{line}\n" for line in complete_lines), *([last] if last else [])]:
             self._paint(piece if self._line_open else f"    | {piece}", "dim")
             self._line_open, self._open = not piece.endswith("\n"), self._paint
 
     def _stream(self, section: str, text: str, style: Style) -> None:
         if not text:
             return
-        self._begin(section)
+        self._start_section(section)
         paint = self._answer if section == "text" else self._paint
         paint(text, style)
         self._line_open, self._open = not text.endswith("\n"), paint
 
-    def _begin(self, section: str) -> None:
+    def _start_section(self, section: str) -> None:
         if section == self._section:
             return
         self.close_line()
@@ -233,18 +233,18 @@ def _texts(content: Sequence[acp.ToolCallContent] | UnsetType | None) -> list[st
         line
         for part in (() if content is UNSET or content is None else content)
         if isinstance(part, acp.Content) and isinstance(part.content, acp.TextContent)
-        for line in lines_of(part.content.text.strip())
+        for line in split_lines(part.content.text.strip())
     ]
 
 
 DiffStyle = Literal["bold", "added", "removed", "dim"]
 
-LINES = 60  # lines of a diff that are shown
-_CONTEXT = 2  # unchanged lines around a change
-_COMPARED = 3_000  # lines between the first and last change that are compared
+MAX_DIFF_LINES = 60  # lines of a diff that are shown
+_CONTEXT_LINES = 2  # unchanged lines around a change
+_MAX_COMPARED_LINES = 3_000  # lines between the first and last change that are compared
 
 
-def shown_path(path: str, cwd: Path) -> str:
+def relative_path(path: str, cwd: Path) -> str:
     """Return `path` relative to the session's folder; unchanged if it is outside."""
     file = Path(path)
     if ".." not in file.parts and file.is_relative_to(cwd):
@@ -252,7 +252,9 @@ def shown_path(path: str, cwd: Path) -> str:
     return path
 
 
-def diff_lines(part: acp.Diff, cwd: Path, *, limit: int = LINES) -> Iterator[tuple[str, DiffStyle]]:
+def diff_lines(
+    part: acp.Diff, cwd: Path, *, limit: int = MAX_DIFF_LINES
+) -> Iterator[tuple[str, DiffStyle]]:
     """Yield the file's name, then its changed lines, each prefixed by `+`, `-` or a space.
 
     Args:
@@ -261,10 +263,10 @@ def diff_lines(part: acp.Diff, cwd: Path, *, limit: int = LINES) -> Iterator[tup
         limit: how many lines are shown; a further line gives the number of the rest.
     """
     yield (
-        f"{shown_path(part.path, cwd)}{translate(' (new)') if part.old_text is None else ''}",
+        f"{relative_path(part.path, cwd)}{translate(' (new)') if part.old_text is None else ''}",
         "bold",
     )
-    lines = _changes(lines_of(part.old_text or ""), lines_of(part.new_text))
+    lines = _changes(split_lines(part.old_text or ""), split_lines(part.new_text))
     for line in lines[:limit]:
         yield line, "added" if line[:1] == "+" else "removed" if line[:1] == "-" else "dim"
     if len(lines) > limit:
@@ -283,41 +285,44 @@ def _changes(old: list[str], new: list[str]) -> list[str]:
     end = 0
     while end < min(len(old), len(new)) - start and old[-1 - end] == new[-1 - end]:
         end += 1
-    if len(old) + len(new) - 2 * (start + end) > _COMPARED:
+    if len(old) + len(new) - 2 * (start + end) > _MAX_COMPARED_LINES:
         return [
             f"@@ -{start + 1},{len(old) - end - start} +{start + 1},{len(new) - end - start} @@",
             *(f"-{line}" for line in old[start : len(old) - end]),
             *(f"+{line}" for line in new[start : len(new) - end]),
         ]
-    before = max(start - _CONTEXT, 0)
-    after = max(end - _CONTEXT, 0)
-    found = list(
+    before = max(start - _CONTEXT_LINES, 0)
+    after = max(end - _CONTEXT_LINES, 0)
+    changed = list(
         difflib.unified_diff(
-            old[before : len(old) - after], new[before : len(new) - after], lineterm="", n=_CONTEXT
+            old[before : len(old) - after],
+            new[before : len(new) - after],
+            lineterm="",
+            n=_CONTEXT_LINES,
         )
     )[2:]
-    return [_moved(line, before) if line.startswith("@@") else line for line in found]
+    return [_shift_hunk(line, before) if line.startswith("@@") else line for line in changed]
 
 
-def _moved(header: str, by: int) -> str:
+def _shift_hunk(header: str, by: int) -> str:
     """Return a hunk header such as `@@ -1,2 +1,3 @@` with its line numbers increased by `by`."""
-    parts = header.split()
+    fields = header.split()
     for index in (1, 2):
-        first, comma, count = parts[index][1:].partition(",")
-        parts[index] = f"{parts[index][0]}{int(first) + by}{comma}{count}"
-    return " ".join(parts)
+        first, comma, count = fields[index][1:].partition(",")
+        fields[index] = f"{fields[index][0]}{int(first) + by}{comma}{count}"
+    return " ".join(fields)
 
 
-def own_command() -> str:
+def program_command() -> str:
     """Return the program's name if it is on the PATH, else its path, quoted for a shell.
 
     The path is absolute or relative, whichever is shorter.
     """
-    here = Path(sys.executable).with_name("acp-agent")
-    if find_program("acp-agent") is not None or not here.exists():
+    program = Path(sys.executable).with_name("acp-agent")
+    if find_program("acp-agent") is not None or not program.exists():
         return "acp-agent"
     try:
-        from_here = os.path.relpath(here)
+        relative = os.path.relpath(program)
     except FileNotFoundError:  # the current folder no longer exists
-        return quote(str(here))
-    return quote(min(from_here, str(here), key=len))
+        return quote(str(program))
+    return quote(min(relative, str(program), key=len))

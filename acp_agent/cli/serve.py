@@ -11,7 +11,7 @@ from acp_agent.session import start_up
 from protocol.transports.claim import claim_stdio
 
 # Flags that may follow the program's name instead of a command.
-KNOWN_FLAGS = (
+SERVE_FLAGS = (
     "--model", "--agent", "--trace", "--listen", "--login", "--help", "--version", "--print",
 )  # fmt: skip
 USAGES = ("--model PROVIDER/NAME", "--agent NAME", "--trace FILE", "-p PROMPT")
@@ -49,11 +49,11 @@ def serve(argv: list[str]) -> int:
 
         if flags.unknown:
             return _refuse(flags.unknown[0])
-        said = translate(
+        message = translate(
             "Waiting for an editor to send Agent Client Protocol messages on standard input. To "
             "talk to the agent in the terminal, run: acp-agent chat"
         )
-        sys.stderr.write(f"{said}\n")
+        sys.stderr.write(f"{message}\n")
     input_fd, output_fd = claim_stdio()
     opening = Opening(b"", None, ended=False)
     if flags.trace is None:  # a trace must record every line, so there is no fast path
@@ -90,12 +90,14 @@ def _refuse(word: str) -> int:
     from acp_agent.cli.output import USAGE, complain  # noqa: PLC0415 - likewise
 
     name = word.partition("=")[0]
-    near = get_close_matches(name, KNOWN_FLAGS, n=1)
-    if near:
-        said = translate("unknown argument {word}; did you mean {near}?", word=name, near=near[0])
+    matches = get_close_matches(name, SERVE_FLAGS, n=1)
+    if matches:
+        message = translate(
+            "unknown argument {word}; did you mean {near}?", word=name, near=matches[0]
+        )
     else:
-        said = translate("unknown argument {word}", word=name)
-    complain(said)
+        message = translate("unknown argument {word}", word=name)
+    complain(message)
     usage = f"acp-agent [{'] ['.join(USAGES)}]"
     sys.stderr.write(f"{translate('usage: ')}{usage}\n{translate('More: acp-agent --help')}\n")
     return USAGE
@@ -116,7 +118,7 @@ def read_flags(argv: list[str]) -> ServeFlags:
 
     Does not use argparse, because importing it would take too long before `initialize`.
     """
-    known: dict[str, str] = {}
+    values: dict[str, str] = {}
     unknown: list[str] = []
     words = iter(argv)
     for word in words:
@@ -124,12 +126,12 @@ def read_flags(argv: list[str]) -> ServeFlags:
         if name not in {"--model", "--agent", "--trace"}:
             unknown.append(word)
         elif equals:
-            known[name] = value
+            values[name] = value
         else:
-            known[name] = next(words, "")
+            values[name] = next(words, "")
     return ServeFlags(
-        model=known.get("--model") or None,
-        agent=known.get("--agent") or None,
-        trace=known.get("--trace") or None,
+        model=values.get("--model") or None,
+        agent=values.get("--agent") or None,
+        trace=values.get("--trace") or None,
         unknown=tuple(unknown),
     )

@@ -50,7 +50,7 @@ def run_server(
         secrets = Secrets(paths.secrets_file, environ)
         with _recording(paths, secrets, environ, trace) as recorder:
             if _log.isEnabledFor(logging.DEBUG):
-                _log.debug("%s", _start(paths, environ, model))
+                _log.debug("%s", _describe_start(paths, environ, model))
             if unknown:
                 _log.info("unknown arguments: %s", " ".join(unknown))
             serve(
@@ -93,17 +93,17 @@ def _recording(
         logging.shutdown()
 
 
-def _start(paths: Paths, environ: Mapping[str, str], model: str | None) -> str:
+def _describe_start(paths: Paths, environ: Mapping[str, str], model: str | None) -> str:
     """Describe how the process was started, for bug reports."""
     import platform  # noqa: PLC0415 - only at log level debug
 
     from acp_agent import __version__  # noqa: PLC0415 - likewise
 
-    own = sorted(name for name in environ if name.startswith("ACP_AGENT_"))
+    variables = sorted(name for name in environ if name.startswith("ACP_AGENT_"))
     return (
         f"started: acp-agent {__version__}, Python {platform.python_version()}, "
         f"{platform.platform()}; configuration {paths.config_file}, data {paths.data_dir}; "
-        f"--model {model or 'not given'}; variables set: {', '.join(own) or 'none'}"
+        f"--model {model or 'not given'}; variables set: {', '.join(variables) or 'none'}"
     )
 
 

@@ -14,7 +14,7 @@ from acp_agent.session.store.store import Store
 
 LATEST = "latest"
 
-_LISTED = 5  # matching sessions listed in an error
+_MAX_LISTED = 5  # matching sessions listed in an error
 
 
 @asynccontextmanager
@@ -60,14 +60,14 @@ async def find_session(store: Store, name: str) -> SessionRecord:
     try:
         return await store.get(SessionId(name))
     except SessionNotFoundError:
-        found = await store.find_by_prefix(name, limit=_LISTED + 1) if name else []
-    one = meant(name, [(record.id, record.title or record.cwd) for record in found])
-    if one is None:
+        records = await store.find_by_prefix(name, limit=_MAX_LISTED + 1) if name else []
+    session_id = match_id(name, [(record.id, record.title or record.cwd) for record in records])
+    if session_id is None:
         raise SessionNotFoundError(name, "; list sessions with `acp-agent sessions list`")
-    return next(record for record in found if record.id == one)
+    return next(record for record in records if record.id == session_id)
 
 
-async def whole_id(name: str) -> str:
+async def full_id(name: str) -> str:
     """Return the full ID for a name; the name itself if there is no such session.
 
     Raises:
@@ -82,7 +82,7 @@ async def whole_id(name: str) -> str:
             return name
 
 
-def meant(name: str, sessions: Sequence[tuple[str, str]]) -> str | None:
+def match_id(name: str, sessions: Sequence[tuple[str, str]]) -> str | None:
     """Return the ID that equals or begins with `name`; None if there is none.
 
     Args:
@@ -92,18 +92,25 @@ def meant(name: str, sessions: Sequence[tuple[str, str]]) -> str | None:
     Raises:
         InvalidInputError: several IDs match; the message lists them.
     """
-    found = [(one, about) for one, about in sessions if name and one.startswith(name)]
-    if any(one == name for one, _ in found):
+    matches = [
+        (session_id, description)
+        for session_id, description in sessions
+        if name and session_id.startswith(name)
+    ]
+    if any(session_id == name for session_id, _ in matches):
         return name
-    if len(found) > 1:
-        listed = [f"{one} ({_short(about)})" for one, about in found[:_LISTED]]
-        more = ["…"] if len(found) > _LISTED else []
+    if len(matches) > 1:
+        listed = [
+            f"{session_id} ({_short(description)})"
+            for session_id, description in matches[:_MAX_LISTED]
+        ]
+        more = ["…"] if len(matches) > _MAX_LISTED else []
         raise InvalidInputError(
             f"several session IDs begin with {name!r}; type more characters: "
             f"{', '.join([*listed, *more])}",
             field="id",
         )
-    return found[0][0] if found else None
+    return matches[0][0] if matches else None
 
 
 def _no_sessions() -> InvalidInputError:
@@ -112,6 +119,6 @@ def _no_sessions() -> InvalidInputError:
     )
 
 
-def _short(about: str) -> str:
-    line = " ".join(about.split())
+def _short(text: str) -> str:
+    line = " ".join(text.split())
     return line if len(line) <= 40 else f"{line[:39]}…"

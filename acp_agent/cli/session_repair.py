@@ -35,20 +35,25 @@ from acp_agent.session.store.lease import any_lease_held
 from acp_agent.session.store.sqlite_errors import store_error
 from acp_agent.session.store.store import Store
 
-_BESIDE = ("-wal", "-shm")  # suffixes of SQLite's files next to a database
+_SIDE_SUFFIXES = ("-wal", "-shm")  # suffixes of SQLite's files next to a database
 
 
 def check(options: argparse.Namespace) -> int:
     """Report damage, as `acp-agent doctor` does; return 1 if there is any."""
-    found = asyncio.run(check_store(find_paths(os.environ)))
+    findings = asyncio.run(check_store(find_paths(os.environ)))
     if options.json:
-        say_json([{"state": one.state, "what": one.what, "remedy": one.remedy} for one in found])
+        say_json(
+            [
+                {"state": result.state, "what": result.text, "remedy": result.remedy}
+                for result in findings
+            ]
+        )
     else:
-        for finding in found:
-            say(finding.what)
+        for finding in findings:
+            say(finding.text)
             if finding.remedy:
                 say(f"  -> {finding.remedy}")
-    return FAILED if any(one.state in {"broken", "missing"} for one in found) else 0
+    return FAILED if any(result.state in {"broken", "missing"} for result in findings) else 0
 
 
 def repair(options: argparse.Namespace) -> int:
@@ -57,9 +62,9 @@ def repair(options: argparse.Namespace) -> int:
     If a file is given, recover from it what the journal lacks.
     """
     file = Path(os.path.realpath(find_paths(os.environ).sessions_file))
-    given: Path | None = options.file
-    if given is not None and not (file.exists() and given.exists() and given.samefile(file)):
-        _tell(_recover(given, file), given)
+    source: Path | None = options.file
+    if source is not None and not (file.exists() and source.exists() and source.samefile(file)):
+        _report_recovery(_recover(source, file), source)
         return 0
     missing = is_missing(file) and has_log(file, "-wal")
     if not missing and not file.exists():
@@ -80,18 +85,18 @@ def repair(options: argparse.Namespace) -> int:
             "the journal cannot be repaired while a session is open; end the agents that run, and "
             "the editors with them"
         )
-    fresh = file.with_name(f"{file.name}.repaired-{os.getpid()}")
+    new_file = file.with_name(f"{file.name}.repaired-{os.getpid()}")
     try:
-        rescued = _recover(file, fresh)
-        if not rescued.sessions and is_foreign_database(file):
+        recovered = _recover(file, new_file)
+        if not recovered.sessions and is_foreign_database(file):
             asyncio.run(Store.open(file))  # raises an error that says what it is
         renamed = _rename_damaged(file)
-        fresh.rename(file)
+        new_file.rename(file)
         forget_lost_writes(file)
     finally:
-        for end in ("", *_BESIDE):
-            fresh.with_name(fresh.name + end).unlink(missing_ok=True)
-    _tell(rescued, file)
+        for suffix in ("", *_SIDE_SUFFIXES):
+            new_file.with_name(new_file.name + suffix).unlink(missing_ok=True)
+    _report_recovery(recovered, file)
     if missing:
         say(translate("The log is saved as {file}.", file=f"{renamed}-wal"))
     else:
@@ -123,9 +128,9 @@ async def _is_sound(file: Path) -> bool:
     try:
         with tempfile.TemporaryDirectory(prefix="check-", dir=file.parent) as folder:
             copy = Path(folder, file.name)
-            for end in ("", "-wal"):
+            for suffix in ("", "-wal"):
                 with contextlib.suppress(FileNotFoundError):
-                    shutil.copyfile(f"{file}{end}", f"{copy}{end}")
+                    shutil.copyfile(f"{file}{suffix}", f"{copy}{suffix}")
             store = await Store.open(copy)
             try:
                 return not await store.check() and not (await store.check_sessions()).strays
@@ -170,13 +175,15 @@ def _rename_damaged(file: Path) -> Path:
     stamp = time.strftime("%Y%m%d-%H%M%S")
     renamed = file.with_name(f"{file.name}.damaged-{stamp}")
     number = 1
-    while any(renamed.with_name(renamed.name + end).exists() for end in ("", *_BESIDE)):
+    while any(
+        renamed.with_name(renamed.name + suffix).exists() for suffix in ("", *_SIDE_SUFFIXES)
+    ):
         number += 1
         renamed = file.with_name(f"{file.name}.damaged-{stamp}-{number}")
     try:
-        for end in ("", *_BESIDE):
+        for suffix in ("", *_SIDE_SUFFIXES):
             with contextlib.suppress(FileNotFoundError):
-                file.with_name(file.name + end).rename(renamed.with_name(renamed.name + end))
+                file.with_name(file.name + suffix).rename(renamed.with_name(renamed.name + suffix))
     except OSError as error:
         why = error.strerror or type(error).__name__
         raise StoreError(
@@ -185,14 +192,14 @@ def _rename_damaged(file: Path) -> Path:
     return renamed
 
 
-def _tell(rescued: RecoveredSessions, file: Path) -> None:
+def _report_recovery(recovered: RecoveredSessions, file: Path) -> None:
     say(
         translate(
             "Recovered {sessions} sessions with {events} events from {file}.",
-            sessions=rescued.sessions,
-            events=rescued.events,
+            sessions=recovered.sessions,
+            events=recovered.events,
             file=file,
         )
     )
-    if rescued.existing:
-        say(translate("{count} sessions already existed.", count=rescued.existing))
+    if recovered.existing:
+        say(translate("{count} sessions already existed.", count=recovered.existing))

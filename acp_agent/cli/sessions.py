@@ -19,12 +19,12 @@ from acp_agent.cli.output import (
     USAGE,
     complain,
     escape_controls,
-    guarded,
-    lines_of,
     on_terminal,
+    run_guarded,
     say,
     say_json,
     say_table,
+    split_lines,
 )
 from acp_agent.cli.parser import Parser, number
 from acp_agent.cli.session_lookup import existing_store, find_session, open_store
@@ -60,18 +60,18 @@ def run(argv: list[str]) -> int:
         from acp_agent.cli import session_repair  # noqa: PLC0415 - rarely needed
 
         work = session_repair.check if options.action == "check" else session_repair.repair
-        return guarded(lambda: work(options))
+        return run_guarded(lambda: work(options))
     if options.action == "list":
-        return guarded(lambda: asyncio.run(_list(options)))
+        return run_guarded(lambda: asyncio.run(_list(options)))
     if options.action == "show":
-        return guarded(lambda: asyncio.run(_show(options)))
+        return run_guarded(lambda: asyncio.run(_show(options)))
     if options.action == "export":
-        return guarded(lambda: asyncio.run(_export(options)))
+        return run_guarded(lambda: asyncio.run(_export(options)))
     if options.action == "record":
         from acp_agent.cli.recording import record  # noqa: PLC0415 - rarely needed
 
-        return guarded(lambda: asyncio.run(record(options, known_secrets(), write_new)))
-    return guarded(lambda: asyncio.run(_delete(options)))
+        return run_guarded(lambda: asyncio.run(record(options, user_secrets(), write_new)))
+    return run_guarded(lambda: asyncio.run(_delete(options)))
 
 
 def _parser() -> Parser:
@@ -144,19 +144,19 @@ def _absolute(folder: str) -> str:
 
 
 async def _list(options: argparse.Namespace) -> int:
-    found: list[SessionRecord] = []
+    records: list[SessionRecord] = []
     async with open_store() as store:
         if store is not None:
             page = await store.list(cwd=options.cwd, limit=options.limit, with_empty=options.all)
-            found = page.sessions
+            records = page.sessions
     if options.json:
-        say_json([_as_json(record) for record in found])
-    elif not found and options.cwd is not None:
-        said = translate(
+        say_json([_as_json(record) for record in records])
+    elif not records and options.cwd is not None:
+        message = translate(
             "{folder} has no sessions; list those of all folders without --cwd", folder=options.cwd
         )
-        say(said)
-    elif not found:
+        say(message)
+    elif not records:
         say(
             translate(
                 "There are no sessions yet; start one with `acp-agent chat` or in your editor."
@@ -164,8 +164,8 @@ async def _list(options: argparse.Namespace) -> int:
         )
     else:
         rows = [
-            [record.id, _local_time(record.updated_at), str(record.turns), _about(record)]
-            for record in found
+            [record.id, _local_time(record.updated_at), str(record.turns), _session_title(record)]
+            for record in records
         ]
         headings = [translate("ID"), translate("LAST USED"), translate("TURNS"), translate("TITLE")]
         say_table(headings, rows)
@@ -211,7 +211,7 @@ def _pieces(
 ) -> Iterable[str]:
     if form == "html":
         return page_pieces(record, stored)
-    return export_pieces(form, record, stored, known_secrets())
+    return export_pieces(form, record, stored, user_secrets())
 
 
 def page_pieces(record: SessionRecord, stored: list[StoredEvent]) -> Iterator[str]:
@@ -220,7 +220,7 @@ def page_pieces(record: SessionRecord, stored: list[StoredEvent]) -> Iterator[st
     from acp_agent.view.reader import read_page  # noqa: PLC0415 - likewise
 
     page = read_page(
-        record, readable_events(stored), secrets=known_secrets(), translate=user_translator()
+        record, readable_events(stored), secrets=user_secrets(), translate=user_translator()
     )
     return render(page, language=language())
 
@@ -241,7 +241,7 @@ def write_new(path: Path, pieces: Iterable[str]) -> None:
         ) from None
 
 
-def known_secrets() -> list[str]:
+def user_secrets() -> list[str]:
     """Return the user's keys, to remove them from exports."""
     secrets = Secrets(find_paths(os.environ).secrets_file, os.environ)
     secrets.stored()  # reads the file, so that its keys are known
@@ -255,7 +255,7 @@ async def _delete(options: argparse.Namespace) -> int:
     async with existing_store() as store:
         for name in options.id:
             record = await find_session(store, name)
-            if not options.yes and not _agreed(record):
+            if not options.yes and not _confirm(record):
                 complain(translate("{session} was not deleted", session=record.id))
                 status = FAILED
                 continue
@@ -269,32 +269,32 @@ async def _delete(options: argparse.Namespace) -> int:
     return status
 
 
-def _agreed(record: SessionRecord) -> bool:
+def _confirm(record: SessionRecord) -> bool:
     if not (sys.stdin is not None and sys.stdin.isatty()):
         complain(translate("not a terminal; use --yes to delete without asking"))
         return False
     try:
-        said = input(
+        answer = input(
             translate(
                 "Delete {session} ({turns} turns) permanently? [y/N] ",
-                session=repr(_about(record)),
+                session=repr(_session_title(record)),
                 turns=record.turns,
             )
         )
     except EOFError:
         return False
-    return said.strip().lower() in {"y", "yes"}
+    return answer.strip().lower() in {"y", "yes"}
 
 
 def _print_passages(passages: list[Passage]) -> None:
-    before: Kind | None = None
+    previous_kind: Kind | None = None
     for passage in passages:
         margin = _CHILD * bool(passage.child) + _MARGINS.get(passage.kind, "")
         joined = passage.kind in {"output", "added", "removed"}
-        if not (joined or (before == passage.kind == "tool")):
+        if not (joined or (previous_kind == passage.kind == "tool")):
             say()
-        before = passage.kind
-        text = "\n".join(f"{margin}{line}".rstrip() for line in lines_of(passage.text))
+        previous_kind = passage.kind
+        text = "\n".join(f"{margin}{line}".rstrip() for line in split_lines(passage.text))
         if on_terminal():
             _print_styled(text, _STYLES.get(passage.kind, ""))
         else:
@@ -308,7 +308,7 @@ def _print_styled(text: str, style: str) -> None:
     Console().print(Text(escape_controls(text), style))
 
 
-def _about(record: SessionRecord) -> str:
+def _session_title(record: SessionRecord) -> str:
     return record.title or translate("(untitled, in {folder})", folder=record.cwd)
 
 

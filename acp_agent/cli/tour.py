@@ -14,13 +14,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
-from acp_agent.cli.agent_client import AgentClient, Asked
+from acp_agent.cli.agent_client import AgentClient, PermissionRequest
 from acp_agent.cli.localization import translate
-from acp_agent.cli.output import FAILED, complain, guarded
+from acp_agent.cli.output import FAILED, complain, run_guarded
 from acp_agent.cli.parser import Parser
 from acp_agent.cli.permission_answers import response
 from acp_agent.cli.run import Flags, text_view, turn
-from acp_agent.cli.screen import Screen, own_command, painter
+from acp_agent.cli.screen import Screen, painter, program_command
 from acp_agent.platform import posix
 from acp_agent.platform.programs import find_program
 from acp_agent.workspace.environment import added_variables
@@ -45,7 +45,7 @@ def run(argv: list[str]) -> int:
     )
     prompt: str | None = parser.parse_args(argv).prompt
     posix.forbid_inspection()  # the agent's commands must not read our environment
-    return guarded(lambda: asyncio.run(_tour(prompt)))
+    return run_guarded(lambda: asyncio.run(_tour(prompt)))
 
 
 async def _tour(prompt: str | None) -> int:
@@ -76,9 +76,9 @@ async def _tour(prompt: str | None) -> int:
                 )
             )
             # A model answers in the language of the prompt; the demo's script has only one.
-            asked = PROMPT if demo else translate(PROMPT)
-            status = await _one_turn(asked, folder, demo=demo, sample=True)
-    _what_next(screen, demo=demo, status=status)
+            tour_prompt = PROMPT if demo else translate(PROMPT)
+            status = await _one_turn(tour_prompt, folder, demo=demo, sample=True)
+    _show_next_steps(screen, demo=demo, status=status)
     return status
 
 
@@ -100,7 +100,7 @@ async def _has_model() -> bool:
     return True
 
 
-async def _refuse(_: Asked) -> acp.RequestPermissionResponse:
+async def _refuse(_: PermissionRequest) -> acp.RequestPermissionResponse:
     return response(None)
 
 
@@ -134,8 +134,10 @@ async def _one_turn(prompt: str, folder: Path, *, demo: bool, sample: bool) -> i
 def _project() -> Iterator[Path]:
     """Create a git repository with a small bug; delete it when the context ends."""
     source = files("acp_agent.cli").joinpath("tour_project.json").read_text("utf-8")
-    with tempfile.TemporaryDirectory(prefix="acp-agent-tour-", ignore_cleanup_errors=True) as made:
-        folder = Path(made).resolve()
+    with tempfile.TemporaryDirectory(
+        prefix="acp-agent-tour-", ignore_cleanup_errors=True
+    ) as directory:
+        folder = Path(directory).resolve()
         for name, text in json.loads(source).items():
             (folder / name).write_text(text, "utf-8")
         for arguments in (
@@ -156,8 +158,8 @@ def _project() -> Iterator[Path]:
         yield folder
 
 
-def _what_next(screen: Screen, *, demo: bool, status: int) -> None:
-    command = own_command()
+def _show_next_steps(screen: Screen, *, demo: bool, status: int) -> None:
+    command = program_command()
     if status != 0:
         screen.say(
             translate("The turn failed. Next: {command} doctor", command=command),
@@ -165,10 +167,12 @@ def _what_next(screen: Screen, *, demo: bool, status: int) -> None:
         )
         return
     if demo:
-        real = translate("Next: connect a real model with `{command} login`.", command=command)
-        screen.say(real, "bold")
-    turn_there = translate(
+        login_step = translate(
+            "Next: connect a real model with `{command} login`.", command=command
+        )
+        screen.say(login_step, "bold")
+    next_step = translate(
         'Next: {command} run "your task", in one of your projects.', command=command
     )
-    screen.say(turn_there, "bold")
+    screen.say(next_step, "bold")
     screen.say(translate("Next: README.md has the settings for your editor."), "bold")

@@ -26,7 +26,7 @@ WAITING_LIMIT = 64 * 1024 * 1024
 CLOSE_SECONDS = 2.0
 
 
-class _Seen(Struct, frozen=True, gc=False):
+class _TracedMessage(Struct, frozen=True, gc=False):
     at: float
     direction: Literal["in", "out"]
     line: bytes
@@ -58,49 +58,53 @@ class Trace:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             self._file = os.fdopen(descriptor, "ab")
             make_private(path)
-            self._room = limit_bytes - self._file.tell()
+            self._remaining_bytes = limit_bytes - self._file.tell()
         except OSError as error:
             reason = error.strerror or type(error).__name__
             raise ConfigError(f"cannot write the trace {path} ({reason})") from None
         self._scrub = scrub
         self._full = False
-        self._queue: Background[_Seen] = Background(
-            "trace", self._write, self._tell_dropped, limit_bytes=WAITING_LIMIT
+        self._queue: Background[_TracedMessage] = Background(
+            "trace", self._write, self._report_dropped, limit_bytes=WAITING_LIMIT
         )
 
     def __call__(self, direction: Literal["in", "out"], line: bytes) -> None:
         """Record a line from the editor (`in`) or to it (`out`)."""
-        self._queue.put(_Seen(time.time(), direction, line), len(line))
+        self._queue.put(_TracedMessage(time.time(), direction, line), len(line))
 
     def close(self) -> None:
         """Write queued lines for at most CLOSE_SECONDS, and close the file."""
         self._queue.close(CLOSE_SECONDS)
         self._file.close()
 
-    def _write(self, seen: list[_Seen]) -> None:
-        for record in seen:
-            self._put({"t": round(record.at, 6), "dir": record.direction, **self._content(record)})
+    def _write(self, messages: list[_TracedMessage]) -> None:
+        for record in messages:
+            self._write_record(
+                {"t": round(record.at, 6), "dir": record.direction, **self._content(record)}
+            )
         self._flush()
 
-    def _content(self, record: _Seen) -> dict[str, Json]:
+    def _content(self, record: _TracedMessage) -> dict[str, Json]:
         try:
             message = msgspec.json.decode(record.line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return {"raw": redact(record.line.decode("utf-8", "replace").rstrip(), self._scrub)}
         return {"msg": redact(message, self._scrub)}
 
-    def _tell_dropped(self, count: int) -> None:
-        self._put({"t": round(time.time(), 6), "note": f"{count} lines left out: the disk is slow"})
+    def _report_dropped(self, count: int) -> None:
+        self._write_record(
+            {"t": round(time.time(), 6), "note": f"{count} lines left out: the disk is slow"}
+        )
         self._flush()
 
-    def _put(self, record: dict[str, Json]) -> None:
+    def _write_record(self, record: dict[str, Json]) -> None:
         if self._full:
             return
         line = json.dumps(record, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
-        if len(line) > self._room:
+        if len(line) > self._remaining_bytes:
             self._full = True
             line = b'{"note":"the trace is full; what follows is left out"}\n'
-        self._room -= len(line)
+        self._remaining_bytes -= len(line)
         try:
             self._file.write(line)
         except (OSError, ValueError):
@@ -139,7 +143,7 @@ def redact(value: Json, scrub: Callable[[str], str]) -> Json:
     All other texts are passed through `scrub`, and very long ones are cut.
     """
     if isinstance(value, str):
-        return _shortened(value, scrub)
+        return _shorten(value, scrub)
     if isinstance(value, list):
         return [redact(item, scrub) for item in value]
     if isinstance(value, dict):
@@ -150,10 +154,10 @@ def redact(value: Json, scrub: Callable[[str], str]) -> Json:
 def _field(key: str, value: Json, scrub: Callable[[str], str]) -> Json:
     name = key.lower().replace("-", "").replace("_", "")
     if name in _SECRET_NAMES:
-        return _hidden(value)
+        return _hide(value)
     if name in _PAIRS:
         if isinstance(value, dict):
-            return {inner: _hidden(item) for inner, item in value.items()}
+            return {inner: _hide(item) for inner, item in value.items()}
         if isinstance(value, list):
             return [_pair(item, scrub) for item in value]
     return redact(value, scrub)
@@ -161,24 +165,24 @@ def _field(key: str, value: Json, scrub: Callable[[str], str]) -> Json:
 
 def _pair(item: Json, scrub: Callable[[str], str]) -> Json:
     if isinstance(item, dict) and "value" in item:
-        return {**item, "value": _hidden(item["value"])}
+        return {**item, "value": _hide(item["value"])}
     return redact(item, scrub)
 
 
-def _hidden(value: Json) -> Json:
+def _hide(value: Json) -> Json:
     """Return `value` with every text replaced, in the same shape."""
     if isinstance(value, str):
         return HIDDEN if value else ""
     if isinstance(value, list):
-        return [_hidden(item) for item in value]
+        return [_hide(item) for item in value]
     if isinstance(value, dict):
-        return {key: _hidden(item) for key, item in value.items()}
+        return {key: _hide(item) for key, item in value.items()}
     return value if value is None or isinstance(value, bool) else HIDDEN
 
 
-def _shortened(text: str, scrub: Callable[[str], str]) -> str:
+def _shorten(text: str, scrub: Callable[[str], str]) -> str:
     if len(text) <= STRING_LIMIT:
         return scrub(text)
     # Scrub a little more than is kept, so that no half of a secret remains at the cut.
-    kept = scrub(text[: STRING_LIMIT + 1_000])[:STRING_LIMIT]
-    return f"{kept}... ({len(text) - STRING_LIMIT} more characters)"
+    scrubbed = scrub(text[: STRING_LIMIT + 1_000])[:STRING_LIMIT]
+    return f"{scrubbed}... ({len(text) - STRING_LIMIT} more characters)"

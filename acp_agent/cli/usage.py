@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from acp_agent.cli.localization import translate, user_translator
-from acp_agent.cli.output import filled_left, guarded, on_terminal, say, say_json, say_table, width
+from acp_agent.cli.output import on_terminal, pad, run_guarded, say, say_json, say_table, width
 from acp_agent.cli.parser import Parser, number
 from acp_agent.cli.user_config import UserConfig, load_user_config
 from acp_agent.config.amounts import format_decimal
@@ -30,9 +30,9 @@ from acp_agent.session.turns.budget import midnight
 
 By = Literal["day", "model", "project"]
 
-MOST_DAYS = 3_660
-_LEAST_FIRST = 5, 3, 4, 2, 1  # columns that are dropped first in a narrow terminal
-_EVERY_DAY = 62  # up to this many days, the plot includes days without requests
+MAX_DAYS = 3_660
+_DROP_ORDER = 5, 3, 4, 2, 1  # columns that are dropped first in a narrow terminal
+_MAX_EVERY_DAY = 62  # up to this many days, the plot includes days without requests
 
 
 class Total(Struct, kw_only=True):
@@ -66,7 +66,7 @@ def run(argv: list[str]) -> int:
     )
     parser.add_argument(
         "--days",
-        type=number(1, MOST_DAYS),
+        type=number(1, MAX_DAYS),
         default=30,
         metavar="N",
         help="show the last N days including today (default: 30)",
@@ -83,7 +83,7 @@ def run(argv: list[str]) -> int:
         "--plot", metavar="FILE.svg", type=Path, help="write the bar chart to a new SVG file"
     )
     options = parser.parse_args(argv)
-    return guarded(lambda: asyncio.run(_show(options)))
+    return run_guarded(lambda: asyncio.run(_show(options)))
 
 
 def _columns() -> int:
@@ -145,8 +145,10 @@ async def _read(
     try:
         for events in await store.decisions_since(since):
             questions.add(events)
-        apart = catalog.priced_by_length()
-        rows = await store.usage_since(since, by=["time" if by == "day" else by], separate=apart)
+        by_length = catalog.priced_by_length()
+        rows = await store.usage_since(
+            since, by=["time" if by == "day" else by], separate=by_length
+        )
         return rows, questions
     finally:
         await store.close()
@@ -184,17 +186,17 @@ def _name(by: By, row: UsageRow) -> str:
 
 
 def _sum(name: str, totals: Iterable[Total]) -> Total:
-    whole = Total(name=name)
+    combined = Total(name=name)
     for total in totals:
-        whole.requests += total.requests
-        whole.usage += total.usage
-        whole.cost += total.cost
-        whole.unpriced += total.unpriced
-    return whole
+        combined.requests += total.requests
+        combined.usage += total.usage
+        combined.cost += total.cost
+        combined.unpriced += total.unpriced
+    return combined
 
 
 def _say_totals(totals: Sequence[Total], by: By) -> None:
-    whole = _sum(translate("all"), totals)
+    combined = _sum(translate("all"), totals)
     headings = [
         {"day": translate("DAY"), "model": translate("MODEL"), "project": translate("PROJECT")}[by],
         translate("REQUESTS"),
@@ -204,30 +206,30 @@ def _say_totals(totals: Sequence[Total], by: By) -> None:
         translate("REASONING"),
         translate("COST (USD)"),
     ]
-    table = [headings, *(_cells(total) for total in (*totals, whole))]
-    shown = _fitting(table, _columns()) if on_terminal() else table
-    say_table(shown[0], shown[1:], numbers=len(shown[0]) - 1)
-    if whole.unpriced:
+    table = [headings, *(_cells(total) for total in (*totals, combined))]
+    fitted = _fit_columns(table, _columns()) if on_terminal() else table
+    say_table(fitted[0], fitted[1:], numbers=len(fitted[0]) - 1)
+    if combined.unpriced:
         say()
         say(
             translate(
                 "{mark}: {count} requests have no known price; set one in `[models]` in the "
                 "configuration.",
-                mark="+?" if whole.cost else "?",
-                count=f"{whole.unpriced:,}",
+                mark="+?" if combined.cost else "?",
+                count=f"{combined.unpriced:,}",
             )
         )
 
 
-def _fitting(table: Sequence[Sequence[str]], room: int) -> Sequence[Sequence[str]]:
+def _fit_columns(table: Sequence[Sequence[str]], max_width: int) -> Sequence[Sequence[str]]:
     """Return the table without the least important columns if there is no room."""
-    kept = list(range(len(table[0])))
-    for least in _LEAST_FIRST:
-        widths = [max(width(row[column]) for row in table) for column in kept]
-        if sum(widths) + 2 * (len(kept) - 1) <= room:
+    columns = list(range(len(table[0])))
+    for dropped in _DROP_ORDER:
+        widths = [max(width(row[column]) for row in table) for column in columns]
+        if sum(widths) + 2 * (len(columns) - 1) <= max_width:
             break
-        kept.remove(least)
-    return [[row[column] for column in kept] for row in table]
+        columns.remove(dropped)
+    return [[row[column] for column in columns] for row in table]
 
 
 def _cells(total: Total) -> list[str]:
@@ -251,15 +253,15 @@ def _money(total: Total, sign: str = "") -> str:
 def _bars(totals: Sequence[Total], by: By, today: date) -> list[Bar]:
     """Return bars of cost if there is any, otherwise of tokens."""
     money = any(total.cost for total in totals)
-    shown = list(totals)
+    listed = list(totals)
     if by == "day" and totals:
-        begin = date.fromisoformat(totals[0].name)
+        first_day = date.fromisoformat(totals[0].name)
         last = max(today, date.fromisoformat(totals[-1].name))  # the clock may have been set back
-        count = (last - begin).days + 1
-        if count <= _EVERY_DAY:
-            known = {total.name: total for total in totals}
-            days = [(begin + timedelta(days=day)).isoformat() for day in range(count)]
-            shown = [known.get(day) or Total(name=day) for day in days]
+        count = (last - first_day).days + 1
+        if count <= _MAX_EVERY_DAY:
+            by_day = {total.name: total for total in totals}
+            days = [(first_day + timedelta(days=day)).isoformat() for day in range(count)]
+            listed = [by_day.get(day) or Total(name=day) for day in days]
     return [
         Bar(
             total.name,
@@ -268,7 +270,7 @@ def _bars(totals: Sequence[Total], by: By, today: date) -> list[Bar]:
             if money
             else translate("{count} tokens", count=f"{total.tokens:,}"),
         )
-        for total in shown
+        for total in listed
     ]
 
 
@@ -308,8 +310,8 @@ def _as_json(total: Total) -> dict[str, object]:
 
 
 COLUMNS = 80  # maximum width of a line
-_NAME = 28  # columns of a name; longer names are cut at the start
-_SHORTEST = 8  # minimum columns for a name and for a bar in a narrow terminal
+_MAX_NAME = 28  # columns of a name; longer names are cut at the start
+_MIN_COLUMNS = 8  # minimum columns for a name and for a bar in a narrow terminal
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _ROW, _MARGIN, _LEFT, _WIDTH, _RIGHT = 22, 12, 240, 480, 140  # of the image, in pixels
 
@@ -332,15 +334,15 @@ def text_bars(
     if not bars:
         return
     label = max(width(bar.label) for bar in bars)
-    most = max(_SHORTEST, min(_NAME, columns - label - _SHORTEST - 3))
-    names = [_short(bar.name, most) for bar in bars]
-    filled = max(map(width, names))
-    room = max(1, columns - filled - label - 3)
+    name_limit = max(_MIN_COLUMNS, min(_MAX_NAME, columns - label - _MIN_COLUMNS - 3))
+    names = [_short(bar.name, name_limit) for bar in bars]
+    name_width = max(map(width, names))
+    bar_width = max(1, columns - name_width - label - 3)
     blocks, longest = _has_blocks(encoding), _longest(bars)
     for name, bar in zip(names, bars, strict=True):
-        length = bar.value / longest * room
-        drawn = f"│{_drawn(length)}" if blocks else f"|{'#' * round(length)}"
-        yield f"{filled_left(name, filled)} {drawn} {bar.label}".rstrip()
+        length = bar.value / longest * bar_width
+        drawn = f"│{_draw_bar(length)}" if blocks else f"|{'#' * round(length)}"
+        yield f"{pad(name, name_width)} {drawn} {bar.label}".rstrip()
 
 
 def svg(bars: Sequence[Bar], *, title: str) -> str:
@@ -356,13 +358,13 @@ def svg(bars: Sequence[Bar], *, title: str) -> str:
         f'<text x="{_MARGIN}" y="{_MARGIN + 10}" font-weight="bold">{escape(title)}</text>',
     ]
     longest = _longest(bars)
-    for place, bar in enumerate(bars, 1):
-        top = _MARGIN + place * _ROW
+    for row, bar in enumerate(bars, 1):
+        top = _MARGIN + row * _ROW
         length = bar.value / longest * _WIDTH
         lines += [
             (
                 f'<text x="{_LEFT - 8}" y="{top + 14}" text-anchor="end">'
-                f"{escape(_short(bar.name, _NAME))}</text>"
+                f"{escape(_short(bar.name, _MAX_NAME))}</text>"
             ),
             (
                 f'<rect x="{_LEFT}" y="{top + 2}" width="{length:.1f}" height="{_ROW - 6}" '
@@ -386,15 +388,15 @@ def _has_blocks(encoding: str) -> bool:
     return True
 
 
-def _drawn(length: float) -> str:
+def _draw_bar(length: float) -> str:
     eighths = round(length * 8)
     return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8]).rstrip()
 
 
-def _short(name: str, most: int) -> str:
+def _short(name: str, max_width: int) -> str:
     name = "".join(char if char.isprintable() else " " for char in name)
-    if width(name) <= most:
+    if width(name) <= max_width:
         return name
-    while width(name) >= most:
+    while width(name) >= max_width:
         name = name[1:]
     return f"…{name}"

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from acp_agent.cli.localization import translate
-from acp_agent.cli.output import complain, guarded, on_terminal, say
+from acp_agent.cli.output import complain, on_terminal, run_guarded, say
 from acp_agent.cli.parser import Parser
 from acp_agent.cli.session_lookup import existing_store, find_session
 from acp_agent.cli.sessions import page_pieces, write_new
@@ -49,15 +49,15 @@ def run(argv: list[str]) -> int:
         help="open the page in the browser (default: in a terminal, if there is a display)",
     )
     options = parser.parse_args(argv)
-    return guarded(lambda: _view(options))
+    return run_guarded(lambda: _view(options))
 
 
 def _view(options: argparse.Namespace) -> int:
     record, stored = asyncio.run(_read(options.id))
     pieces = page_pieces(record, stored)
-    given: Path | None = options.output
-    if given is not None:
-        path = given
+    output: Path | None = options.output
+    if output is not None:
+        path = output
         write_new(path, pieces)
     else:
         # Stored with the session's outputs, so that it is deleted with the session.
@@ -68,10 +68,10 @@ def _view(options: argparse.Namespace) -> int:
             why = error.strerror or type(error).__name__
             raise InvalidInputError(f"cannot write {path} ({why})", field="output") from None
     say(translate("Wrote session {session} to {file}.", session=record.id, file=path))
-    wanted = options.open
-    if wanted is None:
-        wanted = on_terminal() and has_browser(os.environ, sys.platform)
-    if wanted and not webbrowser.open(path.absolute().as_uri()):
+    open_page = options.open
+    if open_page is None:
+        open_page = on_terminal() and has_browser(os.environ, sys.platform)
+    if open_page and not webbrowser.open(path.absolute().as_uri()):
         complain(translate("could not open a browser"))
     return 0
 
@@ -87,11 +87,11 @@ def has_browser(environ: Mapping[str, str], platform: str) -> bool:
 
 async def _read(name: str | None) -> tuple[SessionRecord, list[StoredEvent]]:
     async with existing_store() as store:
-        record = await (_last_here(store) if name is None else find_session(store, name))
+        record = await (_latest_session(store) if name is None else find_session(store, name))
         return record, await store.read_all(record.id)
 
 
-async def _last_here(store: Store) -> SessionRecord:
+async def _latest_session(store: Store) -> SessionRecord:
     page = await store.list(cwd=str(Path.cwd()), limit=1)
     if not page.sessions:
         raise InvalidInputError(

@@ -18,23 +18,23 @@ from acp_agent.cli.chat import questions, terminal
 from acp_agent.cli.chat.completion import matching_resources, path_completions
 from acp_agent.cli.chat.conversation import ChatOptions
 from acp_agent.cli.chat.frontend import Answer
-from acp_agent.cli.chat.history import KEPT, PromptHistory
+from acp_agent.cli.chat.history import MAX_ENTRIES, PromptHistory
 from acp_agent.cli.chat.layout import toolbar
-from acp_agent.cli.chat.markdown import BLOCK, Blocks
+from acp_agent.cli.chat.markdown import MAX_BLOCK_LENGTH, Blocks
 from acp_agent.cli.chat.mentions import (
     content_blocks,
     dropped_files,
     mention,
-    mentioned,
+    mentioned_paths,
 )
-from acp_agent.cli.chat.questions import letters
+from acp_agent.cli.chat.questions import assign_letters
 from acp_agent.cli.chat.rendering import Renderer
 from acp_agent.cli.chat.session_state import (
     Calls,
     SessionState,
     ShownCall,
+    remove_overwritten,
     unfenced,
-    without_overwritten,
 )
 from acp_agent.cli.chat.terminal_output import FrameOutput
 from acp_agent.cli.chat.transcript import Transcript
@@ -105,7 +105,7 @@ def test_code_without_an_end_is_shown_in_parts_that_are_all_code() -> None:
     blocks = Blocks()
     found = list(blocks.feed("```py\n" + "\n".join(lines) + "\n"))
     assert found
-    assert all(len(block.text) <= BLOCK + 100 for block in found)
+    assert all(len(block.text) <= MAX_BLOCK_LENGTH + 100 for block in found)
     assert all(block.text.startswith("```py\n") and block.text.endswith("```") for block in found)
     assert [block.joined for block in found] == [False] + [True] * (len(found) - 1)
     assert "line 999" in blocks.open
@@ -165,7 +165,7 @@ def test_a_prompt_links_the_files_that_it_mentions(tmp_path: Path) -> None:
     (tmp_path / "two words.md").write_text("2")
     (tmp_path / "pic.png").write_bytes(b"png")
     text = 'see @a.py, (@a.py) @"two words.md" me@a.py @none @pic.png.'
-    assert [path.name for path in mentioned(text, tmp_path)] == [
+    assert [path.name for path in mentioned_paths(text, tmp_path)] == [
         "a.py", "two words.md", "pic.png",
     ]  # fmt: skip
     linked = content_blocks(text, tmp_path, images=False)
@@ -206,10 +206,10 @@ def test_history_keeps_the_last_entries_of_chats_side_by_side(tmp_path: Path) ->
     other.append("中文")
     path.open("ab").write(b"broken {\n\xff\n")
     assert one.load() == ["my [secret]\nin two lines", "中文"]
-    for number in range(2 * KEPT):
+    for number in range(2 * MAX_ENTRIES):
         one.append(str(number))
-    assert other.load()[-2:] == [str(2 * KEPT - 2), str(2 * KEPT - 1)]
-    assert len(path.read_bytes().splitlines()) == KEPT
+    assert other.load()[-2:] == [str(2 * MAX_ENTRIES - 2), str(2 * MAX_ENTRIES - 1)]
+    assert len(path.read_bytes().splitlines()) == MAX_ENTRIES
     assert path.stat().st_mode & 0o777 == 0o600
     assert PromptHistory(Path("/proc/none/x"), str).load() == []
 
@@ -221,7 +221,7 @@ def test_every_permission_option_has_a_letter_of_its_own() -> None:
     options = [
         acp.PermissionOption(option_id=str(i), name="", kind=kind) for i, kind in enumerate(kinds)
     ]
-    given = letters(options)
+    given = assign_letters(options)
     assert [option.option_id for option in given.values()] == list("012345")
     assert list(given) == ["y", "1", "a", "n", "d", "2"]
 
@@ -256,7 +256,7 @@ def test_a_calls_output_is_bounded_and_shows_what_was_not_written_over() -> None
     call = [calls.update(piece) for _ in range(5)][-1]
     assert len(call.output) == 64_000
     assert call.dropped == 5 * 30_001 - 64_000
-    assert without_overwritten("10%\r50%\r100%\r\ndone\n") == "100%\ndone\n"
+    assert remove_overwritten("10%\r50%\r100%\r\ndone\n") == "100%\ndone\n"
     assert unfenced("```console\na\nb\n```") == "a\nb"
     assert unfenced("a ``` b") == "a ``` b"
 

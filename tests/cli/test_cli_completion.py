@@ -13,7 +13,7 @@ import pytest
 
 from acp_agent.cli.completion import SHELLS
 from acp_agent.cli.completion.candidates import answer
-from acp_agent.cli.completion.publish import published
+from acp_agent.cli.completion.publish import grammar_text
 from acp_agent.cli.editors.catalog import editors
 from acp_agent.cli.main import COMMANDS
 from acp_agent.events import AnyEvent, SessionStarted, TitleChanged, TurnStarted
@@ -92,7 +92,7 @@ async def keep_sessions(home: Path, *titles: str | None) -> list[SessionId]:
 
 def test_what_can_be_typed_is_what_the_parsers_read() -> None:
     committed = (files("acp_agent.cli.completion") / "grammar.json").read_text("utf-8")
-    assert committed == published(), "run 'make schemas' and commit what it wrote"
+    assert committed == grammar_text(), "run 'make schemas' and commit what it wrote"
 
 
 @pytest.mark.parametrize("shell", SHELLS)

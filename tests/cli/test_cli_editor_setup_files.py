@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.cli.editors import config_file
-from acp_agent.cli.editors.config_file import BACKUP_SUFFIX, read, sweep, write
+from acp_agent.cli.editors.config_file import BACKUP_SUFFIX, delete_temporary_files, read, write
 from acp_agent.errors import InvalidInputError
 from tests.support.ordinary_user import NOBODY, shared_folder, without_root
 
@@ -135,12 +135,12 @@ def test_what_a_killed_setup_left_is_taken_away_by_the_next_and_nothing_else(
     os.link(others[0], others[-2])
     others[-1].symlink_to(path)
     file = read(path)
-    assert sweep(file) == left
+    assert delete_temporary_files(file) == left
     write(file, b"after", keep=True)
     assert path.read_bytes() == b"after"
     assert file.backup.read_bytes() == b"before"
     assert all(other.exists() for other in others)
-    assert sweep(read(path)) == []
+    assert delete_temporary_files(read(path)) == []
 
 
 def test_what_another_setup_is_writing_is_left_alone(
@@ -154,14 +154,14 @@ def test_what_another_setup_is_writing_is_left_alone(
     folder = os.open(tmp_path, os.O_RDONLY)
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)
-        for work in (sweep, lambda file: write(file, b"after", keep=True)):
+        for work in (delete_temporary_files, lambda file: write(file, b"after", keep=True)):
             with pytest.raises(InvalidInputError, match="another setup writes"):
                 work(read(path))
         assert path.read_bytes() == b"before"
         assert unfinished.exists()
     finally:
         os.close(folder)
-    assert sweep(read(path)) == [unfinished]
+    assert delete_temporary_files(read(path)) == [unfinished]
 
 
 def test_what_is_no_ordinary_file_is_left_alone(tmp_path: Path) -> None:

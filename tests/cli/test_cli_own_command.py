@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.cli.screen import own_command
+from acp_agent.cli.screen import program_command
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def test_a_path_with_a_space_is_one_word_for_the_shell(
     program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert shlex.split(own_command()) == ["my tools/acp-agent"]
+    assert shlex.split(program_command()) == ["my tools/acp-agent"]
 
 
 def test_where_the_folder_that_we_are_in_is_gone_the_whole_path_is_told(
@@ -36,4 +36,4 @@ def test_where_the_folder_that_we_are_in_is_gone_the_whole_path_is_told(
     gone.mkdir()
     monkeypatch.chdir(gone)
     gone.rmdir()
-    assert shlex.split(own_command()) == [str(program)]
+    assert shlex.split(program_command()) == [str(program)]

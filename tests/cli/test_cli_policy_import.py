@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.cli.policy.imports.sources import files_at, find_files, read_found
+from acp_agent.cli.policy.imports.sources import find_files, find_files_at, read_permissions
 from acp_agent.config.load import load_config
 from acp_agent.permissions.policy.loading import project_rules, user_rules
 from tests.cli.cli_process import acp_agent
@@ -25,8 +25,8 @@ def test_permissions_of_another_agent_are_translated(
     file = tmp_path / case["name"]
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(case["text"])
-    (source,) = files_at(tmp_path, tmp_path)
-    found = read_found(source.file)
+    (source,) = find_files_at(tmp_path, tmp_path)
+    found = read_permissions(source.file)
     for effect in ("deny", "ask", "allow"):
         expected = [
             each if isinstance(each, dict) else {"rule": each} for each in case.get(effect, [])

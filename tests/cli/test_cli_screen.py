@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.cli.agent_client import Asked
+from acp_agent.cli.agent_client import PermissionRequest
 from acp_agent.cli.output import escape_hidden
 from acp_agent.cli.screen import Screen, Style
 from protocol.v1 import types as acp
@@ -36,7 +36,9 @@ def test_what_ends_a_line_for_nobody_but_python_is_written_out_in_a_question(
 ) -> None:
     call = acp.ToolCallProgress(tool_call_id="call_1", content=[part(HIDDEN)])
     request = acp.RequestPermissionRequest(session_id="sess_1", tool_call=call, options=[])
-    screen.permission(Asked(title="Run a command", kind="execute", options=(), request=request))
+    screen.permission(
+        PermissionRequest(title="Run a command", kind="execute", options=(), request=request)
+    )
     assert "".join(shown).endswith(
         "    ls \\u2028rm x\\x0c\\x85\\x1c and more\n    the second line\n"
     )

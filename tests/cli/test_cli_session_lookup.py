@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.cli.session_lookup import find_session, meant, whole_id
+from acp_agent.cli.session_lookup import find_session, full_id, match_id
 from acp_agent.content import TextBlock
 from acp_agent.errors import InvalidInputError, SessionNotFoundError
 from acp_agent.events import SessionStarted, TitleChanged, TurnStarted, UserMessage
@@ -71,8 +71,8 @@ async def test_the_commands_take_a_beginning_and_say_which_session_they_mean(
 ) -> None:
     await store.close()
     monkeypatch.setenv("ACP_AGENT_HOME", str(tmp_path / "agent"))
-    assert await whole_id("sess_01ab") == "sess_01abc"
-    assert await whole_id("of another agent") == "of another agent"
+    assert await full_id("sess_01ab") == "sess_01abc"
+    assert await full_id("of another agent") == "of another agent"
 
     ran = await asyncio.to_thread(acp_agent, tmp_path, "sessions", "show", "sess_01ab")
     assert "On sess_01abc" in ran.stdout
@@ -87,7 +87,7 @@ async def test_the_commands_take_a_beginning_and_say_which_session_they_mean(
 def test_at_most_five_that_are_meant_are_listed() -> None:
     known = [(f"sess_{number}", "about\nit " * 20) for number in range(9)]
     with pytest.raises(InvalidInputError) as told:
-        meant("sess", known)
+        match_id("sess", known)
     assert str(told.value).count("sess_") == 5
     assert str(told.value).endswith(", …")
     assert "\n" not in str(told.value)

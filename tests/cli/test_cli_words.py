@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.cli.output import filled_left, width, wrap
+from acp_agent.cli.output import pad, width, wrap
 from tests.cli.cli_process import acp_agent
 
 CHINESE = {"LC_ALL": "zh_CN.UTF-8", "PYTHONUTF8": "1", "COLUMNS": "80"}
@@ -114,4 +114,4 @@ def test_the_columns_of_a_table_stand_below_each_other(tmp_path: Path) -> None:
 )
 def test_a_text_is_broken_where_its_script_may_be(text: str, lines: list[str]) -> None:
     assert wrap(text, 8) == lines
-    assert filled_left("一", 4) == "一  "
+    assert pad("一", 4) == "一  "

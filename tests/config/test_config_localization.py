@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from acp_agent.agent.loop_check import GO_ON, STOP, STOPPED
-from acp_agent.cli.doctor import PARTS
+from acp_agent.cli.doctor import SECTIONS
 from acp_agent.cli.editors.catalog import editors
 from acp_agent.cli.main import COMMANDS as CLI_COMMANDS
 from acp_agent.cli.tour import PROMPT as TOUR_PROMPT
@@ -51,7 +51,7 @@ def session_texts() -> set[str]:
 
 def command_line_texts() -> set[str]:
     """Every text that the command line says by a key."""
-    found = {*CLI_COMMANDS.values(), *PARTS, *ARGPARSE, TOUR_PROMPT}
+    found = {*CLI_COMMANDS.values(), *SECTIONS, *ARGPARSE, TOUR_PROMPT}
     found |= {editor.next for editor in editors().values()}
     for _, tree in sources("cli/"):
         found |= keyed(tree) | explained(tree)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.cli.completion.publish import parser_of
+from acp_agent.cli.completion.publish import find_parser
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -28,7 +28,7 @@ def test_every_option_of_a_command_is_on_its_page(command: str, page: str) -> No
     text = (DOCS / page).read_text("utf-8")
     options = {
         word
-        for action in parser_of(command)._actions
+        for action in find_parser(command)._actions
         for word in action.option_strings
         if word.startswith("--") and word != "--help"
     }

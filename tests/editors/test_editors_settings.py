@@ -14,7 +14,7 @@ import pytest
 from acp_agent import __version__
 from acp_agent.cli.editors import publish
 from acp_agent.cli.editors.catalog import editors
-from acp_agent.cli.editors.plan import own_text
+from acp_agent.cli.editors.plan import template_text
 from tests.editors.neovim import PROGRAM
 
 PLUGINS = Path(__file__).resolve().parents[2] / "editor-plugins"
@@ -86,7 +86,7 @@ def test_the_launcher_of_zed_finds_the_agent_or_says_how_to_install_it(tmp_path:
 def test_a_lua_file_of_ours_does_nothing_where_its_plugin_is_missing(
     tmp_path: Path, editor: str
 ) -> None:
-    text = own_text(editors()[editor], ['/a "b"\\c/acp-agent', "--model"])
+    text = template_text(editors()[editor], ['/a "b"\\c/acp-agent', "--model"])
     if editor == "neovim":
         text = text.replace(str(PLUGINS / "neovim"), str(tmp_path / "none"))
     (tmp_path / "ours.lua").write_text(text)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.cli.mcp.known import known_server
+from acp_agent.cli.mcp.known import configure_known_server
 from tests.extensions.mcp_session import (
     Json,
     OpenWithServers,
@@ -89,7 +89,7 @@ async def test_the_known_browser_opens_a_page_and_clicks_in_it(
 ) -> None:
     script = "document.title = 'Clicked'"
     page = f'<title>Harbour</title><button onclick="{script}">Enter</button>'
-    known = known_server("browser")
+    known = configure_known_server("browser")
     server: Json = {"name": "browser", "command": known.command, "args": known.args, "env": []}
     async with Server() as site:
         site.pages["/"] = response(page.encode(), "text/html")

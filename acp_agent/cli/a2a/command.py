@@ -7,7 +7,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from acp_agent.cli.output import USAGE, guarded
+from acp_agent.cli.output import USAGE, run_guarded
 from acp_agent.cli.parser import Parser, number
 from acp_agent.errors import ConfigError
 from acp_agent.platform import posix
@@ -41,7 +41,7 @@ def run(argv: list[str]) -> int:
         parser.print_help(sys.stderr)
         return USAGE
     posix.forbid_inspection()  # others than the user may send requests
-    return guarded(lambda: _serve(options))
+    return run_guarded(lambda: _serve(options))
 
 
 def _serve(options: argparse.Namespace) -> int:

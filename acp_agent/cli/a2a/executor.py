@@ -17,19 +17,27 @@ from a2a.server.tasks import TaskStore, TaskUpdater
 from a2a.types import ListTasksRequest, Message, Part, Task, TaskState, TaskStatus
 from a2a.utils.errors import ContentTypeNotSupportedError, InvalidParamsError
 
-from acp_agent.cli.a2a.turn import CallBegan, Ended, Opened, Question, TaskTurn, TextPiece, Work
+from acp_agent.cli.a2a.turn import (
+    CallStarted,
+    Question,
+    SessionOpened,
+    TaskTurn,
+    TextPiece,
+    TurnEnd,
+    TurnOptions,
+)
 from acp_agent.cli.localization import translate
 from protocol.v1 import types as acp
 
 IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 MODES = ("ask", "accept-edits", "draft", "plan")  # that a client may choose
-_AT_ONCE = 4  # concurrent turns
-_PAGE = 100  # tasks per page
+_MAX_TURNS = 4  # concurrent turns
+_PAGE_SIZE = 100  # tasks per page
 _SESSION = "session"  # metadata key of a task's session
 _ANSWER = "answer"  # ID of the artifact with the model's text
 _ALLOW = frozenset({"allow", "approve", "approved", "ok", "okay", "y", "yes", "允许", "是"})
 _REJECT = frozenset({"deny", "n", "no", "refuse", "reject", "rejected", "否", "拒绝"})
-_GOING_ON = (
+_OPEN_STATES = (
     TaskState.TASK_STATE_SUBMITTED,
     TaskState.TASK_STATE_WORKING,
     TaskState.TASK_STATE_INPUT_REQUIRED,
@@ -49,7 +57,7 @@ class PromptExecutor(AgentExecutor):
         self._folders = tuple(folders)
         self._flags = [] if model is None else ["--model", model]
         self._store = store
-        self._running = asyncio.Semaphore(_AT_ONCE)
+        self._running = asyncio.Semaphore(_MAX_TURNS)
         self._turns: dict[str, TaskTurn] = {}
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
@@ -64,17 +72,17 @@ class PromptExecutor(AgentExecutor):
         updater = TaskUpdater(event_queue, task, context.context_id or "")
         turn = self._turns.get(task)
         if turn is None:
-            work = await self._work(context, message)
+            options = await self._turn_options(context, message)
             if context.current_task is None:
-                begun = new_task_from_user_message(message)
-                begun.id, begun.context_id = task, updater.context_id
-                await event_queue.enqueue_event(begun)
-            turn = self._turns[task] = TaskTurn(work, self._running)
+                new_task = new_task_from_user_message(message)
+                new_task.id, new_task.context_id = task, updater.context_id
+                await event_queue.enqueue_event(new_task)
+            turn = self._turns[task] = TaskTurn(options, self._running)
         elif turn.waits:
             allow = read_answer(message)
             if allow is None:
-                said = translate("Reply allow or reject.")
-                await updater.requires_input(updater.new_agent_message([Part(text=said)]))
+                hint = translate("Reply allow or reject.")
+                await updater.requires_input(updater.new_agent_message([Part(text=hint)]))
                 return
             turn.answer(allow=allow)
         await updater.start_work()
@@ -97,16 +105,18 @@ class PromptExecutor(AgentExecutor):
     async def end_lost_tasks(self) -> None:
         """Mark the tasks as failed that were open when the previous server ended."""
         context = ServerCallContext()
-        for state in _GOING_ON:
+        for state in _OPEN_STATES:
             # Marked tasks are not listed again.
-            while found := (
-                await self._store.list(ListTasksRequest(status=state, page_size=_PAGE), context)
+            while tasks := (
+                await self._store.list(
+                    ListTasksRequest(status=state, page_size=_PAGE_SIZE), context
+                )
             ).tasks:
-                for task in found:
-                    whole = await self._store.get(task.id, context)
-                    if whole is not None:
-                        whole.status.CopyFrom(TaskStatus(state=TaskState.TASK_STATE_FAILED))
-                        await self._store.save(whole, context)
+                for task in tasks:
+                    stored_task = await self._store.get(task.id, context)
+                    if stored_task is not None:
+                        stored_task.status.CopyFrom(TaskStatus(state=TaskState.TASK_STATE_FAILED))
+                        await self._store.save(stored_task, context)
 
     async def _follow(self, task: str, turn: TaskTurn, updater: TaskUpdater) -> None:
         """Report the events of a turn to the client."""
@@ -114,38 +124,38 @@ class PromptExecutor(AgentExecutor):
             text = ""
             for event in await turn.next():
                 if isinstance(event, TextPiece):
-                    text += ("\n\n" if event.begins else "") + event.text
+                    text += ("\n\n" if event.starts_message else "") + event.text
                     continue
                 if text:
                     await _stream(turn, updater, text)
                     text = ""
                 match event:
-                    case Opened(session=session):
+                    case SessionOpened(session=session):
                         await updater.update_status(
                             TaskState.TASK_STATE_WORKING, metadata={_SESSION: session}
                         )
-                    case CallBegan(title=title):
+                    case CallStarted(title=title):
                         await updater.start_work(updater.new_agent_message([Part(text=title)]))
-                    case Question(text=asked):
+                    case Question(text=question):
                         hint = translate("Reply allow or reject.")
-                        said = Part(text=f"{asked}\n\n{hint}")
-                        await updater.requires_input(updater.new_agent_message([said]))
+                        reply = Part(text=f"{question}\n\n{hint}")
+                        await updater.requires_input(updater.new_agent_message([reply]))
                         return
-                    case Ended():
+                    case TurnEnd():
                         del self._turns[task]
                         await _end(event, updater)
                         return
             if text:
                 await _stream(turn, updater, text)
 
-    async def _work(self, context: RequestContext, message: Message) -> Work:
-        given = dict(message.metadata)
-        mode = given.get("mode")
+    async def _turn_options(self, context: RequestContext, message: Message) -> TurnOptions:
+        metadata = dict(message.metadata)
+        mode = metadata.get("mode")
         if mode is not None and mode not in MODES:
             raise InvalidParamsError(message=f"metadata.mode: expected one of {', '.join(MODES)}")
-        cwd = await asyncio.to_thread(self._folder, given.get("folder", ""))
-        session = await self._session_of(context)
-        return Work(
+        cwd = await asyncio.to_thread(self._folder, metadata.get("folder", ""))
+        session = await self._find_session(context)
+        return TurnOptions(
             flags=self._flags,
             cwd=cwd,
             session=session,
@@ -153,18 +163,18 @@ class PromptExecutor(AgentExecutor):
             prompt=list(prompt_blocks(message.parts)),
         )
 
-    async def _session_of(self, context: RequestContext) -> str:
+    async def _find_session(self, context: RequestContext) -> str:
         """Return the session of the last task of a context; "" if there is none."""
-        asked = ListTasksRequest(context_id=context.context_id or "", page_size=_PAGE)
-        found: Sequence[Task] = (await self._store.list(asked, context.call_context)).tasks
-        sessions = (dict(task.metadata).get(_SESSION, "") for task in found)
+        request = ListTasksRequest(context_id=context.context_id or "", page_size=_PAGE_SIZE)
+        tasks: Sequence[Task] = (await self._store.list(request, context.call_context)).tasks
+        sessions = (dict(task.metadata).get(_SESSION, "") for task in tasks)
         return next(filter(None, sessions), "")
 
     def _folder(self, name: object) -> Path:
         if not isinstance(name, str):
             raise InvalidParamsError(message="metadata.folder: expected a text")
         folder = Path(os.path.realpath(self._folders[0] / name))
-        if not any(folder.is_relative_to(one) for one in self._folders):
+        if not any(folder.is_relative_to(root) for root in self._folders):
             served = ", ".join(map(str, self._folders))
             raise InvalidParamsError(message=f"{folder} is not served; served are {served}")
         if not folder.is_dir():
@@ -174,11 +184,11 @@ class PromptExecutor(AgentExecutor):
 
 async def _stream(turn: TaskTurn, updater: TaskUpdater, text: str) -> None:
     part = Part(text=text, media_type="text/markdown")
-    await updater.add_artifact([part], _ANSWER, _ANSWER, append=turn.is_told)
-    turn.is_told = True
+    await updater.add_artifact([part], _ANSWER, _ANSWER, append=turn.has_sent_text)
+    turn.has_sent_text = True
 
 
-async def _end(event: Ended, updater: TaskUpdater) -> None:
+async def _end(event: TurnEnd, updater: TaskUpdater) -> None:
     if event.error:
         await updater.failed(updater.new_agent_message([Part(text=event.error)]))
     elif event.stop_reason == "cancelled":
@@ -186,17 +196,17 @@ async def _end(event: Ended, updater: TaskUpdater) -> None:
     elif event.stop_reason == "end_turn":
         await updater.complete()
     else:
-        why = translate("The turn ended early: {reason}", reason=event.stop_reason)
-        await updater.failed(updater.new_agent_message([Part(text=why)]))
+        reason = translate("The turn ended early: {reason}", reason=event.stop_reason)
+        await updater.failed(updater.new_agent_message([Part(text=reason)]))
 
 
 def read_answer(message: Message) -> bool | None:
     """Return whether a message allows the call; None if it is neither a yes nor a no."""
     for part in message.parts:
         if part.HasField("data"):
-            (given,) = get_data_parts([part])
-            if isinstance(given, dict) and isinstance(given.get("allow"), bool):
-                return bool(given["allow"])
+            (fields,) = get_data_parts([part])
+            if isinstance(fields, dict) and isinstance(fields.get("allow"), bool):
+                return bool(fields["allow"])
         words = part.text.lower().split()
         word = words[0].strip(".,!。，！") if words else ""
         if word in _ALLOW | _REJECT:

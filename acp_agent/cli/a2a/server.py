@@ -38,7 +38,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from acp_agent import __version__
 from acp_agent.cli.a2a.executor import IMAGES, PromptExecutor
-from acp_agent.cli.mcp.local_http import Guarded, access_token, local_listener, serve_local
+from acp_agent.cli.mcp.local_http import TokenRequired, access_token, local_listener, serve_local
 from acp_agent.config.paths import find_paths
 from acp_agent.errors import InvalidInputError
 from acp_agent.platform.posix import locked
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 PATH = "/a2a"
-_MOST_BYTES = 16 * 1024 * 1024  # largest request
+_MAX_BODY_BYTES = 16 * 1024 * 1024  # largest request
 _LOCK_SECONDS = 0.5  # for the previous server to exit
 
 
@@ -58,21 +58,21 @@ def serve(options: argparse.Namespace) -> int:
         InvalidInputError: a folder, the port or the token is invalid, or another server already
             serves the folders.
     """
-    folders = [Path(os.path.realpath(one.expanduser())) for one in options.folder or [Path()]]
+    folders = [Path(os.path.realpath(path.expanduser())) for path in options.folder or [Path()]]
     for folder in folders:
         if not folder.is_dir():
             raise InvalidInputError(f"{folder} is not a directory")
     for name in ("a2a", "sqlalchemy", "sse_starlette"):  # they log what clients send
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    token, made = access_token()
+    token, new_token = access_token()
     # Each set of folders has its own tasks, which other servers do not show.
-    served = hashlib.sha256("\n".join(sorted(map(str, folders))).encode()).hexdigest()[:16]
-    tasks = find_paths(os.environ).data_dir / "a2a" / f"{served}.sqlite"
+    folders_id = hashlib.sha256("\n".join(sorted(map(str, folders))).encode()).hexdigest()[:16]
+    tasks = find_paths(os.environ).data_dir / "a2a" / f"{folders_id}.sqlite"
     try:
         with locked(tasks, _LOCK_SECONDS):
             tasks.touch(mode=0o600)
             listener = local_listener(options.port, "--port")
-            asyncio.run(_serve(folders, options.model, tasks, listener, token, shown=made))
+            asyncio.run(_serve(folders, options.model, tasks, listener, token, new_token=new_token))
     except TimeoutError:
         raise InvalidInputError(
             f"another server offers {', '.join(map(str, folders))} already; stop it first"
@@ -87,7 +87,7 @@ async def _serve(
     listener: socket.socket,
     token: str,
     *,
-    shown: str | None,
+    new_token: str | None,
 ) -> None:
     engine = create_async_engine(f"sqlite+aiosqlite:///{tasks}")
     store = DatabaseTaskStore(engine)
@@ -97,8 +97,8 @@ async def _serve(
     try:
         await store.initialize()
         await executor.end_lost_tasks()
-        guarded = Guarded(app, token, frozenset({AGENT_CARD_WELL_KNOWN_PATH}))
-        await serve_local(guarded, listener, PATH, shown=shown)
+        protected_app = TokenRequired(app, token, frozenset({AGENT_CARD_WELL_KNOWN_PATH}))
+        await serve_local(protected_app, listener, PATH, new_token=new_token)
     finally:
         await executor.aclose()
         await engine.dispose()
@@ -124,7 +124,7 @@ def make_app(store: DatabaseTaskStore, executor: PromptExecutor, port: int) -> A
         ],
         middleware=[
             Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"]),
-            Middleware(Limited),
+            Middleware(BodyLimit),
         ],
         lifespan=lifespan,
     )
@@ -134,9 +134,11 @@ def agent_card(port: int) -> AgentCard:
     """Return the agent's description for clients."""
     interfaces = [
         AgentInterface(
-            url=f"http://127.0.0.1:{port}{PATH}", protocol_binding="JSONRPC", protocol_version=one
+            url=f"http://127.0.0.1:{port}{PATH}",
+            protocol_binding="JSONRPC",
+            protocol_version=version,
         )
-        for one in ("1.0", "0.3")
+        for version in ("1.0", "0.3")
     ]
     bearer = HTTPAuthSecurityScheme(scheme="Bearer", description="The token that the server told.")
     return AgentCard(
@@ -162,7 +164,7 @@ def agent_card(port: int) -> AgentCard:
     )
 
 
-class Limited:
+class BodyLimit:
     """Rejects requests that are too large."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -181,16 +183,16 @@ class Limited:
                 return  # the client has disconnected
             body += message.get("body", b"")
             more = message.get("more_body", False)
-            if len(body) > _MOST_BYTES:
+            if len(body) > _MAX_BODY_BYTES:
                 headers = [(b"content-length", b"0"), (b"connection", b"close")]
                 await send({"type": "http.response.start", "status": 413, "headers": headers})
                 await send({"type": "http.response.body", "body": b""})
                 return
-        whole: Message | None = {"type": "http.request", "body": bytes(body)}
+        buffered: Message | None = {"type": "http.request", "body": bytes(body)}
 
-        async def again() -> Message:
-            nonlocal whole
-            given, whole = whole, None
-            return await receive() if given is None else given
+        async def receive_buffered() -> Message:
+            nonlocal buffered
+            request, buffered = buffered, None
+            return await receive() if request is None else request
 
-        await self._app(scope, again, send)
+        await self._app(scope, receive_buffered, send)

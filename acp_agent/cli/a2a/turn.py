@@ -9,8 +9,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from acp_agent.cli.agent_client import AgentClient, Asked
-from acp_agent.cli.permission_answers import option_of_kind, question_text, response
+from acp_agent.cli.agent_client import AgentClient, PermissionRequest
+from acp_agent.cli.permission_answers import find_option, question_text, response
 from acp_agent.cli.screen import block_text
 from acp_agent.trust.items import TRUST_OPTION
 from protocol.jsonrpc.errors import RpcError
@@ -19,7 +19,7 @@ from protocol.v1 import types as acp
 _ANSWER_SECONDS = 600.0  # for a question
 
 
-class Opened(Struct, frozen=True):
+class SessionOpened(Struct, frozen=True):
     """The session is open."""
 
     session: str
@@ -29,10 +29,10 @@ class TextPiece(Struct, frozen=True):
     """A piece of the model's text; `begins` marks the start of a further message."""
 
     text: str
-    begins: bool
+    starts_message: bool
 
 
-class CallBegan(Struct, frozen=True):
+class CallStarted(Struct, frozen=True):
     """A tool call started."""
 
     title: str
@@ -44,17 +44,17 @@ class Question(Struct, frozen=True):
     text: str
 
 
-class Ended(Struct, frozen=True):
+class TurnEnd(Struct, frozen=True):
     """The turn ended, with the protocol's stop reason or an error."""
 
     stop_reason: str = ""
     error: str = ""
 
 
-Event = Opened | TextPiece | CallBegan | Question | Ended
+Event = SessionOpened | TextPiece | CallStarted | Question | TurnEnd
 
 
-class Work(Struct, frozen=True, kw_only=True):
+class TurnOptions(Struct, frozen=True, kw_only=True):
     """The options of a turn.
 
     Attributes:
@@ -83,14 +83,14 @@ class TaskTurn:
         is_told: whether a part of the model's text was sent to the client.
     """
 
-    def __init__(self, work: Work, running: asyncio.Semaphore) -> None:
-        self.is_told = False
-        self._work = work
+    def __init__(self, options: TurnOptions, running: asyncio.Semaphore) -> None:
+        self.has_sent_text = False
+        self._options = options
         self._running = running
         self._events: asyncio.Queue[Event] = asyncio.Queue()
-        self._answered: asyncio.Future[bool] | None = None
-        self._said = False  # whether a message has started
-        self._broken = False  # whether a tool call followed it
+        self._answer: asyncio.Future[bool] | None = None
+        self._message_started = False  # whether a message has started
+        self._call_followed = False  # whether a tool call followed it
         self._task = asyncio.create_task(self._run())
 
     async def next(self) -> Sequence[Event]:
@@ -103,12 +103,12 @@ class TaskTurn:
     @property
     def waits(self) -> bool:
         """Return whether it waits for an answer."""
-        return self._answered is not None and not self._answered.done()
+        return self._answer is not None and not self._answer.done()
 
     def answer(self, *, allow: bool) -> None:
         """Answer the open question."""
-        if self._answered is not None and not self._answered.done():
-            self._answered.set_result(allow)
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result(allow)
 
     async def aclose(self) -> None:
         """End the agent and the turn."""
@@ -119,48 +119,51 @@ class TaskTurn:
     async def _run(self) -> None:
         try:
             async with self._running:
-                end = await self._prompted()
+                end = await self._prompt()
         except RpcError as error:
-            end = Ended(error=error.message)
+            end = TurnEnd(error=error.message)
         except (OSError, TimeoutError):
-            end = Ended(error="the agent ended unexpectedly; run acp-agent doctor")
+            end = TurnEnd(error="the agent ended unexpectedly; run acp-agent doctor")
         self._events.put_nowait(end)
 
-    async def _prompted(self) -> Ended:
-        work = self._work
+    async def _prompt(self) -> TurnEnd:
+        options = self._options
         client = await AgentClient.start(
-            work.flags, cwd=work.cwd, on_update=self._updated, on_permission=self._asked
+            options.flags,
+            cwd=options.cwd,
+            on_update=self._receive_update,
+            on_permission=self._ask_permission,
         )
         try:
-            await client.open(work.cwd, resume=work.session or None)
-            self._events.put_nowait(Opened(client.id))
-            if work.mode is not None:
-                await client.set_option("mode", work.mode)
-            answer = await client.prompt(work.prompt)
+            await client.open(options.cwd, resume=options.session or None)
+            self._events.put_nowait(SessionOpened(client.id))
+            if options.mode is not None:
+                await client.set_option("mode", options.mode)
+            answer = await client.prompt(options.prompt)
         finally:
             await client.aclose()
-        return Ended(stop_reason=answer.stop_reason)
+        return TurnEnd(stop_reason=answer.stop_reason)
 
-    def _updated(self, update: acp.SessionUpdate) -> None:
+    def _receive_update(self, update: acp.SessionUpdate) -> None:
         match update:
             case acp.AgentMessageChunk():
-                begins = self._said and self._broken
-                self._said, self._broken = True, False
-                self._events.put_nowait(TextPiece(block_text(update.content), begins))
+                starts_message = self._message_started and self._call_followed
+                self._message_started, self._call_followed = True, False
+                self._events.put_nowait(TextPiece(block_text(update.content), starts_message))
             case acp.ToolCall():
-                self._broken = True
-                self._events.put_nowait(CallBegan(update.title))
+                self._call_followed = True
+                self._events.put_nowait(CallStarted(update.title))
             case _:
                 pass
 
-    async def _asked(self, asked: Asked) -> acp.RequestPermissionResponse:
+    async def _ask_permission(self, request: PermissionRequest) -> acp.RequestPermissionResponse:
         """Ask the client. Trust in a folder's files can only be given elsewhere, by the user."""
         allow = False
-        if not any(option.option_id == TRUST_OPTION for option in asked.options):
-            self._answered = asyncio.get_running_loop().create_future()
-            self._events.put_nowait(Question(question_text(asked)))
+        if not any(option.option_id == TRUST_OPTION for option in request.options):
+            self._answer = asyncio.get_running_loop().create_future()
+            self._events.put_nowait(Question(question_text(request)))
             with suppress(TimeoutError):
                 async with asyncio.timeout(_ANSWER_SECONDS):
-                    allow = await self._answered
-            self._answered = None
-        return response(option_of_kind(asked, "allow_once" if allow else "reject_once"))
+                    allow = await self._answer
+            self._answer = None
+        return response(find_option(request, "allow_once" if allow else "reject_once"))

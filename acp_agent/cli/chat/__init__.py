@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acp_agent.cli.localization import translate
-from acp_agent.cli.output import USAGE, complain, guarded
+from acp_agent.cli.output import USAGE, complain, run_guarded
 from acp_agent.cli.parser import Parser, add_folder, seconds
 from acp_agent.platform.programs import self_command
 
@@ -34,7 +34,7 @@ def run(argv: list[str]) -> int:
     if not command or not command[0]:
         complain(translate("--command needs the command line of an agent"))
         return USAGE
-    return guarded(lambda: _chat(arguments, command, cwd))
+    return run_guarded(lambda: _chat(arguments, command, cwd))
 
 
 def _chat(arguments: argparse.Namespace, command: list[str], cwd: Path) -> int:
@@ -54,10 +54,10 @@ def _chat(arguments: argparse.Namespace, command: list[str], cwd: Path) -> int:
 async def _run(arguments: argparse.Namespace, command: list[str], cwd: Path, *, plain: bool) -> int:
     from acp_agent.cli.chat.conversation import ChatOptions  # noqa: PLC0415 - see above
 
-    chosen = {"mode": arguments.mode, "agent": arguments.agent}
+    option_values = {"mode": arguments.mode, "agent": arguments.agent}
     if arguments.command is not None:
-        chosen["model"] = arguments.model
-    settings = {option: value for option, value in chosen.items() if value is not None}
+        option_values["model"] = arguments.model
+    settings = {option: value for option, value in option_values.items() if value is not None}
     options = ChatOptions(
         command=command,
         cwd=cwd,
@@ -99,11 +99,11 @@ def _chat_command(arguments: argparse.Namespace) -> str:
     """Return the command line that chats with the same agent in the same folder."""
     from shlex import join  # noqa: PLC0415 - see above
 
-    from acp_agent.cli.screen import own_command  # noqa: PLC0415 - see above
+    from acp_agent.cli.screen import program_command  # noqa: PLC0415 - see above
 
     agent = [] if arguments.command is None else ["--command", arguments.command]
     cwd = [] if arguments.cwd == Path() else ["--cwd", str(arguments.cwd.absolute())]
-    return f"{own_command()} {join(['chat', *agent, *cwd])}"
+    return f"{program_command()} {join(['chat', *agent, *cwd])}"
 
 
 def _history(*, keep: bool) -> PromptHistory:

@@ -18,7 +18,7 @@ from protocol.jsonrpc.methods import Method
 from protocol.v1 import methods, types as acp, unstable
 
 VERSION = 1
-_LOOK_UP_SECONDS = 2.0  # while the user types
+_RESOURCES_SECONDS = 2.0  # while the user types
 FAILURES = (RpcError, ConnectionError, TimeoutError)  # of any request to an agent
 SessionMethod = Literal["load", "resume", "list", "fork", "rename", "delete", "close"]
 
@@ -53,7 +53,7 @@ class AgentFailedError(AcpAgentError):
 class Listener(Protocol):
     """Receives what the agent sends, and answers its requests."""
 
-    def updated(self, params: acp.SessionNotification) -> None:
+    def receive_update(self, params: acp.SessionNotification) -> None:
         """Handle an update of a session."""
 
     async def permission(
@@ -119,7 +119,7 @@ class Agent:
         """
         agent = cls(command, listener, timeout=timeout)
         handlers: dict[str, Handler] = {
-            methods.SESSION_UPDATE.name: listener.updated,
+            methods.SESSION_UPDATE.name: listener.receive_update,
             methods.REQUEST_PERMISSION.name: listener.permission,
             methods.ELICITATION_CREATE.name: listener.elicitation,
             methods.ELICITATION_COMPLETE.name: listener.elicitation_completed,
@@ -139,7 +139,7 @@ class Agent:
                 )
             ) from None
         try:
-            agent._take_capabilities(await agent._initialize())
+            agent._read_capabilities(await agent._initialize())
         except BaseException:
             await agent.aclose(timeout=0.5)
             raise
@@ -172,16 +172,18 @@ class Agent:
             )
         return response
 
-    def _take_capabilities(self, response: acp.InitializeResponse) -> None:
+    def _read_capabilities(self, response: acp.InitializeResponse) -> None:
         capabilities = response.agent_capabilities
         meta = capabilities.meta or {}
-        own = meta.get("acp-agent")
-        own = own if isinstance(own, dict) else {}
+        extensions = meta.get("acp-agent")
+        extensions = extensions if isinstance(extensions, dict) else {}
         self.can_steer = _can_steer(response.meta) or _can_steer(meta)
-        self.answers_while_running = "whileRunning" in own
-        self.explains_stop = own.get("tellsStopReasons") is True
-        named = own.get("methods")
-        self.lists_resources = isinstance(named, list) and _RESOURCES.name in named
+        self.answers_while_running = "whileRunning" in extensions
+        self.explains_stop = extensions.get("tellsStopReasons") is True
+        extension_methods = extensions.get("methods")
+        self.lists_resources = (
+            isinstance(extension_methods, list) and _RESOURCES.name in extension_methods
+        )
         self.accepts_images = capabilities.prompt_capabilities.image
         self.auth_methods = response.auth_methods
         if response.agent_info is not None:
@@ -222,13 +224,13 @@ class Agent:
         if not self.lists_resources:
             return []
         answer = await self._child.connection.request(
-            _RESOURCES, {"sessionId": session}, timeout=_LOOK_UP_SECONDS
+            _RESOURCES, {"sessionId": session}, timeout=_RESOURCES_SECONDS
         )
-        found = answer.get("resources")
+        resources = answer.get("resources")
         return [
-            (str(one["mention"]), str(one.get("name", "")))
-            for one in (found if isinstance(found, list) else [])
-            if isinstance(one, dict) and "mention" in one
+            (str(resource["mention"]), str(resource.get("name", "")))
+            for resource in (resources if isinstance(resources, list) else [])
+            if isinstance(resource, dict) and "mention" in resource
         ]
 
     def cancel(self, session: str) -> None:
@@ -270,15 +272,15 @@ class AgentSessions:
     ) -> None:
         self._connection = connection
         self._timeout = timeout
-        has = capabilities.session_capabilities
+        session_capabilities = capabilities.session_capabilities
         self.can: dict[SessionMethod, bool] = {
             "load": capabilities.load_session,
-            "resume": has.resume is not None,
-            "list": has.list is not None,
-            "fork": has.fork is not None,
-            "rename": has.title is not None,
-            "delete": has.delete is not None,
-            "close": has.close is not None,
+            "resume": session_capabilities.resume is not None,
+            "list": session_capabilities.list is not None,
+            "fork": session_capabilities.fork is not None,
+            "rename": session_capabilities.title is not None,
+            "delete": session_capabilities.delete is not None,
+            "close": session_capabilities.close is not None,
         }
 
     async def create(self, cwd: Path) -> acp.NewSessionResponse:
@@ -319,16 +321,16 @@ class AgentSessions:
 
     async def list(self, cwd: Path, *, limit: int) -> list[acp.SessionInfo]:
         """Return the sessions of a folder, newest first."""
-        found: list[acp.SessionInfo] = []
+        sessions: list[acp.SessionInfo] = []
         cursor: str | None = None
-        while len(found) < limit:
+        while len(sessions) < limit:
             request = acp.ListSessionsRequest(cwd=str(cwd), cursor=cursor)
             page = await self._request(methods.SESSION_LIST, request)
-            found += page.sessions
+            sessions += page.sessions
             if page.next_cursor is None or not page.sessions or page.next_cursor == cursor:
                 break
             cursor = page.next_cursor
-        return found[:limit]
+        return sessions[:limit]
 
     async def set_option(self, session: str, option: str, value: str | bool) -> None:
         """Set a configuration option; the agent reports its options by an update."""

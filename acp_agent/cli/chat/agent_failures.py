@@ -13,10 +13,10 @@ from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.platform import posix
 from protocol.jsonrpc.errors import REQUEST_CANCELLED, RpcError
 
-_SHOWN = 200  # bytes of an invalid line
-_LAST_LINES = 5  # of stderr
+_MAX_SHOWN_BYTES = 200  # bytes of an invalid line
+_MAX_STDERR_LINES = 5  # of stderr
 _PERMISSION = "session/request_permission"
-_PENDING = 200  # requests of the agent that are remembered until they are answered
+_MAX_PENDING = 200  # requests of the agent that are remembered until they are answered
 
 
 class _Error(Struct, frozen=True):
@@ -56,7 +56,7 @@ class WireMonitor:
     def trace(self, direction: Literal["in", "out"], line: bytes) -> None:
         """Inspect a line."""
         if direction == "in" and b'"jsonrpc"' not in line and not self.invalid_line:
-            self.invalid_line = line.strip()[:_SHOWN].decode("utf-8", "replace")
+            self.invalid_line = line.strip()[:_MAX_SHOWN_BYTES].decode("utf-8", "replace")
         if b'"id"' not in line:
             return
         try:
@@ -68,7 +68,7 @@ class WireMonitor:
         if direction == "in":
             if message.method:
                 self._pending[message.id] = message.method
-                if len(self._pending) > _PENDING:
+                if len(self._pending) > _MAX_PENDING:
                     self._pending.popitem(last=False)
         elif not message.method:
             method = self._pending.pop(message.id, "")
@@ -99,7 +99,7 @@ def exit_text(child: AgentChild, invalid_line: str) -> str:
 
 def output_text(child: AgentChild, invalid_line: str) -> str:
     """Return the end of the agent's output on separate lines; empty if there is none."""
-    lines = [line for line in child.stderr_tail.splitlines() if line.strip()][-_LAST_LINES:]
+    lines = [line for line in child.stderr_tail.splitlines() if line.strip()][-_MAX_STDERR_LINES:]
     if invalid_line:
         lines.insert(
             0, translate("its output is not a protocol message: {line}", line=invalid_line)

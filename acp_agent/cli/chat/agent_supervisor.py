@@ -15,7 +15,7 @@ from acp_agent.cli.chat.turns import Turns
 from acp_agent.cli.localization import translate
 
 QUICK_EXIT_SECONDS = 1.0  # for the agent to exit when the user does not want to wait
-_CRASHES = 3  # within _CRASH_SECONDS; after that the agent is not restarted automatically
+_MAX_CRASHES = 3  # within _CRASH_SECONDS; after that the agent is not restarted automatically
 _CRASH_SECONDS = 60.0
 
 
@@ -50,18 +50,18 @@ class AgentSupervisor:
         self._turns = turns
         self._reopen = reopen
         self._spawn = spawn
-        self._crashes: deque[float] = deque(maxlen=_CRASHES)
+        self._crashes: deque[float] = deque(maxlen=_MAX_CRASHES)
         self._stopped = False
-        self._starting = asyncio.Lock()
+        self._start_lock = asyncio.Lock()
 
     async def start(self) -> None:
         """Start the agent. Raises AgentFailedError."""
-        async with self._starting:
+        async with self._start_lock:
             await self._start()
 
     async def restart(self) -> None:
         """Restart the agent and reopen its session."""
-        async with self._starting:
+        async with self._start_lock:
             await self._restart()
 
     def stop(self) -> Agent | None:
@@ -109,7 +109,7 @@ class AgentSupervisor:
         self._frontend.say(message, "bad")
         await self._turns.wait_until_answered()
         now = time.monotonic()
-        too_often = len(self._crashes) == _CRASHES and now - self._crashes[0] < _CRASH_SECONDS
+        too_often = len(self._crashes) == _MAX_CRASHES and now - self._crashes[0] < _CRASH_SECONDS
         self._crashes.append(now)
         if too_often:
             self._frontend.say(
@@ -117,6 +117,6 @@ class AgentSupervisor:
             )
             self._frontend.refresh()
             return
-        async with self._starting:
+        async with self._start_lock:
             if self.agent is None:  # the user may have started it meanwhile
                 await self._restart()

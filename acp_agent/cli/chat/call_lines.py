@@ -9,10 +9,10 @@ from acp_agent.cli.chat.rendering import Renderer
 from acp_agent.cli.chat.session_state import ShownCall
 from acp_agent.cli.localization import translate
 from acp_agent.cli.output import one_line, terminal_text
-from acp_agent.cli.screen import diff_lines, shown_path
+from acp_agent.cli.screen import diff_lines, relative_path
 from protocol.v1 import types as acp
 
-_HEAD, _TAIL = 3, 7  # lines of a call's output that are shown when it ends
+_HEAD_LINES, _TAIL_LINES = 3, 7  # lines of a call's output that are shown when it ends
 _LIVE_LINES = 5  # of a running command
 _OPEN_MARKS = {"pending": ("○", "."), "in_progress": ("◐", ">")}
 _END_MARKS = {"completed": ("✔", "+"), "failed": ("✘", "!")}
@@ -34,7 +34,7 @@ class CallLines:
             lines.append(self._renderer.cut(f"  {self._bar} {line}", width, "dim"))
         return lines
 
-    def ended(self, call: ShownCall, width: int) -> list[str]:
+    def finished(self, call: ShownCall, width: int) -> list[str]:
         """Return the lines of a finished call: title, permission, changes, output."""
         lines = self.title(call, width)
         if call.answer:
@@ -62,10 +62,10 @@ class CallLines:
         """Return the beginning and the end of a call's output."""
         lines = call.output_lines()
         style = "bad" if call.status == "failed" else "dim"
-        cut = len(lines) - _HEAD - _TAIL
-        if cut > 1:
-            more = translate("... {count} more lines; show them with /output", count=cut)
-            lines = [*lines[:_HEAD], more, *lines[-_TAIL:]]
+        hidden = len(lines) - _HEAD_LINES - _TAIL_LINES
+        if hidden > 1:
+            more = translate("... {count} more lines; show them with /output", count=hidden)
+            lines = [*lines[:_HEAD_LINES], more, *lines[-_TAIL_LINES:]]
         if call.status == "failed":  # show the whole reason
             return [
                 f"  {self._bar} {part}"
@@ -78,18 +78,18 @@ class CallLines:
         """Return a call's title, kind, status and files."""
         marks = _END_MARKS.get(call.status) or _OPEN_MARKS.get(call.status, ("○", "."))
         style = {"completed": "good", "failed": "bad"}.get(call.status, "warning")
-        facts = [kind_name(call.kind), status_name(call)]
-        where = [
-            shown_path(location.path, self._cwd)
+        details_ = [kind_name(call.kind), status_name(call)]
+        paths = [
+            relative_path(location.path, self._cwd)
             for location in call.locations[:3]
             if Path(location.path).name not in call.title
         ]
-        facts += [one_line(path, 60) for path in where]
+        details_ += [one_line(path, 60) for path in paths]
         return self._renderer.marked(
             (f"{marks[0 if self._renderer.unicode else 1]} ", style),
             [
                 (one_line(call.title, 300), "call"),
-                (f"  {translate(', ').join(fact for fact in facts if fact)}", "dim"),
+                (f"  {translate(', ').join(fact for fact in details_ if fact)}", "dim"),
             ],
             width,
         )
@@ -131,8 +131,8 @@ def details(title: str, raw_input: object, *, limit: int = 60) -> list[str]:
     lines = [title]
     if raw_input is not None:
         text = json.dumps(raw_input, ensure_ascii=False, indent=2, default=str)
-        shown = terminal_text(text).split("\n")
-        lines += [f"  {line}" for line in shown[:limit]]
-        if len(shown) > limit:
-            lines.append(translate("... {count} more lines", count=len(shown) - limit))
+        argument_lines = terminal_text(text).split("\n")
+        lines += [f"  {line}" for line in argument_lines[:limit]]
+        if len(argument_lines) > limit:
+            lines.append(translate("... {count} more lines", count=len(argument_lines) - limit))
     return lines

@@ -25,7 +25,7 @@ from acp_agent.cli.localization import translate
 from acp_agent.cli.output import terminal_text
 from acp_agent.platform.programs import find_program
 
-_OUTPUT_LINES = 400
+_MAX_OUTPUT_LINES = 400
 _ALIASES = {"exit": "quit", "resume": "sessions"}
 
 
@@ -120,10 +120,18 @@ class Commands:
 
     def all(self) -> list[tuple[str, str]]:
         """Return names and descriptions of the chat's commands, then of the agent's."""
-        own = {one.name: one.description for one in self._commands.values() if one.available()}
-        of_agent = self._conversation.state.commands
-        others = [(one.name, one.description) for one in of_agent if one.name not in own]
-        return [*own.items(), *others]
+        chat_commands = {
+            command.name: command.description
+            for command in self._commands.values()
+            if command.available()
+        }
+        agent_commands = self._conversation.state.commands
+        further_commands = [
+            (command.name, command.description)
+            for command in agent_commands
+            if command.name not in chat_commands
+        ]
+        return [*chat_commands.items(), *further_commands]
 
     async def run(self, command: ChatCommand, argument: str) -> None:
         """Run a command. Raises RpcError, ConnectionError, TimeoutError."""
@@ -167,11 +175,11 @@ class Commands:
         is_long = self._shell.usable and len(lines) > get_terminal_size().lines
         if is_long and await self._page("\n".join([*head, "", *lines])):
             return
-        cut = len(lines) - _OUTPUT_LINES
-        if cut > 0:
-            head.append(translate("... {count} earlier lines", count=cut))
+        hidden = len(lines) - _MAX_OUTPUT_LINES
+        if hidden > 0:
+            head.append(translate("... {count} earlier lines", count=hidden))
         self._frontend.say("\n".join(head), "bold")
-        self._frontend.say("\n".join(lines[-_OUTPUT_LINES:]) or translate("(no output)"), "dim")
+        self._frontend.say("\n".join(lines[-_MAX_OUTPUT_LINES:]) or translate("(no output)"), "dim")
 
     async def _page(self, text: str) -> bool:
         """Show a long text in the user's pager; return whether that worked."""

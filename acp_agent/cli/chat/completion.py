@@ -17,10 +17,10 @@ from acp_agent.cli.chat.mentions import expand, mention
 from acp_agent.cli.output import one_line
 from acp_agent.errors import WorkspaceError
 
-_LISTED = 50_000  # files of the tree that are matched
-_ENTRIES = 500  # of a folder that are matched
-_OFFERED = 50
-_SECONDS = 2.0
+_MAX_FILES = 50_000  # files of the tree that are matched
+_MAX_ENTRIES = 500  # of a folder that are matched
+_MAX_COMPLETIONS = 50
+_SEARCH_SECONDS = 2.0
 _MENTION = re.compile(r'(?:^|\s)(@"?)([^\s"@]*)$')
 
 
@@ -107,29 +107,31 @@ def path_completions(typed: str, cwd: Path) -> list[str]:
     Hidden files are included only if a dot was typed.
     """
     folder, slash, start = typed.rpartition("/")
-    where = expand(folder + slash, cwd)
-    found: list[tuple[bool, str]] = []
+    directory = expand(folder + slash, cwd)
+    matches: list[tuple[bool, str]] = []
     try:
-        with os.scandir(where) as entries:
-            for entry in islice(entries, _ENTRIES):
+        with os.scandir(directory) as entries:
+            for entry in islice(entries, _MAX_ENTRIES):
                 name = entry.name
                 if not name.lower().startswith(start.lower()) or not name.isprintable():
                     continue
                 if name.startswith(".") and not start.startswith("."):
                     continue
                 is_folder = entry.is_dir()
-                found.append((not is_folder, f"{folder}{slash}{name}{'/' if is_folder else ''}"))
+                matches.append((not is_folder, f"{folder}{slash}{name}{'/' if is_folder else ''}"))
     except OSError:
         return []
-    return [name for _, name in sorted(found)[:_OFFERED]]
+    return [name for _, name in sorted(matches)[:_MAX_COMPLETIONS]]
 
 
 def matching_resources(typed: str, resources: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return the mentions that begin with `typed`."""
-    wanted = typed.lower()
-    if len(wanted) < 2:
+    prefix = typed.lower()
+    if len(prefix) < 2:
         return []
-    return [one for one in resources if one[0].lower().startswith(wanted)][:_OFFERED]
+    return [resource for resource in resources if resource[0].lower().startswith(prefix)][
+        :_MAX_COMPLETIONS
+    ]
 
 
 async def matching_paths(typed: str, cwd: Path) -> list[str]:
@@ -140,11 +142,11 @@ async def matching_paths(typed: str, cwd: Path) -> list[str]:
     excludes. The tree is listed on each call, so that new files are found. Hidden ones are
     included only if a dot was typed.
     """
-    found = await asyncio.to_thread(path_completions, typed, cwd)
+    paths = await asyncio.to_thread(path_completions, typed, cwd)
     if typed and not typed.startswith(("/", "~", "./", "../")):
         files = await _files(cwd)
-        found += await asyncio.to_thread(best_matches, typed, files)
-    return list(dict.fromkeys(found))[:_OFFERED]
+        paths += await asyncio.to_thread(best_matches, typed, files)
+    return list(dict.fromkeys(paths))[:_MAX_COMPLETIONS]
 
 
 def best_matches(typed: str, files: Sequence[str]) -> list[str]:
@@ -153,16 +155,16 @@ def best_matches(typed: str, files: Sequence[str]) -> list[str]:
     A match in the last path component ranks before one across components, then a match without
     gaps before one with gaps, then a shorter path before a longer one.
     """
-    wanted = typed.lower()
+    letters = typed.lower()
     hidden = "." in typed
-    ranked = [
+    ranking = [
         (*rank, len(path), path)
         for path in _with_folders(files)
         if path.isprintable()
         and (hidden or not (path.startswith(".") or "/." in path))
-        and (rank := _rank(wanted, path.lower())) is not None
+        and (rank := _rank(letters, path.lower())) is not None
     ]
-    return [path for *_, path in sorted(ranked)[:_OFFERED]]
+    return [path for *_, path in sorted(ranking)[:_MAX_COMPLETIONS]]
 
 
 def _with_folders(files: Sequence[str]) -> Iterable[str]:
@@ -175,22 +177,22 @@ def _with_folders(files: Sequence[str]) -> Iterable[str]:
     return (*files, *(f"{folder}/" for folder in folders))
 
 
-def _rank(wanted: str, path: str) -> tuple[int, int] | None:
+def _rank(letters: str, path: str) -> tuple[int, int] | None:
     """Return how well lower-case `wanted` matches `path`; smaller is better, None for no match."""
-    at = path.rstrip("/").rpartition("/")[2].find(wanted)
-    if at >= 0:
-        return (0, at)
-    at = path.find(wanted)
-    if at >= 0:
-        return (1, at)
-    end = at = len(path)
-    for letter in reversed(wanted):
-        at = path.rfind(letter, 0, at)
-        if at < 0:
+    position = path.rstrip("/").rpartition("/")[2].find(letters)
+    if position >= 0:
+        return (0, position)
+    position = path.find(letters)
+    if position >= 0:
+        return (1, position)
+    end = position = len(path)
+    for letter in reversed(letters):
+        position = path.rfind(letter, 0, position)
+        if position < 0:
             return None
         if end == len(path):
-            end = at
-    return (2, end - at)
+            end = position
+    return (2, end - position)
 
 
 async def _files(cwd: Path) -> list[str]:
@@ -198,7 +200,7 @@ async def _files(cwd: Path) -> list[str]:
     from acp_agent.workspace.search import list_files  # noqa: PLC0415 - once `@` is typed
 
     try:
-        found = await list_files(cwd, limit=_LISTED, timeout=_SECONDS, partial=True)
+        names = await list_files(cwd, limit=_MAX_FILES, timeout=_SEARCH_SECONDS, partial=True)
     except WorkspaceError:
         return []
-    return [name.decode("utf-8", "replace") for name in found]
+    return [name.decode("utf-8", "replace") for name in names]

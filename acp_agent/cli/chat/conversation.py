@@ -24,7 +24,7 @@ from protocol.jsonrpc.errors import METHOD_NOT_FOUND, RpcError
 from protocol.v1 import types as acp
 
 QUIT_SECONDS = 3.0  # after Ctrl-C with nothing to cancel, a second one within this time quits
-_LISTED = 200  # sessions that are offered
+_MAX_SESSIONS = 200  # sessions that are offered
 
 
 class ChatError(AcpAgentError):
@@ -73,7 +73,7 @@ class Conversation:
         self.options = options
         self._frontend = frontend
         self._open = OpenSession(frontend, cwd=options.cwd, spawn=self._spawn)
-        self.updated = self._open.updated
+        self.receive_update = self._open.receive_update
         self.turns = Turns(
             frontend,
             agent=lambda: self.agent,
@@ -85,7 +85,7 @@ class Conversation:
         self._requests = Requests(
             frontend,
             calls=lambda: self.calls,
-            send_instead=self.turns.send_instead,
+            send_instruction=self.turns.send_instruction,
             is_current=lambda session: session == self.state.id and not self.turns.cancelling,
             cwd=options.cwd,
         )
@@ -96,7 +96,7 @@ class Conversation:
             self._start_agent,
             frontend,
             turns=self.turns,
-            reopen=lambda: self._open.reopen(self._need_agent()),
+            reopen=lambda: self._open.reopen(self._require_agent()),
             spawn=self._spawn,
         )
         self._tasks: set[asyncio.Task[None]] = set()
@@ -173,7 +173,7 @@ class Conversation:
 
     async def create_session(self) -> bool:
         """Create a session, after a login if needed; return whether there is one."""
-        created = await self._open.create(self._need_agent())
+        created = await self._open.create(self._require_agent())
         if created:
             await self._apply_settings()
             self._frontend.refresh()
@@ -181,18 +181,18 @@ class Conversation:
 
     async def load(self, session: str) -> None:
         """Open an earlier session and show it; if that fails, the previous one stays open."""
-        await self._open.load(self._need_agent(), session)
+        await self._open.load(self._require_agent(), session)
         await self._apply_settings()
         self._frontend.refresh()
 
     async def fork(self) -> None:
         """Continue in a copy of the open session."""
-        await self._open.fork(self._need_agent())
+        await self._open.fork(self._require_agent())
         self._frontend.refresh()
 
     async def rename(self, title: str) -> str:
         """Give the open session a title; return the title that the agent stored."""
-        self.state.title = await self._need_agent().sessions.rename(self.state.id, title)
+        self.state.title = await self._require_agent().sessions.rename(self.state.id, title)
         self._frontend.refresh()
         return self.state.title
 
@@ -204,19 +204,19 @@ class Conversation:
         """
         if session == self.state.id and not await self.create_session():
             return False
-        await self._need_agent().sessions.delete(session)
+        await self._require_agent().sessions.delete(session)
         return True
 
-    async def earlier_sessions(self) -> list[acp.SessionInfo]:
+    async def list_sessions(self) -> list[acp.SessionInfo]:
         """Return the sessions of the folder."""
-        agent = self._need_agent()
+        agent = self._require_agent()
         if not agent.sessions.can["list"]:
             raise RpcError(METHOD_NOT_FOUND, translate("this agent does not list its sessions"))
-        return await agent.sessions.list(self.options.cwd, limit=_LISTED)
+        return await agent.sessions.list(self.options.cwd, limit=_MAX_SESSIONS)
 
     async def set_option(self, name: str, value: str | bool) -> None:
         """Set an option by its ID or category; a mode also for agents without options."""
-        agent = self._need_agent()
+        agent = self._require_agent()
         option = self.state.option(name)
         if option is not None:
             await agent.sessions.set_option(self.state.id, option.id, value)
@@ -235,28 +235,31 @@ class Conversation:
         Raises:
             InvalidInputError: several IDs begin with `name`.
         """
-        from acp_agent.cli.session_lookup import meant  # noqa: PLC0415 - where a session is named
+        from acp_agent.cli.session_lookup import match_id  # noqa: PLC0415 - where a session is named
 
-        if not self._need_agent().sessions.can["list"]:
+        if not self._require_agent().sessions.can["list"]:
             return name
-        known = [(one.session_id, one.title or one.cwd) for one in await self.earlier_sessions()]
-        return meant(name, known) or name  # may be the full ID of a session of another folder
+        sessions = [
+            (session.session_id, session.title or session.cwd)
+            for session in await self.list_sessions()
+        ]
+        return match_id(name, sessions) or name  # may be the full ID of a session of another folder
 
     async def log_in(self) -> bool:
         """Ask the user to log in; return whether that worked. Raises ConnectionError."""
-        return await log_in(self._need_agent(), self._frontend)
+        return await log_in(self._require_agent(), self._frontend)
 
     # --- background work
 
     def run(self, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
         """Run a task in the background and show its error."""
-        self._spawn(self._reported(work))
+        self._spawn(self._report_errors(work))
 
     def request_failed(self, text: str) -> None:
         """Show that a request of the agent failed."""
         self._frontend.say(text, "warning")
 
-    async def _reported(self, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
+    async def _report_errors(self, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
         try:
             await work()
         except FAILURES as error:
@@ -274,7 +277,7 @@ class Conversation:
             self.options.command, self, cwd=self.options.cwd, timeout=self.options.timeout
         )
 
-    def _need_agent(self) -> Agent:
+    def _require_agent(self) -> Agent:
         if self.agent is None:
             raise ConnectionError
         return self.agent
@@ -282,10 +285,10 @@ class Conversation:
     async def _session_to_resume(self, name: str) -> str:
         if name != "latest":
             return await self.find_session(name)
-        found = await self.earlier_sessions()
-        if not found:
+        sessions = await self.list_sessions()
+        if not sessions:
             raise ChatError(translate("this folder has no sessions yet"))
-        return found[0].session_id
+        return sessions[0].session_id
 
     async def _apply_settings(self) -> None:
         for name, value in self.options.settings.items():

@@ -28,7 +28,7 @@ from typing import Protocol, TextIO, TypeVar
 from msgspec import Struct
 
 from acp_agent.acp_client.process import end_orphaned_group
-from acp_agent.cli.chat.session_state import without_overwritten
+from acp_agent.cli.chat.session_state import remove_overwritten
 from acp_agent.cli.output import FAILED
 from acp_agent.platform import posix
 from acp_agent.platform.programs import find_program
@@ -36,10 +36,10 @@ from acp_agent.workspace.command_output import PlainText
 
 _R_co = TypeVar("_R_co", covariant=True)
 
-KEPT = 32_000  # characters stored from the end of the output
-_KEPT_BYTES = 8 * KEPT
-_PIECE = 65_536
-_LAST_READS = 64
+MAX_OUTPUT_LENGTH = 32_000  # characters stored from the end of the output
+_MAX_OUTPUT_BYTES = 8 * MAX_OUTPUT_LENGTH
+_CHUNK_BYTES = 65_536
+_MAX_FINAL_READS = 64
 _POLL_SECONDS = 0.2  # between checks of the command's end and the terminal's size
 _INTERRUPTS, _INTERRUPT_SECONDS = 3, 2.0  # so many Ctrl-C kill a stubborn command
 _PROGRAM_END_SECONDS, _END_SECONDS = 2.0, 1.0  # for either to exit when stopped
@@ -186,10 +186,10 @@ class UserCommand:
         self._cwd = cwd
         self._keys = keys
         self._screen = screen
-        self._kept: deque[bytes] = deque()
-        self._kept_size = 0
+        self._output: deque[bytes] = deque()
+        self._output_size = 0
         self._cut = False
-        self._typed = b""  # not yet read by the command
+        self._unsent_keys = b""  # not yet read by the command
         self._interrupted_at: deque[float] = deque(maxlen=_INTERRUPTS)
         self._size: tuple[int, ...] = ()
         self._stopped = threading.Event()
@@ -211,37 +211,37 @@ class UserCommand:
 
     def _run(self) -> CommandResult:
         before = termios.tcgetattr(self._keys)
-        ours, theirs = pty.openpty()
+        master_fd, slave_fd = pty.openpty()
         try:
-            termios.tcsetattr(theirs, termios.TCSANOW, before)
+            termios.tcsetattr(slave_fd, termios.TCSANOW, before)
             tty.setraw(self._keys, termios.TCSADRAIN)
             try:
-                status = self._run_in(ours, theirs)
+                status = self._run_in_terminal(master_fd, slave_fd)
             finally:
                 with suppress(termios.error):  # the terminal is gone
                     termios.tcsetattr(self._keys, termios.TCSADRAIN, before)
         finally:
-            os.close(ours)
+            os.close(master_fd)
         self._reset_screen(killed=status < 0)
         return self._result(status)
 
-    def _run_in(self, ours: int, theirs: int) -> int:
-        """Run it in the pseudo-terminal `theirs`, whose other end is `ours`; return its status."""
-        self._follow_size(ours)
-        os.set_blocking(ours, False)
+    def _run_in_terminal(self, master_fd: int, slave_fd: int) -> int:
+        """Run it in the pseudo-terminal of two descriptors; return its status."""
+        self._follow_size(master_fd)
+        os.set_blocking(master_fd, False)
         try:
             process = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-c", _TAKE_TERMINAL, *self._shell_command()],
-                stdin=theirs,
-                stdout=theirs,
-                stderr=theirs,
+                stdin=slave_fd,
+                stdout=slave_fd,
+                stderr=slave_fd,
                 cwd=self._cwd,
                 start_new_session=True,
             )
         finally:
-            os.close(theirs)
+            os.close(slave_fd)
         try:
-            self._relay(process, ours)
+            self._relay(process, master_fd)
         finally:
             self._end_group(process)
         return process.returncode
@@ -250,64 +250,64 @@ class UserCommand:
         shell = find_program(os.environ.get("SHELL", "")) or posix.find_shell(None)
         return [shell, "-c", self._command]
 
-    def _relay(self, process: subprocess.Popen[bytes], ours: int) -> None:
+    def _relay(self, process: subprocess.Popen[bytes], master_fd: int) -> None:
         """Relay keys to the command and its output to the screen, until it ends or is stopped."""
         is_open = True  # whether any process holds the command's end of the terminal
-        reads = _LAST_READS  # after its end, as background processes may print on
+        reads = _MAX_FINAL_READS  # after its end, as background processes may print on
         while reads and not self._stopped.is_set():
             ended = process.poll() is not None  # checked before its last output is read
-            reading = [self._keys, ours] if is_open else [self._keys]
-            writing = [ours] if is_open and self._typed else []
+            reading = [self._keys, master_fd] if is_open else [self._keys]
+            writing = [master_fd] if is_open and self._unsent_keys else []
             wait = 0 if ended else _POLL_SECONDS
             ready, writable, _ = select.select(reading, writing, [], wait)
-            if self._keys in ready and not self._read_keys(process, ours):
+            if self._keys in ready and not self._read_keys(process, master_fd):
                 return
             if writable:
-                self._write_keys(ours)
-            if ours in ready:
-                is_open = self._show(ours)
+                self._write_keys(master_fd)
+            if master_fd in ready:
+                is_open = self._show(master_fd)
             if ended:
-                reads = reads - 1 if ours in ready else 0
-            self._follow_size(ours)
+                reads = reads - 1 if master_fd in ready else 0
+            self._follow_size(master_fd)
 
-    def _read_keys(self, process: subprocess.Popen[bytes], ours: int) -> bool:
+    def _read_keys(self, process: subprocess.Popen[bytes], master_fd: int) -> bool:
         """Read typed keys; return whether the terminal still exists."""
         try:
-            typed = os.read(self._keys, _PIECE)
+            typed = os.read(self._keys, _CHUNK_BYTES)
         except OSError:
             return False
-        if _CTRL_C in typed and _interrupts(ours):
+        if _CTRL_C in typed and _interrupts(master_fd):
             self._interrupted_at.extend([time.monotonic()] * typed.count(_CTRL_C))
             first = self._interrupted_at[0]
-            enough = len(self._interrupted_at) == _INTERRUPTS
-            if enough and time.monotonic() - first < _INTERRUPT_SECONDS:
+            is_repeated = len(self._interrupted_at) == _INTERRUPTS
+            if is_repeated and time.monotonic() - first < _INTERRUPT_SECONDS:
                 posix.end_group(process.pid, at_once=True)
-        self._typed += typed
+        self._unsent_keys += typed
         return bool(typed)
 
-    def _write_keys(self, ours: int) -> None:
+    def _write_keys(self, master_fd: int) -> None:
         try:
-            written = os.write(ours, self._typed[:_PIECE])
+            count = os.write(master_fd, self._unsent_keys[:_CHUNK_BYTES])
         except BlockingIOError:
             return
         except OSError:
-            written = len(self._typed)  # no process reads it
-        self._typed = self._typed[written:]
+            count = len(self._unsent_keys)  # no process reads it
+        self._unsent_keys = self._unsent_keys[count:]
 
-    def _show(self, ours: int) -> bool:
+    def _show(self, master_fd: int) -> bool:
         """Show output and store it; return whether more may come."""
         try:
-            data = os.read(ours, _PIECE)
+            data = os.read(master_fd, _CHUNK_BYTES)
         except BlockingIOError:
             return True
         except OSError:  # on Linux: no process holds the terminal any more
             return False
         if not data:
             return False
-        self._kept.append(data)
-        self._kept_size += len(data)
-        while self._kept_size - len(self._kept[0]) > _KEPT_BYTES:
-            self._kept_size -= len(self._kept.popleft())
+        self._output.append(data)
+        self._output_size += len(data)
+        while self._output_size - len(self._output[0]) > _MAX_OUTPUT_BYTES:
+            self._output_size -= len(self._output.popleft())
             self._cut = True
         self._write(data)
         return True
@@ -317,13 +317,13 @@ class UserCommand:
             while data:
                 data = data[os.write(self._screen, data) :]
 
-    def _follow_size(self, ours: int) -> None:
+    def _follow_size(self, master_fd: int) -> None:
         with suppress(OSError):
             size = os.get_terminal_size(self._keys)
             if size != self._size:
                 self._size = size
                 cells = struct.pack("HHHH", size.lines, size.columns, 0, 0)
-                fcntl.ioctl(ours, termios.TIOCSWINSZ, cells)
+                fcntl.ioctl(master_fd, termios.TIOCSWINSZ, cells)
 
     def _end_group(self, process: subprocess.Popen[bytes]) -> None:
         """End the command and the remaining processes of its group."""
@@ -340,19 +340,21 @@ class UserCommand:
         """Reset the terminal and start a new line."""
         can_reset = os.environ.get("TERM", "") not in {"", "dumb"} and os.isatty(self._screen)
         if can_reset:
-            printed = b"".join(self._kept)
+            printed = b"".join(self._output)
             if printed.rfind(_ALTERNATE_ON) > printed.rfind(_ALTERNATE_OFF):
                 self._write(_ALTERNATE_OFF)
             self._write(_RESET_STYLE + (_RESET_MODES if killed else b""))
-        if self._kept and not self._kept[-1].endswith(b"\n"):
+        if self._output and not self._output[-1].endswith(b"\n"):
             self._write(b"\r\n")
 
     def _result(self, status: int) -> CommandResult:
-        printed = _ALTERNATE_SCREEN.sub(b"", b"".join(self._kept))
-        text = without_overwritten(PlainText().feed(printed, final=True)).encode("utf-8", "replace")
+        printed = _ALTERNATE_SCREEN.sub(b"", b"".join(self._output))
+        text = remove_overwritten(PlainText().feed(printed, final=True)).encode("utf-8", "replace")
         output = text.decode().strip("\n")
-        cut = self._cut or len(output) > KEPT
-        return CommandResult(command=self._command, status=status, output=output[-KEPT:], cut=cut)
+        cut = self._cut or len(output) > MAX_OUTPUT_LENGTH
+        return CommandResult(
+            command=self._command, status=status, output=output[-MAX_OUTPUT_LENGTH:], cut=cut
+        )
 
 
 def _interrupts(terminal: int) -> bool:

@@ -29,7 +29,7 @@ class Answer(Struct, frozen=True):
     """The answer to a permission request. `instead` says what the agent should do instead."""
 
     option: acp.PermissionOption
-    instead: str = ""
+    instruction: str = ""
 
 
 class Frontend(Protocol):

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from acp_agent.platform.posix import make_private_folder, write_private
 
-KEPT = 1_000  # entries
-_LONGEST = 10_000  # characters of an entry; longer ones are not saved
-_READ = 8_000_000  # bytes of the file that are read
+MAX_ENTRIES = 1_000  # entries
+_MAX_ENTRY_LENGTH = 10_000  # characters of an entry; longer ones are not saved
+_MAX_READ_BYTES = 8_000_000  # bytes of the file that are read
 
 
 class PromptHistory:
@@ -36,18 +36,18 @@ class PromptHistory:
         try:
             with self._path.open("rb") as file:
                 size = file.seek(0, os.SEEK_END)
-                file.seek(max(size - _READ, 0))
+                file.seek(max(size - _MAX_READ_BYTES, 0))
                 lines = file.read().splitlines()
         except OSError:
             return []
         entries = [entry for entry in map(_entry, lines) if entry]
-        if len(lines) > 2 * KEPT:
-            self._shorten(entries[-KEPT:])
-        return entries[-KEPT:]
+        if len(lines) > 2 * MAX_ENTRIES:
+            self._shorten(entries[-MAX_ENTRIES:])
+        return entries[-MAX_ENTRIES:]
 
     def append(self, text: str) -> None:
         """Save an entry, unless it begins with a space."""
-        if self._path is None or text[:1].isspace() or len(text) > _LONGEST:
+        if self._path is None or text[:1].isspace() or len(text) > _MAX_ENTRY_LENGTH:
             return
         line = json.dumps(self.scrub(text)).encode() + b"\n"
         try:

@@ -44,8 +44,8 @@ from acp_agent.config.amounts import format_decimal
 
 _PROMPT_ROWS = 8
 _MENU_ROWS = 6
-_ROOMY = 12  # terminals with this many rows have room for an empty line
-_TALL = 24  # terminals with this many rows show running calls next to a question
+_ROOMY_ROWS = 12  # terminals with this many rows have room for an empty line
+_TALL_ROWS = 24  # terminals with this many rows show running calls next to a question
 _ROWS_BESIDE_QUESTION = 3
 
 
@@ -110,11 +110,11 @@ class Panes:
 
     def layout(self) -> Layout:
         """Return the layout: running calls, status, question, prompt, completions, toolbar."""
-        asked = Condition(lambda: self._questions.active is not None)
+        is_asking = Condition(lambda: self._questions.active is not None)
         entering = Condition(
             lambda: isinstance(self._questions.active, ListQuestion | TextQuestion)
         )
-        roomy = Condition(lambda: self._size()[1] >= _ROOMY)
+        roomy = Condition(lambda: self._size()[1] >= _ROOMY_ROWS)
         return Layout(
             HSplit(
                 [
@@ -123,10 +123,10 @@ class Panes:
                     _lines(lambda: self._status_lines),
                     _lines(lambda: self._question_lines),
                     ConditionalContainer(self._entry, entering),
-                    ConditionalContainer(self._permission, asked & ~entering),
-                    ConditionalContainer(self._prompt, ~asked),
-                    ConditionalContainer(self._search, ~asked),
-                    ConditionalContainer(CompletionsMenu(max_height=_MENU_ROWS), ~asked),
+                    ConditionalContainer(self._permission, is_asking & ~entering),
+                    ConditionalContainer(self._prompt, ~is_asking),
+                    ConditionalContainer(self._search, ~is_asking),
+                    ConditionalContainer(CompletionsMenu(max_height=_MENU_ROWS), ~is_asking),
                     Window(height=Dimension(min=0, preferred=0)),
                     Window(
                         FormattedTextControl(lambda: self._toolbar(self._size()[0])),
@@ -160,11 +160,11 @@ class Panes:
     def _make_live_lines(self) -> list[str]:
         question = self._questions.waiting
         rows = self._size()[1]
-        room = rows - 6
+        max_rows = rows - 6
         if question is not None:
-            room = _ROWS_BESIDE_QUESTION if rows >= _TALL else 0
-        asked = question.call.id if isinstance(question, PermissionQuestion) else ""
-        return self._transcript.live(room, without=asked)
+            max_rows = _ROWS_BESIDE_QUESTION if rows >= _TALL_ROWS else 0
+        call_id = question.call.id if isinstance(question, PermissionQuestion) else ""
+        return self._transcript.live(max_rows, without=call_id)
 
     def _make_question_lines(self) -> list[str]:
         columns, rows = self._size()
@@ -245,9 +245,9 @@ def toolbar(state: SessionState, width: int, *, waiting: int) -> str:
         facts.append((4, one_line(state.model, 40)))
     if state.title:
         facts.append((1, one_line(state.title, 60)))
-    while len(facts) > 1 and cell_len(_joined(facts)) > width:
+    while len(facts) > 1 and cell_len(_join_facts(facts)) > width:
         facts.remove(min(facts))
-    return set_cell_size(_joined(facts), width)
+    return set_cell_size(_join_facts(facts), width)
 
 
 def _plan_facts(state: SessionState) -> list[tuple[int, str]]:
@@ -259,7 +259,7 @@ def _plan_facts(state: SessionState) -> list[tuple[int, str]]:
     return [(5, short), *([(2, one_line(now, 40))] if now else [])]
 
 
-def _joined(facts: list[tuple[int, str]]) -> str:
+def _join_facts(facts: list[tuple[int, str]]) -> str:
     return f" {' | '.join(text for _, text in facts)} "
 
 
@@ -275,22 +275,24 @@ class HiddenCharacters(Processor):
         if terminal_text(text) == text:
             return Transformation(transformation_input.fragments)
         fragments = explode_text_fragments(transformation_input.fragments)
-        shown: StyleAndTextTuples = []
+        displayed: StyleAndTextTuples = []
         starts: list[int] = []  # start of each character in the displayed line
-        at = 0
-        for style, character, *rest in fragments:
-            written = terminal_text(character)
-            starts.append(at)
-            at += len(written)
-            shown.append((style, written, *rest))  # type: ignore[arg-type] # as it came, with its mouse handler if any
-        starts.append(at)
+        column = 0
+        for style, character, *handlers in fragments:
+            visible = terminal_text(character)
+            starts.append(column)
+            column += len(visible)
+            displayed.append((style, visible, *handlers))  # type: ignore[arg-type] # as it came, with its mouse handler if any
+        starts.append(column)
 
-        def to_shown(position: int) -> int:
-            return starts[position] if position < len(starts) else at + position - len(starts) + 1
+        def to_display(position: int) -> int:
+            return (
+                starts[position] if position < len(starts) else column + position - len(starts) + 1
+            )
 
         def to_source(position: int) -> int:
-            if position >= at:
-                return len(starts) - 1 + position - at
+            if position >= column:
+                return len(starts) - 1 + position - column
             return max(index for index, start in enumerate(starts) if start <= position)
 
-        return Transformation(shown, source_to_display=to_shown, display_to_source=to_source)
+        return Transformation(displayed, source_to_display=to_display, display_to_source=to_source)

@@ -9,14 +9,14 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TextIO
 
-from acp_agent.cli.agent_client import Asked
+from acp_agent.cli.agent_client import PermissionRequest
 from acp_agent.cli.chat.call_lines import details
 from acp_agent.cli.chat.commands import Commands
 from acp_agent.cli.chat.conversation import QUIT_SECONDS, ChatError, ChatOptions, Conversation
 from acp_agent.cli.chat.foreground import Foreground
 from acp_agent.cli.chat.frontend import Answer, Field, PromptStatus
 from acp_agent.cli.chat.history import PromptHistory
-from acp_agent.cli.chat.questions import DETAILS, letters, refusal_of
+from acp_agent.cli.chat.questions import DETAILS, assign_letters, find_rejection
 from acp_agent.cli.chat.session_state import Choice, ShownCall
 from acp_agent.cli.chat.standard_streams import LineInput, stop_on_write_error
 from acp_agent.cli.chat.turns import status_text
@@ -27,7 +27,7 @@ from acp_agent.cli.screen import Paint, Screen, Style, block_text, painter
 from acp_agent.cli.signals import ending_signals, interrupts
 from protocol.v1 import types as acp
 
-_ATTEMPTS = 3  # to answer a question
+_MAX_ATTEMPTS = 3  # to answer a question
 
 
 class LineChat:
@@ -69,19 +69,19 @@ class LineChat:
     async def run(self) -> int:
         """Chat until the input ends or the user leaves; return the exit status."""
         self._main = asyncio.current_task()
-        left = False
+        was_cancelled = False
         reading = asyncio.create_task(self._read_lines())
         try:
             with interrupts(self._interrupt), ending_signals(self._leave):
                 return await self._chat()
         except asyncio.CancelledError:
-            left = True
+            was_cancelled = True
             return self._status
         finally:
             self._foreground.close()
             self._input.stop()
             reading.cancel()
-            await self._conversation.aclose(quick=left and self._conversation.turns.busy)
+            await self._conversation.aclose(quick=was_cancelled and self._conversation.turns.busy)
 
     async def _chat(self) -> int:
         try:
@@ -118,21 +118,21 @@ class LineChat:
         if not text:
             self._show_prompt_mark()
             return
-        found = self._commands.find(line)
-        command = self._shell.command_in(text) if found is None else None
+        chat_command = self._commands.find(line)
+        command = self._shell.parse_command(text) if chat_command is None else None
         is_command = command is not None and command.text
         self._history.append(command.line if command and is_command else line.rstrip("\r\n"))
-        if found is not None:
-            self._run_aside(lambda: self._commands.run(*found))
+        if chat_command is not None:
+            self._run_outside_turn(lambda: self._commands.run(*chat_command))
         elif command is None:
             self._conversation.turns.submit(text)
         elif is_command:
-            self._run_aside(lambda: self._shell.run(command))
+            self._run_outside_turn(lambda: self._shell.run(command))
         else:
             self._shell.toggle()
             self._show_prompt_mark()
 
-    def _run_aside(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    def _run_outside_turn(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Run a task outside a turn, then show the prompt again."""
 
         async def run() -> None:
@@ -230,7 +230,7 @@ class LineChat:
         """Show the stop reason and the usage, even if the agent explained it."""
         del explained
         if reason:
-            self._screen.ended(reason)
+            self._screen.show_end(reason)
         if not self._conversation.turns.queue:
             self._idle.set()
         self._show_prompt_mark()
@@ -256,13 +256,13 @@ class LineQuestions:
         self._paint = paint
         self._session = session
         self._interactive = interactive
-        self._asking = asyncio.Lock()
+        self._question_lock = asyncio.Lock()
         self._answers: asyncio.Queue[str | None] = asyncio.Queue()
 
     @property
     def waiting(self) -> bool:
         """Return whether a question is open."""
-        return self._asking.locked()
+        return self._question_lock.locked()
 
     def answer(self, line: str | None) -> None:
         """Pass a line as the answer; None abandons the question."""
@@ -272,24 +272,26 @@ class LineQuestions:
         self, call: ShownCall, options: Sequence[acp.PermissionOption], warning: str
     ) -> Answer | None:
         """Ask for a letter; text after a rejection's letter says what to do instead."""
-        async with self._asking:
+        async with self._question_lock:
             self._clear_answers()
             request = acp.RequestPermissionRequest(
                 session_id=self._session(),
                 tool_call=acp.ToolCallUpdate(tool_call_id=call.id, content=_content(call)),
                 options=options,
             )
-            asked = Asked(title=call.title, kind=call.kind, options=tuple(options), request=request)
-            by_letter = letters(options)
-            refusal = refusal_of(options)
+            permission = PermissionRequest(
+                title=call.title, kind=call.kind, options=tuple(options), request=request
+            )
+            by_letter = assign_letters(options)
+            refusal = find_rejection(options)
             refused = None if refusal is None else Answer(refusal)
             if not self._interactive:
-                self._screen.answered(asked, translate("Refused: nobody to ask"))
+                self._screen.show_answer(permission, translate("Refused: nobody to ask"))
                 return refused
-            self._screen.permission(asked)
+            self._screen.permission(permission)
             if warning:
                 self._say(f"  ! {warning}", "bad")
-            for _ in range(_ATTEMPTS):
+            for _ in range(_MAX_ATTEMPTS):
                 for letter, option in by_letter.items():
                     self._say(f"  [{letter}] {one_line(option.name)}", "warning")
                 self._say(f"  [{DETAILS}] {translate('details')}", "dim")
@@ -305,9 +307,9 @@ class LineQuestions:
                     self._say("\n".join(details(call.title, call.raw_input)))
                 elif line.lower() in by_letter:
                     return Answer(by_letter[line.lower()])
-                letter, _, instead = line.partition(" ")
+                letter, _, instruction = line.partition(" ")
                 if refusal is not None and by_letter.get(letter.lower()) is refusal:
-                    return Answer(refusal, instead.strip())
+                    return Answer(refusal, instruction.strip())
             self._say(translate("Refused: no answer"), "warning")
             return refused
 
@@ -317,13 +319,13 @@ class LineQuestions:
         """Ask the user to pick by number; an empty line picks nothing."""
         if not self._interactive:
             return None
-        async with self._asking:
+        async with self._question_lock:
             self._clear_answers()
             self._say(f"? {one_line(title)} {one_line(description)}".rstrip(), "warning")
             for number, item in enumerate(choices, 1):
                 mark = " *" if item.current else ""
                 self._say(f"  {number}) {one_line(item.name)}{mark}  {one_line(item.description)}")
-            for _ in range(_ATTEMPTS):
+            for _ in range(_MAX_ATTEMPTS):
                 typed = await self._next_line(translate("  number: "))
                 if not typed:
                     return None
@@ -335,13 +337,13 @@ class LineQuestions:
         """Ask the user for a line; None at the end of input."""
         if not self._interactive:
             return None
-        async with self._asking:
+        async with self._question_lock:
             self._clear_answers()
             self._say(f"? {one_line(field.title)} {one_line(field.description)}", "warning")
             if field.complaint:
                 self._say(f"  ! {field.complaint}", "bad")
-            shown = f" [{one_line(field.default)}]" if field.default else ""
-            line = await self._next_line(f"  >{shown} ")
+            default = f" [{one_line(field.default)}]" if field.default else ""
+            line = await self._next_line(f"  >{default} ")
             return field.default if line == "" else line
 
     async def _next_line(self, prompt: str) -> str | None:
@@ -360,7 +362,7 @@ class LineQuestions:
 
 def _content(call: ShownCall) -> list[acp.ToolCallContent]:
     text = "\n".join(call.output_lines())
-    shown: list[acp.ToolCallContent] = list(call.diffs)
+    content: list[acp.ToolCallContent] = list(call.diffs)
     if text:
-        shown.append(acp.Content(content=acp.TextContent(text=text)))
-    return shown
+        content.append(acp.Content(content=acp.TextContent(text=text)))
+    return content

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-BLOCK = 12_000  # characters of a block; longer ones are cut
-_LINES = 150  # lines of a block, likewise
-_OPEN_LINES = 60  # lines of the open block that are shown
+MAX_BLOCK_LENGTH = 12_000  # characters of a block; longer ones are cut
+_MAX_LINES = 150  # lines of a block, likewise
+_MAX_OPEN_LINES = 60  # lines of the open block that are shown
 
 _FENCE = re.compile(r"^(\s*)(`{3,}|~{3,})([^`]*)$")
 _LIST = re.compile(r"^ {0,3}(?:[-*+]|\d{1,9}[.)])\s")
@@ -33,8 +33,8 @@ class Blocks:
     def __init__(self) -> None:
         self._lines: list[str] = []  # of the open block
         self._size = 0
-        self._rest: list[str] = []  # pieces of an incomplete line
-        self._rest_size = 0
+        self._partial_line: list[str] = []  # pieces of an incomplete line
+        self._partial_size = 0
         self._fence = ""  # the line that opened the fence
         self._blank = False  # whether the open block ends with a blank line
         self._is_list = False
@@ -42,19 +42,19 @@ class Blocks:
 
     def feed(self, piece: str) -> Iterator[Block]:
         """Yield the blocks that end in this piece."""
-        *lines, rest = piece.split("\n")
+        *lines, tail = piece.split("\n")
         for line in lines:
-            yield from self._line(self._take_rest() + line)
-        if rest:
-            self._rest.append(rest)
-            self._rest_size += len(rest)
-            if self._rest_size > BLOCK:  # a line that is too long to wait for its end
-                yield from self._line(self._take_rest())
+            yield from self._line(self._take_partial_line() + line)
+        if tail:
+            self._partial_line.append(tail)
+            self._partial_size += len(tail)
+            if self._partial_size > MAX_BLOCK_LENGTH:  # a line that is too long to wait for its end
+                yield from self._line(self._take_partial_line())
 
     def close(self) -> Iterator[Block]:
         """Yield the last block."""
-        if self._rest:
-            yield from self._line(self._take_rest())
+        if self._partial_line:
+            yield from self._line(self._take_partial_line())
         if any(line.strip() for line in self._lines):
             yield self._finish()
         self._reset()
@@ -62,16 +62,16 @@ class Blocks:
     @property
     def open(self) -> str:
         """Return the open block, or the end of a long one."""
-        lines = [*self._lines, "".join(self._rest)[-BLOCK:]]
-        if len(lines) > _OPEN_LINES:
-            lines = [*([self._fence] if self._fence else []), *lines[-_OPEN_LINES:]]
+        lines = [*self._lines, "".join(self._partial_line)[-MAX_BLOCK_LENGTH:]]
+        if len(lines) > _MAX_OPEN_LINES:
+            lines = [*([self._fence] if self._fence else []), *lines[-_MAX_OPEN_LINES:]]
         return "\n".join(lines)
 
-    def _take_rest(self) -> str:
-        rest = "".join(self._rest)
-        self._rest.clear()
-        self._rest_size = 0
-        return rest
+    def _take_partial_line(self) -> str:
+        line = "".join(self._partial_line)
+        self._partial_line.clear()
+        self._partial_size = 0
+        return line
 
     def _line(self, line: str) -> Iterator[Block]:
         if self._fence:
@@ -107,7 +107,7 @@ class Blocks:
         self._size += len(line) + 1
 
     def _too_long(self) -> bool:
-        return self._size > BLOCK or len(self._lines) > _LINES
+        return self._size > MAX_BLOCK_LENGTH or len(self._lines) > _MAX_LINES
 
     def _closes(self, line: str) -> bool:
         match = _FENCE.match(self._fence)

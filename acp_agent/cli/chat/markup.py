@@ -34,7 +34,7 @@ _TOKENS = ANSISyntaxTheme(
 )
 
 
-def highlighted(code: str, path: str) -> list[Text]:
+def highlight_code(code: str, path: str) -> list[Text]:
     """Return the lines of a piece of a file, coloured by its language; plain if unknown."""
     syntax = Syntax("", Syntax.guess_lexer(path, code), theme=_TOKENS)
     return list(syntax.highlight(code).split("\n", allow_blank=True))
@@ -51,10 +51,10 @@ class _CodeBlock(CodeBlock):
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         code = str(self.text).rstrip("\n")
-        shown: Text | Syntax = Text(code)
+        content: Text | Syntax = Text(code)
         if console.color_system is not None and not console.no_color:
-            shown = Syntax(code, self.lexer_name, theme=_TOKENS, word_wrap=True)
-        yield Padding(shown, (0, 0, 0, 2))
+            content = Syntax(code, self.lexer_name, theme=_TOKENS, word_wrap=True)
+        yield Padding(content, (0, 0, 0, 2))
 
 
 class SafeMarkdown(Markdown):

@@ -16,8 +16,8 @@ from pathlib import Path
 from protocol.v1 import types as acp
 
 _MENTION = re.compile(r'(?:(?<=\s)|^)@(?:"([^"\n]+)"|([^\s"]+))')
-_AFTER = ".,;:!?)]}'"  # may follow a path without being part of it
-_PICTURE_BYTES = 5_000_000
+_TRAILING_PUNCTUATION = ".,;:!?)]}'"  # may follow a path without being part of it
+_MAX_PICTURE_BYTES = 5_000_000
 
 
 def content_blocks(text: str, cwd: Path, *, images: bool) -> list[acp.ContentBlock]:
@@ -29,21 +29,23 @@ def content_blocks(text: str, cwd: Path, *, images: bool) -> list[acp.ContentBlo
         images: whether the agent accepts images; otherwise they are linked like other files.
     """
     blocks: list[acp.ContentBlock] = [acp.TextContent(text=text)]
-    seen: set[Path] = set()
-    for path in mentioned(text, cwd):
-        if path not in seen:
-            seen.add(path)
+    linked: set[Path] = set()
+    for path in mentioned_paths(text, cwd):
+        if path not in linked:
+            linked.add(path)
             blocks.append((_picture(path) if images else None) or _link(path))
     return blocks
 
 
-def mentioned(text: str, cwd: Path) -> Iterator[Path]:
+def mentioned_paths(text: str, cwd: Path) -> Iterator[Path]:
     """Yield the existing files and folders that a text mentions."""
     for match in _MENTION.finditer(text):
         quoted, plain = match.groups()
-        tries = [quoted] if quoted is not None else [plain, plain.rstrip(_AFTER)]
-        for name in tries:
-            path = _existing(name, cwd) if name else None
+        candidates = (
+            [quoted] if quoted is not None else [plain, plain.rstrip(_TRAILING_PUNCTUATION)]
+        )
+        for name in candidates:
+            path = _find_existing(name, cwd) if name else None
             if path is not None:
                 yield path
                 break
@@ -65,7 +67,7 @@ def dropped_files(pasted: str) -> list[str]:
         names = shlex.split(pasted.removeprefix("file://") if "\\" not in pasted else pasted)
     except ValueError:
         return []
-    if not all(Path(name).is_absolute() and _existing(name, Path()) for name in names):
+    if not all(Path(name).is_absolute() and _find_existing(name, Path()) for name in names):
         return []
     return names
 
@@ -78,7 +80,7 @@ def expand(typed: str, cwd: Path) -> Path:
         return cwd / typed
 
 
-def _existing(name: str, cwd: Path) -> Path | None:
+def _find_existing(name: str, cwd: Path) -> Path | None:
     try:
         path = expand(name, cwd)
         return path if path.exists() else None
@@ -106,7 +108,7 @@ def _picture(path: Path) -> acp.ImageContent | None:
     if media not in {"image/png", "image/jpeg", "image/gif", "image/webp"}:
         return None
     try:
-        if not path.is_file() or path.stat().st_size > _PICTURE_BYTES:
+        if not path.is_file() or path.stat().st_size > _MAX_PICTURE_BYTES:
             return None
         data = path.read_bytes()
     except OSError:

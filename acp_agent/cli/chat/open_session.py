@@ -13,7 +13,7 @@ from acp_agent.cli.localization import translate, translate_rendered
 from protocol.jsonrpc.errors import AUTH_REQUIRED, RpcError
 from protocol.v1 import types as acp
 
-_EARLY = 1_000  # updates that are stored for a session whose ID is not known yet
+_MAX_EARLY_UPDATES = 1_000  # updates that are stored for a session whose ID is not known yet
 
 
 class OpenSession:
@@ -40,7 +40,7 @@ class OpenSession:
         self._frontend = frontend
         self._cwd = cwd
         self._spawn = spawn
-        self._muted = False  # while updates arrive that are already on the screen
+        self._is_muted = False  # while updates arrive that are already on the screen
         # Updates of a session that is being created; they may arrive before its ID does.
         self._early: list[acp.SessionNotification] | None = None
 
@@ -57,7 +57,7 @@ class OpenSession:
         self._reset(response.session_id)
         self.state.apply(response)
         for params in early:
-            self.updated(params)
+            self.receive_update(params)
         return True
 
     async def load(self, agent: Agent, session: str) -> None:
@@ -91,11 +91,11 @@ class OpenSession:
         if session and agent.sessions.can["resume"]:
             self.state.apply(await agent.sessions.resume(session, self._cwd))
         elif session and agent.sessions.can["load"]:
-            self._muted = True
+            self._is_muted = True
             try:
                 self.state.apply(await agent.sessions.load(session, self._cwd))
             finally:
-                self._muted = False
+                self._is_muted = False
         else:
             await self.create(agent)
             return False
@@ -111,15 +111,15 @@ class OpenSession:
         self._close_previous(agent, response.session_id)
         self.state = SessionState(response.session_id, prompted=self.state.prompted)
         self.state.apply(response)
-        self._muted = True
+        self._is_muted = True
         for params in early:
-            self.updated(params)
-        self._muted = False
+            self.receive_update(params)
+        self._is_muted = False
 
-    def updated(self, params: acp.SessionNotification) -> None:
+    def receive_update(self, params: acp.SessionNotification) -> None:
         """Show an update of the open session; ignore those of previous ones."""
         if params.session_id != self.state.id:
-            if self._early is not None and len(self._early) < _EARLY:
+            if self._early is not None and len(self._early) < _MAX_EARLY_UPDATES:
                 self._early.append(params)
             return
         update = params.update
@@ -127,7 +127,7 @@ class OpenSession:
             self.calls.update(update)
         if self.state.update(update):
             self._frontend.refresh()
-        if not self._muted:
+        if not self._is_muted:
             self._frontend.show(update)
 
     async def _request_new(self, agent: Agent) -> acp.NewSessionResponse | None:

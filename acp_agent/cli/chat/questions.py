@@ -15,11 +15,11 @@ from acp_agent.cli.output import one_line
 from protocol.v1 import types as acp
 
 DETAILS = "?"
-INSTEAD = "i"  # rejects the call and asks what to do instead
+REJECT_WITH_TEXT = "i"  # rejects the call and asks what to do instead
 _LETTERS = {"allow_once": "y", "allow_always": "a", "reject_once": "n", "reject_always": "d"}
-_SPARE = "123456789bcefghjklmopqrstuvwxz"
-_OPTIONS = 20
-_NAME_ROWS = 4  # rows of an option's name
+_SPARE_LETTERS = "123456789bcefghjklmopqrstuvwxz"
+_MAX_OPTIONS = 20
+_MAX_NAME_ROWS = 4  # rows of an option's name
 _TYPING_SECONDS = 0.5  # without a key before a question takes keys, to prevent accidental answers
 
 
@@ -36,20 +36,20 @@ class PermissionQuestion:
         self.call = call
         self.warning = warning
         self.answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
-        self.options = letters(options)
-        self.letters = list(self.options)
-        if refusal_of(options) is not None:
-            self.letters.append(INSTEAD)
+        self.options = assign_letters(options)
+        self.assign_letters = list(self.options)
+        if find_rejection(options) is not None:
+            self.assign_letters.append(REJECT_WITH_TEXT)
         self.selected = ""
 
     def move(self, by: int) -> None:
         """Select the next or previous answer."""
-        count = len(self.letters)
+        count = len(self.assign_letters)
         if self.selected:
-            at = (self.letters.index(self.selected) + by) % count
+            index = (self.assign_letters.index(self.selected) + by) % count
         else:
-            at = 0 if by > 0 else count - 1
-        self.selected = self.letters[at] if count else ""
+            index = 0 if by > 0 else count - 1
+        self.selected = self.assign_letters[index] if count else ""
 
     def lines(self, renderer: Renderer, calls: CallLines, width: int, rows: int) -> list[str]:
         """Return the question, as much of the call as fits, and the answers."""
@@ -65,13 +65,13 @@ class PermissionQuestion:
         )
         if self.warning:
             head += renderer.text(f"  ! {self.warning}", width, "bad")
-        answers = self._answers(renderer, width, _NAME_ROWS)
+        answers = self._answers(renderer, width, _MAX_NAME_ROWS)
         if len(answers) + 1 > rows:
             answers = self._answers(renderer, width, 1)  # cut names rather than hide an answer
         room = max(rows - len(head) - len(answers), 0)
         return [
             *head[: max(rows - len(answers), 1)],
-            *self._about(renderer, calls, width, room),
+            *self._call_lines(renderer, calls, width, room),
             *answers,
         ]
 
@@ -81,14 +81,14 @@ class PermissionQuestion:
             mark = (f"{'>' if letter == self.selected else ' '} [{letter}] ", "bold")
             lines += renderer.marked(mark, [(one_line(option.name), "bold")], width)[:rows]
         last = [(f"  [{DETAILS}] {translate('details')} ", "dim")]
-        if INSTEAD in self.letters:
-            selected = self.selected == INSTEAD
+        if REJECT_WITH_TEXT in self.assign_letters:
+            selected = self.selected == REJECT_WITH_TEXT
             name = translate("reject and say what to do instead")
-            text = f"{'>' if selected else ' '} [{INSTEAD}] {name}"
+            text = f"{'>' if selected else ' '} [{REJECT_WITH_TEXT}] {name}"
             last.append((text, "bold" if selected else "dim"))
         return lines + renderer.spans(last, width)[:rows]
 
-    def _about(self, renderer: Renderer, calls: CallLines, width: int, rows: int) -> list[str]:
+    def _call_lines(self, renderer: Renderer, calls: CallLines, width: int, rows: int) -> list[str]:
         lines: list[str] = []
         for diff in self.call.diffs:
             lines += calls.diff(diff, width, limit=max(rows, 1))
@@ -112,11 +112,11 @@ class ListQuestion:
 
     def matching(self, typed: str) -> list[Choice]:
         """Return the choices that contain every typed word."""
-        wanted = typed.lower().split()
+        words = typed.lower().split()
         return [
             item
             for item in self.choices
-            if all(word in f"{item.name} {item.value}".lower() for word in wanted)
+            if all(word in f"{item.name} {item.value}".lower() for word in words)
         ]
 
     def move(self, by: int, typed: str) -> None:
@@ -126,28 +126,28 @@ class ListQuestion:
 
     def selected(self, typed: str) -> Choice | None:
         """Return the selected choice."""
-        found = self.matching(typed)
-        return found[min(self.index, len(found) - 1)] if found else None
+        matches = self.matching(typed)
+        return matches[min(self.index, len(matches) - 1)] if matches else None
 
     def lines(self, renderer: Renderer, typed: str, width: int, rows: int) -> list[str]:
         """Return the title, the choices around the selection, and the keys."""
-        found = self.matching(typed)
+        matches = self.matching(typed)
         lines = [renderer.cut(f"? {one_line(self.title)}", width, "warning")]
         if self.description:
             lines += renderer.text(f"  {one_line(self.description, 500)}", width)[:3]
-        room = max(rows - len(lines) - _NAME_ROWS, 1)
-        index = min(self.index, max(len(found) - 1, 0))
-        first = max(0, min(index - room // 2, len(found) - room))
-        for number, item in enumerate(found[first : first + room], first):
+        max_choices = max(rows - len(lines) - _MAX_NAME_ROWS, 1)
+        index = min(self.index, max(len(matches) - 1, 0))
+        first = max(0, min(index - max_choices // 2, len(matches) - max_choices))
+        for number, item in enumerate(matches[first : first + max_choices], first):
             current = " *" if item.current else ""
             name = f"{one_line(item.name)}{current}"
-            about = f"  {one_line(item.description)}" if item.description else ""
+            description = f"  {one_line(item.description)}" if item.description else ""
             if number == index:  # the selected one in full
-                spans = [(name, "bold"), (about, "dim")]
-                lines += renderer.marked(("> ", "bold"), spans, width)[:_NAME_ROWS]
+                spans = [(name, "bold"), (description, "dim")]
+                lines += renderer.marked(("> ", "bold"), spans, width)[:_MAX_NAME_ROWS]
             else:
-                lines.append(renderer.cut(f"  {name}{about}", width))
-        if not found:
+                lines.append(renderer.cut(f"  {name}{description}", width))
+        if not matches:
             lines.append(renderer.cut(f"  {translate('no matches')}", width, "dim"))
         keys = translate("arrows select, typing filters, Enter picks, Esc cancels")
         return [*lines, renderer.cut(f"  {keys}", width, "dim")]
@@ -229,7 +229,7 @@ class QuestionQueue:
             self._choose(letter.lower())
 
     def _choose(self, letter: str) -> None:
-        if isinstance(self.active, PermissionQuestion) and letter in self.active.letters:
+        if isinstance(self.active, PermissionQuestion) and letter in self.active.assign_letters:
             self._answer(self.active, letter)
 
     def accept(self, typed: str) -> None:
@@ -272,10 +272,10 @@ class QuestionQueue:
             # A permission waits after any key. For a list or a text, a key meant for the previous
             # list or text does no harm.
             is_permission = isinstance(question, PermissionQuestion)
-            last = self._pressed_at if is_permission else self._typed_at
-            left = _TYPING_SECONDS - (time.monotonic() - last)
-            if left > 0:
-                asyncio.get_running_loop().call_later(left, self.update)
+            last_key = self._pressed_at if is_permission else self._typed_at
+            remaining = _TYPING_SECONDS - (time.monotonic() - last_key)
+            if remaining > 0:
+                asyncio.get_running_loop().call_later(remaining, self.update)
                 question = None
         if question is not self.active:
             self.active = question
@@ -292,17 +292,17 @@ class QuestionQueue:
         self.update()
 
 
-def refusal_of(options: Sequence[acp.PermissionOption]) -> acp.PermissionOption | None:
+def find_rejection(options: Sequence[acp.PermissionOption]) -> acp.PermissionOption | None:
     """Return the option that rejects only this call."""
     return next((option for option in options if option.kind == "reject_once"), None)
 
 
-def letters(options: Sequence[acp.PermissionOption]) -> dict[str, acp.PermissionOption]:
+def assign_letters(options: Sequence[acp.PermissionOption]) -> dict[str, acp.PermissionOption]:
     """Map a letter to each option: the usual one of its kind, or the next free one."""
-    given: dict[str, acp.PermissionOption] = {}
-    for option in options[:_OPTIONS]:
-        wanted = _LETTERS.get(option.kind, "")
-        if not wanted or wanted in given:
-            wanted = next(letter for letter in _SPARE if letter not in given)
-        given[wanted] = option
-    return given
+    assigned: dict[str, acp.PermissionOption] = {}
+    for option in options[:_MAX_OPTIONS]:
+        chosen = _LETTERS.get(option.kind, "")
+        if not chosen or chosen in assigned:
+            chosen = next(letter for letter in _SPARE_LETTERS if letter not in assigned)
+        assigned[chosen] = option
+    return assigned

@@ -16,12 +16,12 @@ from acp_agent.cli.output import terminal_text
 ColourSystem = Literal["standard", "256", "truecolor"]
 # Characters that join or modify emoji (Unicode Technical Standard 51), and the letters that form
 # flags in pairs. Terminals disagree on the width of the result, but not of single characters.
-_JOINED = re.compile(
+_EMOJI_MODIFIERS = re.compile(
     "(?<=[\u2190-\u2bff\U0001f000-\U0001faff])[\u200d\ufe0f\U0001f3fb-\U0001f3ff]+"
 )
-_LETTERS = {0x1F1E6 + index: chr(0xFF21 + index) for index in range(26)}
+_FLAG_LETTERS = {0x1F1E6 + index: chr(0xFF21 + index) for index in range(26)}
 _CODES = re.compile(r"\x1b\[[0-9;]*m")
-LARGE = 20_000  # characters; longer texts are shown without formatting
+MAX_FORMATTED_LENGTH = 20_000  # characters; longer texts are shown without formatting
 
 # Only colours of the terminal's own palette, which suit light and dark backgrounds.
 _THEME = Theme(
@@ -58,7 +58,7 @@ _THEME = Theme(
 
 def _fixed_width(text: str) -> str:
     """Return `text` escaped and without characters whose width depends on the terminal."""
-    return _JOINED.sub("", terminal_text(text)).translate(_LETTERS)
+    return _EMOJI_MODIFIERS.sub("", terminal_text(text)).translate(_FLAG_LETTERS)
 
 
 class Renderer:
@@ -82,12 +82,12 @@ class Renderer:
 
     def markdown(self, text: str, width: int) -> list[str]:
         """Return the lines of a Markdown text; a large one is not formatted."""
-        if len(text) > LARGE:
+        if len(text) > MAX_FORMATTED_LENGTH:
             return self.text(text, width)
         from acp_agent.cli.chat.markup import SafeMarkdown  # noqa: PLC0415 - with the first answer
 
         try:
-            return _without_margins(self._render(SafeMarkdown(text, _fixed_width), width))
+            return _strip_margins(self._render(SafeMarkdown(text, _fixed_width), width))
         except Exception:  # noqa: BLE001 - rich has faults
             return self.text(text, width)
 
@@ -106,11 +106,11 @@ class Renderer:
         self, mark: tuple[str, str], spans: Iterable[tuple[str, str]], width: int
     ) -> list[str]:
         """Return the same lines after a mark; further lines are indented by its width."""
-        first, *rest = self.spans(spans, width - len(mark[0]))
+        first, *further = self.spans(spans, width - len(mark[0]))
         margin = " " * len(mark[0])
         [head] = self.spans([(mark[0].rstrip(), mark[1])], width)
         gap = " " * (len(mark[0]) - len(mark[0].rstrip()))
-        return [f"{head}{gap}{first}", *(f"{margin}{line}" for line in rest)]
+        return [f"{head}{gap}{first}", *(f"{margin}{line}" for line in further)]
 
     def changes(self, lines: Sequence[tuple[str, str]], path: str, width: int) -> list[str]:
         """Return the lines of one hunk of a diff; `lines` are its lines with their styles.
@@ -118,16 +118,16 @@ class Renderer:
         If colours are enabled, the code is highlighted by its language.
         """
         code = [_fixed_width(line) for line, _ in lines]
-        shown = [Text(line[1:]) for line in code]
-        if self._coloured and sum(map(len, code)) <= LARGE:
+        texts = [Text(line[1:]) for line in code]
+        if self._coloured and sum(map(len, code)) <= MAX_FORMATTED_LENGTH:
             for side in (" +", " -"):  # the file after the change, then before it
                 numbers = [number for number, line in enumerate(code) if line[:1] in side]
-                part = _highlighted([code[number][1:] for number in numbers], path)
+                part = _try_highlight([code[number][1:] for number in numbers], path)
                 for number, line in zip(numbers, part, strict=False):
-                    shown[number] = line
+                    texts[number] = line
         return [
             row
-            for line, text, (_, style) in zip(code, shown, lines, strict=True)
+            for line, text, (_, style) in zip(code, texts, lines, strict=True)
             for row in self._render(Text(f"  {line[:1]}", style).append_text(text), width)
         ]
 
@@ -159,24 +159,24 @@ class Renderer:
             )
         return self._cached_console
 
-    def _render(self, what: RenderableType, width: int) -> list[str]:
+    def _render(self, renderable: RenderableType, width: int) -> list[str]:
         console = self._console(width)
         with console.capture() as capture:
-            console.print(what)
+            console.print(renderable)
         return [line.rstrip() for line in capture.get().rstrip("\n").split("\n")]
 
 
-def _highlighted(lines: Sequence[str], path: str) -> list[Text]:
+def _try_highlight(lines: Sequence[str], path: str) -> list[Text]:
     """Return the lines highlighted by language; empty if that fails."""
-    from acp_agent.cli.chat.markup import highlighted  # noqa: PLC0415 - with the first change
+    from acp_agent.cli.chat.markup import highlight_code  # noqa: PLC0415 - with the first change
 
     try:
-        return highlighted("\n".join(lines), path)
+        return highlight_code("\n".join(lines), path)
     except Exception:  # noqa: BLE001 - lexers have faults
         return []
 
 
-def _without_margins(lines: list[str]) -> list[str]:
+def _strip_margins(lines: list[str]) -> list[str]:
     """Return the lines without leading and trailing empty ones."""
     filled = [index for index, line in enumerate(lines) if _CODES.sub("", line).strip()]
     return lines[filled[0] : filled[-1] + 1] if filled else []

@@ -23,9 +23,11 @@ from acp_agent.cli.permission_answers import response
 from protocol.jsonrpc.handlers import Call
 from protocol.v1 import types as acp
 
-_COMPARED_BYTES = 2_000_000  # largest file that is compared with the diff of a permission request
-_LONGEST = 10_000  # characters of an answer
-_FIELDS = 50
+_MAX_COMPARED_BYTES = (
+    2_000_000  # largest file that is compared with the diff of a permission request
+)
+_MAX_ANSWER_LENGTH = 10_000  # characters of an answer
+_MAX_FIELDS = 50
 
 _Value = acp.ElicitationContentValue
 
@@ -46,13 +48,13 @@ class Requests:
         frontend: Frontend,
         *,
         calls: Callable[[], Calls],
-        send_instead: Callable[[str], Awaitable[None]],
+        send_instruction: Callable[[str], Awaitable[None]],
         is_current: Callable[[str], bool],
         cwd: Path,
     ) -> None:
         self._frontend = frontend
         self._calls = calls
-        self._send_instead = send_instead
+        self._send_instruction = send_instruction
         self._is_current = is_current
         self._cwd = cwd
         self._pages: dict[str, str] = {}  # messages of the pages that the user visits, by ID
@@ -70,8 +72,10 @@ class Requests:
             return response(None if answer is None else answer.option, by="nobody")
         if answer is None:
             return response(None)
-        if answer.instead:
-            await self._send_instead(answer.instead)  # first, so that the next request includes it
+        if answer.instruction:
+            await self._send_instruction(
+                answer.instruction
+            )  # first, so that the next request includes it
         call.answer = answer.option.name
         return response(answer.option)
 
@@ -103,21 +107,21 @@ def _file_warning(call: ShownCall, cwd: Path) -> str:
             continue
         try:
             if not path.is_file():
-                now = None
-            elif path.stat().st_size > _COMPARED_BYTES:
+                current = None
+            elif path.stat().st_size > _MAX_COMPARED_BYTES:
                 continue
             else:
-                now = path.read_text("utf-8")
+                current = path.read_text("utf-8")
         except (OSError, ValueError):
             continue
         old = diff.old_text
-        if _plain(now) != _plain(old) and "[secret]" not in (old or ""):
+        if _normalise_text(current) != _normalise_text(old) and "[secret]" not in (old or ""):
             name = path.relative_to(cwd)
             return translate("{file} has changed since this edit was proposed.", file=name)
     return ""
 
 
-def _plain(text: str | None) -> str:
+def _normalise_text(text: str | None) -> str:
     return "" if text is None else text.replace("\r\n", "\n").removeprefix("\ufeff").rstrip("\n")
 
 
@@ -135,8 +139,8 @@ async def _answer_form(
     for text in (schema.title, schema.description):
         if text:
             frontend.say(f"  {text}")
-    given: dict[str, _Value] = {}
-    if len(schema.properties) > _FIELDS:
+    values: dict[str, _Value] = {}
+    if len(schema.properties) > _MAX_FIELDS:
         frontend.say(translate("Declined the form: it has too many fields."), "bad")
         return acp.ElicitationDeclineAction()
     for name, field in schema.properties.items():
@@ -148,12 +152,12 @@ async def _answer_form(
                 )
                 return acp.ElicitationDeclineAction()
             continue
-        value = await _value(frontend, name, field, required=name in required)
+        value = await _ask_value(frontend, name, field, required=name in required)
         if value is None:
             return acp.ElicitationDeclineAction()
         if value != "" or name in required:
-            given[name] = value
-    return acp.ElicitationAcceptAction(content=given)
+            values[name] = value
+    return acp.ElicitationAcceptAction(content=values)
 
 
 async def _visit(
@@ -192,7 +196,7 @@ def _open_browser(url: str) -> bool:
         return False
 
 
-async def _value(
+async def _ask_value(
     frontend: Frontend, name: str, field: acp.ElicitationPropertySchema, *, required: bool
 ) -> _Value | None:
     """Return the value of one field; empty if it is left out, None if the user declines."""
@@ -204,10 +208,15 @@ async def _value(
             ]
             picked = await _pick(frontend, name, field, items, required=required)
             return picked if picked is None or picked == "" else picked == "yes"
-        case acp.StringPropertySchema(one_of=[*titled]):
+        case acp.StringPropertySchema(one_of=[*options]):
             items = [
-                Choice(one.const, one.title, one.description or "", one.const == field.default)
-                for one in titled
+                Choice(
+                    option.const,
+                    option.title,
+                    option.description or "",
+                    option.const == field.default,
+                )
+                for option in options
             ]
             return await _pick(frontend, name, field, items, required=required)
         case acp.StringPropertySchema(enum=[*values]):
@@ -243,28 +252,28 @@ async def _enter(
     frontend: Frontend,
     name: str,
     field: acp.StringPropertySchema | acp.NumberPropertySchema | acp.IntegerPropertySchema,
-    read: Callable[[str], _Value],
+    parse: Callable[[str], _Value],
     *,
     required: bool,
 ) -> _Value | None:
     complaint = ""
-    entered = "" if field.default is None else str(field.default)
+    default = "" if field.default is None else str(field.default)
     while True:
         text = await frontend.enter_text(
             Field(
                 title=field.title or name,
                 description=field.description or "",
-                default=entered,
+                default=default,
                 complaint=complaint,
             )
         )
         if text is None:
             return None
-        entered = text = text[:_LONGEST]
+        default = text = text[:_MAX_ANSWER_LENGTH]
         if not text.strip() and not required:
             return ""
         try:
-            return read(text)
+            return parse(text)
         except _InvalidError as error:
             complaint = str(error)
 
@@ -281,8 +290,8 @@ async def _pick_several(
         case _:
             return ""
     chosen = [value for value in field.default or () if value in options]
-    least = field.min_items or (1 if required else 0)
-    most = field.max_items if field.max_items is not None else len(options)
+    minimum = field.min_items or (1 if required else 0)
+    maximum = field.max_items if field.max_items is not None else len(options)
     complaint = ""
     while True:
         items = [
@@ -298,10 +307,12 @@ async def _pick_several(
         if picked != "":
             chosen = [v for v in options if (v in chosen) != (v == picked)]
             complaint = ""
-        elif least <= len(chosen) <= most:
+        elif minimum <= len(chosen) <= maximum:
             return chosen
         else:
-            complaint = translate("choose from {least} to {most} of them", least=least, most=most)
+            complaint = translate(
+                "choose from {least} to {most} of them", least=minimum, most=maximum
+            )
 
 
 def _text(text: str, field: acp.StringPropertySchema) -> str:

@@ -40,8 +40,10 @@ class SessionCommands:
             field = Field(title=translate("Title"), default=self._conversation.state.title)
             title = (await self._frontend.enter_text(field) or "").strip()
         if title:
-            kept = await self._conversation.rename(title)
-            self._frontend.say(translate("Renamed the session: {title}", title=kept), "good")
+            stored_title = await self._conversation.rename(title)
+            self._frontend.say(
+                translate("Renamed the session: {title}", title=stored_title), "good"
+            )
 
     async def delete(self, session: str) -> None:
         """Delete the named session, or one that the user picks, after a confirmation."""
@@ -93,12 +95,12 @@ class SessionCommands:
         current = self._conversation.state.id
         items = [
             Choice(
-                one.session_id,
-                one.title or translate("(untitled)"),
-                (one.updated_at or "")[:16].replace("T", " "),
-                one.session_id == current,
+                session.session_id,
+                session.title or translate("(untitled)"),
+                (session.updated_at or "")[:16].replace("T", " "),
+                session.session_id == current,
             )
-            for one in await self._conversation.earlier_sessions()
+            for session in await self._conversation.list_sessions()
         ]
         if not items:
             self._frontend.say(translate("This folder has no sessions yet."))
@@ -121,8 +123,11 @@ class SessionCommands:
         picked = value or await self._frontend.pick(title, offered)
         if picked:
             # The agent checks values that it does not list, such as other models.
-            other = Choice(picked, picked)
-            choice = next((one for one in offered if picked in {one.value, one.name}), other)
+            unlisted = Choice(picked, picked)
+            choice = next(
+                (choice_ for choice_ in offered if picked in {choice_.value, choice_.name}),
+                unlisted,
+            )
             await self._conversation.set_option(name, choice.value)
             self._frontend.say(f"{title}: {choice.name}", "good")
 

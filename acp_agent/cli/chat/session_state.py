@@ -11,12 +11,12 @@ from msgspec import UNSET, Struct, UnsetType
 from acp_agent.cli.output import terminal_text
 from protocol.v1 import types as acp
 
-_COMMANDS = 1_000  # slash commands that are offered
-_CALLS = 2_000  # tool calls that are remembered
-_FULL_CALLS = 50  # most recent calls that keep their whole output
-_OUTPUT = 64_000  # characters stored of a call's output
-_SHORT_OUTPUT = 2_000  # the same for older calls
-_DIFFS = 50  # diffs stored per call
+_MAX_COMMANDS = 1_000  # slash commands that are offered
+_MAX_CALLS = 2_000  # tool calls that are remembered
+_MAX_FULL_CALLS = 50  # most recent calls that keep their whole output
+_MAX_OUTPUT = 64_000  # characters stored of a call's output
+_MAX_OLD_OUTPUT = 2_000  # the same for older calls
+_MAX_DIFFS = 50  # diffs stored per call
 PLAN_MARKS = {"completed": "[x]", "in_progress": "[>]", "pending": "[ ]"}
 
 
@@ -81,7 +81,7 @@ class SessionState:
         """Apply an update; return whether it changed the state."""
         match update:
             case acp.AvailableCommandsUpdate():
-                self.commands = update.available_commands[:_COMMANDS]
+                self.commands = update.available_commands[:_MAX_COMMANDS]
             case acp.ConfigOptionUpdate():
                 self.options = update.config_options
             case acp.CurrentModeUpdate():
@@ -111,8 +111,10 @@ class SessionState:
         if self.modes is None:
             return []
         return [
-            Choice(one.id, one.name, one.description or "", one.id == self.modes.current_mode_id)
-            for one in self.modes.available_modes
+            Choice(
+                mode.id, mode.name, mode.description or "", mode.id == self.modes.current_mode_id
+            )
+            for mode in self.modes.available_modes
         ]
 
     @property
@@ -140,9 +142,9 @@ def choices(option: acp.SessionConfigSelect) -> Iterator[Choice]:
                 values, group = [entry], ""
             case _:
                 continue
-        for one in values:
-            is_current = one.value == option.current_value
-            yield Choice(one.value, f"{group}{one.name}", one.description or "", is_current)
+        for value in values:
+            is_current = value.value == option.current_value
+            yield Choice(value.value, f"{group}{value.name}", value.description or "", is_current)
 
 
 class ShownCall:
@@ -175,7 +177,7 @@ class ShownCall:
         self.dropped = 0  # characters of output that were discarded
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         """Return whether it completed or failed."""
         return self.status in {"completed", "failed"}
 
@@ -202,48 +204,48 @@ class ShownCall:
     def _update_content(self, content: Sequence[acp.ToolCallContent] | UnsetType | None) -> None:
         if content is UNSET:
             return
-        parts = content or ()
-        diffs = [part for part in parts if isinstance(part, acp.Diff)]
+        items = content or ()
+        diffs = [item for item in items if isinstance(item, acp.Diff)]
         if diffs or self.kind != "edit":
             # An edit keeps its diff if its last update has none.
-            self.diffs = diffs[:_DIFFS] or self.diffs
+            self.diffs = diffs[:_MAX_DIFFS] or self.diffs
         texts = [
-            unfenced(part.content.text)
-            for part in parts
-            if isinstance(part, acp.Content) and isinstance(part.content, acp.TextContent)
+            unfenced(item.content.text)
+            for item in items
+            if isinstance(item, acp.Content) and isinstance(item.content, acp.TextContent)
         ]
         texts += [
-            f"[{part.content.mime_type}]"
-            for part in parts
-            if isinstance(part, acp.Content)
-            and isinstance(part.content, acp.ImageContent | acp.AudioContent)
+            f"[{item.content.mime_type}]"
+            for item in items
+            if isinstance(item, acp.Content)
+            and isinstance(item.content, acp.ImageContent | acp.AudioContent)
         ]
         joined = "\n".join(text for text in texts if text)
         if joined:
             self.dropped = 0
-        self._texts = [self._bounded(joined)] if joined else []
+        self._texts = [self._truncate(joined)] if joined else []
 
     def _update_terminal(self, meta: dict[str, Any]) -> None:
         output = meta.get("terminal_output")
         if isinstance(output, dict) and isinstance(output.get("data"), str):
-            self._live = self._bounded(self._live + output["data"])
-        ended = meta.get("terminal_exit")
-        if isinstance(ended, dict) and isinstance(ended.get("exit_code"), int):
-            self.exit_code = ended["exit_code"]
+            self._live = self._truncate(self._live + output["data"])
+        exit_data = meta.get("terminal_exit")
+        if isinstance(exit_data, dict) and isinstance(exit_data.get("exit_code"), int):
+            self.exit_code = exit_data["exit_code"]
 
-    def _bounded(self, text: str) -> str:
-        if len(text) > _OUTPUT:
-            self.dropped += len(text) - _OUTPUT
-        return text[-_OUTPUT:]
+    def _truncate(self, text: str) -> str:
+        if len(text) > _MAX_OUTPUT:
+            self.dropped += len(text) - _MAX_OUTPUT
+        return text[-_MAX_OUTPUT:]
 
     def shorten(self) -> None:
         """Discard most of the output, because the call is old."""
-        self._live = self._live[-_SHORT_OUTPUT:]
-        self._texts = [text[-_SHORT_OUTPUT:] for text in self._texts]
+        self._live = self._live[-_MAX_OLD_OUTPUT:]
+        self._texts = [text[-_MAX_OLD_OUTPUT:] for text in self._texts]
 
     def output_lines(self) -> list[str]:
         """Return the lines of its output, escaped for the terminal."""
-        text = terminal_text(without_overwritten(self.output)).strip("\n")
+        text = terminal_text(remove_overwritten(self.output)).strip("\n")
         return text.split("\n") if text else []
 
 
@@ -257,12 +259,12 @@ class Calls:
     def update(self, update: acp.ToolCall | acp.ToolCallUpdate) -> ShownCall:
         """Apply an update; return its call."""
         call = self._calls.get(update.tool_call_id)
-        if call is None or (isinstance(update, acp.ToolCall) and call.ended):
+        if call is None or (isinstance(update, acp.ToolCall) and call.has_ended):
             call = self._calls[update.tool_call_id] = ShownCall(update.tool_call_id)
             self._latest.append(call)
-            if len(self._latest) > _FULL_CALLS:
+            if len(self._latest) > _MAX_FULL_CALLS:
                 self._latest.popleft().shorten()
-            while len(self._calls) > _CALLS:
+            while len(self._calls) > _MAX_CALLS:
                 self._forget()
         call.update(update)
         return call
@@ -277,8 +279,8 @@ class Calls:
         return next(reversed(self._calls.values()), None)
 
     def _forget(self) -> None:
-        ended = next((name for name, call in self._calls.items() if call.ended), None)
-        self._calls.pop(ended if ended is not None else next(iter(self._calls)))
+        oldest = next((name for name, call in self._calls.items() if call.has_ended), None)
+        self._calls.pop(oldest if oldest is not None else next(iter(self._calls)))
 
 
 def unfenced(text: str) -> str:
@@ -290,7 +292,7 @@ def unfenced(text: str) -> str:
     return text
 
 
-def without_overwritten(text: str) -> str:
+def remove_overwritten(text: str) -> str:
     """Return `text` without what is overwritten after carriage returns, as by progress bars."""
     if "\r" not in text:
         return text

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from acp_agent.cli.screen import Paint, Style
 
-_PIECE = 65_536
+_CHUNK_BYTES = 65_536
 
 
 class LineInput:
@@ -30,7 +30,7 @@ class LineInput:
     def __init__(self, *, terminal: bool) -> None:
         self._terminal = terminal
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
-        self._rest = b""
+        self._partial_line = b""
         self._ended = False
 
     def start(self) -> None:
@@ -71,20 +71,20 @@ class LineInput:
             asyncio.get_running_loop().add_reader(0, lambda: self._feed(_read()))
 
     def _feed(self, data: bytes) -> None:
-        *lines, self._rest = (self._rest + data).split(b"\n")
+        *lines, self._partial_line = (self._partial_line + data).split(b"\n")
         for line in lines:
             self._lines.put_nowait(line.decode("utf-8", "replace"))
         if not data:
             self.stop()
             self._ended = True
-            if self._rest:
-                self._lines.put_nowait(self._rest.decode("utf-8", "replace"))
+            if self._partial_line:
+                self._lines.put_nowait(self._partial_line.decode("utf-8", "replace"))
             self._lines.put_nowait(None)
 
 
 def _read() -> bytes:
     try:
-        return os.read(0, _PIECE)
+        return os.read(0, _CHUNK_BYTES)
     except OSError:  # on Linux: the terminal is gone
         return b""
 
@@ -100,9 +100,9 @@ def stop_on_write_error(paint: Paint, out: TextIO, on_error: Callable[[OSError],
         try:
             paint(text, style)
         except OSError as error:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, out.fileno())
-            os.close(nowhere)
+            null_fd = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null_fd, out.fileno())
+            os.close(null_fd)
             on_error(error)
 
     return safe_paint
@@ -119,8 +119,14 @@ def keep_typeahead() -> Iterator[None]:
     except termios.error:
         yield
         return
-    iflag, oflag, cflag, lflag, *rest = before
-    quiet = [iflag & ~termios.ICRNL, oflag, cflag, lflag & ~(termios.ICANON | termios.ECHO), *rest]
+    iflag, oflag, cflag, lflag, *speeds = before
+    quiet = [
+        iflag & ~termios.ICRNL,
+        oflag,
+        cflag,
+        lflag & ~(termios.ICANON | termios.ECHO),
+        *speeds,
+    ]
     termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, quiet)
     try:
         yield

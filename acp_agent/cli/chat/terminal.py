@@ -46,7 +46,7 @@ from acp_agent.cli.signals import ending_signals
 
 _FRAME_SECONDS = 0.04  # between two frames
 _MODE_SECONDS = 0.7  # after the last Shift-Tab, to skip the modes in between
-_PASTE = 2_000_000  # characters of a paste; the rest is dropped
+_MAX_PASTE = 2_000_000  # characters of a paste; the rest is dropped
 
 
 class TerminalChat:
@@ -58,7 +58,7 @@ class TerminalChat:
         renderer = Renderer(colours, monochrome=monochrome, unicode=unicode)
         self._history = history
         self._status = 0
-        self._fault = ""
+        self._error_text = ""
         self._ready = False  # true once the agent runs and a session is open
         self._quit_until = 0.0  # after this time, Ctrl-C no longer quits
         self._next_mode: Choice | None = None
@@ -130,13 +130,13 @@ class TerminalChat:
         """Chat until the user leaves; return the exit status."""
         opening = asyncio.create_task(self._open())
         ticking = asyncio.create_task(self._tick())
-        terminal_gone = False
+        lost_terminal = False
         asyncio.get_running_loop().set_exception_handler(self._on_loop_error)
         try:
             with ending_signals(self.leave):
                 await self._app.run_async(handle_sigint=True, set_exception_handler=False)
         except EOFError:
-            terminal_gone = True
+            lost_terminal = True
             self._foreground.close()
         except Exception as error:  # noqa: BLE001 - shown in one line, as a traceback helps nobody
             self._fail(error)
@@ -146,11 +146,11 @@ class TerminalChat:
             for task in (opening, ticking):
                 task.cancel()
             await asyncio.gather(opening, ticking, return_exceptions=True)
-            quick = terminal_gone or self._status > FAILED or not self._ready
+            quick = lost_terminal or self._status > FAILED or not self._ready
             await self._conversation.aclose(quick=quick)
-            self._write_rest()
-        if self._fault:
-            complain(self._fault)
+            self._write_remaining()
+        if self._error_text:
+            complain(self._error_text)
         return self._status
 
     def leave(self, status: int = 0) -> None:
@@ -167,8 +167,8 @@ class TerminalChat:
         text = self._prompt.text.strip("\n")
         if not text.strip():
             return
-        found = self._commands.find(text)
-        command = self._shell.command_in(text) if found is None else None
+        chat_command = self._commands.find(text)
+        command = self._shell.parse_command(text) if chat_command is None else None
         if command is not None and command.text:
             space = " " if text[0].isspace() else ""  # excludes it from the history
             self._prompt.text = text = f"{space}{command.line}"  # as recalled by the arrow keys
@@ -176,10 +176,10 @@ class TerminalChat:
         self._prompt.reset(append_to_history=True)
         if command is not None:
             self._run_in_shell(command)
-        elif found is not None:
+        elif chat_command is not None:
             self._transcript.user(text.strip())
             self.questions.skip_delay()
-            self._conversation.run(lambda: self._commands.run(*found))
+            self._conversation.run(lambda: self._commands.run(*chat_command))
         else:
             self._conversation.turns.submit(text.strip())
 
@@ -192,10 +192,10 @@ class TerminalChat:
 
     def paste(self, text: str) -> None:
         """Insert a pasted text; mention files that were dropped on the terminal."""
-        pasted = text[:_PASTE].replace("\r\n", "\n").replace("\r", "\n")
-        if len(text) > _PASTE:
+        pasted = text[:_MAX_PASTE].replace("\r\n", "\n").replace("\r", "\n")
+        if len(text) > _MAX_PASTE:
             self.frontend.say(
-                translate(("The pasted text was cut after {count} characters."), count=_PASTE),
+                translate(("The pasted text was cut after {count} characters."), count=_MAX_PASTE),
                 "bad",
             )
         files = dropped_files(pasted)
@@ -238,8 +238,8 @@ class TerminalChat:
         modes = self._conversation.state.mode_choices()
         if not modes:
             return
-        at = self._next_mode or self._conversation.state.mode
-        self._next_mode = modes[(modes.index(at) + 1) % len(modes) if at in modes else 0]
+        current = self._next_mode or self._conversation.state.mode
+        self._next_mode = modes[(modes.index(current) + 1) % len(modes) if current in modes else 0]
         if self._mode_timer is not None:
             self._mode_timer.cancel()
         self._mode_timer = asyncio.get_running_loop().call_later(_MODE_SECONDS, self._enter_mode)
@@ -305,10 +305,10 @@ class TerminalChat:
     def _begin_frame(self) -> None:
         self._panes.refresh()
         needed = self._app.layout.container.preferred_height(*self._size()).preferred
-        self._output.begin(self._app.renderer, needed)
+        self._output.start_frame(self._app.renderer, needed)
 
     def _commit(self, lines: Sequence[str]) -> None:
-        self._output.above(lines)
+        self._output.queue_lines(lines)
         self._redraw()
 
     def _on_question_change(self, question: Question | None) -> None:
@@ -361,7 +361,7 @@ class TerminalChat:
             if self.frontend.turn_started_at is not None:
                 self._redraw()
 
-    def _write_rest(self) -> None:
+    def _write_remaining(self) -> None:
         """Write the rest of the transcript, and how to continue."""
         self._transcript.finish()
         state = self._conversation.state
@@ -380,4 +380,4 @@ class TerminalChat:
 
     def _fail(self, error: Exception) -> None:
         self._status = FAILED
-        self._fault = f"the chat failed, which is a bug ({type(error).__name__}: {error})"
+        self._error_text = f"the chat failed, which is a bug ({type(error).__name__}: {error})"

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from acp_agent.cli.chat.foreground import Foreground
 from acp_agent.cli.chat.frontend import Answer, Field, PromptStatus
 from acp_agent.cli.chat.questions import (
-    INSTEAD,
+    REJECT_WITH_TEXT,
     ListQuestion,
     PermissionQuestion,
     QuestionQueue,
     TextQuestion,
-    refusal_of,
+    find_rejection,
 )
 from acp_agent.cli.chat.session_state import Choice, ShownCall
 from acp_agent.cli.chat.transcript import Transcript
@@ -82,7 +82,7 @@ class TerminalFrontend:
         """Ask whether a call may run, and on request what the agent should do instead."""
         question = PermissionQuestion(call, options, warning)
         letter = await self._questions.ask(question)
-        while letter == INSTEAD and (refusal := refusal_of(options)) is not None:
+        while letter == REJECT_WITH_TEXT and (refusal := find_rejection(options)) is not None:
             field = Field(title=translate("What should the agent do instead?"))
             text = (await self._questions.ask(TextQuestion(field), first=True) or "").strip()
             if text:

@@ -31,10 +31,10 @@ class FrameOutput(Vt100_Output):
             enable_bell=False,
             enable_cpr=False,
         )
-        self._held = False
+        self._is_buffering = False
         self._above: list[str] = []
 
-    def above(self, lines: Sequence[str]) -> None:
+    def queue_lines(self, lines: Sequence[str]) -> None:
         """Queue lines to be written above the next frame."""
         self._above += lines
 
@@ -43,7 +43,7 @@ class FrameOutput(Vt100_Output):
         self.write_raw("".join(f"{line}\r\n" for line in self._above))
         self._above.clear()
 
-    def begin(self, renderer: Renderer, rows: int) -> None:
+    def start_frame(self, renderer: Renderer, rows: int) -> None:
         """Start a frame of `rows` rows, below the queued lines."""
         self.hold()
         last = renderer.last_rendered_screen
@@ -53,16 +53,16 @@ class FrameOutput(Vt100_Output):
 
     def hold(self) -> None:
         """Buffer all output until `release`."""
-        self._held = True
+        self._is_buffering = True
 
     def release(self) -> None:
         """Write the output since `hold` in one piece."""
-        self._held = False
+        self._is_buffering = False
         self.flush()
 
     def flush(self) -> None:
         """Write the output, unless it is being held."""
-        if not self._held:
+        if not self._is_buffering:
             super().flush()
 
     def _usable_size(self) -> Size:

@@ -17,18 +17,18 @@ from acp_agent.cli.output import one_line, terminal_text
 from acp_agent.cli.screen import block_text
 from protocol.v1 import types as acp
 
-_LIVE_CALLS = 4
-_LIVE_ROWS = 16
-_THOUGHT = 100_000  # characters of a thought that are stored
-_NOTE = 100_000  # characters of a message of the chat
+_MAX_LIVE_CALLS = 4
+_MAX_LIVE_ROWS = 16
+_MAX_THOUGHT = 100_000  # characters of a thought that are stored
+_MAX_NOTE = 100_000  # characters of a message of the chat
 _PROMPT_HEAD, _PROMPT_TAIL, _PROMPT_LINE = 20, 10, 2_000  # lines of a prompt, characters of each
-_PLAN_TASKS = 100  # tasks of a plan that are shown
-_DETAIL_LINES = 400  # of a diff, and of an output
-_REPLAYED = 300  # updates of an earlier conversation that are shown
+_MAX_PLAN_TASKS = 100  # tasks of a plan that are shown
+_MAX_DETAIL_LINES = 400  # of a diff, and of an output
+_MAX_REPLAYED = 300  # updates of an earlier conversation that are shown
 
 _Kind = Literal["", "text", "thought", "call", "plan", "note", "user"]
 # Characters per frame that are laid out. Nobody can read more, and keys must stay responsive.
-_LAID_OUT = 30_000
+_MAX_LAID_OUT = 30_000
 _CALL_COST, _LINE_COST = 2_000, 200  # counted for a call, and for any other line
 
 
@@ -61,7 +61,7 @@ class Transcript:
         self._commit = commit
         self.calls = CallLines(renderer, cwd)
         self._last_kind: _Kind = ""  # kind of the last written lines
-        self._speaking: Literal["", "agent", "user", "thought"] = ""
+        self._speaker: Literal["", "agent", "user", "thought"] = ""
         self._message: str | None = None
         self._blocks = Blocks()
         self._thought: list[str] = []
@@ -69,17 +69,17 @@ class Transcript:
         self._last_thought = ""
         self._user: list[str] = []
         self._open_calls: dict[str, ShownCall] = {}
-        self._written: WeakSet[ShownCall] = WeakSet()  # calls whose result is on the screen
-        self._planned: tuple[str, ...] = ()
+        self._finished_calls: WeakSet[ShownCall] = WeakSet()  # calls whose result is on the screen
+        self._shown_tasks: tuple[str, ...] = ()
         self._replay: deque[acp.SessionUpdate] | None = None
-        self._replayed = 0
-        self._spent = 0  # characters since the last frame
+        self._replay_count = 0
+        self._laid_out = 0  # characters since the last frame
 
     def show(self, update: acp.SessionUpdate) -> None:
         """Show one update."""
         if self._replay is not None:
             self._replay.append(update)  # only the end of a long replay is shown
-            self._replayed += 1
+            self._replay_count += 1
             return
         match update:
             case acp.AgentMessageChunk():
@@ -88,7 +88,7 @@ class Transcript:
                     self._write_block(block.text, joined=block.joined)
             case acp.AgentThoughtChunk():
                 self._continue_message("thought", update)
-                self._think(block_text(update.content))
+                self._add_thought(block_text(update.content))
             case acp.UserMessageChunk():
                 self._continue_message("user", update)
                 self._user.append(block_text(update.content))
@@ -100,30 +100,30 @@ class Transcript:
                 self.finish_message()
                 style = "bad" if update.severity == "error" else "warning"
                 text = f"! {update.title} {update.description or ''}".rstrip()
-                self._write("note", self._renderer.text(text[:_NOTE], self._width(), style))
+                self._write("note", self._renderer.text(text[:_MAX_NOTE], self._width(), style))
             case _:
                 pass
 
     def say(self, text: str, style: str = "") -> None:
         """Write a message of the chat itself."""
         self.finish_message()
-        self._write("note", self._renderer.text(text[:_NOTE], self._width(), style))
+        self._write("note", self._renderer.text(text[:_MAX_NOTE], self._width(), style))
 
     def user(self, text: str, remark: str = "", *, prompt: str = "> ") -> None:
         """Write the user's input after a two-column prompt, with a remark below."""
         self.finish_message()
-        lines = self._renderer.text(_shortened(text), self._width() - 2, "user")
-        shown = [f"{prompt if index == 0 else '  '}{line}" for index, line in enumerate(lines)]
+        lines = self._renderer.text(_shorten(text), self._width() - 2, "user")
+        rows = [f"{prompt if index == 0 else '  '}{line}" for index, line in enumerate(lines)]
         if remark:
-            shown += self._renderer.text(f"  {remark}", self._width(), "dim")
-        self._write("user", shown)
+            rows += self._renderer.text(f"  {remark}", self._width(), "dim")
+        self._write("user", rows)
 
     def details(self, call: ShownCall) -> None:
         """Write a call in full."""
         self.say("\n".join(details(call.title, call.raw_input)), "bold")
         for diff in call.diffs:
-            self._write("note", self.calls.diff(diff, self._width(), _DETAIL_LINES))
-        text = call.output_lines()[-_DETAIL_LINES:]
+            self._write("note", self.calls.diff(diff, self._width(), _MAX_DETAIL_LINES))
+        text = call.output_lines()[-_MAX_DETAIL_LINES:]
         if text:
             self.say("\n".join(text))
 
@@ -131,8 +131,8 @@ class Transcript:
         """Write the last thought in full."""
         text = "".join(self._thought) or self._last_thought
         self.finish_message()
-        shown = text or translate("No thoughts yet.")
-        self._write("note", self._renderer.text(shown, self._width(), "thought"))
+        content = text or translate("No thoughts yet.")
+        self._write("note", self._renderer.text(content, self._width(), "thought"))
 
     def finish_message(self) -> None:
         """Write the rest of the open message or thought."""
@@ -147,7 +147,7 @@ class Transcript:
             text = "".join(self._user)
             self._user.clear()
             self.user(text)
-        self._speaking, self._message = "", None
+        self._speaker, self._message = "", None
 
     def finish(self) -> None:
         """Write everything that is open, because the turn has ended."""
@@ -158,14 +158,14 @@ class Transcript:
     def start_replay(self) -> None:
         """Collect the updates of an earlier conversation."""
         self.finish()
-        self._replay, self._replayed = deque(maxlen=_REPLAYED), 0
-        self._planned = ()
+        self._replay, self._replay_count = deque(maxlen=_MAX_REPLAYED), 0
+        self._shown_tasks = ()
 
     def end_replay(self) -> None:
         """Write the end of the earlier conversation."""
         updates, self._replay = self._replay or deque(), None
         self._last_kind = ""
-        if self._replayed > len(updates):
+        if self._replay_count > len(updates):
             cut = translate("... earlier messages are not shown")
             self._write("note", self._renderer.text(cut, self._width(), "dim"))
         for update in updates:
@@ -174,50 +174,50 @@ class Transcript:
 
     def live(self, rows: int, *, without: str = "") -> list[str]:
         """Return at most `rows` lines of the open parts, except for the call `without`."""
-        self._spent = 0
+        self._laid_out = 0
         width = self._width()
-        rows = min(rows, _LIVE_ROWS)
+        rows = min(rows, _MAX_LIVE_ROWS)
         if rows <= 0:
             return []
-        below = self._live_calls(width, max(rows // 2, 1), without)
-        above: list[str] = []
+        call_lines = self._live_calls(width, max(rows // 2, 1), without)
+        message_lines: list[str] = []
         if self._thought:
             last = "".join(self._thought[-50:])[-400:]
-            shown = translate("thinking: {thought}", thought=" ".join(last.split())[-width:])
-            above = [self._renderer.cut(f"~ {shown}", width, "thought")]
+            tail = translate("thinking: {thought}", thought=" ".join(last.split())[-width:])
+            message_lines = [self._renderer.cut(f"~ {tail}", width, "thought")]
         elif self._blocks.open.strip():
-            above = self._renderer.markdown(self._blocks.open, width)
-        return [*above[-max(rows - len(below), 1) :], *below]
+            message_lines = self._renderer.markdown(self._blocks.open, width)
+        return [*message_lines[-max(rows - len(call_lines), 1) :], *call_lines]
 
     def _live_calls(self, width: int, rows: int, without: str) -> list[str]:
         lines: list[str] = []
-        shown = [call for call in self._open_calls.values() if call.id != without]
-        for call in shown[:_LIVE_CALLS]:
+        calls_ = [call for call in self._open_calls.values() if call.id != without]
+        for call in calls_[:_MAX_LIVE_CALLS]:
             lines += self.calls.running(call, width)
-        if len(shown) > _LIVE_CALLS:
-            more = translate("... {count} more calls", count=len(shown) - _LIVE_CALLS)
+        if len(calls_) > _MAX_LIVE_CALLS:
+            more = translate("... {count} more calls", count=len(calls_) - _MAX_LIVE_CALLS)
             lines += self._renderer.text(more, width, "dim")
         return lines[-rows:]
 
     def _write(self, kind: _Kind, lines: Sequence[str], *, joined: bool = False) -> None:
         """Write complete lines, after an empty line if the previous ones are of another kind."""
-        apart = (
+        separated = (
             self._last_kind and not joined and (kind != self._last_kind or kind in {"text", "user"})
         )
-        written = ["", *lines] if apart else list(lines)
+        output = ["", *lines] if separated else list(lines)
         self._last_kind = kind
-        self._commit(written)
+        self._commit(output)
 
     def _continue_message(
-        self, who: Literal["agent", "user", "thought"], update: acp.ContentChunk
+        self, speaker: Literal["agent", "user", "thought"], update: acp.ContentChunk
     ) -> None:
         """Start or continue a message; write the rest of the previous one."""
-        if who != self._speaking or update.message_id != self._message:
+        if speaker != self._speaker or update.message_id != self._message:
             self.finish_message()
-            self._speaking, self._message = who, update.message_id
+            self._speaker, self._message = speaker, update.message_id
 
-    def _think(self, text: str) -> None:
-        if self._thought_size < _THOUGHT:
+    def _add_thought(self, text: str) -> None:
+        if self._thought_size < _MAX_THOUGHT:
             self._thought.append(text)
             self._thought_size += len(text)
 
@@ -240,16 +240,16 @@ class Transcript:
 
     def _is_flood(self, cost: int) -> bool:
         """Return whether there is more text since the last frame than is laid out."""
-        self._spent += cost
-        return self._spent > _LAID_OUT
+        self._laid_out += cost
+        return self._laid_out > _MAX_LAID_OUT
 
     def _call(self, update: acp.ToolCall | acp.ToolCallProgress) -> None:
         call = self._get_calls().get(update.tool_call_id)
         if call is None:
             return
-        if call.ended:
+        if call.has_ended:
             # Only once: in a replay, every update arrives after its call has ended.
-            if call not in self._written:
+            if call not in self._finished_calls:
                 self._end_call(call)
             return
         if call.id not in self._open_calls:
@@ -258,8 +258,8 @@ class Transcript:
 
     def _end_call(self, call: ShownCall) -> None:
         self._open_calls.pop(call.id, None)
-        if call.ended:  # one that still runs may end later
-            self._written.add(call)
+        if call.has_ended:  # one that still runs may end later
+            self._finished_calls.add(call)
         if call.kind == "think" and call.status == "completed":
             return  # its effect, such as a plan, is shown
         self.finish_message()
@@ -267,15 +267,15 @@ class Transcript:
         if self._is_flood(_CALL_COST):
             self._write("call", [f"{one_line(call.title, width)} {status_name(call)}"])
             return
-        self._write("call", self.calls.ended(call, width))
+        self._write("call", self.calls.finished(call, width))
 
     def _plan(self, plan: acp.Plan) -> None:
         """Write the plan if its tasks changed; the toolbar shows its progress."""
         tasks = tuple(entry.content for entry in plan.entries)
         done = all(entry.status == "completed" for entry in plan.entries)
-        if tasks == self._planned and not done:
+        if tasks == self._shown_tasks and not done:
             return
-        self._planned = tasks
+        self._shown_tasks = tasks
         self.finish_message()
         if self._is_flood(_LINE_COST * len(plan.entries)):
             done_now = sum(entry.status == "completed" for entry in plan.entries)
@@ -286,7 +286,7 @@ class Transcript:
 
     def _plan_lines(self, entries: Sequence[acp.PlanEntry]) -> list[str]:
         lines: list[str] = []
-        for entry in entries[:_PLAN_TASKS]:
+        for entry in entries[:_MAX_PLAN_TASKS]:
             style = "bold" if entry.status == "in_progress" else "dim"
             text = one_line(entry.content, 500)
             mark = (f"  {PLAN_MARKS[entry.status]} ", style)
@@ -294,12 +294,12 @@ class Transcript:
         return lines
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     """Return the beginning and the end of a long prompt."""
     lines = text.split("\n")
-    cut = len(lines) - _PROMPT_HEAD - _PROMPT_TAIL
-    if cut > 1:
-        more = translate("... {count} more lines", count=cut)
+    hidden = len(lines) - _PROMPT_HEAD - _PROMPT_TAIL
+    if hidden > 1:
+        more = translate("... {count} more lines", count=hidden)
         lines = [*lines[:_PROMPT_HEAD], more, *lines[-_PROMPT_TAIL:]]
     return "\n".join(
         line if len(line) <= _PROMPT_LINE else f"{line[:_PROMPT_LINE]}…" for line in lines

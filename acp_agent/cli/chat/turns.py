@@ -83,7 +83,7 @@ class Turns:
         else:
             self._enqueue(prompt)
 
-    async def send_instead(self, text: str) -> None:
+    async def send_instruction(self, text: str) -> None:
         """Send what the agent should do instead of a call, in this turn if it can be steered."""
         agent = self._agent()
         prompt = Prompt(text, self._take_shared())

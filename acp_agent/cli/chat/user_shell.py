@@ -18,8 +18,8 @@ from acp_agent.cli.output import one_line
 from acp_agent.platform import posix
 from acp_agent.tools.quoting import code_block
 
-_SHOWN = 60  # characters of a command in the line about it
-_SENT = 64_000  # characters of output per prompt; the oldest commands are dropped first
+_MAX_SHOWN_LENGTH = 60  # characters of a command in the line about it
+_MAX_SENT_OUTPUT = 64_000  # characters of output per prompt; the oldest commands are dropped first
 SHELL_PROMPT = "$ "
 
 
@@ -63,7 +63,7 @@ class UserShell:
         self._scrub = scrub
         self._shared: list[CommandResult] = []
 
-    def command_in(self, text: str) -> ShellLine | None:
+    def parse_command(self, text: str) -> ShellLine | None:
         """Return the shell line in a text; None for a prompt.
 
         At the agent's prompt, a command is a single line that begins with `!`. Several pasted lines
@@ -80,8 +80,8 @@ class UserShell:
 
     def is_command(self, text: str) -> bool:
         """Return whether a text is a command for the shell."""
-        found = self.command_in(text)
-        return found is not None and bool(found.text)
+        command = self.parse_command(text)
+        return command is not None and bool(command.text)
 
     def toggle(self) -> None:
         """Switch to the shell, or back to the agent."""
@@ -91,21 +91,21 @@ class UserShell:
     async def run(self, command: ShellLine) -> None:
         """Run a command in the terminal, and show how it ended."""
         try:
-            ran = await self._frontend.run_command(command.text)
+            result = await self._frontend.run_command(command.text)
         except OSError as error:
             reason = error.strerror or type(error).__name__
             self._frontend.say(translate("Cannot run the command: {why}", why=reason), "bad")
             return
-        how = (
-            translate("signal {name}", name=posix.signal_name(-ran.status))
-            if ran.status < 0
-            else translate("exit status {status}", status=ran.status)
+        status = (
+            translate("signal {name}", name=posix.signal_name(-result.status))
+            if result.status < 0
+            else translate("exit status {status}", status=result.status)
         )
         if command.shared:
-            self._shared.append(ran)
-            while sum(len(one.output) for one in self._shared) > _SENT:
+            self._shared.append(result)
+            while sum(len(result_.output) for result_ in self._shared) > _MAX_SENT_OUTPUT:
                 self._shared.pop(0)
-        self._frontend.say(how, "dim")
+        self._frontend.say(status, "dim")
 
     def unshare(self) -> None:
         """Do not send the commands that ran so far."""
@@ -119,19 +119,19 @@ class UserShell:
         if not self._shared:
             return ""
         names = translate(", ").join(
-            one_line(ran.command, _SHOWN) for ran in reversed(self._shared)
+            one_line(result.command, _MAX_SHOWN_LENGTH) for result in reversed(self._shared)
         )
         return translate("Sent with your next prompt: output of {commands}", commands=names)
 
     def take_shared(self) -> Sequence[str]:
         """Return the texts to include in the prompt that is being sent, and clear them."""
-        texts = [self._as_text(ran) for ran in self._shared]
+        texts = [self._as_text(result) for result in self._shared]
         self._shared = []
         return texts
 
-    def _as_text(self, ran: CommandResult) -> str:
+    def _as_text(self, result: CommandResult) -> str:
         """Return a command for the model, in English like all of the model's input."""
-        end = f"status {ran.status}" if ran.status >= 0 else posix.signal_name(-ran.status)
-        part = "the end of what it printed" if ran.cut else "what it printed"
-        printed = code_block(self._scrub(f"$ {ran.command}\n{ran.output}"), "console")
-        return f"I ran a command myself, in {self._cwd}. It ended with {end}; {part}:\n\n{printed}"
+        end = f"status {result.status}" if result.status >= 0 else posix.signal_name(-result.status)
+        scope = "the end of what it printed" if result.cut else "what it printed"
+        block = code_block(self._scrub(f"$ {result.command}\n{result.output}"), "console")
+        return f"I ran a command myself, in {self._cwd}. It ended with {end}; {scope}:\n\n{block}"

@@ -49,11 +49,11 @@ def grammar() -> Command:
     """Return the program as a command whose actions are its commands. Reads a small file."""
     path = os.path.join(os.path.dirname(__file__), FILE_NAME)  # noqa: PTH118, PTH120 - as above
     with open(path, encoding="utf-8") as file:  # noqa: PTH123 - as above
-        found: Command = json.load(file)
-    return found
+        command: Command = json.load(file)
+    return command
 
 
-class Place:
+class CompletionPoint:
     """The position of the last word of a command line; the words before it are complete.
 
     Attributes:
@@ -73,22 +73,26 @@ class Place:
         self.only_values = False
         self._used: list[Option] = []
         self._arguments = 0
-        waiting: Option | None = None
+        pending: Option | None = None
         for word in words[1:-1]:
-            waiting = self._pass(word, waiting)
-        self._arrive(words[-1], waiting)
+            pending = self._consume(word, pending)
+        self._set_value(words[-1], pending)
 
     @property
     def options(self) -> list[Option]:
         """Return the options that can still be given."""
         if self.only_values:
             return []
-        return [one for one in self.command["options"] if one not in self._used or "again" in one]
+        return [
+            option
+            for option in self.command["options"]
+            if option not in self._used or "again" in option
+        ]
 
-    def _pass(self, word: str, waiting: Option | None) -> Option | None:
+    def _consume(self, word: str, pending: Option | None) -> Option | None:
         """Move past a word; return the option whose value comes next."""
         dashed = word.startswith("-") and len(word) > 1 and not self.only_values
-        if waiting is not None and not ("optional" in waiting["value"] and dashed):
+        if pending is not None and not ("optional" in pending["value"] and dashed):
             return None
         if word == "--" and dashed:
             self.only_values = True
@@ -109,10 +113,10 @@ class Place:
             self._arguments += 1
         return None
 
-    def _arrive(self, word: str, waiting: Option | None) -> None:
+    def _set_value(self, word: str, pending: Option | None) -> None:
         name, equals, _ = word.partition("=")
-        if waiting is not None:
-            self.value = waiting["value"]
+        if pending is not None:
+            self.value = pending["value"]
             self.needed = "optional" not in self.value
         elif equals and name.startswith("--") and not self.only_values:
             option = self._option(name)
@@ -123,8 +127,8 @@ class Place:
             self.value = self._argument()
 
     def _option(self, name: str) -> Option | None:
-        found = [option for option in self.command["options"] if name in option["names"]]
-        return found[0] if found else None
+        matches = [option for option in self.command["options"] if name in option["names"]]
+        return matches[0] if matches else None
 
     def _argument(self) -> Value | None:
         arguments = self.command["arguments"]

@@ -37,32 +37,33 @@ KINDS = {
 }
 
 
-class _Taken(BaseException):
+class _ParserFound(BaseException):
     """Carries a command's parser out of the command, before it reads any arguments."""
 
     def __init__(self, parser: argparse.ArgumentParser) -> None:
         self.parser = parser
 
 
-def parser_of(command: str) -> argparse.ArgumentParser:
+def find_parser(command: str) -> argparse.ArgumentParser:
     """Return the parser that a command reads its arguments with."""
 
     def take(parser: argparse.ArgumentParser, *_: object) -> None:
-        raise _Taken(parser)
+        raise _ParserFound(parser)
 
     run = main.entry_point(command)
     with patch.object(Parser, "parse_args", take):
         try:
             run(["--help"])
-        except _Taken as taken:
-            return taken.parser
+        except _ParserFound as caught:
+            return caught.parser
     raise AssertionError(f"the command {command} reads no arguments")
 
 
-def published() -> str:
+def grammar_text() -> str:
     """Return the grammar as JSON text, the same for the same parsers."""
     commands = {
-        name: {**_command(parser_of(name)), "about": about} for name, about in main.COMMANDS.items()
+        name: {**_command(find_parser(name)), "about": about}
+        for name, about in main.COMMANDS.items()
     }
     serving = Parser(prog="acp-agent")
     serving.add_argument("--model", metavar="PROVIDER/NAME", help="the model to use")
@@ -79,9 +80,9 @@ def _command(parser: argparse.ArgumentParser) -> Command:
     command: Command = {"about": "", "options": [], "arguments": [], "actions": {}}
     for action in parser._actions:  # noqa: SLF001 - argparse has no other list of them
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - likewise
-            abouts = {one.dest: one.help or "" for one in action._choices_actions}  # noqa: SLF001 - likewise
-            for name, below in action.choices.items():
-                command["actions"][name] = {**_command(below), "about": abouts.get(name, "")}
+            abouts = {choice.dest: choice.help or "" for choice in action._choices_actions}  # noqa: SLF001 - likewise
+            for name, subparser in action.choices.items():
+                command["actions"][name] = {**_command(subparser), "about": abouts.get(name, "")}
         elif action.option_strings:
             command["options"].append(_option(action))
         else:
@@ -119,7 +120,7 @@ def _value(action: argparse.Action) -> Value:
 def write() -> int:
     """Write the file; return the exit status."""
     path = Path(grammar.__file__).with_name(grammar.FILE_NAME)
-    path.write_text(published(), encoding="utf-8")
+    path.write_text(grammar_text(), encoding="utf-8")
     return 0
 
 

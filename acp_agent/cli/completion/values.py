@@ -17,7 +17,7 @@ from acp_agent.config.paths import Paths, find_paths
 
 Candidate = tuple[str, str]  # value and description
 
-SESSIONS = 50
+MAX_SESSIONS = 50
 _BUSY_SECONDS = 0.05
 _PACKAGE = Path(__file__).parents[2]
 
@@ -50,8 +50,8 @@ class UserValues:
 
     def language(self) -> str:
         """Return the setting `language`; empty if it is not set."""
-        named = self._environ.get("ACP_AGENT_LANGUAGE") or self._settings().get("language")
-        return named if isinstance(named, str) else ""
+        setting = self._environ.get("ACP_AGENT_LANGUAGE") or self._settings().get("language")
+        return setting if isinstance(setting, str) else ""
 
     def _latest(self) -> Iterator[Candidate]:
         """Yield `latest`, which stands for the first session, then the sessions."""
@@ -71,7 +71,7 @@ class UserValues:
             rows = connection.execute(
                 "SELECT id, title, cwd FROM sessions WHERE turns > 0 AND NOT archived "
                 "ORDER BY updated_at DESC, id DESC LIMIT ?",
-                (SESSIONS,),
+                (MAX_SESSIONS,),
             ).fetchall()
         finally:
             connection.close()
@@ -81,22 +81,22 @@ class UserValues:
     def _models(self) -> Iterator[Candidate]:
         """Yield the models of the catalog and of the configuration."""
         catalog = json.loads((_PACKAGE / "models" / "catalog.json").read_text("utf-8"))
-        known = {model["ref"]: model["name"] for model in catalog["models"]}
+        names = {model["ref"]: model["name"] for model in catalog["models"]}
         settings = self._settings()
         for ref in _strings(settings.get("models"), settings.get("fallback_models")):
-            known.setdefault(ref, "")
+            names.setdefault(ref, "")
         for name in ("model", "small_model", "vision_model", "embedding_model"):
             for ref in _strings([settings.get(name)]):
-                known.setdefault(ref, "")
-        yield from known.items()
+                names.setdefault(ref, "")
+        yield from names.items()
 
     def _providers(self) -> Iterator[Candidate]:
         """Yield the known providers and those of the configuration."""
         presets = json.loads((_PACKAGE / "models" / "providers.json").read_text("utf-8"))
-        known = {preset["id"]: preset["name"] for preset in presets if preset["api"] != "demo"}
+        names = {preset["id"]: preset["name"] for preset in presets if preset["api"] != "demo"}
         for name in _strings(self._settings().get("providers")):
-            known.setdefault(name, "")
-        yield from known.items()
+            names.setdefault(name, "")
+        yield from names.items()
 
     def _editors(self) -> Iterator[Candidate]:
         text = (_PACKAGE / "cli" / "editors" / "catalog.toml").read_text("utf-8")
@@ -113,6 +113,6 @@ class UserValues:
 
 def _strings(*lists: object) -> Iterator[str]:
     """Yield the strings in lists and the keys of tables; skip other values."""
-    for one in lists:
-        if isinstance(one, Iterable) and not isinstance(one, str):
-            yield from (item for item in one if isinstance(item, str))
+    for items in lists:
+        if isinstance(items, Iterable) and not isinstance(items, str):
+            yield from (item for item in items if isinstance(item, str))

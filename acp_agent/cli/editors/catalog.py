@@ -45,33 +45,33 @@ class Editor(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 _MARK = b"Written by `acp-agent setup "  # in the first line of each file that we write
-_HOLE = re.compile(r"@(\w+)@")
+_PLACEHOLDER = re.compile(r"@(\w+)@")
 
 
 @cache
 def editors() -> Mapping[str, Editor]:
     """Return all editors by their names on the command line, in the order of the file."""
     tables = tomllib.loads((files(__package__) / "catalog.toml").read_text("utf-8"))
-    found: dict[str, Editor] = {}
+    catalog: dict[str, Editor] = {}
     for name, table in tables.items():
-        like = table.pop("like", None)
-        found[name] = msgspec.convert({**tables[like], **table} if like else table, Editor)
-    return found
+        base = table.pop("like", None)
+        catalog[name] = msgspec.convert({**tables[base], **table} if base else table, Editor)
+    return catalog
 
 
-def places(paths: Sequence[str], environ: Mapping[str, str]) -> list[Path]:
+def resolve_paths(paths: Sequence[str], environ: Mapping[str, str]) -> list[Path]:
     """Return paths of the catalog resolved for a user."""
     home = Path(environ.get("HOME") or Path.home())
-    named = {
+    values = {
         "home": str(home),
         "config": _folder(environ.get("XDG_CONFIG_HOME"), home / ".config"),
         "data": _folder(environ.get("XDG_DATA_HOME"), home / ".local" / "share"),
         "nvim": environ.get("NVIM_APPNAME") or "nvim",
     }
-    return [Path(path.format(**named)) for path in paths]
+    return [Path(path.format(**values)) for path in paths]
 
 
-def filled(entry: Mapping[str, object], command: Sequence[str]) -> dict[str, object]:
+def fill_entry(entry: Mapping[str, object], command: Sequence[str]) -> dict[str, object]:
     """Return an entry with the command filled in."""
     values = {"{command}": command[0], "{args}": list(command[1:]), "{argv}": list(command)}
     return {
@@ -86,9 +86,9 @@ def plugin(name: str) -> Path:
     return installed if installed.exists() else _ROOT / "editor-plugins" / name
 
 
-def _folder(named: str | None, default: Path) -> str:
+def _folder(configured: str | None, default: Path) -> str:
     """Return a folder of the XDG Base Directory Specification, which ignores relative paths."""
-    return named if named and named.startswith("/") else str(default)
+    return configured if configured and configured.startswith("/") else str(default)
 
 
 def fill_template(name: str, command: Sequence[str], plugin: Path | None) -> str:
@@ -98,17 +98,17 @@ def fill_template(name: str, command: Sequence[str], plugin: Path | None) -> str
     replaced by literals of its language.
     """
     values = {
-        "command": _quoted(command[0]),
+        "command": _quote(command[0]),
         "args": _table(command[1:]),
         "argv": _table(command),
-        "list": f"({' '.join(_quoted(word) for word in command)})",
-        "plugin": _quoted(str(plugin or "")),
+        "list": f"({' '.join(_quote(word) for word in command)})",
+        "plugin": _quote(str(plugin or "")),
     }
     text = (files(__package__) / "templates" / name).read_text("utf-8")
-    return _HOLE.sub(lambda found: values[found[1]], text)
+    return _PLACEHOLDER.sub(lambda match: values[match[1]], text)
 
 
-def check_ours(data: bytes | None) -> None:
+def check_written_by_us(data: bytes | None) -> None:
     """Check that a file may be replaced or deleted.
 
     Raises:
@@ -120,9 +120,9 @@ def check_ours(data: bytes | None) -> None:
 
 def _table(words: Sequence[str]) -> str:
     """Return a Lua table."""
-    return "{ " + ", ".join(_quoted(word) for word in words) + " }" if words else "{}"
+    return "{ " + ", ".join(_quote(word) for word in words) + " }" if words else "{}"
 
 
-def _quoted(word: str) -> str:
+def _quote(word: str) -> str:
     """Return a string literal of Lua or Emacs Lisp; both support these escapes."""
     return '"' + word.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'

@@ -24,7 +24,7 @@ from acp_agent.models.registry import Models
 from acp_agent.platform.posix import end_group
 
 
-def answers(launch: Launch, *, from_shell: bool) -> bool:
+def check_agent(launch: Launch, *, from_shell: bool) -> bool:
     """Start the agent and return whether it responds; print its name, model and the next step.
 
     Args:
@@ -46,17 +46,17 @@ def answers(launch: Launch, *, from_shell: bool) -> bool:
     if launch.model is not None:
         say(translate("Model: {model} (from its arguments).", model=launch.model))
     else:
-        _tell_model(environ)
+        _print_model(environ)
     return True
 
 
-def _tell_model(environ: dict[str, str]) -> None:
+def _print_model(environ: dict[str, str]) -> None:
     try:
-        ready = asyncio.run(_model_in(environ))
+        ready = asyncio.run(_choose_model(environ))
         if ready.model is not None:
             say(translate("Model: {model} ({why}).", model=ready.model.ref, why=ready.why))
             return
-        in_shell = asyncio.run(_model_in(os.environ))
+        in_shell = asyncio.run(_choose_model(os.environ))
     except AcpAgentError as error:
         say(translate("No model: {why}", why=translate_rendered(str(error))))
         return
@@ -71,7 +71,7 @@ def _tell_model(environ: dict[str, str]) -> None:
     )
 
 
-SECONDS = 20.0  # the first start of a fresh installation compiles Python
+START_SECONDS = 20.0  # the first start of a fresh installation compiles Python
 
 
 class Agent(Struct, frozen=True):
@@ -81,7 +81,9 @@ class Agent(Struct, frozen=True):
     version: str
 
 
-def greet(command: Sequence[str], environ: Mapping[str, str], *, seconds: float = SECONDS) -> Agent:
+def greet(
+    command: Sequence[str], environ: Mapping[str, str], *, seconds: float = START_SECONDS
+) -> Agent:
     """Start an agent, ask it for its name, and end it.
 
     Args:
@@ -120,17 +122,17 @@ def greet(command: Sequence[str], environ: Mapping[str, str], *, seconds: float 
         raise InvalidInputError(f"{command[0]} did not answer within {seconds:g} s") from None
     except OSError as error:
         raise InvalidInputError(f"{command[0]}: {error.strerror}") from None
-    agent = _agent_in(out)
+    agent = _parse_agent(out)
     if agent is None:
         lines = (err or out).decode("utf-8", "replace").strip().splitlines()
-        said = f"; it said: {lines[-1][:200]}" if lines else ""
+        output = f"; it said: {lines[-1][:200]}" if lines else ""
         raise InvalidInputError(
-            f"{command[0]} exited with status {process.returncode} without an answer{said}"
+            f"{command[0]} exited with status {process.returncode} without an answer{output}"
         )
     return agent
 
 
-def _agent_in(out: bytes) -> Agent | None:
+def _parse_agent(out: bytes) -> Agent | None:
     for line in out.splitlines():
         try:
             message = json.loads(line)
@@ -141,7 +143,7 @@ def _agent_in(out: bytes) -> Agent | None:
     return None
 
 
-async def _model_in(environ: Mapping[str, str]) -> Choice:
+async def _choose_model(environ: Mapping[str, str]) -> Choice:
     """Return the model that an agent with this environment would use. May query a local server.
 
     Raises:

@@ -17,8 +17,8 @@ from acp_agent.cli.editors.catalog import Editor, Setting, editors
 from acp_agent.cli.editors.launch import Launch, launch_command, runs_from_cache
 from acp_agent.cli.editors.plan import (
     Plan,
-    found_places,
-    launches,
+    find_files,
+    find_launches,
     lines,
     plan_setup,
     plan_undo,
@@ -30,8 +30,8 @@ from acp_agent.cli.output import (
     USAGE,
     complain,
     escape_controls,
-    guarded,
     on_terminal,
+    run_guarded,
     say,
     say_table,
 )
@@ -45,7 +45,7 @@ class _Task(Struct, frozen=True):
 
     editor: Editor
     paths: list[Path]
-    there: bool
+    exists: bool
     chosen: list[Setting]
     command: list[str]
 
@@ -71,15 +71,15 @@ def run(argv: list[str]) -> int:
     add("--insiders", action="store_true", help="with vscode: VS Code Insiders")
     add("--no-check", action="store_true", help="do not test whether the agent starts")
     options = parser.parse_args(argv)
-    return guarded(lambda: _list() if options.editor is None else _setup(options))
+    return run_guarded(lambda: _list() if options.editor is None else _setup(options))
 
 
 def _list() -> int:
     rows = []
     for name, editor in editors().items():
-        paths, there = found_places(editor, os.environ, sys.platform)
-        where = ", ".join(str(path) for path in paths) if there else "-"
-        rows.append([name, editor.title, where])
+        paths, exists = find_files(editor, os.environ, sys.platform)
+        location = ", ".join(str(path) for path in paths) if exists else "-"
+        rows.append([name, editor.title, location])
     say_table([translate("NAME"), translate("EDITOR"), translate("CONFIGURATION")], rows)
     return 0
 
@@ -99,7 +99,7 @@ def _setup(options: Namespace) -> int:
         return 0
     plans, refused = _plans(task, undo=options.undo)
     changing = [plan for plan in plans if plan.changes]
-    if changing and not task.there:
+    if changing and not task.exists:
         say(translate("{editor} has no configuration yet; it will read this file.",
                   editor=task.editor.title))  # fmt: skip
     for plan in changing:
@@ -111,36 +111,36 @@ def _setup(options: Namespace) -> int:
                 _print_lines(task)
             return USAGE
         for plan in changing:
-            _sweep(plan)
-            _make(plan)
+            _clean_up(plan)
+            _apply(plan)
     elif plans:
         for plan in plans:
-            _sweep(plan)
+            _clean_up(plan)
             if options.undo:
                 config_file.drop_equal_backup(plan.file)
-        say(translate("{file} needs no change.", file=_named(plans)))
+        say(translate("{file} needs no change.", file=_file_names(plans)))
     if options.undo or status:
         return status
     return _end(task, plans, check=not options.no_check)
 
 
 def _task(options: Namespace) -> _Task:
-    known = editors()
+    catalog = editors()
     name = str(options.editor).strip().lower()
     if options.insiders and name == "vscode":
         name = "vscode-insiders"
-    if name not in known:
-        near = get_close_matches(name, known, n=1)
-        meant = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
-        raise InvalidInputError(f"unknown editor {name!r}; {meant}", field="editor")
-    editor = known[name]
+    if name not in catalog:
+        matches = get_close_matches(name, catalog, n=1)
+        hint = f"did you mean {matches[0]}?" if matches else f"known are {', '.join(catalog)}"
+        raise InvalidInputError(f"unknown editor {name!r}; {hint}", field="editor")
+    editor = catalog[name]
     if options.file is not None:
-        paths, there = [Path(options.file).expanduser().absolute()], True
+        paths, exists = [Path(options.file).expanduser().absolute()], True
     else:
-        paths, there = found_places(editor, os.environ, sys.platform)
+        paths, exists = find_files(editor, os.environ, sys.platform)
     chosen, _ = settings_to_write(editor, os.environ, sys.platform)
     command = launch_command(sys.argv[0], os.environ)
-    return _Task(editor, paths, there, chosen, command)
+    return _Task(editor, paths, exists, chosen, command)
 
 
 def _plans(task: _Task, *, undo: bool) -> tuple[list[Plan], bool]:
@@ -186,17 +186,17 @@ def _consent(*, yes: bool) -> bool:
     return False
 
 
-def _sweep(plan: Plan) -> None:
+def _clean_up(plan: Plan) -> None:
     """Delete what an interrupted setup left, and report it.
 
     Raises:
         InvalidInputError: another setup writes there.
     """
-    for path in config_file.sweep(plan.file):
+    for path in config_file.delete_temporary_files(plan.file):
         say(translate("Deleted {file}, left by an interrupted setup.", file=str(path)))
 
 
-def _make(plan: Plan) -> None:
+def _apply(plan: Plan) -> None:
     """Write a change, and report it.
 
     Raises:
@@ -229,13 +229,17 @@ def _make(plan: Plan) -> None:
 def _end(task: _Task, plans: Sequence[Plan], *, check: bool) -> int:
     """Print the next step, after checking that the agent starts; return the exit status."""
     if check:
-        from acp_agent.cli.editors.check import answers  # noqa: PLC0415 - heavy, and not always
+        from acp_agent.cli.editors.check import check_agent  # noqa: PLC0415 - heavy, and not always
 
-        all_ = [one for plan in plans for one in launches(task.editor, plan, task.command)]
-        different = list({str(one): one for one in all_ or [Launch(task.command)]}.values())
-        if not all(answers(launch, from_shell=task.editor.shell) for launch in different):
+        all_launches = [
+            launch for plan in plans for launch in find_launches(task.editor, plan, task.command)
+        ]
+        distinct = list(
+            {str(launch): launch for launch in all_launches or [Launch(task.command)]}.values()
+        )
+        if not all(check_agent(launch, from_shell=task.editor.shell) for launch in distinct):
             return FAILED
-    _tell_extension(task)
+    _report_extension(task)
     if task.editor.plugin and runs_from_cache(task.command):
         say(
             translate(
@@ -247,15 +251,16 @@ def _end(task: _Task, plans: Sequence[Plan], *, check: bool) -> int:
     return 0
 
 
-def _tell_extension(task: _Task) -> None:
+def _report_extension(task: _Task) -> None:
     """Report a missing extension that would read the setting."""
-    _, read = settings_to_write(task.editor, os.environ, sys.platform)
-    if read or not task.editor.settings:
+    _, installed = settings_to_write(task.editor, os.environ, sys.platform)
+    if installed or not task.editor.settings:
         return
-    wanted = " / ".join(setting.extension for setting in task.editor.settings)
+    extensions = " / ".join(setting.extension for setting in task.editor.settings)
     say(
         translate(
-            "The extension that reads this setting is not installed yet: {wanted}", wanted=wanted
+            "The extension that reads this setting is not installed yet: {wanted}",
+            wanted=extensions,
         )
     )
 
@@ -266,22 +271,24 @@ def _print_lines(task: _Task) -> None:
     say(lines(task.editor, task.chosen, task.command))
 
 
-def _named(plans: Sequence[Plan]) -> str:
+def _file_names(plans: Sequence[Plan]) -> str:
     return ", ".join(str(plan.file.path) for plan in plans)
 
 
 # A whole word of limited length: a file may contain words of a million characters.
-_TELLING = r"(?<![\w.-])[\w.-]{0,80}(?:key|token|secret|passw|credential|authorization)[\w.-]{0,80}"
+_KEY_PATTERN = (
+    r"(?<![\w.-])[\w.-]{0,80}(?:key|token|secret|passw|credential|authorization)[\w.-]{0,80}"
+)
 # The same after the first dash of a command line option.
-_SWITCH = r"-[\w.-]{0,80}(?:key|token|secret|passw|credential|authorization)[\w.-]{0,80}"
-_BEGINNING, _END = 300, 700  # characters shown of a longer line
+_OPTION_PATTERN = r"-[\w.-]{0,80}(?:key|token|secret|passw|credential|authorization)[\w.-]{0,80}"
+_HEAD_LENGTH, _TAIL_LENGTH = 300, 700  # characters shown of a longer line
 # The value of a key or an option, as in `"API_KEY": "…"`, `"--api-key", "…"`, `"--token=…"`.
 _SECRET = re.compile(
-    rf"""(["']?{_TELLING}["']?\s*[:=]\s*|["']{_SWITCH}["']\s*,\s*)"""
+    rf"""(["']?{_KEY_PATTERN}["']?\s*[:=]\s*|["']{_OPTION_PATTERN}["']\s*,\s*)"""
     r"""(["'])(?!\2)(?:[^"'\\]|\\.)+\2""",
     re.IGNORECASE,
 )
-_SECRET_WITHIN = re.compile(rf"""(["']{_SWITCH}=)(?:[^"'\\]|\\.)+""", re.IGNORECASE)
+_SECRET_ASSIGNMENT = re.compile(rf"""(["']{_OPTION_PATTERN}=)(?:[^"'\\]|\\.)+""", re.IGNORECASE)
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -301,32 +308,32 @@ def show(plan: Plan) -> None:
 def diff(plan: Plan) -> list[str]:
     """Return the lines of a unified diff, without text that looks like a secret."""
     before, after = _lines(plan.file.data), _lines(plan.after)
-    named = str(plan.file.path)
+    name = str(plan.file.path)
     if plan.file.real != plan.file.path:
-        named += f" (a link to {plan.file.real})"
+        name += f" (a link to {plan.file.real})"
     nothing = str(Path("/dev/null"))
     return [
         _cut(_without_secrets(line))
         for line in unified_diff(
             before,
             after,
-            nothing if plan.file.data is None else named,
-            nothing if plan.after is None else named,
+            nothing if plan.file.data is None else name,
+            nothing if plan.after is None else name,
             lineterm="",
         )
     ]
 
 
 def _without_secrets(line: str) -> str:
-    line = _SECRET_WITHIN.sub(r"\1[secret]", _SECRET.sub(r"\1\2[secret]\2", line))
+    line = _SECRET_ASSIGNMENT.sub(r"\1[secret]", _SECRET.sub(r"\1\2[secret]\2", line))
     return scrub(line, ())  # removes text in the form of a credential, whatever its name
 
 
 def _cut(line: str) -> str:
     """Return a line cut to a readable length: minified settings may have millions of characters."""
-    if len(line) <= _BEGINNING + _END:
+    if len(line) <= _HEAD_LENGTH + _TAIL_LENGTH:
         return line
-    return f"{line[:_BEGINNING]} … {line[-_END:]}"
+    return f"{line[:_HEAD_LENGTH]} … {line[-_TAIL_LENGTH:]}"
 
 
 def _lines(data: bytes | None) -> list[str]:

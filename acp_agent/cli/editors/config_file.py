@@ -26,9 +26,9 @@ from acp_agent.errors import InvalidInputError
 from acp_agent.platform import posix
 
 BACKUP_SUFFIX = ".before-acp-agent"
-_LARGEST = 4 * 1024 * 1024  # bytes
+_MAX_BYTES = 4 * 1024 * 1024  # bytes
 _LOCK_SECONDS = 3.0  # for another setup to release the folder
-_UNFINISHED = re.compile(r"\.(?P<name>.+)\.acp-agent-[a-z0-9_]{8}\.tmp", re.DOTALL)
+_TEMPORARY_NAME = re.compile(r"\.(?P<name>.+)\.acp-agent-[a-z0-9_]{8}\.tmp", re.DOTALL)
 _READ_ONLY_STORES = (Path("/nix/store"), Path("/gnu/store"))
 
 
@@ -78,7 +78,7 @@ def read(path: Path) -> ConfigFile:
             raise InvalidInputError("it is read-only")
         if state.st_nlink > 1:
             raise InvalidInputError("it has several hard links, which writing would separate")
-        if state.st_size > _LARGEST:
+        if state.st_size > _MAX_BYTES:
             raise InvalidInputError(f"it is too large for a settings file ({state.st_size} bytes)")
         _check_folder(real)
         return ConfigFile(path, real, real.read_bytes())
@@ -100,7 +100,7 @@ def write(file: ConfigFile, data: bytes, *, keep: bool) -> None:
     try:
         _check_unchanged(file)
         file.real.parent.mkdir(parents=True, exist_ok=True)
-        with _alone_in(file.real.parent):
+        with _lock_folder(file.real.parent):
             if keep and file.data is not None:
                 _replace(file.backup, file.data, like=file.real)
             _replace(file.real, data, like=file.real if file.data is not None else None)
@@ -121,29 +121,29 @@ def delete(file: ConfigFile) -> None:
         raise InvalidInputError(_reason(error)) from None
 
 
-def sweep(file: ConfigFile) -> list[Path]:
+def delete_temporary_files(file: ConfigFile) -> list[Path]:
     """Delete temporary files of an interrupted setup of this file; return their paths.
 
     Raises:
         InvalidInputError: another setup writes in the folder.
     """
     folder = file.real.parent
-    if not any(_is_unfinished(path, file) for path in _entries(folder)):
+    if not any(_is_temporary(path, file) for path in _entries(folder)):
         return []
-    taken: list[Path] = []
-    with _alone_in(folder) as alone:
-        for path in _entries(folder) if alone else ():
-            if _is_unfinished(path, file):
+    deleted: list[Path] = []
+    with _lock_folder(folder) as locked:
+        for path in _entries(folder) if locked else ():
+            if _is_temporary(path, file):
                 with suppress(OSError):
                     path.unlink()
-                    taken.append(path)
-    return taken
+                    deleted.append(path)
+    return deleted
 
 
 def read_backup(file: ConfigFile) -> bytes | None:
     """Return the file's content before our last change; None if no backup exists."""
     with suppress(OSError):
-        if file.backup.is_file() and file.backup.stat().st_size <= _LARGEST:
+        if file.backup.is_file() and file.backup.stat().st_size <= _MAX_BYTES:
             return file.backup.read_bytes()
     return None
 
@@ -161,21 +161,21 @@ def drop_equal_backup(file: ConfigFile) -> None:
 
 
 def _check_unchanged(file: ConfigFile) -> None:
-    now = file.real.read_bytes() if file.real.exists() else None
-    if now != file.data:
+    current = file.real.read_bytes() if file.real.exists() else None
+    if current != file.data:
         raise InvalidInputError("it changed meanwhile; run the command again")
 
 
 def _check_folder(real: Path) -> None:
     """Check that a file can be created next to `real`; its folders may not exist yet."""
-    folder = next(place for place in real.parents if place.exists())
+    folder = next(parent for parent in real.parents if parent.exists())
     effective = os.access in os.supports_effective_ids
     if not os.access(folder, os.W_OK | os.X_OK, effective_ids=effective):
         raise InvalidInputError(f"{folder} cannot be written")
 
 
 @contextmanager
-def _alone_in(folder: Path) -> Iterator[bool]:
+def _lock_folder(folder: Path) -> Iterator[bool]:
     """Hold the folder's lock; yield false if the file system does not support locks.
 
     Raises:
@@ -211,17 +211,17 @@ def _entries(folder: Path) -> list[Path]:
         return []
 
 
-def _is_unfinished(path: Path, file: ConfigFile) -> bool:
+def _is_temporary(path: Path, file: ConfigFile) -> bool:
     """Return whether a path is a temporary file of `_replace` for this file, owned by us."""
-    found = _UNFINISHED.fullmatch(path.name)
-    if found is None or found["name"] not in {file.real.name, file.backup.name}:
+    match = _TEMPORARY_NAME.fullmatch(path.name)
+    if match is None or match["name"] not in {file.real.name, file.backup.name}:
         return False
     try:
         state = path.lstat()
     except OSError:
         return False
-    ours = state.st_uid == os.geteuid() and state.st_nlink == 1
-    return ours and stat.S_ISREG(state.st_mode)
+    owned = state.st_uid == os.geteuid() and state.st_nlink == 1
+    return owned and stat.S_ISREG(state.st_mode)
 
 
 def _replace(path: Path, data: bytes, *, like: Path | None) -> None:
@@ -229,22 +229,22 @@ def _replace(path: Path, data: bytes, *, like: Path | None) -> None:
     descriptor, name = tempfile.mkstemp(
         prefix=f".{path.name}.acp-agent-", suffix=".tmp", dir=path.parent
     )
-    written = Path(name)
+    temporary = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
         if like is not None:
-            shutil.copymode(like, written)
+            shutil.copymode(like, temporary)
             with suppress(PermissionError):  # a group that we are not a member of
-                os.chown(written, -1, like.stat().st_gid)
+                os.chown(temporary, -1, like.stat().st_gid)
         else:
-            written.chmod(0o666 & ~_mask())
-        written.replace(path)
+            temporary.chmod(0o666 & ~_mask())
+        temporary.replace(path)
     except BaseException:
         with suppress(OSError):
-            written.unlink()
+            temporary.unlink()
         raise
 
 

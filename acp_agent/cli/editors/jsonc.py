@@ -104,15 +104,15 @@ def _members(node: Node) -> Iterator[Member]:
         yield Member(json.loads(key.text), pair.start_byte, pair.end_byte, _value(value))
 
 
-def comma_behind(document: Document, position: int, limit: int) -> int | None:
+def find_comma(document: Document, position: int, limit: int) -> int | None:
     """Return the position of the comma after `position`, with only comments between.
 
     Returns None if something else comes first, or nothing before `limit`.
     """
-    found = _NOT_SPACE.search(document.bare, position, limit)
-    if found is None or found[0] != b",":
+    match = _NOT_SPACE.search(document.bare, position, limit)
+    if match is None or match[0] != b",":
         return None
-    return found.start()
+    return match.start()
 
 
 _COMMENT = re.compile(rb"[ \t]*(?://[^\r\n]*|/\*[\s\S]*?\*/)")
@@ -142,7 +142,7 @@ def apply(text: bytes, edits: Sequence[Edit]) -> bytes:
     return text
 
 
-def style_of(document: Document, *, step: str) -> Style:
+def detect_style(document: Document, *, step: str) -> Style:
     """Return the style of a file; `step` is the default for one without indentation."""
     crlf = document.text.count(b"\r\n")
     line_break = b"\r\n" if crlf * 2 > document.text.count(b"\n") else b"\n"
@@ -155,7 +155,7 @@ def style_of(document: Document, *, step: str) -> Style:
 
 def new_file(key: str, value: object, style: Style) -> bytes:
     """Return a file with one member and a final line break."""
-    lines = (b"{", style.step + _written(key, value, style, style.step), b"}", b"")
+    lines = (b"{", style.step + _format_member(key, value, style, style.step), b"}", b"")
     return style.line_break.join(lines)
 
 
@@ -165,19 +165,19 @@ def insert(
     """Return the edits that append a member to an object."""
     members = container.members()
     if not members:
-        return [_into_empty(document, container, key, value, style)]
+        return [_insert_into_empty(document, container, key, value, style)]
     last, close = members[-1], container.end - 1
-    comma = comma_behind(document, last.end, close)
+    comma = find_comma(document, last.end, close)
     end = last.end if comma is None else comma + 1
     if b"\n" not in document.text[container.start : container.end]:
-        member = _one_line(key, value)
+        member = _format_inline(key, value)
         if comma is None:
             return [Edit(end, end, b", " + member)]
         return [Edit(end, end, b" " + member + b",")]
     indent = _members_indent(document, container, members, style)
     while (comment := _COMMENT.match(document.text, end, close)) is not None:
         end = comment.end()
-    member = _written(key, value, style, indent)
+    member = _format_member(key, value, style, indent)
     text = style.line_break + indent + member + (b"" if comma is None else b",")
     if b"\n" not in document.text[end:close]:
         text += style.line_break + _indent(document.text, container.start)
@@ -192,29 +192,29 @@ def replace(document: Document, value: Value, new: object, style: Style) -> list
     """Return the edit that replaces a value."""
     indent = _indent(document.text, value.start)
     text = json.dumps(new, indent=style.step.decode(), ensure_ascii=False)
-    return [Edit(value.start, value.end, _indented(text, style, indent))]
+    return [Edit(value.start, value.end, _indent_lines(text, style, indent))]
 
 
 def remove(document: Document, container: Value, member: Member) -> list[Edit]:
     """Return the edits that remove a member from its object, with the lines left empty."""
     members = container.members()
-    at = next(index for index, other in enumerate(members) if other.start == member.start)
+    at = next(index for index, candidate in enumerate(members) if candidate.start == member.start)
     following = members[at + 1].start if at + 1 < len(members) else container.end - 1
-    comma = comma_behind(document, member.end, following)
+    comma = find_comma(document, member.end, following)
     start, end = member.start, member.end if comma is None else comma + 1
     if comma is not None or at == 0:
-        return [_with_its_line(document.text, start, end)]
+        return [_remove_line(document.text, start, end)]
     # The last member without a trailing comma: also remove the comma before it.
-    before = comma_behind(document, members[at - 1].end, member.start)
+    before = find_comma(document, members[at - 1].end, member.start)
     assert before is not None
     if not document.text[before + 1 : start].strip(b" \t"):
         return [Edit(before, end, b"")]
-    return [Edit(before, before + 1, b""), _with_its_line(document.text, start, end)]
+    return [Edit(before, before + 1, b""), _remove_line(document.text, start, end)]
 
 
-def is_alone(document: Document, container: Value, member: Member) -> bool:
+def is_only_content(document: Document, container: Value, member: Member) -> bool:
     """Return whether this member is the only content of an object, including comments."""
-    comma = comma_behind(document, member.end, container.end - 1)
+    comma = find_comma(document, member.end, container.end - 1)
     end = member.end if comma is None else comma + 1
     inside = (
         document.text[container.start + 1 : member.start] + document.text[end : container.end - 1]
@@ -222,12 +222,12 @@ def is_alone(document: Document, container: Value, member: Member) -> bool:
     return not inside.strip()
 
 
-def _with_its_line(text: bytes, start: int, end: int) -> Edit:
+def _remove_line(text: bytes, start: int, end: int) -> Edit:
     """Return the edit that removes a part: whole lines if nothing else is on them."""
     line = text.rfind(b"\n", 0, start) + 1
-    rest = _BLANKS_AND_BREAK.match(text, end)
-    if _begins_line(text, start) and rest is not None:
-        return Edit(line, rest.end(), b"")
+    line_end = _BLANKS_AND_BREAK.match(text, end)
+    if _begins_line(text, start) and line_end is not None:
+        return Edit(line, line_end.end(), b"")
     while text[end : end + 1] in (b" ", b"\t"):
         end += 1
     while text[end : end + 1] == b"}" and text[start - 1 : start] in (b" ", b"\t"):
@@ -235,14 +235,14 @@ def _with_its_line(text: bytes, start: int, end: int) -> Edit:
     return Edit(start, end, b"")
 
 
-def _into_empty(
+def _insert_into_empty(
     document: Document, container: Value, key: str, value: object, style: Style
 ) -> Edit:
     close = container.end - 1
     base = _indent(document.text, container.start)
     indent = base + style.step
     end = max(container.start + 1, len(document.text[:close].rstrip()))
-    member = _written(key, value, style, indent)
+    member = _format_member(key, value, style, indent)
     return Edit(end, close, style.line_break + indent + member + style.line_break + base)
 
 
@@ -255,26 +255,26 @@ def _members_indent(
     return _indent(document.text, container.start) + style.step
 
 
-def _written(key: str, value: object, style: Style, indent: bytes) -> bytes:
+def _format_member(key: str, value: object, style: Style, indent: bytes) -> bytes:
     """Return a member on several lines; all but the first are indented by `indent`."""
     text = json.dumps(value, indent=style.step.decode(), ensure_ascii=False)
     name = json.dumps(key, ensure_ascii=False)
-    return name.encode() + b": " + _indented(text, style, indent)
+    return name.encode() + b": " + _indent_lines(text, style, indent)
 
 
-def _one_line(key: str, value: object) -> bytes:
+def _format_inline(key: str, value: object) -> bytes:
     return json.dumps({key: value}, ensure_ascii=False)[1:-1].encode()
 
 
-def _indented(text: str, style: Style, indent: bytes) -> bytes:
+def _indent_lines(text: str, style: Style, indent: bytes) -> bytes:
     return text.encode().replace(b"\n", style.line_break + indent)
 
 
 def _indent(text: bytes, position: int) -> bytes:
     """Return the leading blanks of the line at `position`."""
     line = text.rfind(b"\n", 0, position) + 1
-    found = _BLANKS.match(text, line, position)
-    return b"" if found is None else found[0]
+    match = _BLANKS.match(text, line, position)
+    return b"" if match is None else match[0]
 
 
 def _begins_line(text: bytes, position: int) -> bool:

@@ -25,8 +25,8 @@ _DESKTOP_PATHS = {
 }
 
 # Variables of a shell's environment that a desktop session also has.
-_KEPT = ("HOME", "USER", "LOGNAME", "SHELL", "LANG", "TMPDIR", "DISPLAY", "WAYLAND_DISPLAY")
-_KEPT_BEGINNINGS = ("LC_", "XDG_", "DBUS_")
+_INHERITED = ("HOME", "USER", "LOGNAME", "SHELL", "LANG", "TMPDIR", "DISPLAY", "WAYLAND_DISPLAY")
+_INHERITED_PREFIXES = ("LC_", "XDG_", "DBUS_")
 
 # Programs that run a package from a cache, which may be emptied at any time: a part of the cache's
 # path, the program, and the arguments that run the package again.
@@ -61,12 +61,12 @@ def desktop_environment(environ: Mapping[str, str], *, platform: str) -> dict[st
 
     It lacks variables that are set by a shell's start-up files, such as keys.
     """
-    kept = {
+    inherited = {
         name: value
         for name, value in environ.items()
-        if name in _KEPT or name.startswith(_KEPT_BEGINNINGS)
+        if name in _INHERITED or name.startswith(_INHERITED_PREFIXES)
     }
-    return kept | {"PATH": _desktop_path(platform)}
+    return inherited | {"PATH": _desktop_path(platform)}
 
 
 def runs_from_cache(command: Sequence[str]) -> bool:
@@ -84,28 +84,28 @@ def launch_command(
         environ: the shell's environment.
         platform: as in `sys.platform`.
     """
-    program = _running(started_as)
+    program = _find_running(started_as)
     if program is None:
         return self_command()
     resolved = f"{program.resolve()}"
     for mark, runner, arguments in _RUNNERS:
-        found = find_program(runner, environ.get("PATH"))
-        if mark in resolved and found is not None:
-            return [str(Path(found).absolute()), *arguments]
-    known = find_program(PROGRAM, _desktop_path(platform))
-    if known is not None and Path(known).samefile(program):
+        runner_path = find_program(runner, environ.get("PATH"))
+        if mark in resolved and runner_path is not None:
+            return [str(Path(runner_path).absolute()), *arguments]
+    default_program = find_program(PROGRAM, _desktop_path(platform))
+    if default_program is not None and Path(default_program).samefile(program):
         return [PROGRAM]
     # The name on the PATH may be a link that survives upgrades, as created by pipx and uv.
-    named = find_program(PROGRAM, environ.get("PATH"))
-    if named is not None and Path(named).samefile(program):
-        program = Path(named)
+    program_on_path = find_program(PROGRAM, environ.get("PATH"))
+    if program_on_path is not None and Path(program_on_path).samefile(program):
+        program = Path(program_on_path)
     return [str(program.absolute())]
 
 
-def _running(started_as: str) -> Path | None:
+def _find_running(started_as: str) -> Path | None:
     """Return the installed program that is running, or is next to the running Python."""
-    beside = Path(sys.executable).parent / PROGRAM
-    for candidate in (Path(started_as), beside):
+    python_sibling = Path(sys.executable).parent / PROGRAM
+    for candidate in (Path(started_as), python_sibling):
         if candidate.name == PROGRAM and candidate.is_file() and os.access(candidate, os.X_OK):
             return candidate
     return None

@@ -12,11 +12,11 @@ from acp_agent.cli.editors import config_file, settings, toml_switch
 from acp_agent.cli.editors.catalog import (
     Editor,
     Setting,
-    check_ours,
+    check_written_by_us,
+    fill_entry,
     fill_template,
-    filled,
-    places,
     plugin,
+    resolve_paths,
 )
 from acp_agent.cli.editors.config_file import ConfigFile
 from acp_agent.cli.editors.launch import Launch
@@ -46,7 +46,7 @@ class Plan(Struct, frozen=True):
         return self.after != self.file.data
 
 
-def found_places(
+def find_files(
     editor: Editor, environ: Mapping[str, str], platform: str
 ) -> tuple[list[Path], bool]:
     """Return the paths of the editor's configuration, and whether any exists.
@@ -54,9 +54,9 @@ def found_places(
     Every place with an existing folder counts, because an editor may be installed twice. If there
     is none, the first place is returned, where the editor would look.
     """
-    known = places(editor.places.get(platform, editor.places.get("linux", ())), environ)
-    found = [path for path in known if path.exists() or _folder_of_editor(path).is_dir()]
-    return (found, True) if found else (known[:1], False)
+    candidates = resolve_paths(editor.places.get(platform, editor.places.get("linux", ())), environ)
+    existing = [path for path in candidates if path.exists() or _folder_of_editor(path).is_dir()]
+    return (existing, True) if existing else (candidates[:1], False)
 
 
 def settings_to_write(
@@ -66,7 +66,9 @@ def settings_to_write(
 
     If extensions read them, these are the settings of the installed extensions, or else the first.
     """
-    folders = places(editor.extensions.get(platform, editor.extensions.get("linux", ())), environ)
+    folders = resolve_paths(
+        editor.extensions.get(platform, editor.extensions.get("linux", ())), environ
+    )
     read = [
         setting
         for setting in editor.settings
@@ -75,34 +77,34 @@ def settings_to_write(
     return (read, True) if read else ([*editor.settings[:1]], False)
 
 
-def launches(editor: Editor, plan: Plan, command: Sequence[str]) -> list[Launch]:
+def find_launches(editor: Editor, plan: Plan, command: Sequence[str]) -> list[Launch]:
     """Return what the editor starts with the new file, with the user's arguments and variables."""
-    found = []
+    launches = []
     for setting in editor.settings:
-        entry = settings.entry_in(plan.after or b"", _place(editor, setting))
+        entry = settings.find_entry(plan.after or b"", _entry_place(editor, setting))
         program, words = entry.get("command"), entry.get("args", [])
         argv = entry.get("argv") or ([program, *words] if isinstance(words, list) else None)
-        given = entry.get("env")
-        variables = given if isinstance(given, dict) else {}
+        environment = entry.get("env")
+        variables = environment if isinstance(environment, dict) else {}
         if isinstance(argv, list) and argv and all(isinstance(word, str) for word in argv):
-            named = {str(name): str(value) for name, value in variables.items()}
-            found.append(Launch(argv, named))
-    return found or [Launch(list(command))]
+            variables_by_name = {str(name): str(value) for name, value in variables.items()}
+            launches.append(Launch(argv, variables_by_name))
+    return launches or [Launch(list(command))]
 
 
 def lines(editor: Editor, chosen: Sequence[Setting], command: Sequence[str]) -> str:
     """Return the lines to add by hand."""
     if editor.form == "json":
         return "\n".join(
-            settings.lines_to_add(_place(editor, setting), filled(setting.entry, command))
+            settings.lines_to_add(_entry_place(editor, setting), fill_entry(setting.entry, command))
             for setting in chosen
         )
     if editor.form == "toml":
         return toml_switch.lines_to_add(editor.table, editor.switch)
-    return own_text(editor, command)
+    return template_text(editor, command)
 
 
-def own_text(editor: Editor, command: Sequence[str]) -> str:
+def template_text(editor: Editor, command: Sequence[str]) -> str:
     """Return the template of an editor with the command filled in."""
     folder = plugin(editor.plugin) if editor.plugin else None
     return fill_template(editor.template, command, folder).rstrip("\n")
@@ -118,7 +120,7 @@ def plan_setup(
     """
     file = config_file.read(path)
     if editor.form == "file":
-        check_ours(file.data)
+        check_written_by_us(file.data)
     after = _with_agent(editor, file.data or b"", chosen, command)
     return Plan(file, after, keep=editor.form != "file" and file.data is not None)
 
@@ -136,25 +138,31 @@ def plan_undo(editor: Editor, path: Path, command: Sequence[str]) -> Plan:
     if file.data is None:
         return Plan(file, None)
     if editor.form == "file":
-        check_ours(file.data)
+        check_written_by_us(file.data)
         return Plan(file, None)
     for before in (config_file.read_backup(file), None):
-        if _became(editor, before, file.data, command):
+        if _is_result_of_setup(editor, before, file.data, command):
             return Plan(file, before, restores=before is not None, keep=False)
     after = _without_agent(editor, file.data)
     restores = after == config_file.read_backup(file)
     return Plan(file, after, restores=restores, keep=not restores)
 
 
-def _became(editor: Editor, before: bytes | None, now: bytes, command: Sequence[str]) -> bool:
+def _is_result_of_setup(
+    editor: Editor, before: bytes | None, now: bytes, command: Sequence[str]
+) -> bool:
     """Return whether `now` is the result of adding our part to `before`."""
     base = before or b""
     try:
-        chosen = [one for one in editor.settings if settings.entry_in(now, _place(editor, one))]
-        made = _with_agent(editor, base, chosen, command)
+        chosen = [
+            setting
+            for setting in editor.settings
+            if settings.find_entry(now, _entry_place(editor, setting))
+        ]
+        result = _with_agent(editor, base, chosen, command)
         # A switch that was off before is turned off again.
         clean = editor.form == "toml" or _without_agent(editor, base) == base
-        return made == now != base and clean
+        return result == now != base and clean
     except InvalidInputError:
         return False
 
@@ -163,12 +171,12 @@ def _with_agent(
     editor: Editor, data: bytes, chosen: Sequence[Setting], command: Sequence[str]
 ) -> bytes:
     if editor.form == "file":
-        return own_text(editor, command).encode() + b"\n"
+        return template_text(editor, command).encode() + b"\n"
     if editor.form == "toml":
-        return toml_switch.with_switch(data, editor.table, editor.switch)
+        return toml_switch.add_switch(data, editor.table, editor.switch)
     return reduce(
-        lambda text, setting: settings.with_entry(
-            text, _place(editor, setting), filled(setting.entry, command)
+        lambda text, setting: settings.add_entry(
+            text, _entry_place(editor, setting), fill_entry(setting.entry, command)
         ),
         chosen,
         data,
@@ -177,16 +185,16 @@ def _with_agent(
 
 def _without_agent(editor: Editor, data: bytes) -> bytes:
     if editor.form == "toml":
-        return toml_switch.without_switch(data, editor.table, editor.switch)
+        return toml_switch.remove_switch(data, editor.table, editor.switch)
     return reduce(
-        lambda text, setting: settings.without_entry(text, _place(editor, setting)),
+        lambda text, setting: settings.remove_entry(text, _entry_place(editor, setting)),
         editor.settings,
         data,
     )
 
 
-def _place(editor: Editor, setting: Setting) -> settings.Place:
-    return settings.Place(setting.key, NAME, editor.step)
+def _entry_place(editor: Editor, setting: Setting) -> settings.EntryPlace:
+    return settings.EntryPlace(setting.key, NAME, editor.step)
 
 
 def _folder_of_editor(path: Path) -> Path:

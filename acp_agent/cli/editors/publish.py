@@ -24,11 +24,13 @@ FILES: Final = {
 _COMMAND: Final = ("acp-agent",)
 
 
-def published(editor: str) -> bytes:
+def published_settings(editor: str) -> bytes:
     """Return the settings of an editor, for an agent on the PATH."""
-    known = editors()[editor]
+    catalog_entry = editors()[editor]
     with tempfile.TemporaryDirectory() as nothing:
-        plan = plan_setup(known, Path(nothing) / FILES[editor], known.settings, _COMMAND)
+        plan = plan_setup(
+            catalog_entry, Path(nothing) / FILES[editor], catalog_entry.settings, _COMMAND
+        )
     return plan.after or b""
 
 
@@ -37,7 +39,7 @@ def write(folder: Path) -> None:
     for editor, name in FILES.items():
         path = folder / editor / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(published(editor))
+        path.write_bytes(published_settings(editor))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ Entry = Mapping[str, object]
 _LAUNCH = ("argv", "command", "args")
 
 
-class Place(Struct, frozen=True):
+class EntryPlace(Struct, frozen=True):
     """The place of our entry: the member `name` of the object in the member `key`.
 
     Attributes:
@@ -35,7 +35,7 @@ class Place(Struct, frozen=True):
     step: str = "  "
 
 
-def with_entry(data: bytes, place: Place, entry: Entry) -> bytes:
+def add_entry(data: bytes, entry_place: EntryPlace, entry: Entry) -> bytes:
     """Return the file with our entry; the same bytes if it already has it.
 
     An existing entry keeps the user's variables, arguments and unknown fields. Its command becomes
@@ -43,100 +43,106 @@ def with_entry(data: bytes, place: Place, entry: Entry) -> bytes:
 
     Args:
         data: the file; empty if it does not exist.
-        place: the place of the entry.
+        entry_place: the place of the entry.
         entry: the entry.
 
     Raises:
         InvalidInputError: the file cannot be changed safely; the message says why.
     """
-    mark, text = _without_mark(data)
+    mark, text = _split_mark(data)
     document = parse(text)
-    style = jsonc.style_of(document, step=place.step)
+    style = jsonc.detect_style(document, step=entry_place.step)
     if document.root is None:
         before = text if not text.strip() else text.rstrip() + style.line_break
-        after = before.lstrip() + jsonc.new_file(place.key, {place.name: entry}, style)
-        return mark + _checked(after, {place.key: {place.name: dict(entry)}})
-    root = _object(document.root, "the file")
-    container = _only(root, place.key)
-    meant = _content(document)
+        after = before.lstrip() + jsonc.new_file(entry_place.key, {entry_place.name: entry}, style)
+        return mark + _check_result(after, {entry_place.key: {entry_place.name: dict(entry)}})
+    root = _require_object(document.root, "the file")
+    container = _find_member(root, entry_place.key)
+    expected = _content(document)
     if container is None:
-        edits = jsonc.insert(document, root, place.key, {place.name: entry}, style)
-        meant[place.key] = {place.name: dict(entry)}
+        edits = jsonc.insert(document, root, entry_place.key, {entry_place.name: entry}, style)
+        expected[entry_place.key] = {entry_place.name: dict(entry)}
     else:
-        agents = _object(container.value, f'"{place.key}"')
-        ours = _only(agents, place.name)
-        listed = _inner(meant, place.key)
-        if ours is None:
-            edits = jsonc.insert(document, agents, place.name, entry, style)
-            listed[place.name] = dict(entry)
+        agents = _require_object(container.value, f'"{entry_place.key}"')
+        current = _find_member(agents, entry_place.name)
+        listed = _inner(expected, entry_place.key)
+        if current is None:
+            edits = jsonc.insert(document, agents, entry_place.name, entry, style)
+            listed[entry_place.name] = dict(entry)
         else:
-            present = _inner(listed, place.name, f'"{place.name}" in "{place.key}"')
-            wanted = _brought_up_to_date(present, entry)
-            edits = _changes(document, ours.value, present, wanted, style)
-            listed[place.name] = wanted
-    return mark + _checked(jsonc.apply(text, edits), meant)
+            present = _inner(
+                listed, entry_place.name, f'"{entry_place.name}" in "{entry_place.key}"'
+            )
+            updated = _update_entry(present, entry)
+            edits = _changes(document, current.value, present, updated, style)
+            listed[entry_place.name] = updated
+    return mark + _check_result(jsonc.apply(text, edits), expected)
 
 
-def without_entry(data: bytes, place: Place) -> bytes:
+def remove_entry(data: bytes, entry_place: EntryPlace) -> bytes:
     """Return the file without our entry, and without its object if that becomes empty.
 
     Raises:
         InvalidInputError: the file cannot be changed safely; the message says why.
     """
-    mark, text = _without_mark(data)
+    mark, text = _split_mark(data)
     document = parse(text)
     if document.root is None:
         return data
-    root = _object(document.root, "the file")
-    container = _only(root, place.key)
+    root = _require_object(document.root, "the file")
+    container = _find_member(root, entry_place.key)
     if container is None:
         return data
-    agents = _object(container.value, f'"{place.key}"')
-    ours = _only(agents, place.name)
-    if ours is None:
+    agents = _require_object(container.value, f'"{entry_place.key}"')
+    current = _find_member(agents, entry_place.name)
+    if current is None:
         return data
-    meant = _content(document)
-    if not jsonc.is_alone(document, agents, ours):
-        edits = jsonc.remove(document, agents, ours)
-        _inner(meant, place.key).pop(place.name)
+    expected = _content(document)
+    if not jsonc.is_only_content(document, agents, current):
+        edits = jsonc.remove(document, agents, current)
+        _inner(expected, entry_place.key).pop(entry_place.name)
     else:
-        meant.pop(place.key)
-        if jsonc.is_alone(document, root, container):
+        expected.pop(entry_place.key)
+        if jsonc.is_only_content(document, root, container):
             edits = [jsonc.Edit(root.start + 1, root.end - 1, b"")]
         else:
             edits = jsonc.remove(document, root, container)
-    return mark + _checked(jsonc.apply(text, edits), meant)
+    return mark + _check_result(jsonc.apply(text, edits), expected)
 
 
-def entry_in(data: bytes, place: Place) -> Entry:
+def find_entry(data: bytes, entry_place: EntryPlace) -> Entry:
     """Return our entry in a file; empty if there is none.
 
     Raises:
         InvalidInputError: the file cannot be read.
     """
-    content = parse(_without_mark(data)[1]).content
-    for key in (place.key, place.name):
+    content = parse(_split_mark(data)[1]).content
+    for key in (entry_place.key, entry_place.name):
         content = content.get(key) if isinstance(content, dict) else None
     return content if isinstance(content, dict) else {}
 
 
-def lines_to_add(place: Place, entry: Entry) -> str:
+def lines_to_add(entry_place: EntryPlace, entry: Entry) -> str:
     """Return the text to add by hand."""
-    return json.dumps({place.key: {place.name: entry}}, indent=place.step, ensure_ascii=False)
+    return json.dumps(
+        {entry_place.key: {entry_place.name: entry}}, indent=entry_place.step, ensure_ascii=False
+    )
 
 
-def _brought_up_to_date(present: Mapping[str, object], entry: Entry) -> dict[str, object]:
+def _update_entry(present: Mapping[str, object], entry: Entry) -> dict[str, object]:
     """Return an existing entry with our command."""
     if "argv" in entry or "command" not in present:  # it is launched in another way
-        others = {name: value for name, value in present.items() if name not in _LAUNCH}
-        same = all(present.get(name) == entry.get(name) for name in _LAUNCH)
-        return dict(present) if same else {**entry, **others}
-    wanted = dict(present) | {"command": entry["command"]}
+        further_fields = {name: value for name, value in present.items() if name not in _LAUNCH}
+        unchanged = all(present.get(name) == entry.get(name) for name in _LAUNCH)
+        return dict(present) if unchanged else {**entry, **further_fields}
+    updated = dict(present) | {"command": entry["command"]}
     before = present["command"]
-    ours = isinstance(before, str) and PurePath(before).name == PurePath(_command(entry)).name
-    if not ours and present.get("args", []) != entry["args"]:
-        wanted["args"] = entry["args"]
-    return wanted
+    same_program = (
+        isinstance(before, str) and PurePath(before).name == PurePath(_command(entry)).name
+    )
+    if not same_program and present.get("args", []) != entry["args"]:
+        updated["args"] = entry["args"]
+    return updated
 
 
 def _command(entry: Entry) -> str:
@@ -147,22 +153,22 @@ def _command(entry: Entry) -> str:
 
 def _changes(
     document: Document,
-    ours: Value,
+    current: Value,
     present: Mapping[str, object],
-    wanted: Mapping[str, object],
+    updated: Mapping[str, object],
     style: jsonc.Style,
 ) -> list[jsonc.Edit]:
     """Return the edits that turn an existing entry into the wanted one."""
-    if present == wanted:
+    if present == updated:
         return []
-    members = {name: _only(ours, name) for name in wanted}
+    members = {name: _find_member(current, name) for name in updated}
     changed = [
-        (member, wanted[name])
+        (member, updated[name])
         for name, member in members.items()
-        if member is not None and present[name] != wanted[name]
+        if member is not None and present[name] != updated[name]
     ]
-    if set(present) - set(wanted) or any(member is None for member in members.values()):
-        return jsonc.replace(document, ours, wanted, style)
+    if set(present) - set(updated) or any(member is None for member in members.values()):
+        return jsonc.replace(document, current, updated, style)
     return [
         edit
         for member, value in changed
@@ -170,21 +176,23 @@ def _changes(
     ]
 
 
-def _without_mark(data: bytes) -> tuple[bytes, bytes]:
+def _split_mark(data: bytes) -> tuple[bytes, bytes]:
     return (BOM, data[len(BOM) :]) if data.startswith(BOM) else (b"", data)
 
 
-def _object(value: Value, what: str) -> Value:
+def _require_object(value: Value, description: str) -> Value:
     if not value.is_object:
-        raise InvalidInputError(f"{what} is not an object ({{…}}), so nothing can be put into it")
+        raise InvalidInputError(
+            f"{description} is not an object ({{…}}), so nothing can be put into it"
+        )
     return value
 
 
-def _only(container: Value, key: str) -> Member | None:
-    found = [member for member in container.members() if member.key == key]
-    if len(found) > 1:
+def _find_member(container: Value, key: str) -> Member | None:
+    matches = [member for member in container.members() if member.key == key]
+    if len(matches) > 1:
         raise InvalidInputError(f'"{key}" occurs twice, and editors differ in which one counts')
-    return found[0] if found else None
+    return matches[0] if matches else None
 
 
 def _content(document: Document) -> dict[str, object]:
@@ -196,15 +204,15 @@ def _content(document: Document) -> dict[str, object]:
     return content
 
 
-def _inner(content: Mapping[str, object], key: str, what: str = "") -> dict[str, object]:
+def _inner(content: Mapping[str, object], key: str, description: str = "") -> dict[str, object]:
     inner = content[key]
     if not isinstance(inner, dict):
-        raise InvalidInputError(f"{what or key} is not an object ({{…}})")
+        raise InvalidInputError(f"{description or key} is not an object ({{…}})")
     return inner
 
 
-def _checked(after: bytes, meant: object) -> bytes:
+def _check_result(after: bytes, expected: object) -> bytes:
     """Return `after` if it has the intended content."""
-    if parse(after).content != meant:
+    if parse(after).content != expected:
         raise InvalidInputError("it is written in a way that cannot be changed safely")
     return after

@@ -11,14 +11,14 @@ from tomlkit.items import Table
 from acp_agent.errors import InvalidInputError
 
 
-def with_switch(data: bytes, table: str, switch: str) -> bytes:
+def add_switch(data: bytes, table: str, switch: str) -> bytes:
     """Return the file with `switch = true` in `[table]` and no other change.
 
     Raises:
         InvalidInputError: the file cannot be read or changed safely.
     """
-    meant = _content(data)
-    inner = meant.setdefault(table, {})
+    expected = _content(data)
+    inner = expected.setdefault(table, {})
     if not isinstance(inner, dict):
         raise InvalidInputError(f"{table} is not a table")
     if inner.get(switch) is True:
@@ -28,26 +28,26 @@ def with_switch(data: bytes, table: str, switch: str) -> bytes:
     if table not in document:
         document[table] = tomlkit.table()
     _table(document, table)[switch] = True
-    return _checked(tomlkit.dumps(document), meant)
+    return _check_result(tomlkit.dumps(document), expected)
 
 
-def without_switch(data: bytes, table: str, switch: str) -> bytes:
+def remove_switch(data: bytes, table: str, switch: str) -> bytes:
     """Return the file without the switch, and without its table if that is empty.
 
     Raises:
         InvalidInputError: the file cannot be read or changed safely.
     """
-    meant = _content(data)
-    inner = meant.get(table)
+    expected = _content(data)
+    inner = expected.get(table)
     if not isinstance(inner, dict) or switch not in inner:
         return data
     del inner[switch]
     document = tomlkit.parse(data.decode())
     _table(document, table).remove(switch)
     if not inner:
-        del meant[table]
+        del expected[table]
         document.remove(table)
-    return _checked(tomlkit.dumps(document), meant)
+    return _check_result(tomlkit.dumps(document), expected)
 
 
 def lines_to_add(table: str, switch: str) -> str:
@@ -75,7 +75,7 @@ def _table(document: tomlkit.TOMLDocument, name: str) -> Table:
     return table
 
 
-def _checked(text: str, meant: object) -> bytes:
-    if tomllib.loads(text) != meant:
+def _check_result(text: str, expected: object) -> bytes:
+    if tomllib.loads(text) != expected:
         raise InvalidInputError("it is written in a way that cannot be changed safely")
     return text.encode()

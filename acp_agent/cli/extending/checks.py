@@ -25,7 +25,7 @@ from acp_agent.trust.store import TrustStore
 def check_servers(paths: Paths, environ: Mapping[str, str], cwd: Path) -> list[Finding]:
     """Return the MCP servers of a session in `cwd`, and errors in their files."""
     config = _config(paths, environ)
-    found = find_servers(
+    servers = find_servers(
         config,
         paths.config_file,
         cwd,
@@ -33,18 +33,20 @@ def check_servers(paths: Paths, environ: Mapping[str, str], cwd: Path) -> list[F
         folders=find_folders(cwd, user=paths.config_file.parent, home=Path.home()),
         trusts=TrustStore(paths.trust_file, config.trusted_folders).trusts,
     )
-    names = [one.name for one in first_of_each_name(found.servers) if one.options.enabled]
+    names = [
+        server.name for server in first_of_each_name(servers.servers) if server.options.enabled
+    ]
     return [
-        *_counted(translate("MCP servers: {names}", names=", ".join(names)), names),
-        *_untrusted(found.untrusted),
-        *(Finding("broken", translate_rendered(problem)) for problem in found.problems),
+        *_count_finding(translate("MCP servers: {names}", names=", ".join(names)), names),
+        *_untrusted(servers.untrusted),
+        *(Finding("broken", translate_rendered(problem)) for problem in servers.problems),
     ]
 
 
 def check_hooks(paths: Paths, environ: Mapping[str, str], cwd: Path) -> list[Finding]:
     """Return the number of hooks of a session in `cwd`, and errors in their files."""
     config = _config(paths, environ)
-    found = find_hooks(
+    hooks = find_hooks(
         config.hooks,
         config_file=str(paths.config_file),
         home=Path.home(),
@@ -53,28 +55,31 @@ def check_hooks(paths: Paths, environ: Mapping[str, str], cwd: Path) -> list[Fin
         confine_own=config.sandbox.hooks,
         trusts=TrustStore(paths.trust_file, config.trusted_folders).trusts,
     )
-    problems = [f"{one.path}: {translate_rendered(one.why)}" for one in found.problems]
+    problems = [
+        f"{hook_problem.path}: {translate_rendered(hook_problem.why)}"
+        for hook_problem in hooks.problems
+    ]
     return [
-        *_counted(translate("hooks: {count}", count=len(found.hooks)), found.hooks),
-        *_untrusted(found.untrusted),
+        *_count_finding(translate("hooks: {count}", count=len(hooks.hooks)), hooks.hooks),
+        *_untrusted(hooks.untrusted),
         *(Finding("broken", problem) for problem in problems),
     ]
 
 
 def check_workflows(paths: Paths, environ: Mapping[str, str], cwd: Path) -> list[Finding]:
     """Return the workflows that can be run by name in `cwd`, and errors in their files."""
-    from acp_agent.cli.flow.locate import listed, mistake_lines  # noqa: PLC0415 - for this part
+    from acp_agent.cli.flow.locate import list_workflows, mistake_lines  # noqa: PLC0415 - for this part
 
     try:
-        files = listed(cwd)
+        files = list_workflows(cwd)
     except ConfigError:
         return []  # the check of the configuration reports why
     trusts = TrustStore(paths.trust_file, _config(paths, environ).trusted_folders).trusts
-    names = [one.name for one in files if not one.mistakes]
+    names = [file.name for file in files if not file.mistakes]
     return [
-        *_counted(translate("workflows: {names}", names=", ".join(names)), names),
-        *_untrusted(one.item for one in files if one.item is not None and not trusts(one.item)),
-        *(Finding("broken", line) for one in files for line in mistake_lines(one)),
+        *_count_finding(translate("workflows: {names}", names=", ".join(names)), names),
+        *_untrusted(file.item for file in files if file.item is not None and not trusts(file.item)),
+        *(Finding("broken", line) for file in files for line in mistake_lines(file)),
     ]
 
 
@@ -85,8 +90,8 @@ def _config(paths: Paths, environ: Mapping[str, str]) -> Config:
         return Config()  # the check of the configuration reports why
 
 
-def _counted(what: str, found: Sequence[object]) -> list[Finding]:
-    return [Finding("ok", what)] if found else []
+def _count_finding(text: str, items: Sequence[object]) -> list[Finding]:
+    return [Finding("ok", text)] if items else []
 
 
 def _untrusted(items: Iterable[Item]) -> list[Finding]:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 
 from acp_agent.cli.localization import translate, translate_rendered
-from acp_agent.cli.output import USAGE, complain, guarded
+from acp_agent.cli.output import USAGE, complain, run_guarded
 from acp_agent.cli.parser import Parser, add_folder
 from acp_agent.errors import InvalidInputError
 from acp_agent.platform import posix
@@ -21,10 +21,10 @@ def run(argv: list[str]) -> int:
         parser.print_help(sys.stderr)
         return USAGE
     posix.forbid_inspection()  # the agent's commands must not read our environment
-    return guarded(lambda: usage_checked(lambda: _run(options)))
+    return run_guarded(lambda: report_usage_errors(lambda: _run(options)))
 
 
-def usage_checked(work: Callable[[], int]) -> int:
+def report_usage_errors(work: Callable[[], int]) -> int:
     """Run a command; report invalid user input as a usage error."""
     try:
         return work()

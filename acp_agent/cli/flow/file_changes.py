@@ -15,14 +15,14 @@ from acp_agent.errors import InvalidInputError
 from acp_agent.extensions.workflows.patterns import FilePatterns
 from acp_agent.platform.inotify import Inotify
 
-_POLL = 1.0  # seconds between two scans without inotify
-_QUIET = 0.3  # seconds without a change after which a burst is complete
-_LONGEST_BURST = 5.0  # seconds; longer bursts are reported before they end
-_MOST_FILES = 200_000
-_LEFT_OUT = frozenset({".git", ".hg", ".svn"})
+_POLL_SECONDS = 1.0  # seconds between two scans without inotify
+_QUIET_SECONDS = 0.3  # seconds without a change after which a burst is complete
+_MAX_BURST_SECONDS = 5.0  # seconds; longer bursts are reported before they end
+_MAX_FILES = 200_000
+_SKIPPED_FOLDERS = frozenset({".git", ".hg", ".svn"})
 
-_Mark: TypeAlias = tuple[int, int, int]  # time, size and inode
-Files: TypeAlias = Mapping[str, _Mark]
+_Fingerprint: TypeAlias = tuple[int, int, int]  # time, size and inode
+Files: TypeAlias = Mapping[str, _Fingerprint]
 
 
 class FileChanges:
@@ -36,9 +36,9 @@ class FileChanges:
     def __init__(self, top: Path, patterns: FilePatterns) -> None:
         self._top = top
         self._patterns = patterns
-        self._known: Files = {}
-        self._woken = asyncio.Event()
-        self._notes: Inotify | None = None
+        self._last_scan: Files = {}
+        self._wake_event = asyncio.Event()
+        self._inotify: Inotify | None = None
         self._incomplete = False  # whether some folders are not watched
 
     async def start(self) -> None:
@@ -48,53 +48,53 @@ class FileChanges:
             InvalidInputError: there are too many.
         """
         try:
-            self._notes = Inotify()
-            asyncio.get_running_loop().add_reader(self._notes.fileno(), self._wake)
+            self._inotify = Inotify()
+            asyncio.get_running_loop().add_reader(self._inotify.fileno(), self._wake)
         except OSError:
-            self._stop_notes()
-        self._known = await self._look()
+            self._stop_inotify()
+        self._last_scan = await self._scan()
 
     def close(self) -> None:
         """Stop watching."""
-        self._stop_notes()
+        self._stop_inotify()
 
-    async def changed(self) -> list[str]:
+    async def wait_changes(self) -> list[str]:
         """Wait for changes since the last call; return the files, sorted."""
         while True:
-            self._woken.clear()
-            found = await self.changes()
-            if found:
-                return found
-            await self._next_look()
+            self._wake_event.clear()
+            changed = await self.changes()
+            if changed:
+                return changed
+            await self._wait_for_scan()
 
     async def changes(self) -> list[str]:
         """Return the changes since the last call, after the current burst; do not wait for any."""
-        before, now = self._known, await self._look()
-        if now == before:
+        before, current = self._last_scan, await self._scan()
+        if current == before:
             return []
         loop = asyncio.get_running_loop()
-        end = loop.time() + _LONGEST_BURST
+        end = loop.time() + _MAX_BURST_SECONDS
         while loop.time() < end:
-            await asyncio.sleep(_QUIET)
-            later = await self._look()
-            if later == now:
+            await asyncio.sleep(_QUIET_SECONDS)
+            later = await self._scan()
+            if later == current:
                 break
-            now = later
-        self._known = now
+            current = later
+        self._last_scan = current
         return sorted(
-            name for name in before.keys() | now.keys() if before.get(name) != now.get(name)
+            name for name in before.keys() | current.keys() if before.get(name) != current.get(name)
         )
 
-    async def _next_look(self) -> None:
-        if self._notes is None or self._incomplete:
-            await asyncio.sleep(_POLL)
+    async def _wait_for_scan(self) -> None:
+        if self._inotify is None or self._incomplete:
+            await asyncio.sleep(_POLL_SECONDS)
         else:
-            await self._woken.wait()
+            await self._wake_event.wait()
 
-    async def _look(self) -> Files:
+    async def _scan(self) -> Files:
         return await asyncio.to_thread(lambda: dict(self._walk()))
 
-    def _walk(self) -> Iterator[tuple[str, _Mark]]:
+    def _walk(self) -> Iterator[tuple[str, _Fingerprint]]:
         count = 0
         pending = list(self._patterns.folders)
         for folder in pending:
@@ -104,17 +104,17 @@ class FileChanges:
                     for entry in entries:
                         name = f"{folder}/{entry.name}" if folder else entry.name
                         if entry.is_dir(follow_symlinks=False):
-                            if entry.name not in _LEFT_OUT:
+                            if entry.name not in _SKIPPED_FOLDERS:
                                 pending.append(name)
                         elif self._patterns.matches(name):
-                            found = entry.stat(follow_symlinks=False)
+                            status = entry.stat(follow_symlinks=False)
                             count += 1
-                            yield name, (found.st_mtime_ns, found.st_size, found.st_ino)
+                            yield name, (status.st_mtime_ns, status.st_size, status.st_ino)
             except OSError:  # it is gone, or not readable
                 continue
-            if count > _MOST_FILES:
+            if count > _MAX_FILES:
                 raise InvalidInputError(
-                    f"files: the patterns mean more than {_MOST_FILES} files; name a folder"
+                    f"files: the patterns mean more than {_MAX_FILES} files; name a folder"
                 )
 
     def _watch(self, folder: str) -> None:
@@ -122,10 +122,10 @@ class FileChanges:
 
         Adding a watched folder again has no effect; a recreated folder needs it.
         """
-        if self._notes is None or self._incomplete:
+        if self._inotify is None or self._incomplete:
             return
         try:
-            self._notes.add(os.fsencode(self._top / folder))
+            self._inotify.add(os.fsencode(self._top / folder))
         except (FileNotFoundError, NotADirectoryError, PermissionError):
             if folder:
                 self._watch(folder.rpartition("/")[0])
@@ -133,14 +133,14 @@ class FileChanges:
             self._incomplete = True
 
     def _wake(self) -> None:
-        if self._notes is None:
+        if self._inotify is None:
             return
-        for _ in self._notes.read():
+        for _ in self._inotify.read():
             pass
-        self._woken.set()
+        self._wake_event.set()
 
-    def _stop_notes(self) -> None:
-        if self._notes is not None:
-            asyncio.get_running_loop().remove_reader(self._notes.fileno())
-            self._notes.close()
-            self._notes = None
+    def _stop_inotify(self) -> None:
+        if self._inotify is not None:
+            asyncio.get_running_loop().remove_reader(self._inotify.fileno())
+            self._inotify.close()
+            self._inotify = None

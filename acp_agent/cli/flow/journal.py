@@ -19,8 +19,8 @@ from acp_agent.extensions.workflows.types import Status
 from acp_agent.platform.posix import make_private_folder, try_lock
 
 _SUFFIX = ".jsonl"
-_KEPT = 200  # runs that are stored
-_LARGEST = 200_000_000  # bytes; larger journals are not read
+_MAX_RUNS = 200  # runs that are stored
+_MAX_BYTES = 200_000_000  # bytes; larger journals are not read
 
 
 class _Record(Struct, frozen=True, kw_only=True, tag_field="event", omit_defaults=True):
@@ -145,7 +145,7 @@ class RunJournal:
             flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
             descriptor = os.open(path, flags, 0o600)
         except OSError as error:
-            raise _unwritable(folder, error) from error
+            raise _journal_error(folder, error) from error
         try_lock(descriptor)
         journal = cls(descriptor, RunRecord(started=started, last=started))
         journal.write(started)
@@ -163,7 +163,7 @@ class RunJournal:
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError as error:
-            raise _unwritable(path, error) from error
+            raise _journal_error(path, error) from error
         try:
             _lock(descriptor, path)
             record, size = _read(path)
@@ -197,16 +197,16 @@ class RunJournal:
 
 def read_runs(folder: Path) -> Sequence[RunRecord]:
     """Return the runs with readable journals, the latest first. Blocks."""
-    found = []
+    runs = []
     for path in _journals(folder):
         try:
-            found.append(_read(path)[0])
+            runs.append(_read(path)[0])
         except (ConfigError, StoreError):
             continue
-    return found
+    return runs
 
 
-def journal_of(folder: Path, run: str) -> Path:
+def journal_path(folder: Path, run: str) -> Path:
     """Return the path of a run's journal."""
     return folder / f"{run}{_SUFFIX}"
 
@@ -214,7 +214,7 @@ def journal_of(folder: Path, run: str) -> Path:
 def is_running(folder: Path, run: str) -> bool:
     """Return whether a process works on a run."""
     try:
-        descriptor = os.open(journal_of(folder, run), os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(journal_path(folder, run), os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return False
     try:
@@ -235,29 +235,29 @@ def _read(path: Path) -> tuple[RunRecord, int]:
     """Return the content of a journal and the size of its complete lines."""
     try:
         with path.open("rb") as file:
-            content = file.read(_LARGEST + 1)
+            content = file.read(_MAX_BYTES + 1)
     except OSError as error:
-        raise _unwritable(path, error) from error
-    if len(content) > _LARGEST:
+        raise _journal_error(path, error) from error
+    if len(content) > _MAX_BYTES:
         raise ConfigError(f"{path}: the journal is too large to be read; start the run again")
-    whole = content[: content.rfind(b"\n") + 1]
+    complete_lines = content[: content.rfind(b"\n") + 1]
     record: RunRecord | None = None
-    for number, line in enumerate(whole.splitlines(), 1):
+    for number, line in enumerate(complete_lines.splitlines(), 1):
         try:
-            one = _decoder.decode(line)
+            entry = _decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise ConfigError(
                 f"{path}: line {number} is damaged, so the run cannot be continued; start it again"
             ) from None
-        if record is None and isinstance(one, RunStarted):
-            record = RunRecord(started=one, last=one)
+        if record is None and isinstance(entry, RunStarted):
+            record = RunRecord(started=entry, last=entry)
         elif record is None:
             break
         else:
-            record.add(one)
+            record.add(entry)
     if record is None:
         raise ConfigError(f"{path}: the journal has no beginning; start the run again")
-    return record, len(whole)
+    return record, len(complete_lines)
 
 
 def _journals(folder: Path) -> Sequence[Path]:
@@ -269,7 +269,7 @@ def _journals(folder: Path) -> Sequence[Path]:
 
 
 def _remove_oldest(folder: Path) -> None:
-    for path in _journals(folder)[_KEPT - 1 :]:
+    for path in _journals(folder)[_MAX_RUNS - 1 :]:
         if not is_running(folder, path.stem):
             path.unlink(missing_ok=True)
 
@@ -282,5 +282,5 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _unwritable(path: Path, error: OSError) -> StoreError:
+def _journal_error(path: Path, error: OSError) -> StoreError:
     return StoreError(f"{path} cannot be used: {error.strerror}; check who may write there")

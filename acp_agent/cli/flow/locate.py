@@ -17,41 +17,41 @@ from acp_agent.extensions.workflows.find import (
 )
 from acp_agent.trust.store import TrustStore
 
-_LISTED = 20  # errors listed per file
+_MAX_LISTED = 20  # errors listed per file
 
 
-def is_file_name(named: str) -> bool:
+def is_file_name(argument: str) -> bool:
     """Return whether the argument is a file, and not a name."""
-    return "/" in named or named.endswith(SUFFIXES) or Path(named).exists()
+    return "/" in argument or argument.endswith(SUFFIXES) or Path(argument).exists()
 
 
-def listed(cwd: Path) -> list[WorkflowFile]:
+def list_workflows(cwd: Path) -> list[WorkflowFile]:
     """Return the workflows that can be run by name, each name once. Blocks."""
-    found = find_workflows(cwd, user=find_paths(os.environ).config_file.parent)
+    files = find_workflows(cwd, user=find_paths(os.environ).config_file.parent)
     trusts = trust_store().trusts
-    named: dict[str, WorkflowFile] = {}
-    for one in found:  # a project's workflow overrides the user's only if it can be run
-        known = named.get(one.name)
-        can_run = one.workflow is not None and one.item is not None and trusts(one.item)
-        if known is None or known.source == "project" or can_run:
-            named[one.name] = one
-    return sorted(named.values(), key=lambda one: one.name)
+    files_by_name: dict[str, WorkflowFile] = {}
+    for file in files:  # a project's workflow overrides the user's only if it can be run
+        current = files_by_name.get(file.name)
+        can_run = file.workflow is not None and file.item is not None and trusts(file.item)
+        if current is None or current.source == "project" or can_run:
+            files_by_name[file.name] = file
+    return sorted(files_by_name.values(), key=lambda file: file.name)
 
 
-def locate(named: str, cwd: Path) -> WorkflowFile:
+def locate(argument: str, cwd: Path) -> WorkflowFile:
     """Return the workflow for a file or a name. Blocks.
 
     Raises:
         InvalidInputError: no workflow has this name.
     """
-    if is_file_name(named):
-        return read_workflow(Path(named).expanduser().absolute())
-    found = next((one for one in listed(cwd) if one.name == named), None)
-    if found is None:
+    if is_file_name(argument):
+        return read_workflow(Path(argument).expanduser().absolute())
+    match = next((file for file in list_workflows(cwd) if file.name == argument), None)
+    if match is None:
         raise InvalidInputError(
-            f"workflow not found: {named}; see acp-agent flow list, or give a file"
+            f"workflow not found: {argument}; see acp-agent flow list, or give a file"
         )
-    return found
+    return match
 
 
 def trust_store() -> TrustStore:
@@ -73,15 +73,15 @@ def require_trust(file: WorkflowFile) -> None:
 def mistake_lines(file: WorkflowFile) -> list[str]:
     """Return the errors in a file in the user's language, one per line."""
     lines = []
-    for one in file.mistakes[:_LISTED]:
-        where = f"{file.path}:{one.line}" if one.line else str(file.path)
-        lines.append(f"{where}: {translate_rendered(one.why)}")
-    if len(file.mistakes) > _LISTED:
-        more = len(file.mistakes) - _LISTED
+    for mistake in file.mistakes[:_MAX_LISTED]:
+        location = f"{file.path}:{mistake.line}" if mistake.line else str(file.path)
+        lines.append(f"{location}: {translate_rendered(mistake.why)}")
+    if len(file.mistakes) > _MAX_LISTED:
+        more = len(file.mistakes) - _MAX_LISTED
         lines.append(translate("and {count} more", count=more))
     return lines
 
 
-def by_name(file: WorkflowFile, named: str) -> str:
+def workflow_name(file: WorkflowFile, argument: str) -> str:
     """Return the name that a workflow was found by; "" if the user gave the path."""
-    return "" if is_file_name(named) else file.name
+    return "" if is_file_name(argument) else file.name

@@ -13,10 +13,10 @@ from protocol.v1 import types as acp
 _CHANGES = {"edit", "delete", "move"}
 # After this many runs in a row that were only started by changes during the previous run,
 # further changes are attributed to the run itself.
-MOST_FOLLOWING = 3
+MAX_FOLLOWING = 3
 
 
-class OwnChanges:
+class RunChanges:
     """Collects the files that the agent changes, according to its updates.
 
     Args:
@@ -29,7 +29,7 @@ class OwnChanges:
         self._changing: set[str] = set()  # calls that change the files in their locations
         self._following = 0
 
-    def see(self, update: acp.SessionUpdate) -> None:
+    def record(self, update: acp.SessionUpdate) -> None:
         """Record the files that an update changes."""
         if not isinstance(update, acp.ToolCall | acp.ToolCallProgress):
             return
@@ -39,19 +39,19 @@ class OwnChanges:
             name = os.path.relpath(os.path.realpath(path), self._top)
             self._names.add(name.replace(os.sep, "/"))
 
-    def begin(self, *, following: bool) -> None:
+    def start_run(self, *, following: bool) -> None:
         """Start a run; `following` means that only changes during the last run started it."""
         self._names.clear()
         self._changing.clear()
         self._following = self._following + 1 if following else 0
 
-    def of_others(self, changed: Sequence[str]) -> list[str]:
+    def exclude_own(self, changed: Sequence[str]) -> list[str]:
         """Return the changed files that the run did not change itself.
 
         A command can change files that no update names. After several following runs in a row, all
         changes are therefore attributed to the run; otherwise it could start itself forever.
         """
-        if self._following >= MOST_FOLLOWING:
+        if self._following >= MAX_FOLLOWING:
             return []
         return [name for name in changed if name not in self._names]
 
@@ -61,6 +61,6 @@ def _paths(update: acp.ToolCall | acp.ToolCallProgress, *, locations: bool) -> I
     for part in () if content is UNSET or content is None else content:
         if isinstance(part, acp.Diff):
             yield part.path
-    places = update.locations
-    if locations and places is not UNSET and places is not None:
-        yield from (place.path for place in places)
+    locations_ = update.locations
+    if locations and locations_ is not UNSET and locations_ is not None:
+        yield from (location.path for location in locations_)

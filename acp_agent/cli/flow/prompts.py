@@ -14,10 +14,10 @@ from acp_agent.extensions.workflows.types import Step
 from acp_agent.session.commands.command import COMMANDS
 
 _LIST_MARK = re.compile(r"^\s*(?:[-*+]|\d{1,4}[.)])\s+")
-_LONGEST_VALUE = 100_000  # characters of an output that are filled in
+_MAX_VALUE_LENGTH = 100_000  # characters of an output that are filled in
 # Commands that act like a prompt. The others change settings, which is left to the user.
-_PROMPTS = frozenset({"compact", "init"})
-_OWN = frozenset(command.name for command in COMMANDS) - _PROMPTS
+_PROMPT_COMMANDS = frozenset({"compact", "init"})
+_SETTING_COMMANDS = frozenset(command.name for command in COMMANDS) - _PROMPT_COMMANDS
 
 
 class RunValues:
@@ -60,19 +60,19 @@ def prompt_text(text: str, values: RunValues) -> str:
     Raises:
         InvalidInputError: it is a command that only the user may give.
     """
-    filled = fill_placeholders(text, lambda reference: _short(values.value(reference)))
-    if not filled.lstrip().startswith("/"):
-        return filled
+    prompt = fill_placeholders(text, lambda reference: _short(values.value(reference)))
+    if not prompt.lstrip().startswith("/"):
+        return prompt
     if not text.lstrip().startswith("/"):  # an output must not become a command
-        return f"This is text and no command:\n\n{filled}"
-    refuse_command(filled)
-    return filled
+        return f"This is text and no command:\n\n{prompt}"
+    refuse_command(prompt)
+    return prompt
 
 
 def refuse_command(text: str) -> None:
     """Raise InvalidInputError if a prompt is a command that changes the session's settings."""
     name = text.split(maxsplit=1)[0].removeprefix("/")
-    if name in _OWN:
+    if name in _SETTING_COMMANDS:
         raise InvalidInputError(
             f"a step cannot use the command /{name}; use prompt, skill, agent, model or mode"
         )
@@ -81,14 +81,14 @@ def refuse_command(text: str) -> None:
 def skill_arguments(step: Step, values: RunValues) -> str:
     """Return the arguments for the command of a step's skill."""
 
-    def filled(text: str) -> str:
+    def fill(text: str) -> str:
         return fill_placeholders(text, lambda reference: _short(values.value(reference)))
 
     if isinstance(step.arguments, Mapping):
         return " ".join(
-            f"{name}={shlex.quote(filled(text))}" for name, text in step.arguments.items()
+            f"{name}={shlex.quote(fill(text))}" for name, text in step.arguments.items()
         )
-    return filled(step.arguments)
+    return fill(step.arguments)
 
 
 def list_items(text: str) -> list[str]:
@@ -98,6 +98,7 @@ def list_items(text: str) -> list[str]:
 
 
 def _short(value: str) -> str:
-    if len(value) <= _LONGEST_VALUE:
+    if len(value) <= _MAX_VALUE_LENGTH:
         return value
-    return f"{value[:_LONGEST_VALUE]}\n[{len(value) - _LONGEST_VALUE:,} more characters left out]"
+    hidden = len(value) - _MAX_VALUE_LENGTH
+    return f"{value[:_MAX_VALUE_LENGTH]}\n[{hidden:,} more characters left out]"

@@ -30,10 +30,10 @@ from acp_agent.extensions.workflows.types import Step, Workflow
 from protocol.jsonrpc.errors import RpcError
 from protocol.v1 import types as acp
 
-_UNFINISHED = 3  # the model refused, or reached a limit
-_REFUSED = 4  # a permission was refused because there was nobody to ask
-_MOST_ITEMS = 50  # items that one step runs for
-_ITEMS_AT_ONCE = 4
+_UNFINISHED_STATUS = 3  # the model refused, or reached a limit
+_REFUSED_STATUS = 4  # a permission was refused because there was nobody to ask
+_MAX_ITEMS = 50  # items that one step runs for
+_MAX_CONCURRENT_ITEMS = 4
 _CANCEL_SECONDS = 10.0  # for a cancelled turn to end
 
 
@@ -95,22 +95,22 @@ class FlowRunner:
         for step in self._workflow.steps:
             if self._stopping.is_set():
                 break
-            ended = await self._step(step, beside=False)
-            failed = ended is not None and ended.status == "failed"
+            step_end = await self._run_step(step, concurrent=False)
+            failed = step_end is not None and step_end.status == "failed"
             if failed and not step.continue_on_error and self._failure is None:
                 self._failure = self._statuses.get(step.id, FAILED)
         status = 0 if self._failure is None else self._failure
         if self._stopping.is_set():
             status = INTERRUPTED
-        elif status == 0 and self._sessions.unasked:
-            status = _REFUSED
+        elif status == 0 and self._sessions.unanswered:
+            status = _REFUSED_STATUS
         self._journal.write(RunEnded(at=_now(), status=status))
         return Outcome(
             run=self._record.started.run,
             status=status,
             output="" if self._stopping.is_set() else self._last_output(),
             steps=dict(self._record.steps),
-            refused=self._sessions.unasked,
+            refused=self._sessions.unanswered,
         )
 
     def stop(self) -> None:
@@ -126,36 +126,36 @@ class FlowRunner:
     def _last_output(self) -> str:
         """Return the output of the last completed step, unless a later one failed."""
         for step in reversed(self._workflow.steps):
-            ended = self._record.steps.get(step.id)
-            if ended is not None and ended.status == "completed":
-                return ended.output
-            if ended is not None and ended.status == "failed" and not ended.done:
+            step_end = self._record.steps.get(step.id)
+            if step_end is not None and step_end.status == "completed":
+                return step_end.output
+            if step_end is not None and step_end.status == "failed" and not step_end.done:
                 break
         return ""
 
-    async def _step(self, step: Step, *, beside: bool) -> StepEnded | None:
+    async def _run_step(self, step: Step, *, concurrent: bool) -> StepEnded | None:
         """Run a step unless it is done; return None if it did not end."""
-        known = self._record.steps.get(step.id)
-        if known is not None and known.done:
-            return None if known.status == "failed" else known
-        if not self._wanted(step):
+        earlier = self._record.steps.get(step.id)
+        if earlier is not None and earlier.done:
+            return None if earlier.status == "failed" else earlier
+        if not self._should_run(step):
             skipped = StepEnded(at=_now(), step=step.id, status="skipped", done=True)
             if self._failure is None:  # otherwise it may run when the run is resumed
                 self._journal.write(skipped)
             self._view.step_ended(skipped)
             return skipped
         if step.parallel:
-            ended = await self._group(step, step.parallel, at_once=len(step.parallel))
+            step_end = await self._run_group(step, step.parallel, at_once=len(step.parallel))
         elif step.for_each is not None:
-            ended = await self._for_each(step)
+            step_end = await self._run_for_each(step)
         else:
-            ended = await self._single(step, beside=beside)
-        if ended is not None:
-            self._journal.write(ended)
-            self._view.step_ended(ended)
-        return ended
+            step_end = await self._run_with_retries(step, concurrent=concurrent)
+        if step_end is not None:
+            self._journal.write(step_end)
+            self._view.step_ended(step_end)
+        return step_end
 
-    def _wanted(self, step: Step) -> bool:
+    def _should_run(self, step: Step) -> bool:
         failed = self._failure is not None
         if step.condition is None:
             return not failed
@@ -163,21 +163,21 @@ class FlowRunner:
             return False
         return is_true(step.condition, RunValues(self._record, failed=failed))
 
-    async def _for_each(self, step: Step) -> StepEnded | None:
+    async def _run_for_each(self, step: Step) -> StepEnded | None:
         """Run a step for each item, a few concurrently, each in its own session."""
         if isinstance(step.for_each, str):
             values = RunValues(self._record, failed=self._failure is not None)
             items = list_items(fill_placeholders(step.for_each, values.value))
         else:
             items = list(step.for_each or ())
-        if len(items) > _MOST_ITEMS:
+        if len(items) > _MAX_ITEMS:
             self._statuses[step.id] = FAILED
             return StepEnded(
                 at=_now(),
                 step=step.id,
                 status="failed",
                 done=step.continue_on_error,
-                error=f"for-each: there are {len(items)} items; at most {_MOST_ITEMS} are run",
+                error=f"for-each: there are {len(items)} items; at most {_MAX_ITEMS} are run",
             )
         copies = [
             structs.replace(
@@ -191,14 +191,16 @@ class FlowRunner:
             )
             for number, item in enumerate(items, 1)
         ]
-        return await self._group(step, copies, at_once=_ITEMS_AT_ONCE)
+        return await self._run_group(step, copies, at_once=_MAX_CONCURRENT_ITEMS)
 
-    async def _group(self, group: Step, steps: Sequence[Step], *, at_once: int) -> StepEnded | None:
-        room = asyncio.Semaphore(max(at_once, 1))
+    async def _run_group(
+        self, group: Step, steps: Sequence[Step], *, at_once: int
+    ) -> StepEnded | None:
+        semaphore = asyncio.Semaphore(max(at_once, 1))
 
         async def run(step: Step) -> None:
-            async with room:
-                await self._step(step, beside=True)
+            async with semaphore:
+                await self._run_step(step, concurrent=True)
 
         tasks = [asyncio.create_task(run(step)) for step in steps]
         try:
@@ -208,18 +210,18 @@ class FlowRunner:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             raise
-        ended = [self._record.steps.get(step.id) for step in steps]
-        if self._stopping.is_set() and not all(ended):
+        step_ends = [self._record.steps.get(step.id) for step in steps]
+        if self._stopping.is_set() and not all(step_ends):
             return None
         failed = [
             step.id
-            for step, one in zip(steps, ended, strict=True)
-            if one is not None and one.status == "failed" and not step.continue_on_error
+            for step, step_end in zip(steps, step_ends, strict=True)
+            if step_end is not None and step_end.status == "failed" and not step.continue_on_error
         ]
         output = "\n\n".join(
-            f"## {step.item or step.id}\n\n{one.output.strip()}"
-            for step, one in zip(steps, ended, strict=True)
-            if one is not None and one.status == "completed"
+            f"## {step.item or step.id}\n\n{step_end.output.strip()}"
+            for step, step_end in zip(steps, step_ends, strict=True)
+            if step_end is not None and step_end.status == "completed"
         )
         for name in failed:
             self._statuses.setdefault(group.id, self._statuses.get(name, FAILED))
@@ -232,10 +234,10 @@ class FlowRunner:
             error=f"these steps failed: {', '.join(failed)}" if failed else "",
         )
 
-    async def _single(self, step: Step, *, beside: bool) -> StepEnded | None:
+    async def _run_with_retries(self, step: Step, *, concurrent: bool) -> StepEnded | None:
         result = _Result()
         for attempt in range(1, step.retry + 2):
-            result = await self._attempt(step, attempt, beside=beside)
+            result = await self._attempt(step, attempt, concurrent=concurrent)
             if result.status == 0:
                 return StepEnded(
                     at=_now(), step=step.id, status="completed", done=True, output=result.output
@@ -243,7 +245,7 @@ class FlowRunner:
             if self._stopping.is_set():
                 return None
             if attempt <= step.retry:
-                self._view.retrying(step.id, result.error)
+                self._view.show_retry(step.id, result.error)
         self._statuses[step.id] = result.status
         return StepEnded(
             at=_now(),
@@ -253,11 +255,11 @@ class FlowRunner:
             error=result.error,
         )
 
-    async def _attempt(self, step: Step, attempt: int, *, beside: bool) -> _Result:
+    async def _attempt(self, step: Step, attempt: int, *, concurrent: bool) -> _Result:
         """Prompt once. After a crash, use the answer that the session already has."""
         if self._stopping.is_set():
             return _Result(error="the turn was cancelled", status=INTERRUPTED)
-        known = self._record.open_steps.get(step.id) if attempt == 1 else None
+        interrupted = self._record.open_steps.get(step.id) if attempt == 1 else None
         try:
             session = await self._sessions.for_step(step)
             text = await self._text(step, session)
@@ -265,8 +267,8 @@ class FlowRunner:
             return _Result(error=error.message, status=FAILED)
         except InvalidInputError as error:
             return _Result(error=str(error), status=FAILED)
-        if known is not None:
-            history = await read_prompts(known.session, known.before)
+        if interrupted is not None:
+            history = await read_prompts(interrupted.session, interrupted.before)
             if history is not None and history.answer is not None:
                 return _Result(output=history.answer.strip("\n"))
         tally = Tally(lambda update: self._update(step.id, update))
@@ -276,13 +278,13 @@ class FlowRunner:
                 at=_now(), step=step.id, session=session.id, before=session.prompts, attempt=attempt
             )
         )
-        self._view.step_started(step, session.id, beside=beside)
+        self._view.step_started(step, session.id, concurrent=concurrent)
         task = asyncio.create_task(session.prompt(text))
         self._active.add(session)
         try:
             await asyncio.wait({task}, timeout=step.timeout)
             if not task.done():
-                await self._give_up(session, task)
+                await self._cancel_turn(session, task)
                 seconds = f"{step.timeout:g}"
                 return _Result(error=f"it took longer than {seconds} seconds", status=FAILED)
             reason = (await task).stop_reason
@@ -295,9 +297,11 @@ class FlowRunner:
             return _Result(output=tally.text.strip("\n"))
         if reason == "cancelled":
             return _Result(error="the turn was cancelled", status=INTERRUPTED)
-        return _Result(error=f"the turn ended early: {reason}", status=_UNFINISHED)
+        return _Result(error=f"the turn ended early: {reason}", status=_UNFINISHED_STATUS)
 
-    async def _give_up(self, session: StepSession, task: asyncio.Task[acp.PromptResponse]) -> None:
+    async def _cancel_turn(
+        self, session: StepSession, task: asyncio.Task[acp.PromptResponse]
+    ) -> None:
         """Cancel a turn that timed out, and wait for its end."""
         session.cancel()
         await asyncio.wait({task}, timeout=_CANCEL_SECONDS)

@@ -20,16 +20,22 @@ from acp_agent.cli.flow.journal import (
     RunJournal,
     RunRecord,
     RunStarted,
-    journal_of,
+    journal_path,
     read_runs,
 )
-from acp_agent.cli.flow.locate import by_name, is_file_name, locate, mistake_lines, require_trust
+from acp_agent.cli.flow.locate import (
+    is_file_name,
+    locate,
+    mistake_lines,
+    require_trust,
+    workflow_name,
+)
 from acp_agent.cli.flow.runner import FlowRunner
 from acp_agent.cli.flow.step_sessions import RunOptions
 from acp_agent.cli.flow.view import FlowView, JsonView, TextView
 from acp_agent.cli.localization import translate
 from acp_agent.cli.output import FAILED, INTERRUPTED, USAGE, complain
-from acp_agent.cli.session_lookup import meant
+from acp_agent.cli.session_lookup import match_id
 from acp_agent.cli.signals import ending_signals, interrupts
 from acp_agent.config.paths import find_paths
 from acp_agent.errors import InvalidInputError
@@ -50,39 +56,39 @@ class Trigger(Struct, frozen=True):
 
 def run_workflow(options: argparse.Namespace) -> int:
     """Run a workflow; return the exit status."""
-    named, resume = _named(options.file, options.resume)
-    if named is None and resume is None:
+    argument, resume = _split_arguments(options.file, options.resume)
+    if argument is None and resume is None:
         complain(translate("name a workflow, or --resume; see acp-agent flow run --help"))
         return USAGE
-    trust_if_wanted(options)
-    view = view_of(options)
+    trust_if_requested(options)
+    view = make_view(options)
     if resume is None:
-        assert named is not None
-        file = usable(locate(named, options.cwd))
+        assert argument is not None
+        file = check_workflow(locate(argument, options.cwd))
         if file is None:
             return FAILED
-        require_named_trust(file, named)
-        return asyncio.run(_run_new(file, by_name(file, named), options, view))
+        require_trust_by_name(file, argument)
+        return asyncio.run(_run_new(file, workflow_name(file, argument), options, view))
     if options.input:
         complain(translate("--input: a resumed run uses its original inputs; remove the option"))
         return USAGE
-    return _continue(named, resume, options, view)
+    return _continue(argument, resume, options, view)
 
 
-def _named(file: str | None, resume: str | None) -> tuple[str | None, str | None]:
+def _split_arguments(file: str | None, resume: str | None) -> tuple[str | None, str | None]:
     """Return the workflow and the run; in `--resume FILE` the argument is the workflow."""
     if file is None and resume and not resume.startswith("flow_") and is_file_name(resume):
         return resume, ""
     return file, resume
 
 
-def require_named_trust(file: WorkflowFile, named: str) -> None:
+def require_trust_by_name(file: WorkflowFile, argument: str) -> None:
     """Raise ConfigError if a workflow was found by name and is not trusted."""
-    if by_name(file, named):
+    if workflow_name(file, argument):
         require_trust(file)
 
 
-def trust_if_wanted(options: argparse.Namespace) -> None:
+def trust_if_requested(options: argparse.Namespace) -> None:
     """Trust the folder if `--trust` is set."""
     if options.trust:
         from acp_agent.cli.trust import trust_folder  # noqa: PLC0415 - where it is wanted
@@ -90,14 +96,14 @@ def trust_if_wanted(options: argparse.Namespace) -> None:
         trust_folder(options.cwd)
 
 
-def view_of(options: argparse.Namespace) -> FlowView:
+def make_view(options: argparse.Namespace) -> FlowView:
     """Return the view that shows the runs."""
     if options.json:
         return JsonView(sys.stdout)
     return TextView(sys.stderr, cwd=options.cwd, answer=sys.stdout)
 
 
-def usable(file: WorkflowFile) -> WorkflowFile | None:
+def check_workflow(file: WorkflowFile) -> WorkflowFile | None:
     """Return the file if it has no errors; otherwise report them."""
     if file.workflow is not None and not file.mistakes:
         return file
@@ -106,17 +112,19 @@ def usable(file: WorkflowFile) -> WorkflowFile | None:
     return None
 
 
-def _continue(named: str | None, resume: str, options: argparse.Namespace, view: FlowView) -> int:
+def _continue(
+    argument: str | None, resume: str, options: argparse.Namespace, view: FlowView
+) -> int:
     folder = find_paths(os.environ).flows_dir
-    record = _find_run(read_runs(folder), named, resume, options.cwd)
+    record = _find_run(read_runs(folder), argument, resume, options.cwd)
     file = read_workflow(Path(record.started.file))
     if record.started.named:
         file = locate(record.started.named, options.cwd)
         require_trust(file)
-    if usable(file) is None:
+    if check_workflow(file) is None:
         return FAILED
     assert file.workflow is not None
-    journal = RunJournal.reopen(journal_of(folder, record.started.run))
+    journal = RunJournal.reopen(journal_path(folder, record.started.run))
     try:
         if _digest(file) != journal.record.last.digest:
             view.notice(
@@ -151,23 +159,23 @@ def _continue(named: str | None, resume: str, options: argparse.Namespace, view:
         journal.close()
 
 
-def _find_run(runs: Sequence[RunRecord], named: str | None, resume: str, cwd: Path) -> RunRecord:
+def _find_run(runs: Sequence[RunRecord], argument: str | None, resume: str, cwd: Path) -> RunRecord:
     """Return the run to resume.
 
     Raises:
         InvalidInputError: there is none, or the ID is ambiguous.
     """
     if resume:
-        found = meant(resume, [(one.started.run, one.started.file) for one in runs])
-        if found is None:
+        run_id = match_id(resume, [(run.started.run, run.started.file) for run in runs])
+        if run_id is None:
             raise InvalidInputError(f"run not found: {resume}; see acp-agent flow list")
-        return next(one for one in runs if one.started.run == found)
-    path = None if named is None else str(locate(named, cwd).path)
-    for one in runs:
-        if one.started.cwd == str(cwd) and path in {None, one.started.file}:
-            if one.status in {0, 4}:
+        return next(run for run in runs if run.started.run == run_id)
+    path = None if argument is None else str(locate(argument, cwd).path)
+    for run in runs:
+        if run.started.cwd == str(cwd) and path in {None, run.started.file}:
+            if run.status in {0, 4}:
                 break
-            return one
+            return run
     raise InvalidInputError(
         "the last run here was not cut off, so there is nothing to continue; start one with "
         "acp-agent flow run FILE"
@@ -175,16 +183,16 @@ def _find_run(runs: Sequence[RunRecord], named: str | None, resume: str, cwd: Pa
 
 
 async def _run_new(
-    file: WorkflowFile, named: str, options: argparse.Namespace, view: FlowView
+    file: WorkflowFile, workflow_name_: str, options: argparse.Namespace, view: FlowView
 ) -> int:
-    with new_run(file, named, options, view, Trigger()) as runner:
+    with new_run(file, workflow_name_, options, view, Trigger()) as runner:
         return await _finish(runner, view)
 
 
 @contextmanager
 def new_run(
     file: WorkflowFile,
-    named: str,
+    lookup_name: str,
     options: argparse.Namespace,
     view: FlowView,
     trigger: Trigger,
@@ -195,7 +203,7 @@ def new_run(
 
     Args:
         file: the workflow file, without errors.
-        named: the name that it was found by.
+        lookup_name: the name that it was found by.
         options: the command line arguments.
         view: shows the run.
         trigger: what started it.
@@ -206,12 +214,12 @@ def new_run(
         StoreError: the journal cannot be written.
     """
     assert file.workflow is not None
-    inputs = given_inputs(file.workflow, options.input)
+    inputs = parse_inputs(file.workflow, options.input)
     started = RunStarted(
         at=time.time_ns() // 1_000_000,
         run=new_flow_id(),
         file=_utf8(str(file.path)),
-        named=named,
+        named=lookup_name,
         digest=_digest(file),
         inputs={name: _utf8(value) for name, value in inputs.items()},
         cwd=_utf8(str(options.cwd)),
@@ -236,45 +244,49 @@ def new_run(
         journal.close()
 
 
-def given_inputs(workflow: Workflow, given: Sequence[str]) -> Mapping[str, str]:
+def parse_inputs(workflow: Workflow, assignments: Sequence[str]) -> Mapping[str, str]:
     """Return the values of all inputs.
 
     Args:
         workflow: defines the inputs.
-        given: values as `NAME=VALUE`.
+        assignments: values as `NAME=VALUE`.
 
     Raises:
         InvalidInputError: an input is unknown or missing.
     """
-    values = {one.name: one.default or "" for one in workflow.inputs}
-    named = {}
-    for word in given:
+    values = {definition.name: definition.default or "" for definition in workflow.inputs}
+    values_by_name = {}
+    for word in assignments:
         name, equals, value = word.partition("=")
         if not equals or name not in values:
             listed = ", ".join(values)
             raise InvalidInputError(
                 f"--input {word[:60]}: write it as NAME=VALUE; inputs of this workflow: {listed}"
             )
-        named[name] = value
-    for one in workflow.inputs:
-        if one.required and one.default is None and not named.get(one.name):
+        values_by_name[name] = value
+    for definition in workflow.inputs:
+        if (
+            definition.required
+            and definition.default is None
+            and not values_by_name.get(definition.name)
+        ):
             raise InvalidInputError(
-                f"the input {one.name} is missing; add --input {one.name}=VALUE"
+                f"the input {definition.name} is missing; add --input {definition.name}=VALUE"
             )
-    return values | named
+    return values | values_by_name
 
 
 async def _finish(runner: FlowRunner, view: FlowView) -> int:
     """Run the unfinished steps, handling signals; return the exit status."""
-    me = asyncio.current_task()
-    assert me is not None
+    task = asyncio.current_task()
+    assert task is not None
     status = INTERRUPTED
     stopped = False
 
     def stop() -> None:
         nonlocal stopped
         if stopped or not runner.started:
-            me.cancel()
+            task.cancel()
             return
         stopped = True
         runner.stop()
@@ -283,7 +295,7 @@ async def _finish(runner: FlowRunner, view: FlowView) -> int:
     def leave(number: int) -> None:
         nonlocal status
         status = number
-        me.cancel()
+        task.cancel()
 
     try:
         with interrupts(stop), ending_signals(leave):
@@ -297,17 +309,17 @@ async def execute(runner: FlowRunner, view: FlowView) -> int:
     timeout = EXIT_SECONDS
     try:
         outcome = await runner.run()
-        view.ended(outcome)
+        view.show_end(outcome)
     except asyncio.CancelledError:
         timeout = _FORCED_EXIT_SECONDS
         raise
     except RpcError as error:
-        view.failed(error.message)
+        view.show_failure(error.message)
         return FAILED
     except BrokenPipeError:  # the reader of our output is gone, not the agent
         raise
     except (ConnectionError, TimeoutError):
-        view.failed(
+        view.show_failure(
             translate("the agent exited unexpectedly; run `acp-agent doctor` to find out why")
         )
         return FAILED
@@ -326,8 +338,8 @@ def _utf8(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        shown = text.encode("utf-8", "backslashreplace").decode()
-        raise InvalidInputError(f"{shown[:80]} is not UTF-8; use another name or value") from None
+        escaped = text.encode("utf-8", "backslashreplace").decode()
+        raise InvalidInputError(f"{escaped[:80]} is not UTF-8; use another name or value") from None
     return text
 
 

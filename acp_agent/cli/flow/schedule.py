@@ -8,7 +8,7 @@ from datetime import datetime
 
 from acp_agent.extensions.workflows.types import Triggers
 
-_LONGEST_WAIT = 30.0  # seconds; the clock may be changed, and the computer may sleep
+_MAX_WAIT = 30.0  # seconds; the clock may be changed, and the computer may sleep
 
 
 class Schedule:
@@ -33,13 +33,13 @@ class Schedule:
         self._next_interval = monotonic() + (triggers.every or 0.0)
         self._next_time = self._next_cron()
 
-    async def due(self) -> None:
+    async def wait_next(self) -> None:
         """Wait until the next time, then schedule the following one."""
         while True:
             wait = self._seconds_left()
             if wait <= 0:
                 break
-            await asyncio.sleep(min(wait, _LONGEST_WAIT))
+            await asyncio.sleep(min(wait, _MAX_WAIT))
         self.advance()
 
     def advance(self) -> None:
@@ -58,9 +58,9 @@ class Schedule:
             waits.append(self._next_interval - self._monotonic())
         if self._next_time is not None:
             waits.append((self._next_time - self._now()).total_seconds())
-        return min(waits, default=_LONGEST_WAIT)
+        return min(waits, default=_MAX_WAIT)
 
     def _next_cron(self) -> datetime | None:
         moment = self._now()
         times = (line.next_after(moment) for line in self._triggers.cron)
-        return min((one for one in times if one is not None), default=None)
+        return min((time for time in times if time is not None), default=None)

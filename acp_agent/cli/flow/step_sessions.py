@@ -9,12 +9,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from acp_agent.cli.agent_client import Asked
+from acp_agent.cli.agent_client import PermissionRequest
 from acp_agent.cli.flow.agent import FlowAgent, StepSession
 from acp_agent.cli.flow.journal import RunJournal, SessionOpened
 from acp_agent.cli.flow.recovery import read_prompts
 from acp_agent.cli.flow.view import FlowView
-from acp_agent.cli.permission_answers import Allowed, Answers, Given
+from acp_agent.cli.permission_answers import Allowed, Answers, AutomaticAnswer
 from acp_agent.errors import InvalidInputError
 from acp_agent.extensions.workflows.types import Step, StepMode, Workflow
 from protocol.v1 import types as acp
@@ -51,15 +51,15 @@ class StepSessions:
         self._options = options
         self._view = view
         self._agent: FlowAgent | None = None
-        self._start = asyncio.Lock()
-        self._asking = asyncio.Lock()
-        self._asking_step = ""
+        self._start_lock = asyncio.Lock()
+        self._permission_lock = asyncio.Lock()
+        self._permission_step = ""
         self._sessions: dict[str, StepSession] = {}  # by step; "" is the shared session
         ask = view.ask
         self._answers = Answers(
             options.allow,
             show=self._show_answer,
-            ask=None if ask is None else lambda asked: ask(self._asking_step, asked),
+            ask=None if ask is None else lambda request: ask(self._permission_step, request),
         )
 
     @property
@@ -68,9 +68,9 @@ class StepSessions:
         return self._agent is not None
 
     @property
-    def unasked(self) -> Sequence[Asked]:
+    def unanswered(self) -> Sequence[PermissionRequest]:
         """Return the requests that were refused because there was nobody to ask."""
-        return tuple(self._answers.unasked)
+        return tuple(self._answers.unanswered)
 
     async def aclose(self, *, timeout: float) -> None:
         """End the agent."""
@@ -97,26 +97,26 @@ class StepSessions:
                 f"the file wants the mode {mode}, which only you can choose; add --mode {mode}"
             )
         await session.set_option("mode", mode)
-        named = step.model or self._options.model or self._workflow.model
-        if named is not None:
-            await session.set_option("model", named)
+        model = step.model or self._options.model or self._workflow.model
+        if model is not None:
+            await session.set_option("model", model)
         elif not session.has_agent and "model" in session.settings:
             await session.set_option("model", session.settings["model"])
         return session
 
     async def _open(self, key: str, step: Step) -> StepSession:
-        agent = await self._started_agent()
-        known = self._journal.record.sessions.get(key)
-        if known is not None:
-            session = await agent.resume(known.session, self._options.cwd, known.settings)
-            history = await read_prompts(known.session, 0)
+        agent = await self._ensure_agent()
+        existing = self._journal.record.sessions.get(key)
+        if existing is not None:
+            session = await agent.resume(existing.session, self._options.cwd, existing.settings)
+            history = await read_prompts(existing.session, 0)
             session.prompts = 0 if history is None else history.prompts
             return session
         session = await agent.new_session(self._options.cwd)
-        named = step.agent or self._options.agent or self._workflow.agent
-        if named is not None:
-            await session.set_option("agent", named)
-            session.settings["agent"] = named
+        agent_name = step.agent or self._options.agent or self._workflow.agent
+        if agent_name is not None:
+            await session.set_option("agent", agent_name)
+            session.settings["agent"] = agent_name
         self._journal.write(
             SessionOpened(
                 at=time.time_ns() // 1_000_000,
@@ -127,21 +127,25 @@ class StepSessions:
         )
         return session
 
-    async def _started_agent(self) -> FlowAgent:
-        async with self._start:
+    async def _ensure_agent(self) -> FlowAgent:
+        async with self._start_lock:
             if self._agent is None:
                 self._agent = await FlowAgent.start(
-                    cwd=self._options.cwd, model=self._options.model, on_asked=self._asked
+                    cwd=self._options.cwd,
+                    model=self._options.model,
+                    on_permission=self._request_permission,
                 )
             return self._agent
 
-    async def _asked(self, session: StepSession, asked: Asked) -> acp.RequestPermissionResponse:
-        async with self._asking:
-            self._asking_step = session.step
-            return await self._answers(asked)
+    async def _request_permission(
+        self, session: StepSession, request: PermissionRequest
+    ) -> acp.RequestPermissionResponse:
+        async with self._permission_lock:
+            self._permission_step = session.step
+            return await self._answers(request)
 
-    def _show_answer(self, asked: Asked, given: Given) -> None:
-        self._view.answered(self._asking_step, asked, given)
+    def _show_answer(self, request: PermissionRequest, answer: AutomaticAnswer) -> None:
+        self._view.show_answer(self._permission_step, request, answer)
 
 
 def _mode(name: str) -> StepMode:

@@ -9,13 +9,13 @@ from typing import Protocol, TextIO
 
 from msgspec import Struct
 
-from acp_agent.cli.agent_client import Asked
+from acp_agent.cli.agent_client import PermissionRequest
 from acp_agent.cli.flow.journal import StepEnded
 from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.cli.output import complain, escape_controls, escape_hidden
-from acp_agent.cli.permission_answers import Given, flag_for
+from acp_agent.cli.permission_answers import AutomaticAnswer, flag_for
 from acp_agent.cli.run import refusals
-from acp_agent.cli.screen import Paint, Screen, Style, own_command, painter
+from acp_agent.cli.screen import Paint, Screen, Style, painter, program_command
 from acp_agent.extensions.workflows.types import Status, Step
 from protocol.codec import typed_json
 from protocol.v1 import types as acp
@@ -30,14 +30,14 @@ class Outcome(Struct, frozen=True, kw_only=True):
     status: int
     output: str
     steps: Mapping[str, StepEnded]
-    refused: Sequence[Asked] = ()
+    refused: Sequence[PermissionRequest] = ()
 
 
 class FlowView(Protocol):
     """Shows a run. `ask` shows a question; it is None if there is nobody to ask."""
 
     @property
-    def ask(self) -> Callable[[str, Asked], None] | None:
+    def ask(self) -> Callable[[str, PermissionRequest], None] | None:
         """Return a function that shows a step's permission request before its answer is read."""
         ...
 
@@ -45,7 +45,7 @@ class FlowView(Protocol):
         """Show that a run started or was resumed."""
         ...
 
-    def step_started(self, step: Step, session: str, *, beside: bool) -> None:
+    def step_started(self, step: Step, session: str, *, concurrent: bool) -> None:
         """Show that a step started; `beside` means that others may run concurrently."""
         ...
 
@@ -53,15 +53,15 @@ class FlowView(Protocol):
         """Show an update of a step's session."""
         ...
 
-    def answered(self, step: str, asked: Asked, given: Given) -> None:
+    def show_answer(self, step: str, request: PermissionRequest, answer: AutomaticAnswer) -> None:
         """Show a permission request that was answered without asking."""
         ...
 
-    def retrying(self, step: str, error: str) -> None:
+    def show_retry(self, step: str, error: str) -> None:
         """Show that a step failed and is retried."""
         ...
 
-    def step_ended(self, ended: StepEnded) -> None:
+    def step_ended(self, show_end: StepEnded) -> None:
         """Show that a step ended."""
         ...
 
@@ -69,11 +69,11 @@ class FlowView(Protocol):
         """Show a notice to the user."""
         ...
 
-    def ended(self, outcome: Outcome) -> None:
+    def show_end(self, outcome: Outcome) -> None:
         """Show the result of the run."""
         ...
 
-    def failed(self, message: str) -> None:
+    def show_failure(self, message: str) -> None:
         """Show that the run cannot continue."""
         ...
 
@@ -93,7 +93,7 @@ class TextView:
         self._cwd = cwd
         self._paint = painter(out)
         self._main = Screen(self._paint, cwd=cwd)
-        self._beside: dict[str, Screen] = {}
+        self._concurrent_screens: dict[str, Screen] = {}
         terminal = out.isatty() and sys.stdin is not None and sys.stdin.isatty()
         self.ask = self._ask if terminal else None
 
@@ -106,46 +106,48 @@ class TextView:
         )
         self._main.say(text, "dim")
 
-    def step_started(self, step: Step, session: str, *, beside: bool) -> None:
+    def step_started(self, step: Step, session: str, *, concurrent: bool) -> None:
         """Show a heading."""
         del session  # recorded in the journal
-        if beside:
-            self._beside[step.id] = Screen(_prefixed(self._paint, step.id), cwd=self._cwd)
+        if concurrent:
+            self._concurrent_screens[step.id] = Screen(
+                _prefixed(self._paint, step.id), cwd=self._cwd
+            )
         self._screen(step.id).say(translate("Step {step}", step=step.id), "bold")
 
     def update(self, step: str, update: acp.SessionUpdate) -> None:
         """Show an update."""
         self._screen(step).update(update)
 
-    def answered(self, step: str, asked: Asked, given: Given) -> None:
+    def show_answer(self, step: str, request: PermissionRequest, answer: AutomaticAnswer) -> None:
         """Show a permission request and its answer."""
-        self._screen(step).answered(asked, given.text)
+        self._screen(step).show_answer(request, answer.text)
 
-    def retrying(self, step: str, error: str) -> None:
+    def show_retry(self, step: str, error: str) -> None:
         """Show why a step is retried."""
         why = translate_rendered(error)
-        said = translate("{step} failed, retrying: {error}", step=step, error=why)
-        self._screen(step).say(said, "warning")
+        message = translate("{step} failed, retrying: {error}", step=step, error=why)
+        self._screen(step).say(message, "warning")
 
-    def step_ended(self, ended: StepEnded) -> None:
+    def step_ended(self, show_end: StepEnded) -> None:
         """Show how a step ended."""
-        screen = self._screen(ended.step)
+        screen = self._screen(show_end.step)
         word = {
             "completed": translate("done"),
             "failed": translate("failed"),
             "skipped": translate("skipped"),
-        }[ended.status]
-        said = translate("Step {step}: {result}", step=ended.step, result=word)
-        if ended.error:
-            said = f"{said} ({translate_rendered(ended.error)})"
-        screen.say(said, _STATUS_STYLES[ended.status])
-        self._beside.pop(ended.step, None)
+        }[show_end.status]
+        message = translate("Step {step}: {result}", step=show_end.step, result=word)
+        if show_end.error:
+            message = f"{message} ({translate_rendered(show_end.error)})"
+        screen.say(message, _STATUS_STYLES[show_end.status])
+        self._concurrent_screens.pop(show_end.step, None)
 
     def notice(self, text: str) -> None:
         """Show a line."""
         self._main.say(f"! {text}", "warning")
 
-    def ended(self, outcome: Outcome) -> None:
+    def show_end(self, outcome: Outcome) -> None:
         """Show the output, and how to continue if something is unfinished."""
         self._main.close_line()
         # Anyone who sees the progress in the same terminal has seen the output.
@@ -154,25 +156,25 @@ class TextView:
             self._answer.write(readable(outcome.output.rstrip("\n")) + "\n")
             self._answer.flush()
         if outcome.status not in {0, 4}:
-            again = f"{own_command()} flow run --resume {outcome.run}"
-            self._main.say(translate("Continue with: {command}", command=again), "dim")
+            command = f"{program_command()} flow run --resume {outcome.run}"
+            self._main.say(translate("Continue with: {command}", command=command), "dim")
         if outcome.refused:
             complain(refusals(outcome.refused))
 
-    def failed(self, message: str) -> None:
+    def show_failure(self, message: str) -> None:
         """Show an error."""
         self._main.close_line()
         complain(message)
 
-    def _ask(self, step: str, asked: Asked) -> None:
+    def _ask(self, step: str, request: PermissionRequest) -> None:
         self._screen(step).close_line()
         screen = Screen(self._paint, cwd=self._cwd)
-        if step in self._beside:
+        if step in self._concurrent_screens:
             screen.say(translate("Step {step}", step=step), "bold")
-        screen.ask(asked)
+        screen.ask(request)
 
     def _screen(self, step: str) -> Screen:
-        return self._beside.get(step, self._main)
+        return self._concurrent_screens.get(step, self._main)
 
 
 def _prefixed(paint: Paint, step: str) -> Paint:
@@ -180,13 +182,13 @@ def _prefixed(paint: Paint, step: str) -> Paint:
     pending: list[tuple[str, Style]] = []
 
     def write(text: str, style: Style) -> None:
-        *whole, last = text.split("\n")
-        for piece in whole:
+        *lines, last = text.split("\n")
+        for piece in lines:
             pending.append((piece, style))
             if any(part.strip() for part, _ in pending):
                 paint(f"[{step}] ", "dim")
-                for part, of in pending:
-                    paint(part, of)
+                for part, part_style in pending:
+                    paint(part, part_style)
                 paint("\n", "")
             pending.clear()
         if last:
@@ -207,43 +209,43 @@ class JsonView:
         """Write a `run` line."""
         self._line({"type": "run", "runId": run, "name": name, "resumed": resumed})
 
-    def step_started(self, step: Step, session: str, *, beside: bool) -> None:
+    def step_started(self, step: Step, session: str, *, concurrent: bool) -> None:
         """Write a `step` line."""
-        del beside
+        del concurrent
         self._line({"type": "step", "step": step.id, "status": "running", "sessionId": session})
 
     def update(self, step: str, update: acp.SessionUpdate) -> None:
         """Write an `update` line."""
         self._line({"type": "update", "step": step, "update": update})
 
-    def answered(self, step: str, asked: Asked, given: Given) -> None:
+    def show_answer(self, step: str, request: PermissionRequest, answer: AutomaticAnswer) -> None:
         """Write a `permission` line."""
         value: dict[str, object] = {
             "type": "permission",
             "step": step,
-            **_named(asked),
-            "answer": given.text,
-            "allowed": given.allowed,
-            "by": given.by,
+            **_request_fields(request),
+            "answer": answer.text,
+            "allowed": answer.allowed,
+            "by": answer.by,
         }
-        self._line(value | ({"name": given.name} if given.name else {}))
+        self._line(value | ({"name": answer.name} if answer.name else {}))
 
-    def retrying(self, step: str, error: str) -> None:
+    def show_retry(self, step: str, error: str) -> None:
         """Write a `step` line with the error."""
         self._line({"type": "step", "step": step, "status": "retrying", "error": error})
 
-    def step_ended(self, ended: StepEnded) -> None:
+    def step_ended(self, show_end: StepEnded) -> None:
         """Write a `step` line."""
-        line: dict[str, object] = {"type": "step", "step": ended.step, "status": ended.status}
-        if ended.error:
-            line["error"] = translate_rendered(ended.error)
-        self._line(line | {"output": ended.output})
+        line: dict[str, object] = {"type": "step", "step": show_end.step, "status": show_end.status}
+        if show_end.error:
+            line["error"] = translate_rendered(show_end.error)
+        self._line(line | {"output": show_end.output})
 
     def notice(self, text: str) -> None:
         """Write a `notice` line."""
         self._line({"type": "notice", "message": text})
 
-    def ended(self, outcome: Outcome) -> None:
+    def show_end(self, outcome: Outcome) -> None:
         """Write the `result` line."""
         self._line(
             {
@@ -251,12 +253,15 @@ class JsonView:
                 "runId": outcome.run,
                 "status": outcome.status,
                 "text": outcome.output,
-                "steps": {name: one.status for name, one in outcome.steps.items()},
-                "refused": [_named(one) | {"flag": flag_for(one)} for one in outcome.refused],
+                "steps": {name: step_end.status for name, step_end in outcome.steps.items()},
+                "refused": [
+                    _request_fields(step_end) | {"flag": flag_for(step_end)}
+                    for step_end in outcome.refused
+                ],
             }
         )
 
-    def failed(self, message: str) -> None:
+    def show_failure(self, message: str) -> None:
         """Write an `error` line."""
         self._line({"type": "error", "message": message})
 
@@ -265,5 +270,5 @@ class JsonView:
         self._out.flush()
 
 
-def _named(asked: Asked) -> dict[str, object]:
-    return {"toolCallId": asked.request.tool_call.tool_call_id, "title": asked.title}
+def _request_fields(request: PermissionRequest) -> dict[str, object]:
+    return {"toolCallId": request.request.tool_call.tool_call_id, "title": request.title}

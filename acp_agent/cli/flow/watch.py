@@ -7,25 +7,25 @@ import asyncio
 import time
 from datetime import datetime
 
-from acp_agent.cli.flow.command import add_run_options, usage_checked
+from acp_agent.cli.flow.command import add_run_options, report_usage_errors
 from acp_agent.cli.flow.file_changes import FileChanges
-from acp_agent.cli.flow.locate import by_name, locate, require_trust
-from acp_agent.cli.flow.own_changes import OwnChanges
+from acp_agent.cli.flow.locate import locate, require_trust, workflow_name
+from acp_agent.cli.flow.own_changes import RunChanges
 from acp_agent.cli.flow.runner import FlowRunner
 from acp_agent.cli.flow.running import (
     Trigger,
+    check_workflow,
     execute,
-    given_inputs,
+    make_view,
     new_run,
-    require_named_trust,
-    trust_if_wanted,
-    usable,
-    view_of,
+    parse_inputs,
+    require_trust_by_name,
+    trust_if_requested,
 )
 from acp_agent.cli.flow.schedule import Schedule
 from acp_agent.cli.flow.view import FlowView
 from acp_agent.cli.localization import translate, translate_rendered
-from acp_agent.cli.output import FAILED, USAGE, complain, guarded
+from acp_agent.cli.output import FAILED, USAGE, complain, run_guarded
 from acp_agent.cli.parser import Parser, add_folder
 from acp_agent.cli.signals import ending_signals, interrupts
 from acp_agent.errors import AcpAgentError
@@ -33,7 +33,7 @@ from acp_agent.extensions.workflows.patterns import FilePatterns
 from acp_agent.extensions.workflows.types import Triggers
 from acp_agent.platform import posix
 
-_NAMED = 5  # changed files that are listed
+_MAX_NAMED = 5  # changed files that are listed
 
 
 def run(argv: list[str]) -> int:
@@ -50,7 +50,7 @@ def run(argv: list[str]) -> int:
     add_folder(parser)
     options = parser.parse_args(argv)
     posix.forbid_inspection()  # the agent's commands must not read our environment
-    return guarded(lambda: usage_checked(lambda: _run(options)))
+    return run_guarded(lambda: report_usage_errors(lambda: _run(options)))
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -58,12 +58,12 @@ def _run(options: argparse.Namespace) -> int:
     if not options.cwd.is_dir():
         complain(translate("{folder} is not a directory", folder=options.cwd))
         return USAGE
-    trust_if_wanted(options)
-    file = usable(locate(options.file, options.cwd))
+    trust_if_requested(options)
+    file = check_workflow(locate(options.file, options.cwd))
     if file is None or file.workflow is None:
         return FAILED
-    require_named_trust(file, options.file)
-    given_inputs(file.workflow, options.input)
+    require_trust_by_name(file, options.file)
+    parse_inputs(file.workflow, options.input)
     triggers = file.workflow.triggers
     if not triggers:
         complain(
@@ -73,7 +73,7 @@ def _run(options: argparse.Namespace) -> int:
             )
         )
         return FAILED
-    asyncio.run(_Watch(options, triggers, view_of(options)).run())
+    asyncio.run(_Watch(options, triggers, make_view(options)).run())
     return 0
 
 
@@ -86,18 +86,18 @@ class _Watch:
         self._view = view
         self._stopped = asyncio.Event()
         self._runner: FlowRunner | None = None
-        self._own = OwnChanges(options.cwd)
+        self._run_changes = RunChanges(options.cwd)
         self._changes: FileChanges | None = None
         self._pending: list[str] = []  # files that changed during a run
 
     async def run(self) -> None:
         """Run until a signal arrives."""
-        me = asyncio.current_task()
-        assert me is not None
+        task = asyncio.current_task()
+        assert task is not None
 
         def stop() -> None:
             if self._stopped.is_set():
-                me.cancel()
+                task.cancel()
                 return
             self._stopped.set()
             if self._runner is not None:
@@ -135,18 +135,18 @@ class _Watch:
             schedule.advance()
             return Trigger("files", files)
         stopped = asyncio.create_task(self._stopped.wait())
-        due = asyncio.create_task(schedule.due())
-        waits: set[asyncio.Task[object]] = {stopped, due}
-        changed = None
+        wait_next = asyncio.create_task(schedule.wait_next())
+        waits: set[asyncio.Task[object]] = {stopped, wait_next}
+        wait_changes = None
         if self._changes is not None:
-            changed = asyncio.create_task(self._changes.changed())
-            waits.add(changed)
+            wait_changes = asyncio.create_task(self._changes.wait_changes())
+            waits.add(wait_changes)
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             if stopped.done():
                 return None
-            if changed is not None and changed.done():
-                return Trigger("files", changed.result())
+            if wait_changes is not None and wait_changes.done():
+                return Trigger("files", wait_changes.result())
             return Trigger("schedule")
         finally:
             for wait in waits:
@@ -155,28 +155,33 @@ class _Watch:
 
     async def _run_once(self, trigger: Trigger, *, following: bool) -> None:
         if trigger.files:
-            names = ", ".join(trigger.files[:_NAMED])
-            more = len(trigger.files) - _NAMED
+            names = ", ".join(trigger.files[:_MAX_NAMED])
+            more = len(trigger.files) - _MAX_NAMED
             names += translate(" and {count} more", count=more) if more > 0 else ""
             self._view.notice(translate("Changed: {files}", files=names))
-        self._own.begin(following=following)
+        self._run_changes.start_run(following=following)
         try:
             await self._run_workflow(trigger)
         except AcpAgentError as error:
-            self._view.failed(translate_rendered(str(error)))
+            self._view.show_failure(translate_rendered(str(error)))
         if self._changes is not None and not self._stopped.is_set():
-            self._pending = self._own.of_others(await self._changes.changes())
+            self._pending = self._run_changes.exclude_own(await self._changes.changes())
 
     async def _run_workflow(self, trigger: Trigger) -> None:
         """Read the file again, because it may have changed, and run it."""
-        named = self._options.file
-        file = usable(locate(named, self._options.cwd))
+        argument = self._options.file
+        file = check_workflow(locate(argument, self._options.cwd))
         if file is None:
             return
-        if by_name(file, named):
+        if workflow_name(file, argument):
             require_trust(file)
         with new_run(
-            file, by_name(file, named), self._options, self._view, trigger, observe=self._own.see
+            file,
+            workflow_name(file, argument),
+            self._options,
+            self._view,
+            trigger,
+            observe=self._run_changes.record,
         ) as runner:
             self._runner = runner
             try:
@@ -187,10 +192,10 @@ class _Watch:
 
 def describe_triggers(triggers: Triggers) -> str:
     """Return a short description of the triggers."""
-    parts = [*triggers.files, *(f"cron {line.text}" for line in triggers.cron)]
+    texts = [*triggers.files, *(f"cron {line.text}" for line in triggers.cron)]
     if triggers.every is not None:
-        parts.append(translate("every {seconds} s", seconds=f"{triggers.every:g}"))
-    return ", ".join(parts)
+        texts.append(translate("every {seconds} s", seconds=f"{triggers.every:g}"))
+    return ", ".join(texts)
 
 
 def _local_now() -> datetime:

@@ -21,7 +21,7 @@ from acp_agent.models.registry import Models
 from acp_agent.models.retries import RetryPolicy, stream_with_retries
 from acp_agent.models.roles import small_model
 
-_LONGEST_ANSWER = 1_000  # tokens
+_MAX_ANSWER_TOKENS = 1_000  # tokens
 
 
 class CommandHelpers:
@@ -45,7 +45,7 @@ class CommandHelpers:
         try:
             chosen = await self._model(models, model)
             request = ModelRequest(
-                model=replace(chosen, max_output=min(chosen.max_output, _LONGEST_ANSWER)),
+                model=replace(chosen, max_output=min(chosen.max_output, _MAX_ANSWER_TOKENS)),
                 system=system,
                 messages=(UserSide((UserText(prompt),)),),
                 thought_level=next(iter(chosen.thought_levels), None),
@@ -62,12 +62,12 @@ class CommandHelpers:
     async def _model(self, models: Models, name: str) -> ModelInfo:
         if name:
             try:
-                found = models.resolve(name)
-                models.require(found)
+                info = models.resolve(name)
+                models.require(info)
             except AcpAgentError:
                 pass  # a shared hook may name a model that this user does not have
             else:
-                return found
+                return info
         flag = self._setup.environ.get("ACP_AGENT_MODEL") or None
         main = await models.choose(flag, None)
         return small_model(models, self._setup.config, main)

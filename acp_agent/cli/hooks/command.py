@@ -11,7 +11,7 @@ from typing import get_args
 import msgspec
 
 from acp_agent.cli.localization import translate, translate_rendered
-from acp_agent.cli.output import FAILED, USAGE, complain, guarded, say, say_json, say_table
+from acp_agent.cli.output import FAILED, USAGE, complain, run_guarded, say, say_json, say_table
 from acp_agent.cli.parser import Parser, add_folder, has_folder
 from acp_agent.cli.user_config import UserConfig, load_user_config
 from acp_agent.config.hook_types import HookEvent
@@ -69,14 +69,14 @@ def run(argv: list[str]) -> int:
         parser.print_help(sys.stderr)
         return USAGE
     posix.forbid_inspection()  # the hooks must not read our environment
-    return guarded(lambda: _run(options))
+    return run_guarded(lambda: _run(options))
 
 
 def _run(options: argparse.Namespace) -> int:
     if not has_folder(options):
         return USAGE
     setup = load_user_config()
-    found = find_hooks(
+    hooks = find_hooks(
         setup.config.hooks,
         config_file=str(setup.paths.config_file),
         home=_home(setup),
@@ -85,60 +85,65 @@ def _run(options: argparse.Namespace) -> int:
         confine_own=setup.config.sandbox.hooks,
         trusts=TrustStore(setup.paths.trust_file, setup.config.trusted_folders).trusts,
     )
-    failed = _list(found, options) if options.action == "list" else _test(found, setup, options)
-    for problem in found.problems:
+    failed = _list(hooks, options) if options.action == "list" else _test(hooks, setup, options)
+    for problem in hooks.problems:
         complain(f"{problem.path}: {translate_rendered(problem.why)}")
-    return FAILED if failed or found.problems else 0
+    return FAILED if failed or hooks.problems else 0
 
 
 def _home(setup: UserConfig) -> Path:
     return Path(setup.environ.get("HOME") or Path.home())
 
 
-def _list(found: FoundHooks, options: argparse.Namespace) -> bool:
+def _list(hooks: FoundHooks, options: argparse.Namespace) -> bool:
     if options.json:
         say_json(
             {
-                "hooks": [msgspec.to_builtins(hook) for hook in found.hooks],
-                "problems": [msgspec.to_builtins(problem) for problem in found.problems],
-                "untrusted": [f"{item.folder}/{item.path}" for item in found.untrusted],
+                "hooks": [msgspec.to_builtins(hook) for hook in hooks.hooks],
+                "problems": [msgspec.to_builtins(problem) for problem in hooks.problems],
+                "untrusted": [f"{item.folder}/{item.path}" for item in hooks.untrusted],
             }
         )
         return False
-    if found.hooks:
+    if hooks.hooks:
         headings = [translate("Event"), translate("For"), translate("Runs"), translate("From")]
-        rows = [(one.event, one.matcher or "*", one.name, one.source) for one in found.hooks]
+        rows = [
+            (configured.event, configured.matcher or "*", configured.name, configured.source)
+            for configured in hooks.hooks
+        ]
         say_table(headings, rows)
     else:
         say(translate("No hooks found."))
-    for item in found.untrusted:
+    for item in hooks.untrusted:
         say(translate("{file} is not used until you trust it: acp-agent trust", file=item.path))
     return False
 
 
-def _test(found: FoundHooks, setup: UserConfig, options: argparse.Namespace) -> bool:
-    given = _input(options.input)
+def _test(hooks: FoundHooks, setup: UserConfig, options: argparse.Namespace) -> bool:
+    arguments = _input(options.input)
     event: HookEvent = options.event
     tool = program_tool_name(options.tool)
     matched = tool if "Tool" in event or "Permission" in event else ""
-    told = common_fields(event, "test", options.cwd, setup.config.mode) | _SAMPLES.get(event, {})
+    event_data = common_fields(event, "test", options.cwd, setup.config.mode) | _SAMPLES.get(
+        event, {}
+    )
     if matched:
         call: JsonObject = {"tool_name": hook_name(tool), "tool_use_id": "test"}
-        call |= {"tool_input": given or {"command": "ls"}, "tool_response": ""}
-        told |= {"tool_calls": [call]} if event == "PostToolBatch" else call
+        call |= {"tool_input": arguments or {"command": "ls"}, "tool_response": ""}
+        event_data |= {"tool_calls": [call]} if event == "PostToolBatch" else call
     else:
-        told |= given
+        event_data |= arguments
         kinds = ("source", "reason", "trigger", "command_name")
-        matched = next((str(told[name]) for name in kinds if told.get(name)), "")
-    chosen = [hook for hook in found.hooks if is_for(hook, event, matched)]
-    answers = asyncio.run(_ask(chosen, told, setup, options.cwd))
+        matched = next((str(event_data[name]) for name in kinds if event_data.get(name)), "")
+    chosen = [hook for hook in hooks.hooks if is_for(hook, event, matched)]
+    answers = asyncio.run(_ask(chosen, event_data, setup, options.cwd))
     if options.json:
         say_json([msgspec.to_builtins(answer) for answer in answers])
     elif not answers:
         say(translate("No hooks for this event."))
     for answer in answers if not options.json else ():
         say(answer.by.name if answer.by is not None else "")
-        for name, value in _shown(answer).items():
+        for name, value in _set_fields(answer).items():
             say(f"  {name}: {value}")
     return any(answer.failure for answer in answers)
 
@@ -155,15 +160,15 @@ def _input(text: str) -> JsonObject:
         raise InvalidInputError(f"--input: expected a JSON object ({error})") from None
 
 
-def _shown(answer: HookAnswer) -> dict[str, object]:
+def _set_fields(answer: HookAnswer) -> dict[str, object]:
     """Return the fields that a hook set in its response."""
     built: dict[str, object] = msgspec.to_builtins(answer)
-    said = {name: value for name, value in built.items() if name != "by" and value}
-    return said or {"permission": "—"}
+    fields = {name: value for name, value in built.items() if name != "by" and value}
+    return fields or {"permission": "—"}
 
 
 async def _ask(
-    hooks: list[Hook], told: JsonObject, setup: UserConfig, cwd: Path
+    hooks: list[Hook], event_data: JsonObject, setup: UserConfig, cwd: Path
 ) -> list[HookAnswer]:
     sandboxes = SharedSandboxes()
     confinement = Confinement(
@@ -182,6 +187,6 @@ async def _ask(
     helpers = CommandHelpers(setup)
     runner = hook_runner(cwd, setup.config, setup.environ, sandbox, lambda: helpers)
     try:
-        return [without_unallowed_decision(await runner.run(hook, told)) for hook in hooks]
+        return [without_unallowed_decision(await runner.run(hook, event_data)) for hook in hooks]
     finally:
         await sandboxes.aclose()

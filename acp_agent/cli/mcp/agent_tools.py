@@ -14,12 +14,12 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.shared.exceptions import MCPError, NoBackChannelError
 from pydantic import BaseModel, Field
 
-from acp_agent.cli.agent_client import AgentClient, Asked
+from acp_agent.cli.agent_client import AgentClient, PermissionRequest
 from acp_agent.cli.localization import translate
-from acp_agent.cli.permission_answers import option_of_kind, question_text, response
+from acp_agent.cli.permission_answers import find_option, question_text, response
 from acp_agent.cli.run import Tally
-from acp_agent.cli.session_lookup import open_store, whole_id
-from acp_agent.cli.sessions import known_secrets
+from acp_agent.cli.session_lookup import full_id, open_store
+from acp_agent.cli.sessions import user_secrets
 from acp_agent.errors import AcpAgentError
 from acp_agent.ids import SessionId
 from acp_agent.session.history.transcript import transcript
@@ -31,8 +31,8 @@ from acp_agent.workspace.scrub import scrub
 from protocol.jsonrpc.errors import RpcError
 from protocol.v1 import types as acp
 
-_AT_ONCE = 4  # prompts that run concurrently
-_PIECE = 50_000  # characters of a session that one call returns
+_MAX_PROMPTS = 4  # prompts that run concurrently
+_MAX_TEXT_LENGTH = 50_000  # characters of a session that one call returns
 _ANSWER_SECONDS = 600.0  # for the answer to a question
 
 Mode = Literal["ask", "accept-edits", "draft", "plan"]
@@ -81,7 +81,7 @@ class AgentTools:
     def __init__(self, folders: Sequence[Path], model: str | None) -> None:
         self._folders = tuple(folders)
         self._flags = [] if model is None else ["--model", model]
-        self._running = asyncio.Semaphore(_AT_ONCE)
+        self._running = asyncio.Semaphore(_MAX_PROMPTS)
 
     async def run_prompt(
         self,
@@ -100,19 +100,19 @@ class AgentTools:
             session_id, cwd = record.id, Path(record.cwd)
         refused: list[str] = []
 
-        async def permit(asked: Asked) -> acp.RequestPermissionResponse:
-            allowed = await _asked(context, asked)
+        async def ask_permission(request: PermissionRequest) -> acp.RequestPermissionResponse:
+            allowed = await _ask_user(context, request)
             if not allowed:
-                refused.append(asked.title)
+                refused.append(request.title)
             kind = "allow_once" if allowed else "reject_once"
-            return response(option_of_kind(asked, kind))
+            return response(find_option(request, kind))
 
         tally = Tally(lambda _: None)
         client: AgentClient | None = None
         async with self._running:
             try:
                 client = await AgentClient.start(
-                    self._flags, cwd=cwd, on_update=tally.update, on_permission=permit
+                    self._flags, cwd=cwd, on_update=tally.update, on_permission=ask_permission
                 )
                 await client.open(cwd, resume=session_id or None)
                 if mode is not None:
@@ -136,12 +136,12 @@ class AgentTools:
         self, limit: Annotated[int, Field(ge=1, le=MAX_PAGE)] = 20
     ) -> SessionList:
         """List the saved sessions of the served folders, the most recently used first."""
-        found: list[SessionRecord] = []
+        records: list[SessionRecord] = []
         async with open_store() as store:
             if store is not None:
-                found = (await store.list(limit=MAX_PAGE)).sessions
-        secrets = await asyncio.to_thread(known_secrets)
-        served = [record for record in found if self._serves(Path(record.cwd))][:limit]
+                records = (await store.list(limit=MAX_PAGE)).sessions
+        secrets = await asyncio.to_thread(user_secrets)
+        served = [record for record in records if self._serves(Path(record.cwd))][:limit]
         return SessionList(
             sessions=[
                 ListedSession(
@@ -162,15 +162,19 @@ class AgentTools:
         async with open_store() as store:
             assert store is not None
             stored = await store.read_all(record.id)
-        secrets = await asyncio.to_thread(known_secrets)
+        secrets = await asyncio.to_thread(user_secrets)
 
         def text() -> str:
             passages = transcript(readable_events(stored), thoughts=False)
-            return scrub("\n\n".join(f"[{one.kind}]\n{one.text}" for one in passages), secrets)
+            return scrub(
+                "\n\n".join(f"[{passage.kind}]\n{passage.text}" for passage in passages), secrets
+            )
 
-        whole = await asyncio.to_thread(text)
-        end = start + _PIECE
-        return SessionText(text=whole[start:end], next_start=end if end < len(whole) else None)
+        conversation = await asyncio.to_thread(text)
+        end = start + _MAX_TEXT_LENGTH
+        return SessionText(
+            text=conversation[start:end], next_start=end if end < len(conversation) else None
+        )
 
     async def _record(self, name: str) -> SessionRecord:
         """Return a session of the served folders.
@@ -179,9 +183,9 @@ class AgentTools:
             ToolError: there is none.
         """
         with suppress(AcpAgentError):
-            one = await whole_id(name)
+            session_id = await full_id(name)
             async with open_store() as store:
-                record = None if store is None else await store.get(SessionId(one))
+                record = None if store is None else await store.get(SessionId(session_id))
             if record is not None and self._serves(Path(record.cwd)):
                 return record
         raise ToolError(f"there is no session {name!r}; list_sessions has those there are")
@@ -202,25 +206,25 @@ class AgentTools:
 
     def _serves(self, folder: Path) -> bool:
         real = Path(os.path.realpath(folder))
-        return any(real.is_relative_to(one) for one in self._folders)
+        return any(real.is_relative_to(root) for root in self._folders)
 
 
-async def _asked(context: ServedContext, asked: Asked) -> bool:
+async def _ask_user(context: ServedContext, request: PermissionRequest) -> bool:
     """Return whether the client's user allows a call once; False if there is nobody to ask.
 
     Trust in a folder's files and lasting permissions are given in an editor or with
     `acp-agent trust`, because a client may be a program that accepts everything.
     """
     capabilities = context.client_capabilities
-    able = None if capabilities is None else capabilities.elicitation
-    if able is None or (able.form is None and able.url is not None):
+    elicitation = None if capabilities is None else capabilities.elicitation
+    if elicitation is None or (elicitation.form is None and elicitation.url is not None):
         return False
-    if any(option.option_id == TRUST_OPTION for option in asked.options):
+    if any(option.option_id == TRUST_OPTION for option in request.options):
         return False
     with suppress(MCPError, NoBackChannelError, TimeoutError):
         async with asyncio.timeout(_ANSWER_SECONDS):
             result = await context.session.elicit_form(
-                question_text(asked), _form(), related_request_id=context.request_id
+                question_text(request), _form(), related_request_id=context.request_id
             )
         return result.action == "accept" and (result.content or {}).get("allow") is True
     return False

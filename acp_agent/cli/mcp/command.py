@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from acp_agent.cli.output import USAGE, guarded
+from acp_agent.cli.output import USAGE, run_guarded
 from acp_agent.cli.parser import Parser, add_folder, has_folder, number
 from acp_agent.platform import posix
 
@@ -19,7 +19,7 @@ def run(argv: list[str]) -> int:
         parser.print_help(sys.stderr)
         return USAGE
     posix.forbid_inspection()  # the servers must not read our environment
-    return guarded(lambda: _run(options))
+    return run_guarded(lambda: _run(options))
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ from msgspec.structs import asdict, replace
 
 from acp_agent.cli.editors import config_file
 from acp_agent.cli.localization import translate
-from acp_agent.cli.mcp.known import known_server
+from acp_agent.cli.mcp.known import configure_known_server
 from acp_agent.cli.output import say
 from acp_agent.config.load import parse, read_text
 from acp_agent.config.mcp_types import McpServerConfig
@@ -31,7 +31,7 @@ def add(options: argparse.Namespace) -> int:
         ConfigError, InvalidInputError: it is invalid, or the file cannot be written.
     """
     if options.target is None:
-        table = known_server(options.name)
+        table = configure_known_server(options.name)
     else:
         address = options.target.startswith(("http://", "https://"))
         table = McpServerConfig(
@@ -39,11 +39,11 @@ def add(options: argparse.Namespace) -> int:
             command="" if address else options.target,
             args=list(options.args),
             url=options.target if address else "",
-            headers=dict(_pair(one, ":", "--header") for one in options.header),
+            headers=dict(_pair(argument, ":", "--header") for argument in options.header),
         )
     table = replace(
         table,
-        env=dict(_pair(one, "=", "--env") for one in options.env),
+        env=dict(_pair(argument, "=", "--env") for argument in options.env),
         env_vars=list(options.env_var),
     )
     # Variables may be set later, so only errors in the definition itself are refused.
@@ -106,17 +106,17 @@ def save(tables: Mapping[str, McpServerConfig], file: Path) -> None:
 
 def toml_table(table: McpServerConfig) -> tomlkit.items.Table:
     """Return a server as a configuration table, without default values."""
-    written = tomlkit.table()
+    server_table = tomlkit.table()
     for key, value in asdict(table).items():
         if value == _DEFAULT[key]:
             continue
         if isinstance(value, dict):
             inline = tomlkit.inline_table()
             inline.update(value)
-            written.add(key, inline)
+            server_table.add(key, inline)
         else:
-            written.add(key, value)
-    return written
+            server_table.add(key, value)
+    return server_table
 
 
 def _change(file: Path, change: Callable[[MutableMapping[str, object]], None]) -> None:
@@ -131,14 +131,14 @@ def _change(file: Path, change: Callable[[MutableMapping[str, object]], None]) -
     else:
         change(servers)
     try:
-        found = config_file.read(file)
-        config_file.write(found, document.as_string().encode(), keep=True)
+        config = config_file.read(file)
+        config_file.write(config, document.as_string().encode(), keep=True)
     except InvalidInputError as error:
         raise InvalidInputError(f"{file}: {error}", field="file") from None
 
 
 def _pair(text: str, mark: str, option: str) -> tuple[str, str]:
-    name, found, value = text.partition(mark)
-    if not found or not name.strip():
+    name, separator, value = text.partition(mark)
+    if not separator or not name.strip():
         raise InvalidInputError(f"{option}: expected NAME{mark}VALUE", field=option)
     return name.strip(), value.strip() if mark == ":" else value

@@ -17,11 +17,11 @@ from acp_agent.errors import ConfigError, InvalidInputError
 from acp_agent.extensions.mcp.checks import make_http_server
 from acp_agent.extensions.mcp.foreign import OPENCODE, read_document, server_format
 
-_PLAIN_HEADERS = frozenset({"accept", "content-type", "user-agent"})
-_NO_LETTER = re.compile(r"[^A-Za-z0-9]+")
+_PUBLIC_HEADERS = frozenset({"accept", "content-type", "user-agent"})
+_NOT_ALPHANUMERIC = re.compile(r"[^A-Za-z0-9]+")
 
 
-class Foreign(Struct, frozen=True, kw_only=True):
+class ForeignServers(Struct, frozen=True, kw_only=True):
     """The content of a file: servers by name, and notes on what was not imported."""
 
     file: Path
@@ -29,7 +29,7 @@ class Foreign(Struct, frozen=True, kw_only=True):
     notes: list[str]
 
 
-def places(folder: Path, home: Path, environ: Mapping[str, str]) -> list[Path]:
+def find_files(folder: Path, home: Path, environ: Mapping[str, str]) -> list[Path]:
     """Return the existing configuration files of other agents, of the user and of a folder."""
     claude = environ.get("CLAUDE_CONFIG_DIR")
     codex = Path(environ.get("CODEX_HOME") or home / ".codex")
@@ -68,7 +68,7 @@ def _editor_files(home: Path, config: Path) -> Iterator[Path]:
             yield base / product / "settings.json"
 
 
-def read_foreign(file: Path, folder: Path) -> Foreign:
+def read_foreign(file: Path, folder: Path) -> ForeignServers:
     """Read the servers of a file; its path determines the format.
 
     Args:
@@ -83,29 +83,29 @@ def read_foreign(file: Path, folder: Path) -> Foreign:
     if isinstance(document.get("mcp"), dict) and form.key not in document:
         form = server_format(file.with_name(OPENCODE[0]))
     projects = _object(document.get("projects"))
-    entries = (_object(projects.get(str(one))) for one in (folder, *folder.parents))
-    project = next((one for one in entries if one.get(form.key)), {})
+    folders = (_object(projects.get(str(parent))) for parent in (folder, *folder.parents))
+    project = next((settings for settings in folders if settings.get(form.key)), {})
     disabled = project.get("disabledMcpServers")
-    found = Foreign(file=file, servers={}, notes=[])
+    foreign = ForeignServers(file=file, servers={}, notes=[])
     if document.get(form.key) is not None and not isinstance(document[form.key], dict):
-        found.notes.append(f"{form.key}: expected a table")
+        foreign.notes.append(f"{form.key}: expected a table")
     servers = {**_object(document.get(form.key)), **_object(project.get(form.key))}
-    for name, given in servers.items():
-        if not isinstance(given, dict):
-            found.notes.append(f"{name}: expected a table")
+    for name, entry in servers.items():
+        if not isinstance(entry, dict):
+            foreign.notes.append(f"{name}: expected a table")
             continue
         try:
-            server = form.translate(name, given, found.notes)
+            server = form.translate(name, entry, foreign.notes)
             if server is not None and server.url and "${" not in server.url:
                 make_http_server("mcp_servers", name, server.url, [])
         except (ConfigError, InvalidInputError, msgspec.ValidationError) as error:
-            found.notes.append(f"{name}: {error}")
+            foreign.notes.append(f"{name}: {error}")
             continue
         if server is not None and isinstance(disabled, list) and name in disabled:
             server = msgspec.structs.replace(server, enabled=False)
         if server is not None:
-            found.servers[name] = _without_secrets(name, server, found.notes)
-    return found
+            foreign.servers[name] = _without_secrets(name, server, foreign.notes)
+    return foreign
 
 
 def _object(value: object) -> Mapping[str, Any]:
@@ -122,10 +122,10 @@ def _without_secrets(name: str, server: McpServerConfig, notes: list[str]) -> Mc
         else:
             env[key] = value
     for key, value in server.headers.items():
-        if key.lower() in _PLAIN_HEADERS or "${" in value:
+        if key.lower() in _PUBLIC_HEADERS or "${" in value:
             headers[key] = value
             continue
-        variable = _NO_LETTER.sub("_", f"{name}_{key}").upper()
+        variable = _NOT_ALPHANUMERIC.sub("_", f"{name}_{key}").upper()
         headers[key] = f"${{{variable}}}"
         notes.append(f"{name}: the header {key} is not copied; set {variable} to its value")
     return msgspec.structs.replace(

@@ -10,7 +10,7 @@ import tomlkit
 
 from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.cli.mcp.editing import save, toml_table
-from acp_agent.cli.mcp.foreign import Foreign, places, read_foreign
+from acp_agent.cli.mcp.foreign import ForeignServers, find_files, read_foreign
 from acp_agent.cli.output import FAILED, complain, say
 from acp_agent.cli.user_config import load_user_config
 from acp_agent.config.mcp_types import McpServerConfig
@@ -27,17 +27,17 @@ def import_servers(options: argparse.Namespace) -> int:
     setup = load_user_config()
     failed = False
     new: dict[str, McpServerConfig] = {}
-    given = [path.expanduser().absolute() for path in options.path]
-    files = given or places(options.cwd, Path.home(), setup.environ)
+    paths = [path.expanduser().absolute() for path in options.path]
+    files = paths or find_files(options.cwd, Path.home(), setup.environ)
     for file in files:
         try:
-            found = read_foreign(file, options.cwd)
+            foreign = read_foreign(file, options.cwd)
         except (ConfigError, InvalidInputError) as error:
             failed = True
             complain(translate_rendered(str(error)))
             continue
-        _show(found)
-        for name, table in found.servers.items():
+        _show(foreign)
+        for name, table in foreign.servers.items():
             if name in setup.config.mcp_servers or name in new:
                 say(f"  {translate('{name}: the name is already in use', name=name)}")
             else:
@@ -56,9 +56,9 @@ def import_servers(options: argparse.Namespace) -> int:
     return FAILED if failed else 0
 
 
-def _show(found: Foreign) -> None:
-    say(f"{found.file}: {', '.join(found.servers) or '-'}")
-    for note in found.notes:
+def _show(foreign: ForeignServers) -> None:
+    say(f"{foreign.file}: {', '.join(foreign.servers) or '-'}")
+    for note in foreign.notes:
         say(f"  {translate_rendered(note)}")
 
 

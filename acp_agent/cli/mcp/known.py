@@ -25,20 +25,20 @@ class KnownServer(TypedDict, total=False):
     install: dict[str, str]
 
 
-def known_servers() -> Mapping[str, KnownServer]:
+def load_known_servers() -> Mapping[str, KnownServer]:
     """Return the known servers, by name."""
     text = (files(__package__) / "known_servers.toml").read_text("utf-8")
     servers: dict[str, KnownServer] = tomllib.loads(text)["servers"]
     return servers
 
 
-def known_server(name: str) -> McpServerConfig:
+def configure_known_server(name: str) -> McpServerConfig:
     """Return the configuration that starts a known server on this computer.
 
     Raises:
         InvalidInputError: the name is unknown, or a required program is missing.
     """
-    servers = known_servers()
+    servers = load_known_servers()
     entry = servers.get(name)
     if entry is None:
         raise InvalidInputError(
@@ -47,9 +47,9 @@ def known_server(name: str) -> McpServerConfig:
             field="name",
         )
     args = list(entry["args"])
-    _found(name, entry, [entry["command"]])
+    _require_program(name, entry, [entry["command"]])
     if entry.get("programs"):
-        args += [entry["program_option"], _found(name, entry, entry["programs"])]
+        args += [entry["program_option"], _require_program(name, entry, entry["programs"])]
     if os.geteuid() == 0:
         args += entry.get("root_args", [])
     return McpServerConfig(
@@ -57,7 +57,7 @@ def known_server(name: str) -> McpServerConfig:
     )
 
 
-def _found(name: str, entry: KnownServer, programs: list[str]) -> str:
+def _require_program(name: str, entry: KnownServer, programs: list[str]) -> str:
     """Return the path of the first installed program."""
     for program in programs:
         path = which(program)

@@ -36,8 +36,8 @@ from acp_agent.workspace.scrub import scrub
 def show_servers(options: argparse.Namespace) -> int:
     """List the servers and problems of a session in a folder; return the exit status."""
     setup = load_user_config()
-    found = _found(setup, options)
-    servers = first_of_each_name(found.servers)
+    configured = _find_servers(setup, options)
+    servers = first_of_each_name(configured.servers)
     rows = [
         (
             server.name,
@@ -52,26 +52,26 @@ def show_servers(options: argparse.Namespace) -> int:
         say_json(
             {
                 "servers": [dict(zip(names, row, strict=True)) for row in rows],
-                "problems": list(found.problems),
-                "untrusted": [item.path for item in found.untrusted],
+                "problems": list(configured.problems),
+                "untrusted": [item.path for item in configured.untrusted],
             }
         )
-        return FAILED if found.problems else 0
+        return FAILED if configured.problems else 0
     if rows:
         words = {"user": translate("you"), "project": translate("the project")}
         words |= {"enabled": translate("enabled"), "disabled": translate("disabled")}
         headings = [translate("Server"), translate("From"), translate("State"), translate("Where")]
-        say_table(headings, [(name, words[a], words[b], place) for name, a, b, place in rows])
+        say_table(headings, [(name, words[a], words[b], location) for name, a, b, location in rows])
     else:
-        _say_none()
-    for item in found.untrusted:
+        _report_none()
+    for item in configured.untrusted:
         say(translate("{file} is not used until you trust it: acp-agent trust", file=item.path))
-    for problem in found.problems:
+    for problem in configured.problems:
         complain(translate_rendered(problem))
-    return FAILED if found.problems else 0
+    return FAILED if configured.problems else 0
 
 
-def _say_none() -> None:
+def _report_none() -> None:
     say(translate("No MCP servers configured. To add one, see acp-agent mcp add --help"))
 
 
@@ -87,7 +87,7 @@ def where(server: ServerConfig) -> str:
     return scrub(text, server.options.secrets)
 
 
-def _found(setup: UserConfig, options: argparse.Namespace) -> FoundServers:
+def _find_servers(setup: UserConfig, options: argparse.Namespace) -> FoundServers:
     store = TrustStore(setup.paths.trust_file, setup.config.trusted_folders)
     return find_servers(
         setup.config,
@@ -106,29 +106,29 @@ def test(options: argparse.Namespace) -> int:
         InvalidInputError: a server name is unknown.
     """
     setup = load_user_config()
-    found = _found(setup, options)
-    known = {server.name: server for server in first_of_each_name(found.servers)}
+    configured = _find_servers(setup, options)
+    servers_by_name = {server.name: server for server in first_of_each_name(configured.servers)}
     for name in options.name:
-        if name not in known:
-            listed = ", ".join(known) or "none"
+        if name not in servers_by_name:
+            listed = ", ".join(servers_by_name) or "none"
             raise InvalidInputError(f"unknown MCP server {name!r}; known: {listed}")
-    chosen = [known[name] for name in options.name] or [
-        server for server in known.values() if server.options.enabled
+    chosen = [servers_by_name[name] for name in options.name] or [
+        server for server in servers_by_name.values() if server.options.enabled
     ]
     results = asyncio.run(_connect(chosen, setup, options))
     if options.json:
         say_json([result for result, _ in results])
     elif not results:
-        _say_none()
+        _report_none()
     else:
         for result, lines in results:
             say(f"{result['server']}: {result['state']}")
             for line in lines:
                 say(f"  {line}")
-    for problem in found.problems:
+    for problem in configured.problems:
         complain(translate_rendered(problem))
     failed = any(result["state"] != "connected" for result, _ in results)
-    return FAILED if failed or found.problems else 0
+    return FAILED if failed or configured.problems else 0
 
 
 class _Reporter(Struct):
@@ -176,7 +176,7 @@ async def _connect(
         program_files=setup.paths.program_files,
     )
 
-    async def one(server: ServerConfig) -> tuple[dict[str, object], list[str]]:
+    async def connect(server: ServerConfig) -> tuple[dict[str, object], list[str]]:
         reporter = _Reporter()
         limit = server.options.start_timeout or setup.config.limits.mcp_connect_timeout
         running = McpServer(
@@ -203,20 +203,20 @@ async def _connect(
                     translate_rendered(reporter.why)
                 ]
             names = [tool.name for tool in offer.tools if server.options.offers(tool.name)]
-            about = {
+            offered = {
                 "tools": names,
                 "prompts": [prompt.name for prompt in offer.prompts],
                 "resources": [resource.uri for resource in offer.resources],
             }
             lines = [
-                f"{key}: {', '.join(map(str, values))}" for key, values in about.items() if values
+                f"{key}: {', '.join(map(str, values))}" for key, values in offered.items() if values
             ]
-            return {"server": server.name, "state": "connected", **about}, lines
+            return {"server": server.name, "state": "connected", **offered}, lines
         finally:
             await running.aclose()
 
     try:
-        return list(await asyncio.gather(*(one(server) for server in servers)))
+        return list(await asyncio.gather(*(connect(server) for server in servers)))
     finally:
         await watch.aclose()
         await confinement.sandboxes.aclose()

@@ -29,8 +29,8 @@ def access_token() -> tuple[str, str | None]:
     """
     token = os.environ.pop(TOKEN_VARIABLE, None)
     if token is None:
-        made = secrets.token_urlsafe(32)
-        return made, made
+        new_token = secrets.token_urlsafe(32)
+        return new_token, new_token
     check_token(token)
     return token, None
 
@@ -57,7 +57,7 @@ def local_listener(port: int, option: str) -> socket.socket:
 
 
 async def serve_local(
-    app: ASGIApp, listener: socket.socket, path: str, *, shown: str | None
+    app: ASGIApp, listener: socket.socket, path: str, *, new_token: str | None
 ) -> None:
     """Serve until a signal arrives.
 
@@ -65,14 +65,14 @@ async def serve_local(
         app: the application.
         listener: from `local_listener`.
         path: the path of the address that is shown to the user.
-        shown: the token, if it is to be shown to the user.
+        new_token: the token, if it is to be shown to the user.
     """
     import uvicorn  # noqa: PLC0415 - only over HTTP
 
     url = f"http://127.0.0.1:{listener.getsockname()[1]}{path}"
     lines = [translate("listening on {url}", url=url)]
-    if shown is not None:
-        lines.append(translate("access token for this run: {token}", token=shown))
+    if new_token is not None:
+        lines.append(translate("access token for this run: {token}", token=new_token))
     sys.stderr.write("".join(f"acp-agent: {line}\n" for line in lines))
     sys.stderr.flush()
     settings = uvicorn.Config(
@@ -86,7 +86,7 @@ async def serve_local(
     await uvicorn.Server(settings).serve(sockets=[listener])
 
 
-class Guarded:
+class TokenRequired:
     """Passes on requests with the right token.
 
     Args:
@@ -102,17 +102,17 @@ class Guarded:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
-        if scope["type"] == "lifespan" or self._knows(scope):
+        if scope["type"] == "lifespan" or self._is_authorized(scope):
             await self._app(scope, receive, send)
             return
         if scope["type"] == "http":
             await _refuse(send)
 
-    def _knows(self, scope: Scope) -> bool:
-        given = [value for name, value in scope["headers"] if name == b"authorization"]
-        if not given and scope["path"] in self._public:
+    def _is_authorized(self, scope: Scope) -> bool:
+        tokens = [value for name, value in scope["headers"] if name == b"authorization"]
+        if not tokens and scope["path"] in self._public:
             return True
-        return len(given) == 1 and secrets.compare_digest(given[0], self._expected)
+        return len(tokens) == 1 and secrets.compare_digest(tokens[0], self._expected)
 
 
 async def _refuse(send: Callable[[Any], Awaitable[None]]) -> None:

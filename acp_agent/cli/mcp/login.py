@@ -38,9 +38,9 @@ from acp_agent.extensions.mcp.oauth.provider import (
 )
 from acp_agent.extensions.mcp.tables import build_server
 
-_SECONDS = 600.0  # for the user to log in
+_LOGIN_SECONDS = 600.0  # for the user to log in
 _REQUEST_SECONDS = 30.0
-_LONGEST_LINE = 16_000  # bytes of a line of the browser's request
+_MAX_LINE_BYTES = 16_000  # bytes of a line of the browser's request
 _HELLO = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -69,13 +69,13 @@ def login(options: argparse.Namespace) -> int:
     # The package logs a failed flow with a traceback; the user sees the reason instead.
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
     store = LoginStore(setup.paths.mcp_logins_file)
-    begin = Login(keyring=options.keyring)
+    initial = Login(keyring=options.keyring)
     try:
-        found = asyncio.run(_login(server, settings, store, begin, options))
+        required = asyncio.run(_login(server, settings, store, initial, options))
     except (OAuthFlowError, httpx2.HTTPError, TimeoutError) as error:
         why = describe_error(error, str)
         raise ConfigError(f"the login at {options.name} failed: {why}") from None
-    if not found:
+    if not required:
         say(translate("{name} needs no login.", name=options.name))
     elif options.keyring:
         say(translate("Logged in. The tokens are in the system's keyring."))
@@ -123,7 +123,7 @@ async def _login(
     server: HttpServer,
     settings: ClientSettings,
     store: LoginStore,
-    begin: Login,
+    initial: Login,
     options: argparse.Namespace,
 ) -> bool:
     """Log in and save the tokens; return whether the server required a login."""
@@ -138,17 +138,17 @@ async def _login(
             verify=trust,
         )
 
-    async with asyncio.timeout(_SECONDS):
+    async with asyncio.timeout(_LOGIN_SECONDS):
         if options.device:
             async with client() as http:
-                got = await device_login(server.url, http, settings, _show_code)
-            kept = msgspec.structs.replace(got, keyring=begin.keyring)
-            await asyncio.to_thread(store.set, server.url, kept)
+                tokens = await device_login(server.url, http, settings, _show_code)
+            stored = msgspec.structs.replace(tokens, keyring=initial.keyring)
+            await asyncio.to_thread(store.set, server.url, stored)
             return True
         async with _callback(options) as person:
-            known = configured_client(settings, person.redirect_uri)
-            begin = msgspec.structs.replace(begin, client=known)
-            provider = Provider(server, store, begin, settings=settings, person=person)
+            client_info = configured_client(settings, person.redirect_uri)
+            initial = msgspec.structs.replace(initial, client=client_info)
+            provider = Provider(server, store, initial, settings=settings, person=person)
             async with client(provider) as http:
                 response = await http.post(
                     server.url,
@@ -171,23 +171,23 @@ def _show_code(address: str, code: str) -> None:
 async def _callback(options: argparse.Namespace) -> AsyncIterator[Person]:
     """Listen for the browser's redirect; also accept the address if the user pastes it."""
     loop = asyncio.get_running_loop()
-    came: asyncio.Future[AuthorizationCodeResult] = loop.create_future()
+    redirect_result: asyncio.Future[AuthorizationCodeResult] = loop.create_future()
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError, ValueError, asyncio.LimitOverrunError):
             line = (await reader.readline()).decode("ascii", "replace").split()
             result = _result(line[1]) if len(line) > 1 else None
-            if result is not None and not came.done():
-                came.set_result(result)
-            said = "You can close this page." if result is not None else "Not found."
-            body = f"<!doctype html><title>acp-agent</title><p>{escape(translate(said))}</p>"
+            if result is not None and not redirect_result.done():
+                redirect_result.set_result(result)
+            message = "You can close this page." if result is not None else "Not found."
+            body = f"<!doctype html><title>acp-agent</title><p>{escape(translate(message))}</p>"
             status = "200 OK" if result is not None else "404 Not Found"
             head = "Content-Type: text/html; charset=utf-8\r\nConnection: close\r\n\r\n"
             writer.write(f"HTTP/1.1 {status}\r\n{head}{body}".encode())
             await writer.drain()
         writer.close()
 
-    listener = await asyncio.start_server(answer, "127.0.0.1", options.port, limit=_LONGEST_LINE)
+    listener = await asyncio.start_server(answer, "127.0.0.1", options.port, limit=_MAX_LINE_BYTES)
     port = listener.sockets[0].getsockname()[1]
 
     async def visit(address: str) -> None:
@@ -200,22 +200,22 @@ async def _callback(options: argparse.Namespace) -> AsyncIterator[Person]:
         )
         sys.stdout.flush()
         with suppress(OSError, ValueError):  # stdin is a file, or missing
-            loop.add_reader(sys.stdin.fileno(), pasted)
+            loop.add_reader(sys.stdin.fileno(), read_pasted)
         if not options.no_browser:
             with suppress(OSError, webbrowser.Error):
                 await asyncio.to_thread(webbrowser.open, address)
 
-    def pasted() -> None:
+    def read_pasted() -> None:
         line = sys.stdin.readline()
         if not line:
             loop.remove_reader(sys.stdin.fileno())
             return
         result = _result(line.strip())
-        if result is not None and not came.done():
-            came.set_result(result)
+        if result is not None and not redirect_result.done():
+            redirect_result.set_result(result)
 
     async def wait() -> AuthorizationCodeResult:
-        return await came
+        return await redirect_result
 
     redirect = f"http://127.0.0.1:{port}/callback"
     try:

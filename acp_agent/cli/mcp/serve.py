@@ -13,7 +13,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 
 from acp_agent import __version__
 from acp_agent.cli.mcp.agent_tools import AgentTools
-from acp_agent.cli.mcp.local_http import Guarded, access_token, local_listener, serve_local
+from acp_agent.cli.mcp.local_http import TokenRequired, access_token, local_listener, serve_local
 from acp_agent.errors import InvalidInputError
 
 
@@ -23,17 +23,19 @@ def serve(options: argparse.Namespace) -> int:
     Raises:
         InvalidInputError: a folder, the port or the token is invalid.
     """
-    folders = [Path(os.path.realpath(one.expanduser())) for one in options.folder or [options.cwd]]
+    folders = [
+        Path(os.path.realpath(path.expanduser())) for path in options.folder or [options.cwd]
+    ]
     for folder in folders:
         if not folder.is_dir():
             raise InvalidInputError(f"{folder} is not a directory")
     logging.getLogger("mcp").setLevel(logging.CRITICAL)  # it logs what clients send
-    token, made = access_token()
+    token, new_token = access_token()
     server = build(AgentTools(folders, options.model))
     if options.http is None:
         asyncio.run(server.run_stdio_async())
         return 0
-    return asyncio.run(_serve_http(server, options.http, token, shown=made))
+    return asyncio.run(_serve_http(server, options.http, token, new_token=new_token))
 
 
 def build(tools: AgentTools) -> MCPServer:
@@ -44,7 +46,7 @@ def build(tools: AgentTools) -> MCPServer:
     return server
 
 
-async def _serve_http(server: MCPServer, port: int, token: str, *, shown: str | None) -> int:
+async def _serve_http(server: MCPServer, port: int, token: str, *, new_token: str | None) -> int:
     listener = local_listener(port, "--http")
     port = listener.getsockname()[1]
     names = [f"{name}:{port}" for name in ("127.0.0.1", "localhost")]
@@ -53,5 +55,5 @@ async def _serve_http(server: MCPServer, port: int, token: str, *, shown: str | 
             allowed_hosts=names, allowed_origins=[f"http://{name}" for name in names]
         )
     )
-    await serve_local(Guarded(app, token), listener, "/mcp", shown=shown)
+    await serve_local(TokenRequired(app, token), listener, "/mcp", new_token=new_token)
     return 0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.cli.output import FAILED, USAGE, complain, say
-from acp_agent.cli.plugins.listing import folder_of_plugins
+from acp_agent.cli.plugins.listing import plugins_folder
 from acp_agent.cli.user_config import load_user_config
 from acp_agent.content import printable_line
 from acp_agent.errors import ConfigError
@@ -27,18 +27,18 @@ def add(options: argparse.Namespace) -> int:
     Raises:
         ConfigError: it cannot be fetched, is not a plugin, or already exists.
     """
-    own = folder_of_plugins(load_user_config())
+    plugins_dir = plugins_folder(load_user_config())
     folder = Path(options.source).expanduser()
     if not folder.is_dir() and not is_fetched(options.source):
-        return _add_package(own, options)
+        return _add_package(plugins_dir, options)
     if options.link:
-        one = adding.link_candidate(own, folder)
-        return _put(own, one, options)
+        candidate = adding.link_candidate(plugins_dir, folder)
+        return _add_candidate(plugins_dir, candidate, options)
     try:
         with adding.fetch_candidate(
-            own, options.source, ref=options.ref, chosen=options.name
-        ) as one:
-            return _put(own, one, options)
+            plugins_dir, options.source, ref=options.ref, chosen=options.name
+        ) as candidate:
+            return _add_candidate(plugins_dir, candidate, options)
     except adding.NoChoiceError as error:
         complain(translate_rendered(str(error)))
         for offer in error.offers:
@@ -46,24 +46,26 @@ def add(options: argparse.Namespace) -> int:
         return USAGE
 
 
-def _put(own: Path, one: adding.Candidate, options: argparse.Namespace) -> int:
-    plugin = one.plugin
-    if plugin.name in read_installed(own):
+def _add_candidate(
+    plugins_dir: Path, candidate: adding.Candidate, options: argparse.Namespace
+) -> int:
+    plugin = candidate.plugin
+    if plugin.name in read_installed(plugins_dir):
         raise ConfigError(f"there is a plugin {plugin.name} already; remove it, or update it")
-    return 0 if _offer(own, one, options) else FAILED
+    return 0 if _offer(plugins_dir, candidate, options) else FAILED
 
 
-def _offer(own: Path, one: adding.Candidate, options: argparse.Namespace) -> bool:
+def _offer(plugins_dir: Path, candidate: adding.Candidate, options: argparse.Namespace) -> bool:
     """Show a plugin, and add it if the user agrees; return whether they did."""
-    _show(one)
+    _show(candidate)
     if not _confirmed(options, translate("Add it? [y/N] ")):
         return False
-    adding.install_candidate(own, one, replacing=False)
-    say(translate("Added {name}.", name=one.plugin.name))
+    adding.install_candidate(plugins_dir, candidate, replacing=False)
+    say(translate("Added {name}.", name=candidate.plugin.name))
     return True
 
 
-def _add_package(own: Path, options: argparse.Namespace) -> int:
+def _add_package(plugins_dir: Path, options: argparse.Namespace) -> int:
     name = package_name(options.source)
     if name is None:
         raise ConfigError(f"{options.source}: there is no such folder, and it names no package")
@@ -74,32 +76,32 @@ def _add_package(own: Path, options: argparse.Namespace) -> int:
         say(f"  {line}")
     if not _confirmed(options, translate("Add it? [y/N] ")):
         return FAILED
-    adding.install_package(own, name, record)
-    found = PythonPlugins(own).load()
-    wrong = [one for one in found.problems if one.startswith(f"{name}: ")]
-    if wrong:
-        adding.remove(own, name, keep_data=True)
-        raise ConfigError(wrong[0])
+    adding.install_package(plugins_dir, name, record)
+    loaded = PythonPlugins(plugins_dir).load()
+    errors = [problem for problem in loaded.problems if problem.startswith(f"{name}: ")]
+    if errors:
+        adding.remove(plugins_dir, name, keep_data=True)
+        raise ConfigError(errors[0])
     say(translate("Added {name}.", name=name))
-    for one in (one for one in found.plugins if one.package == name):
-        for tool in one.plugin.tools:
-            say(f"  {one.plugin.name}__{tool.name}: {printable_line(tool.description, 100)}")
-        for provider in one.plugin.models:
+    for entry in (plugin for plugin in loaded.plugins if plugin.package == name):
+        for tool in entry.plugin.tools:
+            say(f"  {entry.plugin.name}__{tool.name}: {printable_line(tool.description, 100)}")
+        for provider in entry.plugin.models:
             table = f'[providers.{provider.name}] api = "plugin"'
             say(translate("To use its models, add to the configuration: {table}", table=table))
     return 0
 
 
-def _show(one: adding.Candidate) -> None:
-    plugin, record = one.plugin, one.record
+def _show(candidate: adding.Candidate) -> None:
+    plugin, record = candidate.plugin, candidate.record
     say(f"{plugin.name} {plugin.version}".strip())
     if plugin.description:
         say(f"  {plugin.description}")
     for line in (*describe_parts(plugin), *([record.revision] if record.revision else [])):
         say(f"  {line}")
     for path, why in plugin.problems:
-        shown = path.relative_to(plugin.root) if path.is_relative_to(plugin.root) else path
-        complain(f"{shown}: {translate_rendered(why)}")
+        relative = path.relative_to(plugin.root) if path.is_relative_to(plugin.root) else path
+        complain(f"{relative}: {translate_rendered(why)}")
 
 
 def update(options: argparse.Namespace) -> int:
@@ -108,19 +110,19 @@ def update(options: argparse.Namespace) -> int:
     Raises:
         ConfigError: a plugin of this name was not added.
     """
-    own = folder_of_plugins(load_user_config())
-    known = read_installed(own)
-    names = options.name or [name for name, one in known.items() if one.kind == "copy"]
+    plugins_dir = plugins_folder(load_user_config())
+    installed = read_installed(plugins_dir)
+    names = options.name or [name for name, record in installed.items() if record.kind == "copy"]
     failed = False
 
-    def agree(one: adding.Candidate) -> bool:
-        _show(one)
+    def agree(candidate: adding.Candidate) -> bool:
+        _show(candidate)
         return _confirmed(options, translate("Use this one? [y/N] "))
 
     for name in names:
-        adding.require(known, name)
+        adding.require(installed, name)
         try:
-            changed = adding.update(own, name, agree, ref=options.ref)
+            changed = adding.update(plugins_dir, name, agree, ref=options.ref)
         except ConfigError as error:
             complain(f"{name}: {translate_rendered(str(error))}")
             failed = True
@@ -138,8 +140,8 @@ def remove(options: argparse.Namespace) -> int:
     Raises:
         ConfigError: no plugin of this name was added.
     """
-    own = folder_of_plugins(load_user_config())
-    adding.remove(own, options.name, keep_data=options.keep_data)
+    plugins_dir = plugins_folder(load_user_config())
+    adding.remove(plugins_dir, options.name, keep_data=options.keep_data)
     say(translate("Removed {name}.", name=options.name))
     return 0
 
@@ -150,8 +152,8 @@ def enable(options: argparse.Namespace, *, on: bool) -> int:
     Raises:
         ConfigError: no plugin of this name was added.
     """
-    own = folder_of_plugins(load_user_config())
-    adding.enable(own, options.name, is_enabled=on)
+    plugins_dir = plugins_folder(load_user_config())
+    adding.enable(plugins_dir, options.name, is_enabled=on)
     if on:
         say(translate("{name} is enabled.", name=options.name))
     else:
@@ -167,31 +169,31 @@ def import_plugins(options: argparse.Namespace) -> int:
     Raises:
         ConfigError: the list of plugins cannot be read.
     """
-    own = folder_of_plugins(load_user_config())
-    found = find_enabled_plugins(options.cwd, Path.home())
-    failed = bool(found.problems)
-    for path, why in found.problems:
+    plugins_dir = plugins_folder(load_user_config())
+    settings = find_enabled_plugins(options.cwd, Path.home())
+    failed = bool(settings.problems)
+    for path, why in settings.problems:
         complain(f"{path}: {translate_rendered(why)}")
     new = 0
-    for wanted in found.plugins:
-        if not wanted.source:
+    for reference in settings.plugins:
+        if not reference.source:
             complain(
                 translate(
                     "{name}: the location of the marketplace {marketplace} is unknown",
-                    name=wanted.name,
-                    marketplace=wanted.marketplace,
+                    name=reference.name,
+                    marketplace=reference.marketplace,
                 )
             )
             failed = True
             continue
         try:
             with adding.fetch_candidate(
-                own, wanted.source, ref=wanted.ref, chosen=wanted.name
-            ) as one:
-                if one.plugin.name in read_installed(own):
+                plugins_dir, reference.source, ref=reference.ref, chosen=reference.name
+            ) as candidate:
+                if candidate.plugin.name in read_installed(plugins_dir):
                     continue
                 new += 1
-                _offer(own, one, options)
+                _offer(plugins_dir, candidate, options)
         except ConfigError as error:
             complain(translate_rendered(str(error)))
             failed = True

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from acp_agent.cli.output import USAGE, guarded
+from acp_agent.cli.output import USAGE, run_guarded
 from acp_agent.cli.parser import Parser, add_folder, has_folder
 
 
@@ -17,7 +17,7 @@ def run(argv: list[str]) -> int:
     if options.action is None:
         parser.print_help(sys.stderr)
         return USAGE
-    return guarded(lambda: _run(options))
+    return run_guarded(lambda: _run(options))
 
 
 def _run(options: argparse.Namespace) -> int:

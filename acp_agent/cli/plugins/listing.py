@@ -21,7 +21,7 @@ from acp_agent.extensions.plugins.servers import plugin_servers
 from acp_agent.trust.store import TrustStore
 
 
-def folder_of_plugins(setup: UserConfig) -> Path:
+def plugins_folder(setup: UserConfig) -> Path:
     """Return the folder of the plugins that the user added."""
     return setup.paths.config_file.parent / "plugins"
 
@@ -29,48 +29,58 @@ def folder_of_plugins(setup: UserConfig) -> Path:
 def show(options: argparse.Namespace) -> int:
     """List the plugins of a folder and their problems; return the exit status."""
     setup = load_user_config()
-    places = find_folders(options.cwd, user=setup.paths.config_file.parent, home=Path.home())
+    folders = find_folders(options.cwd, user=setup.paths.config_file.parent, home=Path.home())
     trusts = TrustStore(setup.paths.trust_file, setup.config.trusted_folders).trusts
-    found = find_plugins(places, trusts)
-    own = folder_of_plugins(setup)
-    known = read_installed(own)
-    names = {one.name for one in found.plugins}
-    packages = {name: one for name, one in known.items() if one.kind == "package" and one.enabled}
-    off = {name: one for name, one in known.items() if name not in {*names, *packages}}
+    discovered = find_plugins(folders, trusts)
+    plugins_dir = plugins_folder(setup)
+    installed = read_installed(plugins_dir)
+    names = {plugin.name for plugin in discovered.plugins}
+    packages = {
+        name: record
+        for name, record in installed.items()
+        if record.kind == "package" and record.enabled
+    }
+    unused = {name: record for name, record in installed.items() if name not in {*names, *packages}}
     if options.json:
         say_json(
             {
-                "plugins": [_as_json(one, known.get(one.name)) for one in found.plugins],
-                "packages": {name: to_builtins(one) for name, one in packages.items()},
-                "unused": sorted(off),
-                "problems": [f"{path}: {why}" for path, why in found.problems],
-                "untrusted": [f"{item.folder}/{item.path}" for item in found.untrusted],
+                "plugins": [
+                    _as_json(plugin, installed.get(plugin.name)) for plugin in discovered.plugins
+                ],
+                "packages": {name: to_builtins(record) for name, record in packages.items()},
+                "unused": sorted(unused),
+                "problems": [f"{path}: {why}" for path, why in discovered.problems],
+                "untrusted": [f"{item.folder}/{item.path}" for item in discovered.untrusted],
             }
         )
-        return FAILED if found.problems else 0
+        return FAILED if discovered.problems else 0
     headings = [translate("Name"), translate("Version"), translate("From"), translate("Pinned to")]
     rows = [
-        (one.name, one.version or "-", *_origin(known.get(one.name), one)) for one in found.plugins
+        (plugin.name, plugin.version or "-", *_origin(installed.get(plugin.name), plugin))
+        for plugin in discovered.plugins
     ]
-    rows += [(name, one.revision, one.source, one.digest[:12]) for name, one in packages.items()]
+    rows += [
+        (name, record.revision, record.source, record.digest[:12])
+        for name, record in packages.items()
+    ]
     rows += [
         (
             name,
             "-",
-            one.source,
-            translate("turned off") if not one.enabled else translate("not usable"),
+            record.source,
+            translate("turned off") if not record.enabled else translate("not usable"),
         )
-        for name, one in off.items()
+        for name, record in unused.items()
     ]
     if rows:
         say_table(headings, rows)
     else:
         say(translate("No plugins found."))
-    for item in found.untrusted:
+    for item in discovered.untrusted:
         say(translate("{file} is not used until you trust it: acp-agent trust", file=item.path))
-    for path, why in found.problems:
+    for path, why in discovered.problems:
         complain(f"{path}: {translate_rendered(why)}")
-    return FAILED if found.problems else 0
+    return FAILED if discovered.problems else 0
 
 
 def _origin(record: Installed | None, plugin: Plugin) -> tuple[str, str]:
@@ -103,14 +113,18 @@ def check(options: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory() as empty:
         plugin = read_plugin(options.path.expanduser(), data=Path(empty, "data"), source="user")
         # As a session finds it: in a folder of plugins, without others.
-        alone = Path(empty, "plugins")
-        alone.mkdir()
-        (alone / plugin.name).symlink_to(plugin.root)
-        places = DefinitionFolders((), (), ((alone, "user"),), Path(empty))
-        definitions = find_definitions(places, Config(), lambda _: True)
-        problems = [f"{one.path}: {one.why}" for one in definitions.problems if one.why]
-        servers = list(plugin_servers(places, _Anything(), lambda _: True, problems))
-    names = [one.name for one in (*definitions.skills, *definitions.agents, *servers)]
+        plugins_dir = Path(empty, "plugins")
+        plugins_dir.mkdir()
+        (plugins_dir / plugin.name).symlink_to(plugin.root)
+        folders = DefinitionFolders((), (), ((plugins_dir, "user"),), Path(empty))
+        definitions = find_definitions(folders, Config(), lambda _: True)
+        problems = [
+            f"{definition.path}: {definition.why}"
+            for definition in definitions.problems
+            if definition.why
+        ]
+        servers = list(plugin_servers(folders, _Anything(), lambda _: True, problems))
+    names = [definition.name for definition in (*definitions.skills, *definitions.agents, *servers)]
     if options.json:
         say_json({"name": plugin.name, "parts": names, "problems": problems})
     else:

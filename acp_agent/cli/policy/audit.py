@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from acp_agent import events
 from acp_agent.cli.localization import translate, user_translator
-from acp_agent.cli.output import guarded, one_line, say, say_json, say_table
+from acp_agent.cli.output import one_line, run_guarded, say, say_json, say_table
 from acp_agent.cli.parser import Parser
 from acp_agent.cli.session_lookup import existing_store, find_session
 from acp_agent.session.history.questions import QuestionCounts
@@ -29,7 +29,7 @@ class Decision(Struct, frozen=True):
     at: int
     call: events.ToolCalled | None
     decided: events.PermissionDecided
-    asked: bool
+    was_asked: bool
     child: str | None = None
 
 
@@ -43,7 +43,7 @@ def run(argv: list[str]) -> int:
     parser.add_argument("--refused", action="store_true", help="only refusals")
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(argv)
-    return guarded(
+    return run_guarded(
         lambda: asyncio.run(_show(options.id, refused=options.refused, as_json=options.json))
     )
 
@@ -52,10 +52,10 @@ async def _show(name: str, *, refused: bool, as_json: bool) -> int:
     async with existing_store() as store:
         record = await find_session(store, name)
         stored = await store.read_all(record.id)
-    found = [each for each in decisions(stored) if not (refused and each.decided.allowed)]
+    selected = [each for each in decisions(stored) if not (refused and each.decided.allowed)]
     if as_json:
-        say_json({"session": record.id, "decisions": [_as_json(each) for each in found]})
-    elif found:
+        say_json({"session": record.id, "decisions": [_as_json(each) for each in selected]})
+    elif selected:
         headings = [
             translate("TIME"),
             translate("TOOL"),
@@ -64,7 +64,7 @@ async def _show(name: str, *, refused: bool, as_json: bool) -> int:
             translate("DECISION"),
             translate("RULE"),
         ]
-        say_table(headings, [_row(each) for each in found])
+        say_table(headings, [_row(each) for each in selected])
         questions = QuestionCounts()
         questions.add(known_events(stored))
         say()
@@ -77,7 +77,7 @@ async def _show(name: str, *, refused: bool, as_json: bool) -> int:
 def decisions(stored: Sequence[StoredEvent]) -> Iterator[Decision]:
     """Yield the decisions of a session and its subagents, in order."""
     calls: dict[str, events.ToolCalled] = {}
-    asked: set[str] = set()
+    questioned: set[str] = set()
     for each in readable_events(stored):
         child = each.event.session if isinstance(each.event, events.ChildWorked) else None
         event = events.of_a_child(each.event)
@@ -85,9 +85,9 @@ def decisions(stored: Sequence[StoredEvent]) -> Iterator[Decision]:
             case events.ToolCalled(call=call):
                 calls[call] = event
             case events.PermissionAsked(call=call):
-                asked.add(call)
+                questioned.add(call)
             case events.PermissionDecided(call=call):
-                yield Decision(each.at, calls.get(call), event, call in asked, child)
+                yield Decision(each.at, calls.get(call), event, call in questioned, child)
 
 
 def _row(each: Decision) -> list[str]:
@@ -112,7 +112,7 @@ def _as_json(each: Decision) -> dict[str, object]:
         "title": "" if each.call is None else each.call.title,
         "subagent": each.child,
         "allowed": each.decided.allowed,
-        "asked": each.asked,
+        "asked": each.was_asked,
         "by": each.decided.by,
         "name": each.decided.name,
         "why": each.decided.why,

@@ -77,11 +77,11 @@ def _call(subject: Subject, argument: str, folder: Path) -> Call:
         case "shell":
             return Call(f"Bash({argument})", CommandAccess(argument, str(folder), (str(folder),)))
         case "read" | "edit":
-            asked = os.path.normpath(folder / Path(argument).expanduser())
-            paths = (os.path.realpath(asked),)
+            path = os.path.normpath(folder / Path(argument).expanduser())
+            paths = (os.path.realpath(path),)
             if subject == "read":
-                return Call(f"Read({argument})", ReadAccess(paths, (asked,)))
-            return Call(f"Edit({argument})", WriteAccess(paths, (asked,)))
+                return Call(f"Read({argument})", ReadAccess(paths, (path,)))
+            return Call(f"Edit({argument})", WriteAccess(paths, (path,)))
         case "web_fetch":
             host = argument.removeprefix("domain:")
             url = host if "://" in host else f"https://{host}"

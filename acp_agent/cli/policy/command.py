@@ -8,13 +8,13 @@ import sys
 from pathlib import Path
 
 from acp_agent.cli.localization import translate
-from acp_agent.cli.output import USAGE, complain, guarded
+from acp_agent.cli.output import USAGE, complain, run_guarded
 from acp_agent.cli.parser import Parser, add_folder, number
 from acp_agent.cli.user_config import load_user_config
 from acp_agent.permissions.opening import open_permissions
 from acp_agent.permissions.policy.rules import MODES
 
-MOST_DAYS = 3_660
+MAX_DAYS = 3_660
 
 
 def run(argv: list[str]) -> int:
@@ -24,7 +24,7 @@ def run(argv: list[str]) -> int:
     if options.action is None:
         parser.print_help(sys.stderr)
         return USAGE
-    return guarded(lambda: _run(options))
+    return run_guarded(lambda: _run(options))
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -91,7 +91,7 @@ def _parser() -> Parser:
     suggest = actions.add_parser("suggest", help="suggest rules that would have avoided questions")
     suggest.add_argument(
         "--days",
-        type=number(1, MOST_DAYS),
+        type=number(1, MAX_DAYS),
         default=30,
         metavar="N",
         help="use the last N days (default: 30)",

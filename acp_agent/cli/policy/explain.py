@@ -89,8 +89,8 @@ def _why(verdict: Verdict, mode: Mode) -> str:
         )
     if isinstance(verdict, Ask):
         return verdict.warning
-    shown = verdict.user_reason if isinstance(verdict, Refuse) else ""
-    why = shown or verdict.why
+    text = verdict.user_reason if isinstance(verdict, Refuse) else ""
+    why = text or verdict.why
     return translate_rendered(why) if why else translate("{mode} mode allows this", mode=mode)
 
 

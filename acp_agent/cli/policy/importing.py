@@ -15,7 +15,7 @@ from tomlkit.items import Array, Table
 from acp_agent.cli.editors import config_file
 from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.cli.output import FAILED, complain, say, say_json
-from acp_agent.cli.policy.imports.sources import files_at, find_files, read_found
+from acp_agent.cli.policy.imports.sources import find_files, find_files_at, read_permissions
 from acp_agent.cli.policy.imports.translation import Translation
 from acp_agent.config.load import parse, read_text
 from acp_agent.config.paths import Paths
@@ -34,7 +34,7 @@ class Addition(Struct, frozen=True):
     file: Path
     rules: Rules
 
-    def shown(self) -> str:
+    def as_toml(self) -> str:
         """Return the new rules as TOML."""
         document = tomlkit.document()
         add_rules(document, self.rules)
@@ -49,14 +49,16 @@ def import_rules(options: argparse.Namespace, paths: Paths, folder: Path, home: 
     """
     from os import environ  # noqa: PLC0415 - of this action only
 
-    sources = [found for path in options.path for found in files_at(path.expanduser(), folder)]
+    sources = [
+        source for path in options.path for source in find_files_at(path.expanduser(), folder)
+    ]
     if not options.path:
         sources = find_files(folder, home, environ)
-    read: list[tuple[bool, Translation]] = []
+    translations: list[tuple[bool, Translation]] = []
     failed = False
     for each in sources:
         try:
-            read.append((each.project, read_found(each.file)))
+            translations.append((each.project, read_permissions(each.file)))
         except InvalidInputError as error:
             failed = True
             complain(translate_rendered(str(error)))
@@ -65,13 +67,15 @@ def import_rules(options: argparse.Namespace, paths: Paths, folder: Path, home: 
         addition
         for project, file in targets.items()
         if (
-            addition := _addition(file, [t for is_project, t in read if is_project == project])
+            addition := _addition(
+                file, [t for is_project, t in translations if is_project == project]
+            )
         ).rules
     ]
     if options.json:
-        say_json(_as_json([translation for _, translation in read], additions))
+        say_json(_as_json([translation for _, translation in translations], additions))
     else:
-        _show([translation for _, translation in read], additions, targets)
+        _show([translation for _, translation in translations], additions, targets)
     if additions and _confirmed(options):
         for addition in additions:
             save(addition)
@@ -84,11 +88,11 @@ def _addition(file: Path, translations: Iterable[Translation]) -> Addition:
     """Return the rules that a configuration file does not have yet."""
     text = read_text(file)
     table = parse(file, text).get(KEY, {}) if text else {}
-    there = {(effect, str(each)) for effect in _EFFECTS for each in table.get(effect, ())}
+    existing = {(effect, str(each)) for effect in _EFFECTS for each in table.get(effect, ())}
     rules: list[tuple[Effect, RuleConfig]] = []
     for translation in translations:
         for each in translation.rules:
-            if each not in rules and (each[0], str(_plain(each[1]))) not in there:
+            if each not in rules and (each[0], str(_plain(each[1]))) not in existing:
                 rules.append(each)
     return Addition(file, rules)
 
@@ -151,7 +155,7 @@ def _show(
     for addition in additions:
         say(translate("New rules for {file}:", file=addition.file))
         say()
-        say(addition.shown())
+        say(addition.as_toml())
         say()
         if addition.file == targets[True] and any(each == "allow" for each, _ in addition.rules):
             say(
@@ -190,12 +194,12 @@ def _as_json(read: Sequence[Translation], additions: Sequence[Addition]) -> dict
             {
                 "file": str(each.file),
                 "rules": [{"effect": effect, **asdict(rule)} for effect, rule in each.rules],
-                "untranslated": [asdict(one) for one in each.untranslated],
+                "untranslated": [asdict(setting) for setting in each.untranslated],
             }
             for each in read
         ],
         "new": [
-            {"file": str(each.file), "toml": each.shown(), "rules": len(each.rules)}
+            {"file": str(each.file), "toml": each.as_toml(), "rules": len(each.rules)}
             for each in additions
         ],
     }

@@ -14,7 +14,7 @@ from acp_agent.permissions.opening import UserPermissions
 from acp_agent.permissions.policy.loading import project_rules
 from acp_agent.permissions.policy.rules import PolicyRule
 
-_SHORTEST = 4  # characters of an answer's ID that are enough to name it
+_MIN_ID_LENGTH = 4  # characters of an answer's ID that are enough to name it
 
 
 def list_rules(options: argparse.Namespace, permissions: UserPermissions, folder: Path) -> int:
@@ -76,7 +76,7 @@ def revoke(options: argparse.Namespace, permissions: UserPermissions, folder: Pa
     if options.all:
         chosen: Sequence[Grant] = permissions.grants.of(str(folder))
     else:
-        chosen = [_named(name, permissions.grants.all()) for name in options.id]
+        chosen = [_find_grant(name, permissions.grants.all()) for name in options.id]
     for grant in permissions.grants.remove(chosen):
         say(translate("Revoked {answer}.", answer=grant.label))
     if not chosen:
@@ -84,19 +84,19 @@ def revoke(options: argparse.Namespace, permissions: UserPermissions, folder: Pa
     return 0
 
 
-def _named(name: str, grants: Sequence[Grant]) -> Grant:
-    found = [
+def _find_grant(name: str, grants: Sequence[Grant]) -> Grant:
+    matches = [
         grant
         for grant in grants
-        if grant.id == name or (len(name) >= _SHORTEST and grant.id.startswith(name))
+        if grant.id == name or (len(name) >= _MIN_ID_LENGTH and grant.id.startswith(name))
     ]
-    if len(found) != 1:
+    if len(matches) != 1:
         raise InvalidInputError(
             f"no remembered answer has the ID {name!r}; list them with "
             "`acp-agent policy list --all`",
             field="id",
         )
-    return found[0]
+    return matches[0]
 
 
 def _rule_row(rule: PolicyRule, holds_in: str = "") -> list[str]:

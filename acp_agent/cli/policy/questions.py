@@ -58,15 +58,15 @@ async def read_questions(store: Store, *, cwd: str | None, days: int) -> AsyncIt
 def questions(stored: Sequence[StoredEvent], cwd: str) -> Iterator[Question]:
     """Yield the questions of one session that the user answered."""
     calls: dict[str, events.ToolCalled] = {}
-    asked: set[str] = set()
+    questioned: set[str] = set()
     for each in readable_events(stored):
         event = events.of_a_child(each.event)
         match event:
             case events.ToolCalled(call=call):
                 calls[call] = event
             case events.PermissionAsked(call=call):
-                asked.add(call)
-            case events.PermissionDecided(call=call, by="user") if call in asked:
+                questioned.add(call)
+            case events.PermissionDecided(call=call, by="user") if call in questioned:
                 access = _access(calls[call], cwd) if call in calls else None
                 if access is not None and event.why != "dismissed":
                     yield Question(cwd, access, event.allowed)

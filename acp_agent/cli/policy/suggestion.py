@@ -38,8 +38,8 @@ from acp_agent.permissions.paths import CommandContext
 from acp_agent.permissions.policy.loading import Policies, make_rule
 from acp_agent.permissions.policy.rules import PolicyRule, RuleError, Source, tool_name
 
-_LEAST = 2  # questions that a rule must avoid
-_MOST = 10  # rules that are suggested
+_MIN_AVOIDED = 2  # questions that a rule must avoid
+_MAX_SUGGESTIONS = 10  # rules that are suggested
 _NO_GRANTS = Path("/nonexistent/grants.json")
 
 
@@ -52,24 +52,24 @@ class Suggestion(Struct, frozen=True):
 
 def suggest(options: argparse.Namespace, permissions: UserPermissions, folder: Path) -> int:
     """Print the rules that would have avoided the most questions."""
-    asked = asyncio.run(_questions(None if options.all else str(folder), options.days))
-    found = find_suggestions(asked, permissions)
+    questions = asyncio.run(_questions(None if options.all else str(folder), options.days))
+    suggestions = find_suggestions(questions, permissions)
     if options.json:
-        rules = [{"rule": each.rule, "avoided": each.avoided} for each in found]
-        say_json({"questions": len(asked), "suggestions": rules})
-    elif not asked:
+        rules = [{"rule": each.rule, "avoided": each.avoided} for each in suggestions]
+        say_json({"questions": len(questions), "suggestions": rules})
+    elif not questions:
         say(translate("No questions were answered in the last {days} days.", days=options.days))
-    elif not found:
+    elif not suggestions:
         say(
             translate(
                 "No rule would have avoided several of the {count} questions.",
-                count=len(asked),
+                count=len(questions),
             )
         )
     else:
         say_table(
             [translate("RULE"), translate("QUESTIONS AVOIDED")],
-            [[each.rule, f"{each.avoided} / {len(asked)}"] for each in found],
+            [[each.rule, f"{each.avoided} / {len(questions)}"] for each in suggestions],
             numbers=1,
         )
         say()
@@ -85,7 +85,7 @@ async def _questions(cwd: str | None, days: int) -> list[Question]:
 
 
 def find_suggestions(
-    asked: Sequence[Question], permissions: UserPermissions, *, mode: Mode = "ask"
+    questions: Sequence[Question], permissions: UserPermissions, *, mode: Mode = "ask"
 ) -> list[Suggestion]:
     """Return rules, each with the number of questions that it avoids beyond earlier ones.
 
@@ -93,23 +93,25 @@ def find_suggestions(
     asked about.
     """
     asks = _still_asked(permissions.gate, mode)
-    unanswered = [each for each in asked if each.allowed and asks(each)]
+    unanswered = [each for each in questions if each.allowed and asks(each)]
     needs = [[set(texts) for texts in _candidates(question)] for question in unanswered]
     rules = {text: rule for text in _texts(needs) if (rule := _rule(text)) is not None}
-    refused = {(each.access, each.cwd) for each in asked if not each.allowed}
+    refused = {(each.access, each.cwd) for each in questions if not each.allowed}
     usable = {
         text
         for text, rule in rules.items()
         if not any(_allows([rule], access, cwd, mode) for access, cwd in refused)
     }
-    found: list[Suggestion] = []
+    suggestions: list[Suggestion] = []
     for text in _greedy([sets for sets in needs if sets], usable):
-        chosen = [rules[each.rule] for each in found] + [rules[text]]
-        left = [each for each in unanswered if not _allows(chosen, each.access, each.cwd, mode)]
-        if len(unanswered) - len(left) >= _LEAST:
-            found.append(Suggestion(text, len(unanswered) - len(left)))
-        unanswered = left
-    return found
+        chosen = [rules[each.rule] for each in suggestions] + [rules[text]]
+        remaining = [
+            each for each in unanswered if not _allows(chosen, each.access, each.cwd, mode)
+        ]
+        if len(unanswered) - len(remaining) >= _MIN_AVOIDED:
+            suggestions.append(Suggestion(text, len(unanswered) - len(remaining)))
+        unanswered = remaining
+    return suggestions
 
 
 def _texts(needs: Sequence[Sequence[set[str]]]) -> set[str]:
@@ -126,19 +128,19 @@ def _allows(rules: Sequence[PolicyRule], access: Access, cwd: str, mode: Mode) -
 def _greedy(needs: Sequence[Sequence[set[str]]], usable: set[str]) -> Iterator[str]:
     """Yield the rule that avoids the most questions, then the next; prefer narrower ones."""
     chosen: set[str] = set()
-    left = list(needs)
-    for _ in range(_MOST):
+    remaining = list(needs)
+    for _ in range(_MAX_SUGGESTIONS):
         counts: Counter[str] = Counter()
-        for sets in left:
+        for sets in remaining:
             missing = [each & usable for each in sets if not each & chosen]
             if missing:
                 counts.update(set.intersection(*missing))
         best = max(counts, key=lambda text: (counts[text], len(text)), default="")
-        if not best or counts[best] < _LEAST:
+        if not best or counts[best] < _MIN_AVOIDED:
             return
         chosen.add(best)
         yield best
-        left = [sets for sets in left if not all(each & chosen for each in sets)]
+        remaining = [sets for sets in remaining if not all(each & chosen for each in sets)]
 
 
 def _still_asked(gate: PolicyGate, mode: Mode) -> Callable[[Question], bool]:
@@ -168,9 +170,9 @@ def _candidates(question: Question) -> Iterator[list[str]]:
             offer = offer_for_line(classify(command, context), context)
             if len(offer.refuse) != len(offer.allow):
                 return
-            for scope, named in zip(offer.allow, offer.refuse, strict=True):
-                exact = " ".join(_quoted(word) for word in scope.words)
-                broad = " ".join(_quoted(word) for word in shlex.split(named))
+            for scope, refused_pattern in zip(offer.allow, offer.refuse, strict=True):
+                exact = " ".join(_quote_word(word) for word in scope.words)
+                broad = " ".join(_quote_word(word) for word in shlex.split(refused_pattern))
                 yield (
                     [f"Bash({exact})"] if scope.exact else [f"Bash({exact} *)", f"Bash({broad} *)"]
                 )
@@ -189,5 +191,5 @@ def _candidates(question: Question) -> Iterator[list[str]]:
             yield [f"mcp__{tool_name(server, tool)}"]
 
 
-def _quoted(word: str) -> str:
+def _quote_word(word: str) -> str:
     return shlex.quote(word).replace("*", "\\*")

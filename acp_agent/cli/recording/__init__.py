@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from acp_agent.cli.localization import language, translate
-from acp_agent.cli.output import FAILED, complain, guarded, say, say_json
+from acp_agent.cli.output import FAILED, complain, run_guarded, say, say_json
 from acp_agent.cli.parser import Parser
 from acp_agent.cli.session_lookup import existing_store, find_session
 from acp_agent.config.load import load_config
@@ -32,7 +32,7 @@ from acp_agent.session.store.records import SessionRecord
 from acp_agent.trust.items import code_item
 from acp_agent.trust.store import TrustStore
 
-_SHOWN = 5  # differences
+_MAX_LISTED = 5  # differences
 
 
 async def read_session(name: str) -> tuple[SessionRecord, list[AnyEvent]]:
@@ -53,11 +53,11 @@ def record_session(
     """
     paths = find_paths(os.environ)
     config = load_config(paths.config_file, os.environ)
-    known = Models(config, Secrets(paths.secrets_file, os.environ), os.environ)
+    registry = Models(config, Secrets(paths.secrets_file, os.environ), os.environ)
     models: list[ModelInfo] = []
     for name in [*used_models(events), *config.fallback_models]:
         try:
-            models.append(known.resolve(name))
+            models.append(registry.resolve(name))
         except InvalidInputError:  # its provider is no longer configured
             provider, _, model = name.partition("/")
             models.append(ModelInfo(provider=provider, id=model))
@@ -77,9 +77,9 @@ def record_session(
         folders=folders,
         files=_definitions(Path(session.cwd), user, home, config, paths.trust_file),
     )
-    made = make_record(events, recorded, models=models, secrets=secrets)
-    replayed = replay(made)
-    return add_observed_requests(made, replayed), replayed
+    session_record = make_record(events, recorded, models=models, secrets=secrets)
+    replayed = replay(session_record)
+    return add_observed_requests(session_record, replayed), replayed
 
 
 def _is_confined(config: Config) -> bool:
@@ -88,8 +88,8 @@ def _is_confined(config: Config) -> bool:
         return False
     from acp_agent.sandbox.sandbox import Unavailable, find_backend  # noqa: PLC0415 - rarely needed
 
-    found = find_backend(os.environ.get("PATH"), config.sandbox.backend, config.sandbox.image)
-    return not isinstance(found, Unavailable)
+    backend = find_backend(os.environ.get("PATH"), config.sandbox.backend, config.sandbox.image)
+    return not isinstance(backend, Unavailable)
 
 
 def _is_trusted(cwd: Path, config: Config, trust: Path) -> bool:
@@ -102,9 +102,12 @@ def _definitions(cwd: Path, user: Path, home: Path, config: Config, trust: Path)
     from acp_agent.extensions.definitions.discovery import find_definitions  # noqa: PLC0415 - heavy
 
     trusts = TrustStore(trust, config.trusted_folders).trusts
-    found = find_definitions(find_folders(cwd, user=user, home=home), config, trusts)
+    definitions = find_definitions(find_folders(cwd, user=user, home=home), config, trusts)
     files: dict[str, str] = {}
-    for path in [*(one.path for one in found.agents), *(one.path for one in found.skills)]:
+    for path in [
+        *(definition.path for definition in definitions.agents),
+        *(definition.path for definition in definitions.skills),
+    ]:
         with suppress(OSError):
             files[str(path)] = path.read_text("utf-8", "replace")
     return files
@@ -126,16 +129,16 @@ async def record(
         AcpAgentError: there is no such session, or it cannot be written.
     """
     session, events = await read_session(options.id)
-    made, replayed = await asyncio.to_thread(record_session, session, events, secrets)
-    lines = write_lines(made)
+    session_record, replayed = await asyncio.to_thread(record_session, session, events, secrets)
+    lines = write_lines(session_record)
     if options.output is None:
         sys.stdout.writelines(lines)
     else:
         write(options.output, lines)
-        said = translate(
+        message = translate(
             "Wrote session {session} to {file}.", session=session.id, file=options.output
         )
-        say(said)
+        say(message)
     if replayed.differences:
         count = len(replayed.differences)
         complain(
@@ -160,7 +163,7 @@ def run(argv: list[str]) -> int:
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(argv)
-    return guarded(lambda: _replay(options.file, as_json=options.json))
+    return run_guarded(lambda: _replay(options.file, as_json=options.json))
 
 
 def _replay(path: Path, *, as_json: bool) -> int:
@@ -172,7 +175,7 @@ def _replay(path: Path, *, as_json: bool) -> int:
             {
                 "turns": replayed.turns,
                 "requests": requests,
-                "differences": [_as_json(one) for one in replayed.differences],
+                "differences": [_as_json(difference) for difference in replayed.differences],
             }
         )
     else:
@@ -192,20 +195,25 @@ def _show(path: Path, replayed: Replayed, requests: int) -> None:
             )
         )
         return
-    for one in replayed.differences[:_SHOWN]:
-        place = translate("Turn {turn}, {field}", turn=one.turn, field=one.field)
-        if one.request:
-            place = translate(
+    for difference in replayed.differences[:_MAX_LISTED]:
+        location = translate("Turn {turn}, {field}", turn=difference.turn, field=difference.field)
+        if difference.request:
+            location = translate(
                 "Turn {turn}, request {request}, {field}",
-                turn=one.turn,
-                request=one.request,
-                field=one.field,
+                turn=difference.turn,
+                request=difference.request,
+                field=difference.field,
             )
-        say(f"{place}\n{one.diff}\n")
-    if count > _SHOWN:
-        say(translate("… and {count} more differences", count=count - _SHOWN))
+        say(f"{location}\n{difference.diff}\n")
+    if count > _MAX_LISTED:
+        say(translate("… and {count} more differences", count=count - _MAX_LISTED))
     say(translate("{file} does not replay as recorded.", file=path))
 
 
-def _as_json(one: Difference) -> dict[str, object]:
-    return {"turn": one.turn, "request": one.request, "field": one.field, "diff": one.diff}
+def _as_json(difference: Difference) -> dict[str, object]:
+    return {
+        "turn": difference.turn,
+        "request": difference.request,
+        "field": difference.field,
+        "diff": difference.diff,
+    }

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from acp_agent.cli.localization import translate, translate_rendered, user_translator
-from acp_agent.cli.output import FAILED, USAGE, complain, guarded, say
+from acp_agent.cli.output import FAILED, USAGE, complain, run_guarded, say
 from acp_agent.cli.parser import Parser
 from acp_agent.config.load import load_config
 from acp_agent.config.paths import find_paths
@@ -60,7 +60,7 @@ def run(argv: list[str]) -> int:
             complain(translate_rendered(str(error)))
             return FAILED
 
-    return guarded(work)
+    return run_guarded(work)
 
 
 def trust_folder(cwd: Path) -> None:
@@ -79,11 +79,11 @@ def _store() -> TrustStore:
 
 def _items(cwd: Path) -> list[Item]:
     config_file = find_paths(os.environ).config_file
-    places = find_folders(cwd, user=config_file.parent, home=Path.home())
+    folders = find_folders(cwd, user=config_file.parent, home=Path.home())
     config = load_config(config_file, os.environ)
     code = code_item(find_repository(cwd) or cwd)
     workflows = workflow_items(cwd, user=config_file.parent)
-    return [*find_items(cwd, places, config, git_programs(cwd)), *workflows, code]
+    return [*find_items(cwd, folders, config, git_programs(cwd)), *workflows, code]
 
 
 def _trust(cwd: Path, *, yes: bool) -> int:
@@ -95,7 +95,7 @@ def _trust(cwd: Path, *, yes: bool) -> int:
     say(translate("Files of {folder} that need your trust:", folder=trusted_folder(cwd)))
     for change in changes:
         _show(change)
-    if not yes and not _agreed():
+    if not yes and not _confirm():
         return FAILED
     store.trust([change.item for change in changes])
     say(translate("Trusted as it is now. To revoke, run acp-agent trust --revoke."))
@@ -108,7 +108,7 @@ def _show(change: Change) -> None:
         say(f"    {line}")
 
 
-def _agreed() -> bool:
+def _confirm() -> bool:
     if not sys.stdin.isatty():
         complain(translate("Nothing changed: not a terminal. Use --yes to apply."))
         return False

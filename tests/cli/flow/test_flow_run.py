@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.cli.flow.locate import listed
+from acp_agent.cli.flow.locate import list_workflows
 from acp_agent.cli.trust import trust_folder
 from tests.cli.flow.flow_process import finish, flow, prompts, start
 from tests.support.model_server import (
@@ -111,8 +111,10 @@ async def test_a_run_that_was_killed_in_its_second_step_goes_on_with_it(
     await model_server.arrived(2)
     process.kill()
     await finish(process)
-    listed = json.loads((await flow(home, workspace_repo, model_server, "list", "--json"))[1])
-    assert [run["file"] for run in listed["runs"]] == [str(file)]
+    list_workflows = json.loads(
+        (await flow(home, workspace_repo, model_server, "list", "--json"))[1]
+    )
+    assert [run["file"] for run in list_workflows["runs"]] == [str(file)]
 
     file.write_text(THREE.replace("The third", "Third"))
     model_server.add(answer("two done"), answer("three done"))
@@ -230,9 +232,9 @@ def test_a_workflow_of_the_user_is_hidden_only_by_one_that_is_trusted(
         (folder / "both.yaml").write_text("steps:\n  - {id: a, prompt: x}\n")
     (place / "broken.yaml").write_text("steps: 1\n")
     (home / "flows" / "broken.yaml").write_text("steps:\n  - {id: a, prompt: x}\n")
-    assert [one.source for one in listed(workspace_repo)] == ["user", "user"]
+    assert [one.source for one in list_workflows(workspace_repo)] == ["user", "user"]
     trust_folder(workspace_repo)
-    assert [one.source for one in listed(workspace_repo)] == ["project", "user"]
+    assert [one.source for one in list_workflows(workspace_repo)] == ["project", "user"]
 
 
 async def test_ctrl_c_cancels_the_run_which_can_be_continued(

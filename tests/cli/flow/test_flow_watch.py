@@ -13,7 +13,7 @@ import pytest
 
 from acp_agent.cli.flow import file_changes
 from acp_agent.cli.flow.file_changes import FileChanges
-from acp_agent.cli.flow.own_changes import MOST_FOLLOWING, OwnChanges
+from acp_agent.cli.flow.own_changes import MAX_FOLLOWING, RunChanges
 from acp_agent.cli.flow.schedule import Schedule
 from acp_agent.extensions.workflows.cron import parse_cron
 from acp_agent.extensions.workflows.patterns import FilePatterns
@@ -100,10 +100,10 @@ async def test_folders_that_are_made_later_are_watched_with_and_without_inotify(
 ) -> None:
     if not noted:
         monkeypatch.setattr(file_changes, "Inotify", _no_inotify)
-        monkeypatch.setattr(file_changes, "_POLL", 0.02)
+        monkeypatch.setattr(file_changes, "_POLL_SECONDS", 0.02)
     changes = FileChanges(tmp_path, FilePatterns(["a/b/**/*.py", "!**/c/**"]))
     await changes.start()
-    waiting = asyncio.create_task(changes.changed())
+    waiting = asyncio.create_task(changes.wait_changes())
     try:
         for folder in ("a", "a/b", "a/b/c", "a/b/d"):
             (tmp_path / folder).mkdir()
@@ -121,35 +121,35 @@ def _no_inotify() -> NoReturn:
 
 
 def test_runs_that_only_follow_each_other_come_to_an_end(tmp_path: Path) -> None:
-    own = OwnChanges(tmp_path)
+    own = RunChanges(tmp_path)
     runs = 0
     following = False
-    while own.of_others(["made-by-nobody-knows.py"]):
-        own.begin(following=following)
+    while own.exclude_own(["made-by-nobody-knows.py"]):
+        own.start_run(following=following)
         following = True
         runs += 1
-    assert runs == MOST_FOLLOWING + 1
-    own.begin(following=False)  # the next change that comes after a run
-    assert own.of_others(["a.py"]) == ["a.py"]
+    assert runs == MAX_FOLLOWING + 1
+    own.start_run(following=False)  # the next change that comes after a run
+    assert own.exclude_own(["a.py"]) == ["a.py"]
 
 
 async def test_what_falls_due_during_a_run_is_made_up_for_once() -> None:
     clock = [0.0]
     triggers = Triggers(every=600, cron=(parse_cron("0 9 * * *"),))
-    begin = datetime(2026, 11, 24, 8, 30)  # noqa: DTZ001 - schedules are in local time
+    start_run = datetime(2026, 11, 24, 8, 30)  # noqa: DTZ001 - schedules are in local time
     schedule = Schedule(
         triggers,
-        now=lambda: begin + timedelta(seconds=clock[0]),
+        now=lambda: start_run + timedelta(seconds=clock[0]),
         monotonic=lambda: clock[0],
     )
-    due = []
+    wait_next = []
     for second in range(0, 4_000, 50):
         clock[0] = float(second)
         if 700 < second < 2_500:
             continue  # a run: three times pass, and the hour
-        wait = asyncio.ensure_future(schedule.due())
+        wait = asyncio.ensure_future(schedule.wait_next())
         await asyncio.sleep(0)
         if wait.done():
-            due.append(second)
+            wait_next.append(second)
         wait.cancel()
-    assert due == [600, 2_500, 3_000, 3_600]
+    assert wait_next == [600, 2_500, 3_000, 3_600]

@@ -9,7 +9,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from acp_agent.cli.localization import translate
-from acp_agent.cli.policy.imports.translation import Translation, read_settings, shown, texts
+from acp_agent.cli.policy.imports.translation import (
+    Translation,
+    read_settings,
+    shorten_value,
+    texts,
+)
 from acp_agent.config.policy_types import RuleConfig
 from acp_agent.permissions.policy.rules import Effect
 
@@ -22,27 +27,33 @@ def read_claude(file: Path) -> Translation:
     Raises:
         InvalidInputError: it cannot be read.
     """
-    found = Translation(file)
+    translation = Translation(file)
     permissions = read_settings(file).get("permissions")
     if permissions is None:
-        return found
+        return translation
     if not isinstance(permissions, dict):
-        found.skip(f"permissions: {shown(permissions)}", translate("it is not an object"))
-        return found
+        translation.skip(
+            f"permissions: {shorten_value(permissions)}", translate("it is not an object")
+        )
+        return translation
     for effect in _EFFECTS:
         rules = permissions.get(effect, [])
         for rule in texts(rules):
-            found.add(effect, RuleConfig(rule=rule))
-        others = rules if not isinstance(rules, list) else [r for r in rules if type(r) is not str]
-        if others:
-            found.skip(f"{effect}: {shown(others)}", translate("a rule must be text"))
+            translation.add(effect, RuleConfig(rule=rule))
+        invalid_rules = (
+            rules if not isinstance(rules, list) else [r for r in rules if type(r) is not str]
+        )
+        if invalid_rules:
+            translation.skip(
+                f"{effect}: {shorten_value(invalid_rules)}", translate("a rule must be text")
+            )
     for key, value in permissions.items():
         if key not in _EFFECTS:
-            found.skip(f"{key}: {shown(value)}", _elsewhere(key))
-    return found
+            translation.skip(f"{key}: {shorten_value(value)}", _describe_replacement(key))
+    return translation
 
 
-def _elsewhere(key: str) -> str:
+def _describe_replacement(key: str) -> str:
     """Return the replacement of a setting."""
     match key:
         case "defaultMode":

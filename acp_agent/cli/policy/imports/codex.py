@@ -26,7 +26,7 @@ _EFFECTS: Mapping[object, Effect] = {
     "forbidden": "deny",
     "deny": "deny",
 }
-_MOST_RULES = 64  # limit for one prefix_rule with alternatives
+_MAX_RULES = 64  # limit for one prefix_rule with alternatives
 _PARAMETERS = {
     "prefix_rule": ("pattern", "decision", "match", "not_match", "justification"),
     "network_rule": ("host", "protocol", "decision", "justification"),
@@ -43,7 +43,7 @@ def read_codex(file: Path) -> Translation:
     Raises:
         InvalidInputError: it cannot be read.
     """
-    found = Translation(file)
+    translation = Translation(file)
     try:
         text = read_file(file).decode()
         module = ast.parse(text)
@@ -54,16 +54,16 @@ def read_codex(file: Path) -> Translation:
     names: dict[str, object] = {}
     for statement in module.body:
         source = ast.get_source_segment(text, statement) or ""
-        what = " ".join(source.split())
+        source_text = " ".join(source.split())
         try:
-            _statement(statement, names, found, what)
+            _statement(statement, names, translation, source_text)
         except (_UnknownValueError, ValueError, RecursionError):
-            found.skip(what, translate("computed value; write the rule by hand"))
-    return found
+            translation.skip(source_text, translate("computed value; write the rule by hand"))
+    return translation
 
 
 def _statement(
-    statement: ast.stmt, names: dict[str, object], found: Translation, what: str
+    statement: ast.stmt, names: dict[str, object], translation: Translation, source_text: str
 ) -> None:
     match statement:
         case ast.Assign(targets=[ast.Name(id=name)], value=value):
@@ -72,10 +72,12 @@ def _statement(
         case ast.Expr(value=ast.Constant(value=str())):
             return
         case ast.Expr(value=ast.Call(func=ast.Name(id=name)) as call) if name in _PARAMETERS:
-            given = _arguments(call, _PARAMETERS[name], names)
-            (_prefix_rule if name == "prefix_rule" else _network_rule)(given, found, what)
+            arguments = _arguments(call, _PARAMETERS[name], names)
+            (_prefix_rule if name == "prefix_rule" else _network_rule)(
+                arguments, translation, source_text
+            )
         case ast.Expr(value=ast.Call(func=ast.Name(id="host_executable"))):
-            found.skip(what, translate("programs are matched by name, not by path"))
+            translation.skip(source_text, translate("programs are matched by name, not by path"))
         case _:
             raise _UnknownValueError
 
@@ -83,12 +85,12 @@ def _statement(
 def _arguments(
     call: ast.Call, parameters: Sequence[str], names: Mapping[str, object]
 ) -> dict[str, object]:
-    given = dict(zip(parameters, (_value(each, names) for each in call.args), strict=False))
+    arguments = dict(zip(parameters, (_value(each, names) for each in call.args), strict=False))
     for keyword in call.keywords:
         if keyword.arg is None:
             raise _UnknownValueError
-        given[keyword.arg] = _value(keyword.value, names)
-    return given
+        arguments[keyword.arg] = _value(keyword.value, names)
+    return arguments
 
 
 def _value(node: ast.expr, names: Mapping[str, object]) -> object:
@@ -108,40 +110,44 @@ def _value(node: ast.expr, names: Mapping[str, object]) -> object:
     raise _UnknownValueError
 
 
-def _prefix_rule(given: Mapping[str, object], found: Translation, what: str) -> None:
-    pattern, decision = given.get("pattern"), given.get("decision")
+def _prefix_rule(
+    arguments: Mapping[str, object], translation: Translation, source_text: str
+) -> None:
+    pattern, decision = arguments.get("pattern"), arguments.get("decision")
     if decision not in _EFFECTS or decision == "deny":
-        found.skip(what, translate("its decision is not allow, prompt or forbidden"))
+        translation.skip(source_text, translate("its decision is not allow, prompt or forbidden"))
         return
     if not isinstance(pattern, list) or not pattern:
-        found.skip(what, translate("its pattern is not a list of words"))
+        translation.skip(source_text, translate("its pattern is not a list of words"))
         return
     words = [each if isinstance(each, list) else [each] for each in pattern]
     if not all(each and all(isinstance(word, str) for word in each) for each in words):
-        found.skip(what, translate("its pattern is not a list of words"))
+        translation.skip(source_text, translate("its pattern is not a list of words"))
         return
-    prefixes = list(islice(product(*words), _MOST_RULES + 1))
-    if len(prefixes) > _MOST_RULES:
-        found.skip(what, translate("too many alternatives; write one rule with `*`"))
+    prefixes = list(islice(product(*words), _MAX_RULES + 1))
+    if len(prefixes) > _MAX_RULES:
+        translation.skip(source_text, translate("too many alternatives; write one rule with `*`"))
         return
-    match, not_match = list(_examples(given, "match")), list(_examples(given, "not_match"))
+    match, not_match = list(_examples(arguments, "match")), list(_examples(arguments, "not_match"))
     for prefix in prefixes:
         rule = RuleConfig(
-            rule=f"Bash({' '.join(map(_quoted, prefix))} *)",
+            rule=f"Bash({' '.join(map(_quote_word, prefix))} *)",
             match=[shlex.join(each) for each in match if tuple(each[: len(prefix)]) == prefix],
             not_match=list(map(shlex.join, not_match)),
-            justification=_justification(given),
+            justification=_justification(arguments),
         )
-        found.add(_EFFECTS[decision], rule, what=what if len(prefixes) == 1 else rule.rule)
+        translation.add(
+            _EFFECTS[decision], rule, source_text=source_text if len(prefixes) == 1 else rule.rule
+        )
 
 
-def _quoted(word: str) -> str:
+def _quote_word(word: str) -> str:
     """Return a pattern word with `*` escaped, which is not a wildcard there."""
     return shlex.quote(word).replace("*", "\\*")
 
 
-def _examples(given: Mapping[str, object], key: str) -> Iterator[list[str]]:
-    value = given.get(key)
+def _examples(arguments: Mapping[str, object], key: str) -> Iterator[list[str]]:
+    value = arguments.get(key)
     for each in value if isinstance(value, list) else []:
         if isinstance(each, str):
             yield shlex.split(each)
@@ -149,18 +155,20 @@ def _examples(given: Mapping[str, object], key: str) -> Iterator[list[str]]:
             yield [word for word in each if isinstance(word, str)]
 
 
-def _justification(given: Mapping[str, object]) -> str:
-    value = given.get("justification")
+def _justification(arguments: Mapping[str, object]) -> str:
+    value = arguments.get("justification")
     return value if isinstance(value, str) else ""
 
 
-def _network_rule(given: Mapping[str, object], found: Translation, what: str) -> None:
-    host, protocol = given.get("host"), given.get("protocol")
-    decision = given.get("decision")
+def _network_rule(
+    arguments: Mapping[str, object], translation: Translation, source_text: str
+) -> None:
+    host, protocol = arguments.get("host"), arguments.get("protocol")
+    decision = arguments.get("decision")
     if protocol not in {"http", "https", "http_connect", "https_connect"}:
-        found.skip(what, translate("only http and https are supported"))
+        translation.skip(source_text, translate("only http and https are supported"))
     elif not isinstance(host, str) or decision not in _EFFECTS or decision is None:
-        found.skip(what, translate("unknown host or decision"))
+        translation.skip(source_text, translate("unknown host or decision"))
     else:
-        rule = RuleConfig(rule=f"WebFetch(domain:{host})", justification=_justification(given))
-        found.add(_EFFECTS[decision], rule, what=what)
+        rule = RuleConfig(rule=f"WebFetch(domain:{host})", justification=_justification(arguments))
+        translation.add(_EFFECTS[decision], rule, source_text=source_text)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from acp_agent.cli.localization import translate
 from acp_agent.cli.policy.imports.opencode import OrderedRule, add_ordered
-from acp_agent.cli.policy.imports.translation import Translation, read_file, shown, texts
+from acp_agent.cli.policy.imports.translation import Translation, read_file, shorten_value, texts
 from acp_agent.config.policy_types import ModeName
 from acp_agent.errors import InvalidInputError
 from acp_agent.permissions.policy.rules import Effect
@@ -41,7 +41,7 @@ def read_gemini(file: Path) -> Translation:
     Raises:
         InvalidInputError: it cannot be read.
     """
-    found = Translation(file)
+    translation = Translation(file)
     try:
         document = tomllib.loads(read_file(file).decode("utf-8", "replace"))
     except tomllib.TOMLDecodeError as error:
@@ -53,21 +53,23 @@ def read_gemini(file: Path) -> Translation:
     for rule in reversed(rules):  # in the result, the last matching rule decides
         agents = tuple(_strings(rule.get("subagent")))
         modes = tuple(_MODES[mode] for mode in texts(rule.get("modes")) if mode in _MODES)
-        groups.setdefault((agents, modes), []).extend(_ordered(rule, found))
+        groups.setdefault((agents, modes), []).extend(_convert_rule(rule, translation))
     for (agent_names, mode_names), ordered in groups.items():
-        add_ordered(found, ordered, servers, agents=agent_names, modes=mode_names)
+        add_ordered(translation, ordered, servers, agents=agent_names, modes=mode_names)
     if "safety_checker" in document:
-        found.skip("safety_checker", translate("use a hook to check calls with a program"))
-    return found
+        translation.skip("safety_checker", translate("use a hook to check calls with a program"))
+    return translation
 
 
-def _ordered(rule: Mapping[str, object], found: Translation) -> Iterator[OrderedRule]:
+def _convert_rule(rule: Mapping[str, object], translation: Translation) -> Iterator[OrderedRule]:
     effect = _EFFECTS.get(rule.get("decision"))
     if effect is None:
-        found.skip(shown(rule), translate("its decision is not allow, deny or ask_user"))
+        translation.skip(
+            shorten_value(rule), translate("its decision is not allow, deny or ask_user")
+        )
         return
     if any(key in rule for key in _CONDITIONS):
-        found.skip(shown(rule), translate("its condition is not supported here"))
+        translation.skip(shorten_value(rule), translate("its condition is not supported here"))
         return
     why = rule.get("denyMessage", rule.get("deny_message"))
     justification = why if isinstance(why, str) else ""

@@ -15,7 +15,7 @@ from typing import get_args
 from msgspec import Struct
 
 from acp_agent.cli.localization import translate
-from acp_agent.cli.policy.imports.translation import Translation, read_settings, shown
+from acp_agent.cli.policy.imports.translation import Translation, read_settings, shorten_value
 from acp_agent.config.policy_types import ModeName, RuleConfig
 from acp_agent.permissions.policy.rules import MAIN_AGENT, Effect
 
@@ -26,7 +26,7 @@ _TOOLS = {
     "websearch": "WebSearch",
 }  # fmt: skip
 # Opencode's names of its other tools; any other name is a tool of an MCP server.
-_OWN = frozenset(
+_BUILT_IN_TOOLS = frozenset(
     {"glob", "grep", "list", "lsp", "task", "skill", "todowrite", "todoread", "question"}
     | {"codesearch", "external_directory", "doom_loop", "plan_enter", "plan_exit"}
 )
@@ -44,7 +44,7 @@ class OrderedRule(Struct, frozen=True):
     @property
     def text(self) -> str:
         """Return the rule as shown in messages."""
-        return f"{self.tool}: {shown(self.pattern)}: {self.effect}"
+        return f"{self.tool}: {shorten_value(self.pattern)}: {self.effect}"
 
     def covers(self, other: OrderedRule) -> bool:
         """Return whether it matches everything that the other rule matches."""
@@ -57,34 +57,39 @@ def read_opencode(file: Path) -> Translation:
     Raises:
         InvalidInputError: it cannot be read.
     """
-    found = Translation(file)
+    translation = Translation(file)
     settings = read_settings(file)
     servers = settings.get("mcp")
     names = [name for name in servers if isinstance(name, str)] if isinstance(servers, dict) else []
-    _add(found, settings, (), names)
+    _add(translation, settings, (), names)
     agents = settings.get("agent", {})
     for name, agent in agents.items() if isinstance(agents, dict) else ():
         if not isinstance(agent, dict):
             continue
         if name == "plan" and ("permission" in agent or "permissions" in agent):
-            found.skip("agent.plan", translate("use the plan mode instead, which changes nothing"))
+            translation.skip(
+                "agent.plan", translate("use the plan mode instead, which changes nothing")
+            )
             continue
-        _add(found, agent, (MAIN_AGENT if name == "build" else str(name),), names)
-    return found
+        _add(translation, agent, (MAIN_AGENT if name == "build" else str(name),), names)
+    return translation
 
 
 def _add(
-    found: Translation, settings: dict[str, object], agents: Sequence[str], servers: Sequence[str]
+    translation: Translation,
+    settings: dict[str, object],
+    agents: Sequence[str],
+    servers: Sequence[str],
 ) -> None:
     rules = [
-        *_flat(settings.get("permission"), found),
-        *_listed(settings.get("permissions"), found),
+        *_read_table(settings.get("permission"), translation),
+        *_read_list(settings.get("permissions"), translation),
     ]
-    add_ordered(found, rules, servers, agents=agents)
+    add_ordered(translation, rules, servers, agents=agents)
 
 
 def add_ordered(
-    found: Translation,
+    translation: Translation,
     rules: Sequence[OrderedRule],
     servers: Sequence[str],
     *,
@@ -94,31 +99,31 @@ def add_ordered(
     """Add rules where the last match decides, as rules where the strictest decides.
 
     Args:
-        found: receives the rules, and what has no counterpart.
+        translation: receives the rules, and what has no counterpart.
         rules: the rules in order.
         servers: names of MCP servers, which prefix the names of their tools.
         agents: the agents that the rules apply to; all if empty.
         modes: the modes that the rules apply in; all if empty.
     """
-    standing: list[OrderedRule] = []
-    for at, rule in enumerate(rules):
-        covering = [later for later in rules[at + 1 :] if later.covers(rule)]
+    remaining: list[OrderedRule] = []
+    for index, rule in enumerate(rules):
+        covering = [later for later in rules[index + 1 :] if later.covers(rule)]
         if not covering:
-            standing.append(rule)
+            remaining.append(rule)
         elif covering[-1].effect != rule.effect:
-            found.skip(rule.text, translate("a later rule always overrides it"))
-    rules = standing
-    for at, rule in enumerate(rules):
-        later = [each for each in rules[at + 1 :] if rule.covers(each)]
+            translation.skip(rule.text, translate("a later rule always overrides it"))
+    rules = remaining
+    for index, rule in enumerate(rules):
+        later = [each for each in rules[index + 1 :] if rule.covers(each)]
         if rule.pattern == "*" and rule.effect == "ask":
-            found.skip(rule.text, translate("the mode `ask` already asks about this"))
+            translation.skip(rule.text, translate("the mode `ask` already asks about this"))
             continue
         if (
             rule.pattern == "*"
             and rule.effect == "deny"
             and any(each.effect != "deny" for each in later)
         ):
-            found.skip(
+            translation.skip(
                 rule.text,
                 translate(
                     "exceptions from a refusal are not supported; calls without an allow "
@@ -126,20 +131,20 @@ def add_ordered(
                 ),
             )
             continue
-        if _is_swallowed(rule, rules[:at]):
-            found.skip(
+        if _is_overridden(rule, rules[:index]):
+            translation.skip(
                 rule.text,
                 translate("an earlier, stricter rule matches it too and takes precedence here"),
             )
             continue
-        for text in _texts(rule, servers, found):
+        for text in _texts(rule, servers, translation):
             config = RuleConfig(
                 rule=text, agents=list(agents), modes=list(modes), justification=rule.justification
             )
-            found.add(rule.effect, config, what=rule.text)
+            translation.add(rule.effect, config, source_text=rule.text)
 
 
-def _is_swallowed(rule: OrderedRule, earlier: Sequence[OrderedRule]) -> bool:
+def _is_overridden(rule: OrderedRule, earlier: Sequence[OrderedRule]) -> bool:
     return any(
         each.covers(rule)
         and each.pattern != "*"
@@ -148,7 +153,7 @@ def _is_swallowed(rule: OrderedRule, earlier: Sequence[OrderedRule]) -> bool:
     )
 
 
-def _flat(value: object, found: Translation) -> Iterator[OrderedRule]:
+def _read_table(value: object, translation: Translation) -> Iterator[OrderedRule]:
     if isinstance(value, str):
         value = {"*": value}
     for tool, actions in value.items() if isinstance(value, dict) else ():
@@ -157,45 +162,48 @@ def _flat(value: object, found: Translation) -> Iterator[OrderedRule]:
             if action in _EFFECTS:
                 yield OrderedRule(str(tool), str(pattern), action)
             else:
-                found.skip(
-                    f"{tool}: {shown(actions)}", translate("its action is not allow, ask or deny")
+                translation.skip(
+                    f"{tool}: {shorten_value(actions)}",
+                    translate("its action is not allow, ask or deny"),
                 )
 
 
-def _listed(value: object, found: Translation) -> Iterator[OrderedRule]:
+def _read_list(value: object, translation: Translation) -> Iterator[OrderedRule]:
     """Yield the rules of the newer form, a list of objects."""
     for each in value if isinstance(value, list) else []:
-        known = each if isinstance(each, dict) else {}
-        effect = known.get("effect")
+        table = each if isinstance(each, dict) else {}
+        effect = table.get("effect")
         if effect in _EFFECTS:
             yield OrderedRule(
-                str(known.get("action", "*")), str(known.get("resource", "*")), effect
+                str(table.get("action", "*")), str(table.get("resource", "*")), effect
             )
         else:
-            found.skip(shown(each), translate("its action is not allow, ask or deny"))
+            translation.skip(shorten_value(each), translate("its action is not allow, ask or deny"))
 
 
 def _matches(pattern: str, text: str) -> bool:
     """Return whether a pattern matches a text, or everything that another pattern matches."""
     if pattern.endswith(" *") and text == pattern[:-2]:
         return True
-    parts = (".*" if part == "*" else "." if part == "?" else re.escape(part) for part in pattern)
-    return re.fullmatch("".join(parts), text, re.DOTALL) is not None
+    expressions = (
+        ".*" if part == "*" else "." if part == "?" else re.escape(part) for part in pattern
+    )
+    return re.fullmatch("".join(expressions), text, re.DOTALL) is not None
 
 
-def _texts(rule: OrderedRule, servers: Sequence[str], found: Translation) -> Iterator[str]:
+def _texts(rule: OrderedRule, servers: Sequence[str], translation: Translation) -> Iterator[str]:
     """Yield our rules for a rule of opencode."""
     if rule.tool == "*":
         if rule.pattern != "*":
-            found.skip(rule.text, translate("the tool of the pattern is missing"))
+            translation.skip(rule.text, translate("the tool of the pattern is missing"))
         elif rule.effect == "allow":
             yield from ("Bash", "Edit", "WebFetch", "WebSearch")
         else:
             yield "*"
         return
-    if rule.tool in _OWN:
+    if rule.tool in _BUILT_IN_TOOLS:
         if rule.effect != "allow":
-            found.skip(rule.text, translate("rules for this tool are not supported here"))
+            translation.skip(rule.text, translate("rules for this tool are not supported here"))
         return
     name = _TOOLS.get(rule.tool)
     if name is None:
@@ -203,20 +211,20 @@ def _texts(rule: OrderedRule, servers: Sequence[str], found: Translation) -> Ite
     elif rule.pattern == "*":
         yield name
     elif name == "Bash":
-        yield from _command(rule, found)
+        yield from _command(rule, translation)
     elif name in {"Edit", "Read"}:
         yield f"{name}({_path(rule)})"
     else:
         host = _HOST.fullmatch(rule.pattern)
         if host is None or name != "WebFetch":
-            found.skip(rule.text, translate("web rules can only name a host"))
+            translation.skip(rule.text, translate("web rules can only name a host"))
         else:
             yield f"WebFetch(domain:{host['host']})"
 
 
-def _command(rule: OrderedRule, found: Translation) -> Iterator[str]:
+def _command(rule: OrderedRule, translation: Translation) -> Iterator[str]:
     if "?" in rule.pattern:
-        found.skip(rule.text, translate("`?` is not supported in command rules"))
+        translation.skip(rule.text, translate("`?` is not supported in command rules"))
     else:
         yield f"Bash({rule.pattern})"
 
@@ -234,18 +242,18 @@ def _path(rule: OrderedRule) -> str:
 
 
 def _over_slashes(pattern: str) -> str:
-    parts = pattern.split("/")
-    if len(parts) == 1:
+    segments = pattern.split("/")
+    if len(segments) == 1:
         return pattern
     return "/".join(
-        part
-        if part in {"**", ""}
+        segment
+        if segment in {"**", ""}
         else "**"
-        if part == "*"
-        else f"**/{part}"
-        if part[0] == "*"
-        else part
-        for part in parts
+        if segment == "*"
+        else f"**/{segment}"
+        if segment[0] == "*"
+        else segment
+        for segment in segments
     ).replace("**/**", "**")
 
 

@@ -20,14 +20,14 @@ _CURSOR = ("cli.json", "cli-config.json")
 _RULES = ("*.rules", "*.codexpolicy")
 
 
-class Found(Struct, frozen=True):
+class PermissionFile(Struct, frozen=True):
     """A file with permissions; `project` means that it is the folder's and not the user's."""
 
     file: Path
     project: bool
 
 
-def find_files(folder: Path, home: Path, environ: Mapping[str, str]) -> list[Found]:
+def find_files(folder: Path, home: Path, environ: Mapping[str, str]) -> list[PermissionFile]:
     """Return the existing files of the user and of a folder, the user's first.
 
     The folder's Claude settings are not included, because they apply without an import.
@@ -37,36 +37,39 @@ def find_files(folder: Path, home: Path, environ: Mapping[str, str]) -> list[Fou
     config = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
     user = [
         claude / "settings.json",
-        *_below(codex),
-        *_named(config / "opencode"),
-        *_policies(home / ".gemini"),
+        *_codex_files(codex),
+        *_opencode_files(config / "opencode"),
+        *_gemini_files(home / ".gemini"),
         home / ".cursor" / "cli-config.json",
         config / "cursor" / "cli-config.json",
     ]
-    own = list(dict.fromkeys(map(_real, user)))
-    project = [each for each in map(_real, _to_import(folder)) if each not in own]
+    user_files = list(dict.fromkeys(map(_real, user)))
+    project = [each for each in map(_real, _imported_files(folder)) if each not in user_files]
     return [
-        Found(file, each is project) for each in (own, project) for file in each if file.is_file()
+        PermissionFile(file, each is project)
+        for each in (user_files, project)
+        for file in each
+        if file.is_file()
     ]
 
 
-def files_at(path: Path, folder: Path) -> list[Found]:
+def find_files_at(path: Path, folder: Path) -> list[PermissionFile]:
     """Return the files at a path: the file itself, or those of a project folder.
 
     Raises:
         InvalidInputError: there is none.
     """
-    files = [path] if path.is_file() else [file for file in _of_project(path) if file.is_file()]
+    files = [path] if path.is_file() else [file for file in _project_files(path) if file.is_file()]
     if not files:
         raise InvalidInputError(
             f"there are no permissions of another agent in {path}; name a settings.json, an "
             "opencode.json, a rules file of codex, or a folder with one",
             field="path",
         )
-    return [Found(real, real.is_relative_to(folder)) for real in map(_real, files)]
+    return [PermissionFile(real, real.is_relative_to(folder)) for real in map(_real, files)]
 
 
-def read_found(file: Path) -> Translation:
+def read_permissions(file: Path) -> Translation:
     """Translate a file; its name or content determines the format.
 
     Raises:
@@ -92,31 +95,31 @@ def _reader(file: Path) -> Callable[[Path], Translation]:
     return read_opencode
 
 
-def _of_project(folder: Path) -> Iterator[Path]:
+def _project_files(folder: Path) -> Iterator[Path]:
     yield folder / ".claude" / "settings.json"
     yield folder / ".claude" / "settings.local.json"
-    yield from _to_import(folder)
+    yield from _imported_files(folder)
 
 
-def _to_import(folder: Path) -> Iterator[Path]:
-    yield from _below(folder / ".codex")
-    yield from _named(folder)
-    yield from _named(folder / ".opencode")
-    yield from _policies(folder / ".gemini")
+def _imported_files(folder: Path) -> Iterator[Path]:
+    yield from _codex_files(folder / ".codex")
+    yield from _opencode_files(folder)
+    yield from _opencode_files(folder / ".opencode")
+    yield from _gemini_files(folder / ".gemini")
     yield folder / ".cursor" / "cli.json"
 
 
-def _below(codex: Path) -> Iterator[Path]:
+def _codex_files(codex: Path) -> Iterator[Path]:
     for name in ("rules", "policy"):
         for pattern in _RULES:
             yield from sorted((codex / name).glob(pattern))
 
 
-def _policies(gemini: Path) -> Iterator[Path]:
+def _gemini_files(gemini: Path) -> Iterator[Path]:
     yield from sorted((gemini / "policies").glob("*.toml"))
 
 
-def _named(folder: Path) -> Iterator[Path]:
+def _opencode_files(folder: Path) -> Iterator[Path]:
     yield from (folder / name for name in _OPENCODE)
 
 

@@ -17,8 +17,8 @@ from acp_agent.permissions.policy.loading import make_rule
 from acp_agent.permissions.policy.rules import Effect, RuleError, Source
 from acp_agent.platform.descriptor_limit import describe_os_error
 
-_LONGEST = 60  # characters of a shown value
-_LARGEST = 1_000_000  # bytes of a file
+_MAX_VALUE_LENGTH = 60  # characters of a shown value
+_MAX_BYTES = 1_000_000  # bytes of a file
 
 
 class Untranslated(Struct, frozen=True):
@@ -42,34 +42,34 @@ class Translation:
         self.rules: list[tuple[Effect, RuleConfig]] = []
         self.untranslated: list[Untranslated] = []
 
-    def add(self, effect: Effect, rule: RuleConfig, *, what: str = "") -> None:
+    def add(self, effect: Effect, rule: RuleConfig, *, source_text: str = "") -> None:
         """Add a rule if it is valid here; drop its examples that do not hold here.
 
         Args:
             effect: the rule's effect.
             rule: the rule.
-            what: the rule's text in the file, if that differs.
+            source_text: the rule's text in the file, if that differs.
         """
         source = Source(file=str(self.file))
         try:
-            made = make_rule(effect, rule, source)
+            policy_rule = make_rule(effect, rule, source)
         except RuleError as error:
-            self.skip(what or rule.rule, str(error))
+            self.skip(source_text or rule.rule, str(error))
             return
         for key in ("match", "not_match"):
             for example in getattr(rule, key):
                 try:
-                    check_examples(made, **{"match": [], "not_match": [], key: [example]})
+                    check_examples(policy_rule, **{"match": [], "not_match": [], key: [example]})
                 except RuleError as error:
-                    kept = [each for each in getattr(rule, key) if each != example]
-                    rule = replace(rule, **{key: kept})
-                    self.skip(what or rule.rule, str(error))
+                    examples = [each for each in getattr(rule, key) if each != example]
+                    rule = replace(rule, **{key: examples})
+                    self.skip(source_text or rule.rule, str(error))
         if (effect, rule) not in self.rules:
             self.rules.append((effect, rule))
 
-    def skip(self, what: str, why: str) -> None:
+    def skip(self, source_text: str, why: str) -> None:
         """Record a setting without a counterpart."""
-        self.untranslated.append(Untranslated(what, why))
+        self.untranslated.append(Untranslated(source_text, why))
 
 
 def read_file(file: Path) -> bytes:
@@ -79,7 +79,7 @@ def read_file(file: Path) -> bytes:
         InvalidInputError: it cannot be read, or is too large.
     """
     try:
-        if file.stat().st_size > _LARGEST:
+        if file.stat().st_size > _MAX_BYTES:
             raise InvalidInputError("it is too large to be a file of settings")
         return file.read_bytes().removeprefix(BOM)
     except OSError as error:
@@ -98,10 +98,10 @@ def read_settings(file: Path) -> dict[str, object]:
     return content
 
 
-def shown(value: object) -> str:
+def shorten_value(value: object) -> str:
     """Return a value as JSON, shortened."""
     text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return text if len(text) <= _MAX_VALUE_LENGTH else f"{text[: _MAX_VALUE_LENGTH - 1]}…"
 
 
 def texts(value: object) -> Sequence[str]:
