@@ -144,8 +144,8 @@ class ExternalAgent:
                 transport=self._make_output,
             )
         except OSError as error:
-            why = error.strerror or type(error).__name__
-            message = f"{name} cannot be started ({self._program.command[0]}): {why}"
+            reason = error.strerror or type(error).__name__
+            message = f"{name} cannot be started ({self._program.command[0]}): {reason}"
             raise ToolError(message) from None
         self._tasks = [
             asyncio.create_task(self._show_pending()),
@@ -248,14 +248,14 @@ class ExternalAgent:
         try:
             return await request
         except RpcError as error:
-            why = printable_line(error.message, _MAX_REASON_LENGTH)
+            reason = printable_line(error.message, _MAX_REASON_LENGTH)
             if error.code == AUTH_REQUIRED:
                 raise ToolError(
-                    f"{name} needs a login, which acp-agent cannot do for it ({why}); log in with "
-                    "that program, or name the variable with its key in env_vars"
+                    f"{name} needs a login, which acp-agent cannot do for it ({reason}); log in "
+                    "with that program, or name the variable with its key in env_vars"
                 ) from None
             raise ToolError(
-                f"{name} answered {method} with an error: {why} ({error.code})"
+                f"{name} answered {method} with an error: {reason} ({error.code})"
             ) from None
         except TimeoutError:
             raise ToolError(

@@ -65,11 +65,11 @@ def _examine(*, offline: bool, as_json: bool) -> int:
         findings_by_section += [(title, finding) for finding in findings]
         if findings and not as_json:
             _print(title, findings)
-    broken = sum(finding.state == "broken" for _, finding in findings_by_section)
+    broken_count = sum(finding.state == "broken" for _, finding in findings_by_section)
     if as_json:
         say_json(
             {
-                "broken": broken,
+                "broken": broken_count,
                 "findings": [
                     {
                         "part": title, "state": finding.state, "what": finding.text,
@@ -82,11 +82,11 @@ def _examine(*, offline: bool, as_json: bool) -> int:
     else:
         say()
         say(
-            translate("Problems found: {count}, marked '!!' above.", count=broken)
-            if broken
+            translate("Problems found: {count}, marked '!!' above.", count=broken_count)
+            if broken_count
             else translate("No problems found.")
         )
-    return FAILED if broken else 0
+    return FAILED if broken_count else 0
 
 
 def _print(title: str, findings: Sequence[Finding]) -> None:

@@ -127,20 +127,20 @@ async def check_store(paths: Paths) -> list[Finding]:
     try:
         store = await Store.open(file)
         try:
-            broken = await store.check()
+            problems = await store.check()
             checked = await store.check_sessions()
-            lost = [_lost_write(write) for write in await store.lost_writes()]
+            lost_writes = [_lost_write(write) for write in await store.lost_writes()]
         finally:
             await store.close()
     except AcpAgentError as error:
         return [Finding("broken", translate_rendered(str(error)))]
-    if broken:
+    if problems:
         remedy = translate(
             "Run `acp-agent sessions repair`: it renames the file and recovers what is readable"
         )
-        return [Finding("broken", f"{file}: {line}", remedy) for line in broken]
-    if checked.damaged or checked.strays or lost:
-        return [*_damaged_sessions(checked), *lost]
+        return [Finding("broken", f"{file}: {line}", remedy) for line in problems]
+    if checked.damaged or checked.strays or lost_writes:
+        return [*_damaged_sessions(checked), *lost_writes]
     size = f"{file.stat().st_size / 1_000_000:.1f}"
     return [Finding("ok", translate("{file} is intact ({size} MB)", file=file, size=size))]
 
@@ -171,11 +171,11 @@ def _damaged_sessions(checked: CheckResult) -> list[Finding]:
     return findings
 
 
-def _lost_write(lost: LostWrite) -> Finding:
+def _lost_write(write: LostWrite) -> Finding:
     """Return the finding for a write that is missing from the journal."""
-    session, at = lost.note.session, datetime.fromtimestamp(lost.note.at / 1000)  # noqa: DTZ006
+    session, at = write.note.session, datetime.fromtimestamp(write.note.at / 1000)  # noqa: DTZ006
     when = f"{at:%Y-%m-%d %H:%M}"
-    if lost.present is None:
+    if write.present is None:
         text = translate(
             "session {session}, last written at {when}, is missing; others may be missing too: "
             "the journal's log (-wal) was lost, or the journal was replaced by an older copy",
@@ -188,9 +188,9 @@ def _lost_write(lost: LostWrite) -> Finding:
             "may be incomplete too: the journal's log (-wal) was lost, or the journal was "
             "replaced by an older copy",
             session=session,
-            count=lost.note.events,
+            count=write.note.events,
             when=when,
-            there=lost.present,
+            there=write.present,
         )
     remedy = translate(
         "Stop all agents and restore the journal with its log from a backup, or accept the loss "

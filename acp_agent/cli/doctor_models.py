@@ -282,17 +282,17 @@ async def _check_definition_models(
     try:
         main = _session_model(models, config)
         if main is not None:
-            used = with_known_providers(definitions, main, models, config)
-            problems = used.problems[len(definitions.problems) :]
+            checked = with_known_providers(definitions, main, models, config)
+            problems = checked.problems[len(definitions.problems) :]
             findings += [Finding("missing", problem_line(problem)) for problem in problems]
-            definitions = used
+            definitions = checked
         for definition in _definitions_with_model(definitions):
             model = str(definition.uses.model)
             try:
                 models.require(models.resolve(model))
             except AcpAgentError as error:
-                why = translate_rendered(f"its model {model} cannot be used: {error}")
-                findings.append(Finding("missing", f"{definition.path}: {why}"))
+                reason = translate_rendered(f"its model {model} cannot be used: {error}")
+                findings.append(Finding("missing", f"{definition.path}: {reason}"))
     finally:
         await models.aclose()
     return findings

@@ -83,8 +83,8 @@ def _find(name: str, providers: Mapping[str, Provider]) -> Provider:
 
 
 def _ask_provider(providers: Mapping[str, Provider]) -> Provider:
-    offered = list(providers.values())
-    for number, provider in enumerate(offered, 1):
+    choices = list(providers.values())
+    for number, provider in enumerate(choices, 1):
         mark = translate(" (has a key)") if provider.key else ""
         say(f"{number:3}  {provider.id:<12} {provider.name}{mark}")
     while True:
@@ -92,8 +92,8 @@ def _ask_provider(providers: Mapping[str, Provider]) -> Provider:
             answer = input(translate("Provider (number or name): ")).strip()
         except EOFError:
             raise AuthRequiredError("no provider chosen; nothing changed") from None
-        if answer.isdecimal() and 1 <= int(answer) <= len(offered):
-            return offered[int(answer) - 1]
+        if answer.isdecimal() and 1 <= int(answer) <= len(choices):
+            return choices[int(answer) - 1]
         try:
             return _find(answer, providers)
         except InvalidInputError as error:
@@ -177,11 +177,11 @@ def _logout(provider: str | None, *, all_providers: bool) -> int:
         say(translate("No keys are saved; save one with `acp-agent login`."))
         return 0
     if all_providers:
-        chosen = stored
+        names = stored
     elif provider is not None:
-        chosen = [canonical(provider)]
+        names = [canonical(provider)]
     elif len(stored) == 1:
-        chosen = stored
+        names = stored
     else:
         complain(
             translate(
@@ -190,7 +190,7 @@ def _logout(provider: str | None, *, all_providers: bool) -> int:
             )
         )
         return FAILED
-    for name in chosen:
+    for name in names:
         if not secrets.delete(name):
             complain(
                 translate(

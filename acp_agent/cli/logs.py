@@ -84,12 +84,12 @@ class LogFile(logging.Handler):
     def emit(self, record: LogRecord) -> None:
         """Queue a record; its text is formatted now, because its arguments may change."""
         try:
-            ready = copy.copy(record)
-            ready.msg, ready.args = record.getMessage() + TRACE_MARK.get(), None
+            formatted = copy.copy(record)
+            formatted.msg, formatted.args = record.getMessage() + TRACE_MARK.get(), None
             if record.exc_info:
-                ready.exc_text = logging.Formatter().formatException(record.exc_info)
-                ready.exc_info = None
-            self._queue.put(ready, len(ready.msg) + len(ready.exc_text or "") + 200)
+                formatted.exc_text = logging.Formatter().formatException(record.exc_info)
+                formatted.exc_info = None
+            self._queue.put(formatted, len(formatted.msg) + len(formatted.exc_text or "") + 200)
         except Exception:  # noqa: BLE001 - an argument's own __str__ can fail; logging goes on
             self.handleError(record)
 

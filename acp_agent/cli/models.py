@@ -94,26 +94,26 @@ async def _list(*, include_all: bool, as_json: bool) -> int:
     catalog = Catalog(setup.config.models)
     refs = {model.ref for model in usable}
     custom_providers = unlisted_providers(providers)
-    served: list[ModelInfo] = []
+    unlisted_models: list[ModelInfo] = []
     for provider_models in await asyncio.gather(
         *(_served_models(provider, catalog) for provider in custom_providers)
     ):
-        served += provider_models
-    usable += [model for model in served if model.ref not in refs]
+        unlisted_models += provider_models
+    usable += [model for model in unlisted_models if model.ref not in refs]
     listed = list(usable)
     if choice.model is not None and choice.model.ref not in {model.ref for model in usable}:
         listed.insert(0, choice.model)
     if include_all:
         refs = {model.ref for model in listed}
         listed += [m for name in providers for m in catalog.of(name) if m.ref not in refs]
-    chosen = choice.model.ref if choice.model is not None else None
+    chosen_ref = choice.model.ref if choice.model is not None else None
     if as_json:
         say_json(
             {
-                "chosen": chosen,
+                "chosen": chosen_ref,
                 "why": choice.why,
                 "models": [
-                    {"ref": model.ref, "usable": model in usable or model.ref == chosen}
+                    {"ref": model.ref, "usable": model in usable or model.ref == chosen_ref}
                     | _describe(model)
                     for model in listed
                 ],
@@ -121,18 +121,18 @@ async def _list(*, include_all: bool, as_json: bool) -> int:
         )
         return 0
     if listed:
-        rows = [_row(model, chosen=model.ref == chosen) for model in listed]
+        rows = [_row(model, chosen=model.ref == chosen_ref) for model in listed]
         sizes = [translate("WINDOW"), translate("OUTPUT"), translate("IN $"), translate("OUT $")]
         say_table(["", translate("MODEL"), *sizes], rows, numbers=4)
         say()
-    if chosen is not None:
-        say(translate("* New sessions use {model}: {why}.", model=chosen, why=choice.why))
-    elif served and not (setup.config.model or setup.environ.get("ACP_AGENT_MODEL")):
+    if chosen_ref is not None:
+        say(translate("* New sessions use {model}: {why}.", model=chosen_ref, why=choice.why))
+    elif unlisted_models and not (setup.config.model or setup.environ.get("ACP_AGENT_MODEL")):
         say(
             translate(
                 "Choose a model with --model, the variable ACP_AGENT_MODEL, or `model` in the "
                 "configuration, such as {model}.",
-                model=served[0].ref,
+                model=unlisted_models[0].ref,
             )
         )
     else:

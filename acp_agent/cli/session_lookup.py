@@ -100,14 +100,14 @@ def match_id(name: str, sessions: Sequence[tuple[str, str]]) -> str | None:
     if any(session_id == name for session_id, _ in matches):
         return name
     if len(matches) > 1:
-        listed = [
+        candidates = [
             f"{session_id} ({_short(description)})"
             for session_id, description in matches[:_MAX_LISTED]
         ]
         more = ["…"] if len(matches) > _MAX_LISTED else []
         raise InvalidInputError(
             f"several session IDs begin with {name!r}; type more characters: "
-            f"{', '.join([*listed, *more])}",
+            f"{', '.join([*candidates, *more])}",
             field="id",
         )
     return matches[0][0] if matches else None

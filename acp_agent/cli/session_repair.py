@@ -142,8 +142,8 @@ async def _is_sound(file: Path) -> bool:
     except StoreDamagedError:
         return False
     except OSError as error:
-        why = error.strerror or type(error).__name__
-        raise InvalidInputError(f"cannot read {file} ({why})", field="file") from None
+        reason = error.strerror or type(error).__name__
+        raise InvalidInputError(f"cannot read {file} ({reason})", field="file") from None
 
 
 def _recover(damaged: Path, into: Path) -> RecoveredSessions:
@@ -157,8 +157,8 @@ def _recover(damaged: Path, into: Path) -> RecoveredSessions:
     try:
         return recover_sessions(damaged, database.connection)
     except OSError as error:
-        why = error.strerror or type(error).__name__
-        raise InvalidInputError(f"cannot read {damaged} ({why})", field="file") from None
+        reason = error.strerror or type(error).__name__
+        raise InvalidInputError(f"cannot read {damaged} ({reason})", field="file") from None
     except sqlite3.Error as error:
         raise store_error(error, into) from error
     finally:
@@ -185,9 +185,9 @@ def _rename_damaged(file: Path) -> Path:
             with contextlib.suppress(FileNotFoundError):
                 file.with_name(file.name + suffix).rename(renamed.with_name(renamed.name + suffix))
     except OSError as error:
-        why = error.strerror or type(error).__name__
+        reason = error.strerror or type(error).__name__
         raise StoreError(
-            f"the journal {file} cannot be opened: {why}; check the folder and its permissions"
+            f"the journal {file} cannot be opened: {reason}; check the folder and its permissions"
         ) from error
     return renamed
 

@@ -130,8 +130,8 @@ async def _show(options: argparse.Namespace) -> int:
         encoding = sys.stdout.encoding or "utf-8"
         for line in text_bars(_bars(totals, options.by, today), encoding, _columns()):
             say(line)
-        if counted := questions.describe(user_translator()):
-            say(f"\n{counted}")
+        if question_counts := questions.describe(user_translator()):
+            say(f"\n{question_counts}")
     return 0
 
 
@@ -290,8 +290,8 @@ def _write_plot(path: Path, bars: Sequence[Bar], by: By) -> None:
                 )
             )
     except OSError as error:
-        why = error.strerror or type(error).__name__
-        raise InvalidInputError(f"cannot write {path} ({why})", field="plot") from None
+        reason = error.strerror or type(error).__name__
+        raise InvalidInputError(f"cannot write {path} ({reason})", field="plot") from None
 
 
 def _as_json(total: Total) -> dict[str, object]:
@@ -341,8 +341,8 @@ def text_bars(
     blocks, longest = _has_blocks(encoding), _longest(bars)
     for name, bar in zip(names, bars, strict=True):
         length = bar.value / longest * bar_width
-        drawn = f"│{_draw_bar(length)}" if blocks else f"|{'#' * round(length)}"
-        yield f"{pad(name, name_width)} {drawn} {bar.label}".rstrip()
+        bar_text = f"│{_draw_bar(length)}" if blocks else f"|{'#' * round(length)}"
+        yield f"{pad(name, name_width)} {bar_text} {bar.label}".rstrip()
 
 
 def svg(bars: Sequence[Bar], *, title: str) -> str:

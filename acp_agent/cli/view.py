@@ -65,8 +65,8 @@ def _view(options: argparse.Namespace) -> int:
         try:
             write_private(path, "".join(pieces).encode())
         except OSError as error:
-            why = error.strerror or type(error).__name__
-            raise InvalidInputError(f"cannot write {path} ({why})", field="output") from None
+            reason = error.strerror or type(error).__name__
+            raise InvalidInputError(f"cannot write {path} ({reason})", field="output") from None
     say(translate("Wrote session {session} to {file}.", session=record.id, file=path))
     open_page = options.open
     if open_page is None:

@@ -171,10 +171,10 @@ def _check_leaf(
 def _leaf_text(value: object, kind: Any, meta: Meta | None) -> str:
     if get_origin(kind) is Literal:
         allowed = [str(choice) for choice in get_args(kind)]
-        listed = ", ".join(f'"{choice}"' for choice in allowed)
+        choices = ", ".join(f'"{choice}"' for choice in allowed)
         matches = get_close_matches(str(value), allowed, n=1)
         hint = f'; did you mean "{matches[0]}"?' if matches else ""
-        return f"{_describe_value(value)} is not allowed; use one of {listed}{hint}"
+        return f"{_describe_value(value)} is not allowed; use one of {choices}{hint}"
     expected = {str: "text in quotes", bool: "true or false", int: "a whole number"}.get(
         kind, "a number"
     )

@@ -20,7 +20,7 @@ _AMBIGUOUS_ERRORS = (socket.gaierror, sqlite3.OperationalError, ImportError)
 
 
 def raise_descriptor_limit() -> None:
-    """Raise this process's limit as far as the system allows, up to `ENOUGH`."""
+    """Raise this process's limit as far as the system allows, up to `TARGET_LIMIT`."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     unlimited = resource.RLIM_INFINITY
     target = TARGET_LIMIT if hard == unlimited else min(hard, TARGET_LIMIT)

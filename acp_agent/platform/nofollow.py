@@ -142,9 +142,9 @@ def _syscall() -> Callable[[bytes, int], tuple[int, int]]:
     system.restype = ctypes.c_long
 
     def call(path: bytes, flags: int) -> tuple[int, int]:
-        how = struct.pack("=QQQ", flags, 0, _RESOLVE_NO_SYMLINKS | _RESOLVE_NO_MAGICLINKS)
+        open_how = struct.pack("=QQQ", flags, 0, _RESOLVE_NO_SYMLINKS | _RESOLVE_NO_MAGICLINKS)
         number, start_folder = ctypes.c_long(_OPENAT2), ctypes.c_long(_AT_FDCWD)
-        descriptor = system(number, start_folder, path, how, ctypes.c_size_t(len(how)))
+        descriptor = system(number, start_folder, path, open_how, ctypes.c_size_t(len(open_how)))
         return (descriptor, 0) if descriptor >= 0 else (-1, ctypes.get_errno())
 
     return call

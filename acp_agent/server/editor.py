@@ -228,7 +228,7 @@ class ClientEditor(ABC, Generic[TreeT]):
         return None
 
     async def ask_permission(
-        self, session: SessionId, asking: PermissionRequest, ask: Ask
+        self, session: SessionId, call_request: PermissionRequest, ask: Ask
     ) -> Decision:
         """Ask the user to decide about a call; wait as long as the turn runs.
 
@@ -238,7 +238,9 @@ class ClientEditor(ABC, Generic[TreeT]):
         from acp_agent.server.session_requests import await_user_answer  # noqa: PLC0415 - for prompts
 
         try:
-            option_id, meta = await await_user_answer(self._request_option(session, asking, ask))
+            option_id, meta = await await_user_answer(
+                self._request_option(session, call_request, ask)
+            )
         except EditorFailedError as error:
             _log.warning("the editor did not ask for permission as it should: %s", error)
             raise
@@ -248,7 +250,7 @@ class ClientEditor(ABC, Generic[TreeT]):
 
     @abstractmethod
     async def _request_option(
-        self, session: SessionId, asking: PermissionRequest, ask: Ask
+        self, session: SessionId, call_request: PermissionRequest, ask: Ask
     ) -> tuple[str | None, JsonObject | None]:
         """Return the id of the option that the user chose, and the `_meta` of the answer.
 

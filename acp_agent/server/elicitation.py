@@ -155,9 +155,11 @@ def accept_content(schema: JsonObject, content: Mapping[str, Any] | None) -> Res
         return _decline(str(error))
 
 
-def _decline(why: str) -> Response:
+def _decline(reason: str) -> Response:
     """Return a decline in place of an unusable answer, and log why."""
-    _log.warning("the editor's answer to a form cannot be used, which counts as declined: %s", why)
+    _log.warning(
+        "the editor's answer to a form cannot be used, which counts as declined: %s", reason
+    )
     return Response(action="decline")
 
 

@@ -23,12 +23,12 @@ def interrupted_note(translate: Translator) -> tuple[str, str]:
 
 def rewound_note(event: Rewound, translate: Translator) -> tuple[str, str]:
     """Return the title and the text about a rewind."""
-    where = _where(event, translate)
+    position = _position_text(event, translate)
     if not event.conversation:
-        return translate(("The files were restored to {where}."), where=where), _files(
+        return translate(("The files were restored to {where}."), where=position), _files(
             event, translate
         )
-    title = translate("The conversation was rewound to {where}.", where=where)
+    title = translate("The conversation was rewound to {where}.", where=position)
     if is_rewind_id(event.to):
         text = translate(
             "The messages removed by that rewind are sent to the model again; later ones are not."
@@ -38,7 +38,7 @@ def rewound_note(event: Rewound, translate: Translator) -> tuple[str, str]:
     return title, f"{text} {_files(event, translate)}".strip()
 
 
-def _where(event: Rewound, translate: Translator) -> str:
+def _position_text(event: Rewound, translate: Translator) -> str:
     if event.keeps_words:
         return translate("after “{title}”", title=event.title)
     if is_rewind_id(event.to):

@@ -175,8 +175,8 @@ class PromptExecutor(AgentExecutor):
             raise InvalidParamsError(message="metadata.folder: expected a text")
         folder = Path(os.path.realpath(self._folders[0] / name))
         if not any(folder.is_relative_to(root) for root in self._folders):
-            served = ", ".join(map(str, self._folders))
-            raise InvalidParamsError(message=f"{folder} is not served; served are {served}")
+            roots = ", ".join(map(str, self._folders))
+            raise InvalidParamsError(message=f"{folder} is not served; served are {roots}")
         if not folder.is_dir():
             raise InvalidParamsError(message=f"{folder} is not a directory")
         return folder

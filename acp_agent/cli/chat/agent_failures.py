@@ -75,26 +75,28 @@ class WireMonitor:
             if message.error is not None and message.error.code != REQUEST_CANCELLED:
                 self._request_failed(method, message.error.message)
 
-    def _request_failed(self, method: str, why: str) -> None:
+    def _request_failed(self, method: str, reason: str) -> None:
         if not method or method in self._reported:
             return
         self._reported.add(method)
         if method == _PERMISSION:
-            text = translate("The agent's permission request could not be read: {why}", why=why)
+            text = translate("The agent's permission request could not be read: {why}", why=reason)
         else:
-            text = translate("The agent's request {method} failed: {why}", method=method, why=why)
+            text = translate(
+                "The agent's request {method} failed: {why}", method=method, why=reason
+            )
         self._report(text)
 
 
 def exit_text(child: AgentChild, invalid_line: str) -> str:
     """Return the exit status or signal, and the end of the agent's output."""
     if child.status is None:
-        how = translate("it closed the connection")
+        description = translate("it closed the connection")
     elif child.status < 0:
-        how = translate("signal {name}", name=posix.signal_name(-child.status))
+        description = translate("signal {name}", name=posix.signal_name(-child.status))
     else:
-        how = translate("exit status {status}", status=child.status)
-    return how + output_text(child, invalid_line)
+        description = translate("exit status {status}", status=child.status)
+    return description + output_text(child, invalid_line)
 
 
 def output_text(child: AgentChild, invalid_line: str) -> str:

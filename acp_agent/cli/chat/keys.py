@@ -53,7 +53,7 @@ def key_bindings(
 ) -> KeyBindings:
     """Return the chat's key bindings, in addition to prompt_toolkit's for editing."""
     keys = KeyBindings()
-    asking = Condition(lambda: isinstance(questions.active, PermissionQuestion))
+    is_asking = Condition(lambda: isinstance(questions.active, PermissionQuestion))
     picking = Condition(lambda: isinstance(questions.active, ListQuestion))
     entering = Condition(lambda: isinstance(questions.active, ListQuestion | TextQuestion))
     typing = Condition(lambda: questions.active is None) & ~is_searching
@@ -64,7 +64,7 @@ def key_bindings(
         actions.interrupt()
 
     @keys.add("c-d", filter=Condition(lambda: not prompt.text) & typing)
-    @keys.add("c-d", filter=asking)
+    @keys.add("c-d", filter=is_asking)
     def _quit(_: KeyPressEvent) -> None:
         actions.end_of_input()
 
@@ -77,12 +77,12 @@ def key_bindings(
         event.current_buffer.cancel_completion()
 
     @keys.add("escape", filter=typing & ~has_completions)
-    @keys.add("escape", filter=asking)
+    @keys.add("escape", filter=is_asking)
     def _cancel(_: KeyPressEvent) -> None:
         actions.cancel()
 
     @keys.add("s-tab", filter=typing & ~has_completions)
-    @keys.add("s-tab", filter=asking)
+    @keys.add("s-tab", filter=is_asking)
     def _next_mode(_: KeyPressEvent) -> None:
         actions.next_mode()
 
@@ -111,13 +111,13 @@ def key_bindings(
 
     # --- questions
 
-    @keys.add(Keys.Any, filter=asking)
+    @keys.add(Keys.Any, filter=is_asking)
     def _letter(event: KeyPressEvent) -> None:
         if len(event.key_sequence) == 1:
             actions.press_letter(event.key_sequence[0].data)
 
-    @keys.add("enter", filter=asking | entering)
-    @keys.add("c-j", filter=asking | entering)
+    @keys.add("enter", filter=is_asking | entering)
+    @keys.add("c-j", filter=is_asking | entering)
     def _accept(_: KeyPressEvent) -> None:
         questions.accept(answer.text)
 
@@ -131,7 +131,7 @@ def key_bindings(
     ):  # fmt: skip
 
         @keys.add(
-            name, filter=picking if name in {"s-tab", "pageup", "pagedown"} else picking | asking
+            name, filter=picking if name in {"s-tab", "pageup", "pagedown"} else picking | is_asking
         )
         def _move(_: KeyPressEvent, by: int = by) -> None:
             questions.move(by, answer.text)

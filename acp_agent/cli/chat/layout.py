@@ -182,8 +182,8 @@ class Panes:
             case _:
                 return []
         if not active:
-            wait = translate("(waiting until you stop typing)")
-            return [lines[0], self._renderer.cut(f"  {wait}", columns, "dim")]
+            hint = translate("(waiting until you stop typing)")
+            return [lines[0], self._renderer.cut(f"  {hint}", columns, "dim")]
         return lines
 
 

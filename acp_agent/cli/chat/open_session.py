@@ -167,8 +167,8 @@ async def log_in(agent: Agent, frontend: Frontend) -> bool:
         Choice(method.id, method.name, method.description or "") for method in methods.values()
     ]
     while True:
-        picked = await frontend.pick(translate("How do you want to log in?"), items)
-        method = None if picked is None else methods.get(picked)
+        method_id = await frontend.pick(translate("How do you want to log in?"), items)
+        method = None if method_id is None else methods.get(method_id)
         if method is None:
             return False
         if isinstance(method, acp.AuthMethodTerminal):

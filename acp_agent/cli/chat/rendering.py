@@ -106,11 +106,11 @@ class Renderer:
         self, mark: tuple[str, str], spans: Iterable[tuple[str, str]], width: int
     ) -> list[str]:
         """Return the same lines after a mark; further lines are indented by its width."""
-        first, *further = self.spans(spans, width - len(mark[0]))
+        first, *continuation = self.spans(spans, width - len(mark[0]))
         margin = " " * len(mark[0])
         [head] = self.spans([(mark[0].rstrip(), mark[1])], width)
         gap = " " * (len(mark[0]) - len(mark[0].rstrip()))
-        return [f"{head}{gap}{first}", *(f"{margin}{line}" for line in further)]
+        return [f"{head}{gap}{first}", *(f"{margin}{line}" for line in continuation)]
 
     def changes(self, lines: Sequence[tuple[str, str]], path: str, width: int) -> list[str]:
         """Return the lines of one hunk of a diff; `lines` are its lines with their styles.

@@ -18,9 +18,11 @@ class SessionCommands:
 
     async def open(self, session: str) -> None:
         """Open an earlier session: the named one, or one that the user picks."""
-        picked = await self._conversation.find_session(session) if session else await self._pick()
-        if picked and (session or picked != self._conversation.state.id):
-            await self._conversation.load(picked)
+        session_id = (
+            await self._conversation.find_session(session) if session else await self._pick()
+        )
+        if session_id and (session or session_id != self._conversation.state.id):
+            await self._conversation.load(session_id)
 
     async def create(self, _: str) -> None:
         """Create a session."""
@@ -49,14 +51,14 @@ class SessionCommands:
         """Delete the named session, or one that the user picks, after a confirmation."""
         current = self._conversation.state.id
         if session:
-            picked: str | None = await self._conversation.find_session(session)
+            session_id: str | None = await self._conversation.find_session(session)
         else:
-            picked = await self._pick() if self._conversation.agent_can("list") else current
-        if not picked or not await self._confirm_delete(picked, current):
+            session_id = await self._pick() if self._conversation.agent_can("list") else current
+        if not session_id or not await self._confirm_delete(session_id, current):
             return
-        if await self._conversation.delete(picked):
+        if await self._conversation.delete(session_id):
             self._frontend.say(translate("Deleted the session."), "good")
-            if picked == current:
+            if session_id == current:
                 self._frontend.say(translate("Started a new session."), "good")
 
     async def mode(self, value: str) -> None:

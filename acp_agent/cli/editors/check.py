@@ -52,9 +52,9 @@ def check_agent(launch: Launch, *, from_shell: bool) -> bool:
 
 def _print_model(environ: dict[str, str]) -> None:
     try:
-        ready = asyncio.run(_choose_model(environ))
-        if ready.model is not None:
-            say(translate("Model: {model} ({why}).", model=ready.model.ref, why=ready.why))
+        choice = asyncio.run(_choose_model(environ))
+        if choice.model is not None:
+            say(translate("Model: {model} ({why}).", model=choice.model.ref, why=choice.why))
             return
         in_shell = asyncio.run(_choose_model(os.environ))
     except AcpAgentError as error:

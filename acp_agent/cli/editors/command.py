@@ -97,14 +97,14 @@ def _setup(options: Namespace) -> int:
         say(translate("Your configuration is code, so change it yourself. Remove:"))
         _print_lines(task)
         return 0
-    plans, refused = _plans(task, undo=options.undo)
+    plans, failed = _plans(task, undo=options.undo)
     changing = [plan for plan in plans if plan.changes]
     if changing and not task.exists:
         say(translate("{editor} has no configuration yet; it will read this file.",
                   editor=task.editor.title))  # fmt: skip
     for plan in changing:
         show(plan)
-    status = FAILED if refused else 0
+    status = FAILED if failed else 0
     if changing:
         if not _consent(yes=options.yes):
             if not options.undo:
@@ -145,7 +145,7 @@ def _task(options: Namespace) -> _Task:
 
 def _plans(task: _Task, *, undo: bool) -> tuple[list[Plan], bool]:
     """Return the planned changes, and whether a file cannot be changed, which is reported."""
-    plans, refused = [], False
+    plans, failed = [], False
     for path in task.paths:
         try:
             plan = (
@@ -154,7 +154,7 @@ def _plans(task: _Task, *, undo: bool) -> tuple[list[Plan], bool]:
                 else plan_setup(task.editor, path, task.chosen, task.command)
             )
         except InvalidInputError as error:
-            refused = True
+            failed = True
             complain(
                 translate(
                     "{file} was not changed: {why}",
@@ -167,7 +167,7 @@ def _plans(task: _Task, *, undo: bool) -> tuple[list[Plan], bool]:
                 say(lines(task.editor, task.chosen, task.command))
         else:
             plans.append(plan)
-    return plans, refused
+    return plans, failed
 
 
 def _consent(*, yes: bool) -> bool:

@@ -199,8 +199,8 @@ def remove(document: Document, container: Value, member: Member) -> list[Edit]:
     """Return the edits that remove a member from its object, with the lines left empty."""
     members = container.members()
     at = next(index for index, candidate in enumerate(members) if candidate.start == member.start)
-    following = members[at + 1].start if at + 1 < len(members) else container.end - 1
-    comma = find_comma(document, member.end, following)
+    next_start = members[at + 1].start if at + 1 < len(members) else container.end - 1
+    comma = find_comma(document, member.end, next_start)
     start, end = member.start, member.end if comma is None else comma + 1
     if comma is not None or at == 0:
         return [_remove_line(document.text, start, end)]

@@ -65,17 +65,17 @@ def add_entry(data: bytes, entry_place: EntryPlace, entry: Entry) -> bytes:
     else:
         agents = _require_object(container.value, f'"{entry_place.key}"')
         current = _find_member(agents, entry_place.name)
-        listed = _inner(expected, entry_place.key)
+        entries = _inner(expected, entry_place.key)
         if current is None:
             edits = jsonc.insert(document, agents, entry_place.name, entry, style)
-            listed[entry_place.name] = dict(entry)
+            entries[entry_place.name] = dict(entry)
         else:
             present = _inner(
-                listed, entry_place.name, f'"{entry_place.name}" in "{entry_place.key}"'
+                entries, entry_place.name, f'"{entry_place.name}" in "{entry_place.key}"'
             )
             updated = _update_entry(present, entry)
             edits = _changes(document, current.value, present, updated, style)
-            listed[entry_place.name] = updated
+            entries[entry_place.name] = updated
     return mark + _check_result(jsonc.apply(text, edits), expected)
 
 

@@ -27,7 +27,7 @@ class RunChanges:
         self._top = os.path.realpath(top)
         self._names: set[str] = set()
         self._changing: set[str] = set()  # calls that change the files in their locations
-        self._following = 0
+        self._follow_count = 0
 
     def record(self, update: acp.SessionUpdate) -> None:
         """Record the files that an update changes."""
@@ -39,11 +39,11 @@ class RunChanges:
             name = os.path.relpath(os.path.realpath(path), self._top)
             self._names.add(name.replace(os.sep, "/"))
 
-    def start_run(self, *, following: bool) -> None:
+    def start_run(self, *, follows: bool) -> None:
         """Start a run; `following` means that only changes during the last run started it."""
         self._names.clear()
         self._changing.clear()
-        self._following = self._following + 1 if following else 0
+        self._follow_count = self._follow_count + 1 if follows else 0
 
     def exclude_own(self, changed: Sequence[str]) -> list[str]:
         """Return the changed files that the run did not change itself.
@@ -51,7 +51,7 @@ class RunChanges:
         A command can change files that no update names. After several following runs in a row, all
         changes are therefore attributed to the run; otherwise it could start itself forever.
         """
-        if self._following >= MAX_FOLLOWING:
+        if self._follow_count >= MAX_FOLLOWING:
             return []
         return [name for name in changed if name not in self._names]
 

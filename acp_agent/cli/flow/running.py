@@ -259,9 +259,9 @@ def parse_inputs(workflow: Workflow, assignments: Sequence[str]) -> Mapping[str,
     for word in assignments:
         name, equals, value = word.partition("=")
         if not equals or name not in values:
-            listed = ", ".join(values)
+            names = ", ".join(values)
             raise InvalidInputError(
-                f"--input {word[:60]}: write it as NAME=VALUE; inputs of this workflow: {listed}"
+                f"--input {word[:60]}: write it as NAME=VALUE; inputs of this workflow: {names}"
             )
         values_by_name[name] = value
     for definition in workflow.inputs:

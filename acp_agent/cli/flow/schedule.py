@@ -53,12 +53,12 @@ class Schedule:
             self._next_time = self._next_cron()
 
     def _seconds_left(self) -> float:
-        waits = []
+        remaining = []
         if self._triggers.every is not None:
-            waits.append(self._next_interval - self._monotonic())
+            remaining.append(self._next_interval - self._monotonic())
         if self._next_time is not None:
-            waits.append((self._next_time - self._now()).total_seconds())
-        return min(waits, default=_MAX_WAIT)
+            remaining.append((self._next_time - self._now()).total_seconds())
+        return min(remaining, default=_MAX_WAIT)
 
     def _next_cron(self) -> datetime | None:
         moment = self._now()

@@ -42,7 +42,8 @@ def skill_inputs(cwd: Path) -> SkillInputs:
 def step_mistakes(file: WorkflowFile, cwd: Path) -> list[str]:
     """Return an error line for each step that cannot work here. Blocks: reads skill files."""
     return [
-        f"{file.path}:{line}: {translate_rendered(why)}" for line, why in _find_mistakes(file, cwd)
+        f"{file.path}:{line}: {translate_rendered(reason)}"
+        for line, reason in _find_mistakes(file, cwd)
     ]
 
 

@@ -125,8 +125,8 @@ class TextView:
 
     def show_retry(self, step: str, error: str) -> None:
         """Show why a step is retried."""
-        why = translate_rendered(error)
-        message = translate("{step} failed, retrying: {error}", step=step, error=why)
+        reason = translate_rendered(error)
+        message = translate("{step} failed, retrying: {error}", step=step, error=reason)
         self._screen(step).say(message, "warning")
 
     def step_ended(self, show_end: StepEnded) -> None:

@@ -121,12 +121,12 @@ class _Watch:
             translate("Watching {what}; Ctrl-C stops.", what=describe_triggers(self._triggers))
         )
         if self._options.now:
-            await self._run_once(Trigger(), following=False)
+            await self._run_once(Trigger(), follows=False)
         while not self._stopped.is_set():
-            following = bool(self._pending)
+            follows = bool(self._pending)
             trigger = await self._next(schedule)
             if trigger is not None:
-                await self._run_once(trigger, following=following)
+                await self._run_once(trigger, follows=follows)
 
     async def _next(self, schedule: Schedule) -> Trigger | None:
         """Wait for the next trigger; return None if the watch was stopped."""
@@ -136,30 +136,30 @@ class _Watch:
             return Trigger("files", files)
         stopped = asyncio.create_task(self._stopped.wait())
         wait_next = asyncio.create_task(schedule.wait_next())
-        waits: set[asyncio.Task[object]] = {stopped, wait_next}
+        tasks: set[asyncio.Task[object]] = {stopped, wait_next}
         wait_changes = None
         if self._changes is not None:
             wait_changes = asyncio.create_task(self._changes.wait_changes())
-            waits.add(wait_changes)
+            tasks.add(wait_changes)
         try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             if stopped.done():
                 return None
             if wait_changes is not None and wait_changes.done():
                 return Trigger("files", wait_changes.result())
             return Trigger("schedule")
         finally:
-            for wait in waits:
-                wait.cancel()
-            await asyncio.gather(*waits, return_exceptions=True)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _run_once(self, trigger: Trigger, *, following: bool) -> None:
+    async def _run_once(self, trigger: Trigger, *, follows: bool) -> None:
         if trigger.files:
             names = ", ".join(trigger.files[:_MAX_NAMED])
             more = len(trigger.files) - _MAX_NAMED
             names += translate(" and {count} more", count=more) if more > 0 else ""
             self._view.notice(translate("Changed: {files}", files=names))
-        self._run_changes.start_run(following=following)
+        self._run_changes.start_run(follows=follows)
         try:
             await self._run_workflow(trigger)
         except AcpAgentError as error:

@@ -43,12 +43,12 @@ class CommandHelpers:
         setup = self._setup
         models = Models(setup.config, setup.secrets, setup.environ)
         try:
-            chosen = await self._model(models, model)
+            info = await self._model(models, model)
             request = ModelRequest(
-                model=replace(chosen, max_output=min(chosen.max_output, _MAX_ANSWER_TOKENS)),
+                model=replace(info, max_output=min(info.max_output, _MAX_ANSWER_TOKENS)),
                 system=system,
                 messages=(UserSide((UserText(prompt),)),),
-                thought_level=next(iter(chosen.thought_levels), None),
+                thought_level=next(iter(info.thought_levels), None),
             )
             return await _answer(models, request)
         finally:

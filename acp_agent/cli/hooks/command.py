@@ -135,8 +135,8 @@ def _test(hooks: FoundHooks, setup: UserConfig, options: argparse.Namespace) -> 
         event_data |= arguments
         kinds = ("source", "reason", "trigger", "command_name")
         matched = next((str(event_data[name]) for name in kinds if event_data.get(name)), "")
-    chosen = [hook for hook in hooks.hooks if is_for(hook, event, matched)]
-    answers = asyncio.run(_ask(chosen, event_data, setup, options.cwd))
+    matching = [hook for hook in hooks.hooks if is_for(hook, event, matched)]
+    answers = asyncio.run(_ask(matching, event_data, setup, options.cwd))
     if options.json:
         say_json([msgspec.to_builtins(answer) for answer in answers])
     elif not answers:

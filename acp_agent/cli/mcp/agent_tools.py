@@ -141,7 +141,7 @@ class AgentTools:
             if store is not None:
                 records = (await store.list(limit=MAX_PAGE)).sessions
         secrets = await asyncio.to_thread(user_secrets)
-        served = [record for record in records if self._serves(Path(record.cwd))][:limit]
+        visible_records = [record for record in records if self._serves(Path(record.cwd))][:limit]
         return SessionList(
             sessions=[
                 ListedSession(
@@ -150,7 +150,7 @@ class AgentTools:
                     folder=record.cwd,
                     turns=record.turns,
                 )
-                for record in served
+                for record in visible_records
             ]
         )
 
@@ -198,8 +198,8 @@ class AgentTools:
         """
         folder = Path(os.path.realpath(self._folders[0] / name))
         if not self._serves(folder):
-            served = ", ".join(map(str, self._folders))
-            raise ToolError(f"{folder} is not served; served are {served}")
+            roots = ", ".join(map(str, self._folders))
+            raise ToolError(f"{folder} is not served; served are {roots}")
         if not folder.is_dir():
             raise ToolError(f"{folder} is not a directory")
         return folder

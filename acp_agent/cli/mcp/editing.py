@@ -65,9 +65,9 @@ def remove(options: argparse.Namespace) -> int:
 
     def change(servers: MutableMapping[str, object]) -> None:
         if options.name not in servers:
-            listed = ", ".join(servers) or "none"
+            names = ", ".join(servers) or "none"
             raise InvalidInputError(
-                f"{file} has no MCP server {options.name!r}; it has: {listed}", field="name"
+                f"{file} has no MCP server {options.name!r}; it has: {names}", field="name"
             )
         del servers[options.name]
 

@@ -43,7 +43,7 @@ def show_servers(options: argparse.Namespace) -> int:
             server.name,
             server.options.source,
             "enabled" if server.options.enabled else "disabled",
-            where(server),
+            describe_target(server),
         )
         for server in servers
     ]
@@ -75,7 +75,7 @@ def _report_none() -> None:
     say(translate("No MCP servers configured. To add one, see acp-agent mcp add --help"))
 
 
-def where(server: ServerConfig) -> str:
+def describe_target(server: ServerConfig) -> str:
     """Return a server's command line or address, without secrets."""
     match server:
         case ProgramServer():
@@ -110,12 +110,12 @@ def test(options: argparse.Namespace) -> int:
     servers_by_name = {server.name: server for server in first_of_each_name(configured.servers)}
     for name in options.name:
         if name not in servers_by_name:
-            listed = ", ".join(servers_by_name) or "none"
-            raise InvalidInputError(f"unknown MCP server {name!r}; known: {listed}")
-    chosen = [servers_by_name[name] for name in options.name] or [
+            names = ", ".join(servers_by_name) or "none"
+            raise InvalidInputError(f"unknown MCP server {name!r}; known: {names}")
+    servers = [servers_by_name[name] for name in options.name] or [
         server for server in servers_by_name.values() if server.options.enabled
     ]
-    results = asyncio.run(_connect(chosen, setup, options))
+    results = asyncio.run(_connect(servers, setup, options))
     if options.json:
         say_json([result for result, _ in results])
     elif not results:

@@ -73,8 +73,8 @@ def login(options: argparse.Namespace) -> int:
     try:
         required = asyncio.run(_login(server, settings, store, initial, options))
     except (OAuthFlowError, httpx2.HTTPError, TimeoutError) as error:
-        why = describe_error(error, str)
-        raise ConfigError(f"the login at {options.name} failed: {why}") from None
+        reason = describe_error(error, str)
+        raise ConfigError(f"the login at {options.name} failed: {reason}") from None
     if not required:
         say(translate("{name} needs no login.", name=options.name))
     elif options.keyring:
@@ -228,7 +228,7 @@ async def _callback(options: argparse.Namespace) -> AsyncIterator[Person]:
 
 def _result(address: str) -> AuthorizationCodeResult | None:
     """Return the authorization server's response in an address; None if there is none."""
-    values = {name: each[0] for name, each in parse_qs(urlsplit(address).query).items()}
+    values = {name: value_list[0] for name, value_list in parse_qs(urlsplit(address).query).items()}
     if not ({"code", "error"} & values.keys()):
         return None
     return AuthorizationCodeResult(

@@ -99,9 +99,9 @@ def _show(candidate: adding.Candidate) -> None:
         say(f"  {plugin.description}")
     for line in (*describe_parts(plugin), *([record.revision] if record.revision else [])):
         say(f"  {line}")
-    for path, why in plugin.problems:
+    for path, reason in plugin.problems:
         relative = path.relative_to(plugin.root) if path.is_relative_to(plugin.root) else path
-        complain(f"{relative}: {translate_rendered(why)}")
+        complain(f"{relative}: {translate_rendered(reason)}")
 
 
 def update(options: argparse.Namespace) -> int:
@@ -172,8 +172,8 @@ def import_plugins(options: argparse.Namespace) -> int:
     plugins_dir = plugins_folder(load_user_config())
     settings = find_enabled_plugins(options.cwd, Path.home())
     failed = bool(settings.problems)
-    for path, why in settings.problems:
-        complain(f"{path}: {translate_rendered(why)}")
+    for path, reason in settings.problems:
+        complain(f"{path}: {translate_rendered(reason)}")
     new = 0
     for reference in settings.plugins:
         if not reference.source:

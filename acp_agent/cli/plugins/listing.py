@@ -49,7 +49,7 @@ def show(options: argparse.Namespace) -> int:
                 ],
                 "packages": {name: to_builtins(record) for name, record in packages.items()},
                 "unused": sorted(unused),
-                "problems": [f"{path}: {why}" for path, why in discovered.problems],
+                "problems": [f"{path}: {reason}" for path, reason in discovered.problems],
                 "untrusted": [f"{item.folder}/{item.path}" for item in discovered.untrusted],
             }
         )
@@ -78,8 +78,8 @@ def show(options: argparse.Namespace) -> int:
         say(translate("No plugins found."))
     for item in discovered.untrusted:
         say(translate("{file} is not used until you trust it: acp-agent trust", file=item.path))
-    for path, why in discovered.problems:
-        complain(f"{path}: {translate_rendered(why)}")
+    for path, reason in discovered.problems:
+        complain(f"{path}: {translate_rendered(reason)}")
     return FAILED if discovered.problems else 0
 
 

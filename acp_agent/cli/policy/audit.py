@@ -28,7 +28,7 @@ class Decision(Struct, frozen=True):
 
     at: int
     call: events.ToolCalled | None
-    decided: events.PermissionDecided
+    verdict: events.PermissionDecided
     was_asked: bool
     child: str | None = None
 
@@ -52,9 +52,11 @@ async def _show(name: str, *, refused: bool, as_json: bool) -> int:
     async with existing_store() as store:
         record = await find_session(store, name)
         stored = await store.read_all(record.id)
-    selected = [each for each in decisions(stored) if not (refused and each.decided.allowed)]
+    selected = [
+        decision for decision in decisions(stored) if not (refused and decision.verdict.allowed)
+    ]
     if as_json:
-        say_json({"session": record.id, "decisions": [_as_json(each) for each in selected]})
+        say_json({"session": record.id, "decisions": [_as_json(decision) for decision in selected]})
     elif selected:
         headings = [
             translate("TIME"),
@@ -64,7 +66,7 @@ async def _show(name: str, *, refused: bool, as_json: bool) -> int:
             translate("DECISION"),
             translate("RULE"),
         ]
-        say_table(headings, [_row(each) for each in selected])
+        say_table(headings, [_row(decision) for decision in selected])
         questions = QuestionCounts()
         questions.add(known_events(stored))
         say()
@@ -78,44 +80,48 @@ def decisions(stored: Sequence[StoredEvent]) -> Iterator[Decision]:
     """Yield the decisions of a session and its subagents, in order."""
     calls: dict[str, events.ToolCalled] = {}
     questioned: set[str] = set()
-    for each in readable_events(stored):
-        child = each.event.session if isinstance(each.event, events.ChildWorked) else None
-        event = events.of_a_child(each.event)
+    for stored_event in readable_events(stored):
+        child = (
+            stored_event.event.session
+            if isinstance(stored_event.event, events.ChildWorked)
+            else None
+        )
+        event = events.of_a_child(stored_event.event)
         match event:
             case events.ToolCalled(call=call):
                 calls[call] = event
             case events.PermissionAsked(call=call):
                 questioned.add(call)
             case events.PermissionDecided(call=call):
-                yield Decision(each.at, calls.get(call), event, call in questioned, child)
+                yield Decision(stored_event.at, calls.get(call), event, call in questioned, child)
 
 
-def _row(each: Decision) -> list[str]:
+def _row(decision: Decision) -> list[str]:
     translator = user_translator()
-    time = datetime.fromtimestamp(each.at / 1000).astimezone()
-    title = "" if each.call is None else translator.rendered_title(each.call.title)
+    time = datetime.fromtimestamp(decision.at / 1000).astimezone()
+    title = "" if decision.call is None else translator.rendered_title(decision.call.title)
     return [
         time.isoformat(" ", "seconds")[:19],
-        "" if each.call is None else each.call.name,
+        "" if decision.call is None else decision.call.name,
         one_line(title),
-        each.decided.tier,
-        describe_decision(each.decided, translator),
-        each.decided.rule,
+        decision.verdict.tier,
+        describe_decision(decision.verdict, translator),
+        decision.verdict.rule,
     ]
 
 
-def _as_json(each: Decision) -> dict[str, object]:
+def _as_json(decision: Decision) -> dict[str, object]:
     return {
-        "time": datetime.fromtimestamp(each.at / 1000, UTC).isoformat(timespec="milliseconds"),
-        "call": each.decided.call,
-        "tool": "" if each.call is None else each.call.name,
-        "title": "" if each.call is None else each.call.title,
-        "subagent": each.child,
-        "allowed": each.decided.allowed,
-        "asked": each.was_asked,
-        "by": each.decided.by,
-        "name": each.decided.name,
-        "why": each.decided.why,
-        "tier": each.decided.tier,
-        "rule": each.decided.rule,
+        "time": datetime.fromtimestamp(decision.at / 1000, UTC).isoformat(timespec="milliseconds"),
+        "call": decision.verdict.call,
+        "tool": "" if decision.call is None else decision.call.name,
+        "title": "" if decision.call is None else decision.call.title,
+        "subagent": decision.child,
+        "allowed": decision.verdict.allowed,
+        "asked": decision.was_asked,
+        "by": decision.verdict.by,
+        "name": decision.verdict.name,
+        "why": decision.verdict.why,
+        "tier": decision.verdict.tier,
+        "rule": decision.verdict.rule,
     }

@@ -55,7 +55,7 @@ def read_calls(text: str, folder: Path) -> list[Call]:
         return [_call("mcp", text, folder)]
     if _ADDRESS.fullmatch(text):
         return [_call("web_fetch", text, folder)]
-    return [_call(each, text, folder) for each in _meanings(text, folder)]
+    return [_call(meaning, text, folder) for meaning in _meanings(text, folder)]
 
 
 def _meanings(text: str, folder: Path) -> Iterator[Subject]:

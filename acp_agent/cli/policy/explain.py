@@ -31,15 +31,19 @@ def test_call(options: argparse.Namespace, permissions: UserPermissions, folder:
     """Explain the decision about a call; return 1 if `--expect` names another outcome."""
     words: list[str] = options.call
     text = words[0] if len(words) == 1 else shlex.join(words)
-    explained = [_explain(call, options, permissions, folder) for call in read_calls(text, folder)]
+    explanations = [
+        _explain(call, options, permissions, folder) for call in read_calls(text, folder)
+    ]
     if options.json:
-        say_json(explained)
+        say_json(explanations)
     else:
-        for number, each in enumerate(explained):
+        for number, explanation in enumerate(explanations):
             if number:
                 say()
-            _say(each)
-    if options.expect and any(each["decision"] != options.expect for each in explained):
+            _print(explanation)
+    if options.expect and any(
+        explanation["decision"] != options.expect for explanation in explanations
+    ):
         return FAILED
     return 0
 
@@ -55,14 +59,14 @@ def _explain(
     verdict = _outside(call, folder) or permissions.gate.judge(
         call.access, mode=options.mode, project=str(folder), agent=options.agent
     )
-    explained: dict[str, object] = {
+    explanation: dict[str, object] = {
         "call": call.text,
         "mode": options.mode,
         "folder": os.fsencode(folder).decode("utf-8", "replace"),
         "decision": outcome(verdict),
         "by": verdict.by if not isinstance(verdict, Ask) else "rule" if verdict.rule else "mode",
         "rule": verdict.rule,
-        "why": _why(verdict, options.mode),
+        "why": _explain_verdict(verdict, options.mode),
         "tier": verdict.tier,
         "commands": [],
     }
@@ -70,8 +74,8 @@ def _explain(
         classified, match = permissions.gate.examine(
             call.access, mode=options.mode, project=str(folder), agent=options.agent
         )
-        explained["commands"] = [_command(each, match) for each in classified.findings]
-    return explained
+        explanation["commands"] = [_command(finding, match) for finding in classified.findings]
+    return explanation
 
 
 def _outside(call: Call, folder: Path) -> Refuse | None:
@@ -82,7 +86,7 @@ def _outside(call: Call, folder: Path) -> Refuse | None:
     return Refuse(by="rule", why="the file tools reach nothing outside the session's folders")
 
 
-def _why(verdict: Verdict, mode: Mode) -> str:
+def _explain_verdict(verdict: Verdict, mode: Mode) -> str:
     if isinstance(verdict, Ask) and not verdict.warning:
         return translate(
             "{mode} mode asks, since no rule or remembered answer allows it", mode=mode
@@ -90,8 +94,8 @@ def _why(verdict: Verdict, mode: Mode) -> str:
     if isinstance(verdict, Ask):
         return verdict.warning
     text = verdict.user_reason if isinstance(verdict, Refuse) else ""
-    why = text or verdict.why
-    return translate_rendered(why) if why else translate("{mode} mode allows this", mode=mode)
+    reason = text or verdict.why
+    return translate_rendered(reason) if reason else translate("{mode} mode allows this", mode=mode)
 
 
 def _command(finding: Finding, match: LineMatch) -> dict[str, object]:
@@ -105,23 +109,23 @@ def _command(finding: Finding, match: LineMatch) -> dict[str, object]:
     }
 
 
-def _say(explained: dict[str, object]) -> None:
+def _print(explanation: dict[str, object]) -> None:
     outcomes = {
-        "allow": translate("Allowed: {call}", call=explained["call"]),
-        "ask": translate("Asked about: {call}", call=explained["call"]),
-        "deny": translate("Refused: {call}", call=explained["call"]),
+        "allow": translate("Allowed: {call}", call=explanation["call"]),
+        "ask": translate("Asked about: {call}", call=explanation["call"]),
+        "deny": translate("Refused: {call}", call=explanation["call"]),
     }
-    say(outcomes[str(explained["decision"])])
-    if explained["rule"]:
-        say("  " + translate("rule: {rule}", rule=explained["rule"]))
-    say("  " + translate("why: {why}", why=explained["why"]))
-    commands = explained["commands"]
+    say(outcomes[str(explanation["decision"])])
+    if explanation["rule"]:
+        say("  " + translate("rule: {rule}", rule=explanation["rule"]))
+    say("  " + translate("why: {why}", why=explanation["why"]))
+    commands = explanation["commands"]
     if not isinstance(commands, list) or not commands:
         return
     say()
     headings = [translate("COMMAND"), translate("TIER"), translate("BUILT IN"), translate("RULE")]
     rows = [
-        [each["command"], each["tier"], each["reason"], each["rule"] or each["note"]]
-        for each in commands
+        [command["command"], command["tier"], command["reason"], command["rule"] or command["note"]]
+        for command in commands
     ]
     say_table(headings, rows)

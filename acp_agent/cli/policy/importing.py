@@ -56,9 +56,9 @@ def import_rules(options: argparse.Namespace, paths: Paths, folder: Path, home: 
         sources = find_files(folder, home, environ)
     translations: list[tuple[bool, Translation]] = []
     failed = False
-    for each in sources:
+    for permission_file in sources:
         try:
-            translations.append((each.project, read_permissions(each.file)))
+            translations.append((permission_file.project, read_permissions(permission_file.file)))
         except InvalidInputError as error:
             failed = True
             complain(translate_rendered(str(error)))
@@ -88,16 +88,16 @@ def _addition(file: Path, translations: Iterable[Translation]) -> Addition:
     """Return the rules that a configuration file does not have yet."""
     text = read_text(file)
     table = parse(file, text).get(KEY, {}) if text else {}
-    existing = {(effect, str(each)) for effect in _EFFECTS for each in table.get(effect, ())}
+    existing = {(effect, str(rule)) for effect in _EFFECTS for rule in table.get(effect, ())}
     rules: list[tuple[Effect, RuleConfig]] = []
     for translation in translations:
-        for each in translation.rules:
-            if each not in rules and (each[0], str(_plain(each[1]))) not in existing:
-                rules.append(each)
+        for rule in translation.rules:
+            if rule not in rules and (rule[0], str(_rule_value(rule[1]))) not in existing:
+                rules.append(rule)
     return Addition(file, rules)
 
 
-def _plain(rule: RuleConfig) -> str | dict[str, object]:
+def _rule_value(rule: RuleConfig) -> str | dict[str, object]:
     """Return the rule as written in a configuration: its text, or a table if it has more fields."""
     values = {key: value for key, value in asdict(rule).items() if value}
     return rule.rule if len(values) == 1 else values
@@ -110,7 +110,7 @@ def add_rules(document: tomlkit.TOMLDocument, rules: Rules) -> None:
         table = tomlkit.table()
         document.add(KEY, table)
     for effect in _EFFECTS:
-        new = [_plain(rule) for each, rule in rules if each == effect]
+        new = [_rule_value(rule) for rule_effect, rule in rules if rule_effect == effect]
         if not new:
             continue
         array = table.get(effect)

@@ -74,12 +74,12 @@ def revoke(options: argparse.Namespace, permissions: UserPermissions, folder: Pa
         StoreError: they could not be removed.
     """
     if options.all:
-        chosen: Sequence[Grant] = permissions.grants.of(str(folder))
+        grants: Sequence[Grant] = permissions.grants.of(str(folder))
     else:
-        chosen = [_find_grant(name, permissions.grants.all()) for name in options.id]
-    for grant in permissions.grants.remove(chosen):
+        grants = [_find_grant(name, permissions.grants.all()) for name in options.id]
+    for grant in permissions.grants.remove(grants):
         say(translate("Revoked {answer}.", answer=grant.label))
-    if not chosen:
+    if not grants:
         say(translate("No remembered answers."))
     return 0
 

@@ -59,8 +59,8 @@ def questions(stored: Sequence[StoredEvent], cwd: str) -> Iterator[Question]:
     """Yield the questions of one session that the user answered."""
     calls: dict[str, events.ToolCalled] = {}
     questioned: set[str] = set()
-    for each in readable_events(stored):
-        event = events.of_a_child(each.event)
+    for stored_event in readable_events(stored):
+        event = events.of_a_child(stored_event.event)
         match event:
             case events.ToolCalled(call=call):
                 calls[call] = event

@@ -55,7 +55,9 @@ def suggest(options: argparse.Namespace, permissions: UserPermissions, folder: P
     questions = asyncio.run(_questions(None if options.all else str(folder), options.days))
     suggestions = find_suggestions(questions, permissions)
     if options.json:
-        rules = [{"rule": each.rule, "avoided": each.avoided} for each in suggestions]
+        rules = [
+            {"rule": suggestion.rule, "avoided": suggestion.avoided} for suggestion in suggestions
+        ]
         say_json({"questions": len(questions), "suggestions": rules})
     elif not questions:
         say(translate("No questions were answered in the last {days} days.", days=options.days))
@@ -69,7 +71,10 @@ def suggest(options: argparse.Namespace, permissions: UserPermissions, folder: P
     else:
         say_table(
             [translate("RULE"), translate("QUESTIONS AVOIDED")],
-            [[each.rule, f"{each.avoided} / {len(questions)}"] for each in suggestions],
+            [
+                [suggestion.rule, f"{suggestion.avoided} / {len(questions)}"]
+                for suggestion in suggestions
+            ],
             numbers=1,
         )
         say()
@@ -92,8 +97,8 @@ def find_suggestions(
     Rules never allow destructive calls, calls that the user refused, or calls that are no longer
     asked about.
     """
-    asks = _still_asked(permissions.gate, mode)
-    unanswered = [each for each in questions if each.allowed and asks(each)]
+    is_still_asked = _still_asked(permissions.gate, mode)
+    unanswered = [each for each in questions if each.allowed and is_still_asked(each)]
     needs = [[set(texts) for texts in _candidates(question)] for question in unanswered]
     rules = {text: rule for text in _texts(needs) if (rule := _rule(text)) is not None}
     refused = {(each.access, each.cwd) for each in questions if not each.allowed}
@@ -132,7 +137,7 @@ def _greedy(needs: Sequence[Sequence[set[str]]], usable: set[str]) -> Iterator[s
     for _ in range(_MAX_SUGGESTIONS):
         counts: Counter[str] = Counter()
         for sets in remaining:
-            missing = [each & usable for each in sets if not each & chosen]
+            missing = [alternatives & usable for alternatives in sets if not alternatives & chosen]
             if missing:
                 counts.update(set.intersection(*missing))
         best = max(counts, key=lambda text: (counts[text], len(text)), default="")
@@ -140,7 +145,9 @@ def _greedy(needs: Sequence[Sequence[set[str]]], usable: set[str]) -> Iterator[s
             return
         chosen.add(best)
         yield best
-        remaining = [sets for sets in remaining if not all(each & chosen for each in sets)]
+        remaining = [
+            sets for sets in remaining if not all(alternatives & chosen for alternatives in sets)
+        ]
 
 
 def _still_asked(gate: PolicyGate, mode: Mode) -> Callable[[Question], bool]:

@@ -178,24 +178,24 @@ class EditorV1(ClientEditor["SessionTree[acp.SessionUpdate]"]):
         self.update(session, acp.ConfigOptionUpdate(config_options=config_options(options)))
 
     async def _request_option(
-        self, session: SessionId, asking: PermissionRequest, ask: Ask
+        self, session: SessionId, call_request: PermissionRequest, ask: Ask
     ) -> tuple[str | None, JsonObject | None]:
         """See `ClientEditor`."""
         from acp_agent.server.session_tree import child_call_title  # noqa: PLC0415 - for prompts only
         from acp_agent.session.localize import localize_title  # noqa: PLC0415 - likewise
 
-        target = self._target(session, asking.call)
-        title = localize_title(asking.title, self._core.translate)
+        target = self._target(session, call_request.call)
+        title = localize_title(call_request.title, self._core.translate)
         request = acp.RequestPermissionRequest(
             session_id=target.session,
             tool_call=acp.ToolCallUpdate(
-                tool_call_id=asking.call,
+                tool_call_id=call_request.call,
                 title=child_call_title(target.child_title, title),
-                kind=asking.kind,
+                kind=call_request.kind,
                 status="pending",
-                content=to_call_content(asking.content),
-                locations=to_locations(asking.locations),
-                raw_input=raw_input(asking.arguments),
+                content=to_call_content(call_request.content),
+                locations=to_locations(call_request.locations),
+                raw_input=raw_input(call_request.arguments),
             ),
             options=[
                 acp.PermissionOption(option_id=choice.id, name=choice.label, kind=choice.kind)

@@ -76,8 +76,8 @@ class ClientTerminals:
             finally:
                 self._release_soon(session, terminal)
         except RpcError as error:
-            why = refusal_reason(error, self._secrets())
-            raise WorkspaceError(f"the editor's terminal failed: {why}") from None
+            reason = refusal_reason(error, self._secrets())
+            raise WorkspaceError(f"the editor's terminal failed: {reason}") from None
         except (TimeoutError, ConnectionError):
             raise WorkspaceError("the editor's terminal does not answer") from None
 

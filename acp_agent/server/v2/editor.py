@@ -97,11 +97,11 @@ class EditorV2(ClientEditor["SessionTreeV2"]):
         self.update(session, acp.ConfigOptionUpdate(config_options=config_options(options)))
 
     async def _request_option(
-        self, session: SessionId, asking: PermissionRequest, ask: Ask
+        self, session: SessionId, call_request: PermissionRequest, ask: Ask
     ) -> tuple[str | None, JsonObject | None]:
         """See `ClientEditor`."""
-        target = self._target(session, asking.call)
-        request = permission_request(target.session, asking, ask, self._core.translate)
+        target = self._target(session, call_request.call)
+        request = permission_request(target.session, call_request, ask, self._core.translate)
         response = await self.requests(session).request(REQUEST_PERMISSION, request)
         match response.outcome:
             case acp.SelectedPermissionOutcome():
@@ -137,16 +137,16 @@ class EditorV2(ClientEditor["SessionTreeV2"]):
 
 
 def permission_request(
-    session: SessionId, asking: PermissionRequest, ask: Ask, translate: Translator = ENGLISH
+    session: SessionId, call_request: PermissionRequest, ask: Ask, translate: Translator = ENGLISH
 ) -> acp.RequestPermissionRequest:
     """Return the question with its options. A warning is part of the question, not of the call."""
     from acp_agent.session.localize import localize_title  # noqa: PLC0415 - for prompts
 
     return acp.RequestPermissionRequest(
         session_id=session,
-        title=localize_title(asking.title, translate),
+        title=localize_title(call_request.title, translate),
         description=ask.warning or None,
-        subject=permission_subject(asking),
+        subject=permission_subject(call_request),
         options=[
             acp.PermissionOption(option_id=choice.id, name=choice.label, kind=choice.kind)
             for choice in ask.choices
@@ -154,20 +154,22 @@ def permission_request(
     )
 
 
-def permission_subject(asking: PermissionRequest) -> acp.RequestPermissionSubject:
+def permission_subject(call_request: PermissionRequest) -> acp.RequestPermissionSubject:
     """Return the subject of the question: a command line, or the call that the client knows."""
-    if asking.command is not None and asking.cwd is not None:
-        return command_subject(asking, asking.command, asking.cwd)
-    return tool_call_subject(asking)
+    if call_request.command is not None and call_request.cwd is not None:
+        return command_subject(call_request, call_request.command, call_request.cwd)
+    return tool_call_subject(call_request)
 
 
 def command_subject(
-    asking: PermissionRequest, command: str, cwd: str
+    call_request: PermissionRequest, command: str, cwd: str
 ) -> acp.CommandPermissionSubject:
     """Return a command line as the subject. Its terminal exists only once it runs."""
-    return acp.CommandPermissionSubject(command=command, cwd=cwd, tool_call_id=asking.call)
+    return acp.CommandPermissionSubject(command=command, cwd=cwd, tool_call_id=call_request.call)
 
 
-def tool_call_subject(asking: PermissionRequest) -> acp.ToolCallPermissionSubject:
+def tool_call_subject(call_request: PermissionRequest) -> acp.ToolCallPermissionSubject:
     """Return a call as the subject. Earlier updates have shown its content."""
-    return acp.ToolCallPermissionSubject(tool_call=acp.ToolCallUpdate(tool_call_id=asking.call))
+    return acp.ToolCallPermissionSubject(
+        tool_call=acp.ToolCallUpdate(tool_call_id=call_request.call)
+    )

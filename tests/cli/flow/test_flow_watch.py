@@ -125,11 +125,11 @@ def test_runs_that_only_follow_each_other_come_to_an_end(tmp_path: Path) -> None
     runs = 0
     following = False
     while own.exclude_own(["made-by-nobody-knows.py"]):
-        own.start_run(following=following)
+        own.start_run(follows=following)
         following = True
         runs += 1
     assert runs == MAX_FOLLOWING + 1
-    own.start_run(following=False)  # the next change that comes after a run
+    own.start_run(follows=False)  # the next change that comes after a run
     assert own.exclude_own(["a.py"]) == ["a.py"]
 
 

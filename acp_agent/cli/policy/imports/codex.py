@@ -49,8 +49,8 @@ def read_codex(file: Path) -> Translation:
         module = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = getattr(error, "lineno", None)
-        where = f" (line {line})" if line else ""
-        raise InvalidInputError(f"it cannot be read as Starlark{where}") from None
+        location = f" (line {line})" if line else ""
+        raise InvalidInputError(f"it cannot be read as Starlark{location}") from None
     names: dict[str, object] = {}
     for statement in module.body:
         source = ast.get_source_segment(text, statement) or ""
@@ -85,7 +85,9 @@ def _statement(
 def _arguments(
     call: ast.Call, parameters: Sequence[str], names: Mapping[str, object]
 ) -> dict[str, object]:
-    arguments = dict(zip(parameters, (_value(each, names) for each in call.args), strict=False))
+    arguments = dict(
+        zip(parameters, (_value(argument, names) for argument in call.args), strict=False)
+    )
     for keyword in call.keywords:
         if keyword.arg is None:
             raise _UnknownValueError
@@ -120,8 +122,14 @@ def _prefix_rule(
     if not isinstance(pattern, list) or not pattern:
         translation.skip(source_text, translate("its pattern is not a list of words"))
         return
-    words = [each if isinstance(each, list) else [each] for each in pattern]
-    if not all(each and all(isinstance(word, str) for word in each) for each in words):
+    words = [
+        alternatives if isinstance(alternatives, list) else [alternatives]
+        for alternatives in pattern
+    ]
+    if not all(
+        alternatives and all(isinstance(word, str) for word in alternatives)
+        for alternatives in words
+    ):
         translation.skip(source_text, translate("its pattern is not a list of words"))
         return
     prefixes = list(islice(product(*words), _MAX_RULES + 1))
@@ -132,7 +140,11 @@ def _prefix_rule(
     for prefix in prefixes:
         rule = RuleConfig(
             rule=f"Bash({' '.join(map(_quote_word, prefix))} *)",
-            match=[shlex.join(each) for each in match if tuple(each[: len(prefix)]) == prefix],
+            match=[
+                shlex.join(alternatives)
+                for alternatives in match
+                if tuple(alternatives[: len(prefix)]) == prefix
+            ],
             not_match=list(map(shlex.join, not_match)),
             justification=_justification(arguments),
         )
@@ -148,11 +160,11 @@ def _quote_word(word: str) -> str:
 
 def _examples(arguments: Mapping[str, object], key: str) -> Iterator[list[str]]:
     value = arguments.get(key)
-    for each in value if isinstance(value, list) else []:
-        if isinstance(each, str):
-            yield shlex.split(each)
-        elif isinstance(each, list):
-            yield [word for word in each if isinstance(word, str)]
+    for example in value if isinstance(value, list) else []:
+        if isinstance(example, str):
+            yield shlex.split(example)
+        elif isinstance(example, list):
+            yield [word for word in example if isinstance(word, str)]
 
 
 def _justification(arguments: Mapping[str, object]) -> str:

@@ -46,7 +46,9 @@ def read_gemini(file: Path) -> Translation:
         document = tomllib.loads(read_file(file).decode("utf-8", "replace"))
     except tomllib.TOMLDecodeError as error:
         raise InvalidInputError(f"it is not TOML ({error})") from None
-    rules = [each for each in _list(document.get("rule")) if isinstance(each, dict)]
+    rules = [
+        rule_table for rule_table in _list(document.get("rule")) if isinstance(rule_table, dict)
+    ]
     rules.sort(key=_priority, reverse=True)
     servers = sorted({str(rule["mcpName"]) for rule in rules if "mcpName" in rule})
     groups: dict[_Group, list[OrderedRule]] = {}
@@ -71,8 +73,8 @@ def _convert_rule(rule: Mapping[str, object], translation: Translation) -> Itera
     if any(key in rule for key in _CONDITIONS):
         translation.skip(shorten_value(rule), translate("its condition is not supported here"))
         return
-    why = rule.get("denyMessage", rule.get("deny_message"))
-    justification = why if isinstance(why, str) else ""
+    message = rule.get("denyMessage", rule.get("deny_message"))
+    justification = message if isinstance(message, str) else ""
     for tool in _tools(rule):
         for prefix in _strings(rule.get("commandPrefix")) or ["*"]:
             pattern = prefix if prefix == "*" else f"{prefix.strip()} *"

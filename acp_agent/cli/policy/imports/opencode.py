@@ -107,21 +107,21 @@ def add_ordered(
     """
     remaining: list[OrderedRule] = []
     for index, rule in enumerate(rules):
-        covering = [later for later in rules[index + 1 :] if later.covers(rule)]
-        if not covering:
+        covering_rules = [later for later in rules[index + 1 :] if later.covers(rule)]
+        if not covering_rules:
             remaining.append(rule)
-        elif covering[-1].effect != rule.effect:
+        elif covering_rules[-1].effect != rule.effect:
             translation.skip(rule.text, translate("a later rule always overrides it"))
     rules = remaining
     for index, rule in enumerate(rules):
-        later = [each for each in rules[index + 1 :] if rule.covers(each)]
+        later = [later_rule for later_rule in rules[index + 1 :] if rule.covers(later_rule)]
         if rule.pattern == "*" and rule.effect == "ask":
             translation.skip(rule.text, translate("the mode `ask` already asks about this"))
             continue
         if (
             rule.pattern == "*"
             and rule.effect == "deny"
-            and any(each.effect != "deny" for each in later)
+            and any(later_rule.effect != "deny" for later_rule in later)
         ):
             translation.skip(
                 rule.text,
@@ -146,10 +146,10 @@ def add_ordered(
 
 def _is_overridden(rule: OrderedRule, earlier: Sequence[OrderedRule]) -> bool:
     return any(
-        each.covers(rule)
-        and each.pattern != "*"
-        and _STRICTNESS[each.effect] > _STRICTNESS[rule.effect]
-        for each in earlier
+        earlier_rule.covers(rule)
+        and earlier_rule.pattern != "*"
+        and _STRICTNESS[earlier_rule.effect] > _STRICTNESS[rule.effect]
+        for earlier_rule in earlier
     )
 
 
@@ -170,15 +170,17 @@ def _read_table(value: object, translation: Translation) -> Iterator[OrderedRule
 
 def _read_list(value: object, translation: Translation) -> Iterator[OrderedRule]:
     """Yield the rules of the newer form, a list of objects."""
-    for each in value if isinstance(value, list) else []:
-        table = each if isinstance(each, dict) else {}
+    for entry in value if isinstance(value, list) else []:
+        table = entry if isinstance(entry, dict) else {}
         effect = table.get("effect")
         if effect in _EFFECTS:
             yield OrderedRule(
                 str(table.get("action", "*")), str(table.get("resource", "*")), effect
             )
         else:
-            translation.skip(shorten_value(each), translate("its action is not allow, ask or deny"))
+            translation.skip(
+                shorten_value(entry), translate("its action is not allow, ask or deny")
+            )
 
 
 def _matches(pattern: str, text: str) -> bool:

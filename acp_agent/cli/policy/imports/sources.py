@@ -44,11 +44,11 @@ def find_files(folder: Path, home: Path, environ: Mapping[str, str]) -> list[Per
         config / "cursor" / "cli-config.json",
     ]
     user_files = list(dict.fromkeys(map(_real, user)))
-    project = [each for each in map(_real, _imported_files(folder)) if each not in user_files]
+    project = [path for path in map(_real, _imported_files(folder)) if path not in user_files]
     return [
-        PermissionFile(file, each is project)
-        for each in (user_files, project)
-        for file in each
+        PermissionFile(file, path is project)
+        for path in (user_files, project)
+        for file in path
         if file.is_file()
     ]
 

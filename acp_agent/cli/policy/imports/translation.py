@@ -67,9 +67,9 @@ class Translation:
         if (effect, rule) not in self.rules:
             self.rules.append((effect, rule))
 
-    def skip(self, source_text: str, why: str) -> None:
+    def skip(self, source_text: str, reason: str) -> None:
         """Record a setting without a counterpart."""
-        self.untranslated.append(Untranslated(source_text, why))
+        self.untranslated.append(Untranslated(source_text, reason))
 
 
 def read_file(file: Path) -> bytes:
@@ -106,4 +106,4 @@ def shorten_value(value: object) -> str:
 
 def texts(value: object) -> Sequence[str]:
     """Return the texts of a list; nothing for other values."""
-    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
