@@ -13,7 +13,7 @@ from protocol.v1 import methods, types as acp
 from tests.support.open_session import is_alive
 from tests.support.waiting import until
 
-MUCH = "x" * 200_000  # more than a pipe holds
+LARGE_TEXT = "x" * 200_000  # more than a pipe holds
 READS_A_LITTLE = "import os, time; time.sleep(0.3); os.read(0, 70_000); time.sleep(60)"
 READS_LATE = """
 import sys, time
@@ -25,7 +25,7 @@ sys.exit(7 if len(sys.stdin.buffer.read()) > 200_000 else 1)
 async def started(script: str, cwd: Path) -> AgentChild:
     """A child that was sent more than it read."""
     child = await AgentChild.start([sys.executable, "-c", script], {}, cwd=cwd)
-    child.connection.notify(methods.SESSION_CANCEL, acp.CancelNotification(session_id=MUCH))
+    child.connection.notify(methods.SESSION_CANCEL, acp.CancelNotification(session_id=LARGE_TEXT))
     return child
 
 

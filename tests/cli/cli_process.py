@@ -64,10 +64,10 @@ def provider(key: str) -> Iterator[Provider]:
         def do_GET(self) -> None:
             headers = {name.lower(): value for name, value in self.headers.items()}
             served.asked.append((self.path, headers))
-            given = headers.get("x-api-key") or headers.get("authorization", "").removeprefix(
+            key = headers.get("x-api-key") or headers.get("authorization", "").removeprefix(
                 "Bearer "
             )
-            status = served.status or (200 if given == served.key else 401)
+            status = served.status or (200 if key == served.key else 401)
             listed = {"data": [{"id": "one"}, {"id": "two"}]} if status == 200 else {}
             body = served.page or json.dumps(listed).encode()
             self.send_response(status)

@@ -19,7 +19,7 @@ from tests.support.terminal_screen import CTRL_C, CTRL_J, ENTER, ESCAPE, termina
 
 
 @pytest.mark.parametrize(
-    ("script", "told"),
+    ("script", "message"),
     [
         (None, "cannot start no-such-agent: No such file or directory"),
         (
@@ -48,14 +48,14 @@ from tests.support.terminal_screen import CTRL_C, CTRL_J, ENTER, ESCAPE, termina
     ],
 )
 async def test_an_agent_that_cannot_be_talked_to_is_said_as_what_it_is(
-    home: Path, tmp_path: Path, script: str | None, told: str
+    home: Path, tmp_path: Path, script: str | None, message: str
 ) -> None:
     agent = "no-such-agent" if script is None else scripted_agent(tmp_path, script)
     timeout = "0.7" if script and "Thinking" in script else "30"
     status, out, err = await in_pipes(home, agent, "", "--timeout", timeout)
     assert status == 1
     assert out == ""
-    assert told in re.sub(r"\s*(acp-agent:)?\s+", " ", err).strip()
+    assert message in re.sub(r"\s*(acp-agent:)?\s+", " ", err).strip()
     assert "Traceback" not in err
 
 
@@ -216,9 +216,9 @@ async def test_what_was_typed_is_kept_without_secrets_for_its_owner_alone(
     agent = scripted_agent(tmp_path, "")
     key = "sk-ant-api03-" + "a1B2" * 24
     await in_pipes(home, agent, f"my key is {key}\n not this one\nand this\n")
-    [kept] = home.rglob("chat_history")
-    assert kept.stat().st_mode & 0o777 == 0o600
-    entries = [json.loads(line) for line in kept.read_text().splitlines()]
+    [history_file] = home.rglob("chat_history")
+    assert history_file.stat().st_mode & 0o777 == 0o600
+    entries = [json.loads(line) for line in history_file.read_text().splitlines()]
     assert entries == ["my key is [secret]", "and this"]
 
 
@@ -275,8 +275,8 @@ def turn(say):
             person.type("go" + ENTER)
             await person.see("as the agent says.")
             await person.miss("Working")
-        said = person.text.count("The answer reached the token limit.")
-        assert said == (0 if tells else 1)
+        count = person.text.count("The answer reached the token limit.")
+        assert count == (0 if tells else 1)
         await quit_chat(person)
 
 
@@ -440,14 +440,14 @@ async def test_a_reader_that_goes_away_ends_the_chat_as_any_command(
         """,
     )
     command = [sys.executable, "-m", "acp_agent", "chat", "--command", agent]
-    ours, theirs = os.pipe()
+    read_end, write_end = os.pipe()
     chat = await asyncio.create_subprocess_exec(
-        *command, cwd=home, env=environment(home), stdin=PIPE, stdout=theirs, stderr=PIPE
+        *command, cwd=home, env=environment(home), stdin=PIPE, stdout=write_end, stderr=PIPE
     )
-    os.close(theirs)
+    os.close(write_end)
     assert chat.stdin is not None
     chat.stdin.write(b"one\n")  # and no end of the input
-    with open(ours, "rb") as reader:
+    with open(read_end, "rb") as reader:
         while b"begun" not in await asyncio.to_thread(reader.readline):
             pass
     (tmp_path / "go").touch()
@@ -466,8 +466,8 @@ async def test_a_chat_that_cannot_be_written_says_so_and_fails(home: Path, tmp_p
         )
         async with asyncio.timeout(20):
             _, err = await chat.communicate(b"one\ntwo\n")
-    told = b"acp-agent: cannot write the chat: No space left on device\n"
-    assert (chat.returncode, err) == (1, told)
+    message = b"acp-agent: cannot write the chat: No space left on device\n"
+    assert (chat.returncode, err) == (1, message)
 
 
 async def test_what_is_typed_before_there_is_an_agent_waits_for_it(

@@ -101,7 +101,7 @@ async def test_a_resource_of_a_server_is_completed_and_attached(
         await person.see("> compare @memo:memo://one Seen.")
         await person.miss("Working")
         await quit_chat(person)
-    assert any(b"the text of memo://one" in one.body for one in model_server.requests)
+    assert any(b"the text of memo://one" in request.body for request in model_server.requests)
 
 
 def test_paths_match_best_in_their_last_part_then_without_gaps_then_with() -> None:

@@ -45,12 +45,12 @@ from protocol.v1 import types as acp
 CODES = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def blocks_of(text: str, *, size: int) -> list[str]:
+def split_blocks(text: str, *, size: int) -> list[str]:
     blocks = Blocks()
-    found = [
+    result = [
         block for at in range(0, len(text), size) for block in blocks.feed(text[at : at + size])
     ]
-    return [block.text for block in (*found, *blocks.close())]
+    return [block.text for block in (*result, *blocks.close())]
 
 
 STORY = """# Title
@@ -79,7 +79,7 @@ The end."""
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
 def test_markdown_ends_its_blocks_where_they_end_however_it_comes_in_pieces(size: int) -> None:
-    assert blocks_of(STORY, size=size) == [
+    assert split_blocks(STORY, size=size) == [
         "# Title",
         "One paragraph\non two lines.",
         "- a list\n- that is loose\n\n  with a second paragraph\n- and goes on",
@@ -95,29 +95,31 @@ def test_no_character_of_a_text_is_lost_between_its_blocks(text: str, size: int)
     def bare(of: str) -> str:
         return re.sub(r"\s", "", of)
 
-    assert bare("".join(blocks_of(text, size=size))) == bare(text)
-    for block in blocks_of(text, size=size):
+    assert bare("".join(split_blocks(text, size=size))) == bare(text)
+    for block in split_blocks(text, size=size):
         Renderer("standard").markdown(block, 20)
 
 
 def test_code_without_an_end_is_shown_in_parts_that_are_all_code() -> None:
     lines = [f"line {number}" for number in range(1000)]
     blocks = Blocks()
-    found = list(blocks.feed("```py\n" + "\n".join(lines) + "\n"))
-    assert found
-    assert all(len(block.text) <= MAX_BLOCK_LENGTH + 100 for block in found)
-    assert all(block.text.startswith("```py\n") and block.text.endswith("```") for block in found)
-    assert [block.joined for block in found] == [False] + [True] * (len(found) - 1)
+    code_blocks = list(blocks.feed("```py\n" + "\n".join(lines) + "\n"))
+    assert code_blocks
+    assert all(len(block.text) <= MAX_BLOCK_LENGTH + 100 for block in code_blocks)
+    assert all(
+        block.text.startswith("```py\n") and block.text.endswith("```") for block in code_blocks
+    )
+    assert [block.joined for block in code_blocks] == [False] + [True] * (len(code_blocks) - 1)
     assert "line 999" in blocks.open
 
 
 def test_html_is_text_and_links_show_where_they_lead() -> None:
-    shown = "\n".join(
+    output = "\n".join(
         Renderer(None).markdown("<b>bold</b> [safe](http://evil.example) ![x](http://e/x.png)", 80)
     )
-    assert "<b>bold</b>" in shown
-    assert "http://evil.example" in shown
-    assert "http://e/x.png" in shown
+    assert "<b>bold</b>" in output
+    assert "http://evil.example" in output
+    assert "http://e/x.png" in output
 
 
 def test_what_terminals_show_in_different_widths_is_shown_in_one() -> None:
@@ -130,10 +132,10 @@ def test_what_terminals_show_in_different_widths_is_shown_in_one() -> None:
 
 def test_entities_hide_nothing_in_markdown() -> None:
     text = "a&#x202e;b &#8203; [l&#x2066;](http://x/&#x202e;) `&#x202e;` &amp; &lt;b&gt; &#27;[31m"
-    shown = "\n".join(Renderer("standard").markdown(f"{text}\n\n```&#x202e;\nx\n```\n", 200))
-    assert not re.search("[\u202e\u2066\u200b]|\x1b(?!\\[[0-9;]*m)", shown)
-    assert "a\\u202eb \\u200b" in CODES.sub("", shown)
-    assert "& <b>" in CODES.sub("", shown)
+    output = "\n".join(Renderer("standard").markdown(f"{text}\n\n```&#x202e;\nx\n```\n", 200))
+    assert not re.search("[\u202e\u2066\u200b]|\x1b(?!\\[[0-9;]*m)", output)
+    assert "a\\u202eb \\u200b" in CODES.sub("", output)
+    assert "& <b>" in CODES.sub("", output)
 
 
 def test_no_line_is_wider_than_the_terminal() -> None:
@@ -195,20 +197,22 @@ def test_files_that_are_dropped_on_the_terminal_are_known_from_pasted_text(tmp_p
     file.write_bytes(b"")
     assert dropped_files(f"'{file}'") == [str(file)]
     assert dropped_files(str(file).replace(" ", "\\ ") + " ") == [str(file)]
-    for other in ("", "my picture.png", "/no/such/file", f"look at {file}", "it's", "a\nb"):
-        assert dropped_files(other) == []
+    for pasted in ("", "my picture.png", "/no/such/file", f"look at {file}", "it's", "a\nb"):
+        assert dropped_files(pasted) == []
 
 
 def test_history_keeps_the_last_entries_of_chats_side_by_side(tmp_path: Path) -> None:
     path = tmp_path / "new" / "history"
-    one, other = (PromptHistory(path, lambda text: text.replace("key", "[secret]")) for _ in "ab")
-    one.append("my key\nin two lines")
-    other.append("中文")
+    first, second = (
+        PromptHistory(path, lambda text: text.replace("key", "[secret]")) for _ in "ab"
+    )
+    first.append("my key\nin two lines")
+    second.append("中文")
     path.open("ab").write(b"broken {\n\xff\n")
-    assert one.load() == ["my [secret]\nin two lines", "中文"]
+    assert first.load() == ["my [secret]\nin two lines", "中文"]
     for number in range(2 * MAX_ENTRIES):
-        one.append(str(number))
-    assert other.load()[-2:] == [str(2 * MAX_ENTRIES - 2), str(2 * MAX_ENTRIES - 1)]
+        first.append(str(number))
+    assert second.load()[-2:] == [str(2 * MAX_ENTRIES - 2), str(2 * MAX_ENTRIES - 1)]
     assert len(path.read_bytes().splitlines()) == MAX_ENTRIES
     assert path.stat().st_mode & 0o777 == 0o600
     assert PromptHistory(Path("/proc/none/x"), str).load() == []
@@ -221,9 +225,9 @@ def test_every_permission_option_has_a_letter_of_its_own() -> None:
     options = [
         acp.PermissionOption(option_id=str(i), name="", kind=kind) for i, kind in enumerate(kinds)
     ]
-    given = assign_letters(options)
-    assert [option.option_id for option in given.values()] == list("012345")
-    assert list(given) == ["y", "1", "a", "n", "d", "2"]
+    assigned = assign_letters(options)
+    assert [option.option_id for option in assigned.values()] == list("012345")
+    assert list(assigned) == ["y", "1", "a", "n", "d", "2"]
 
 
 def test_the_toolbar_shows_no_cost_as_zero_that_is_not() -> None:
@@ -279,8 +283,10 @@ def test_a_diff_of_a_long_file_shows_the_change_with_its_line_numbers_at_once() 
         "a.txt", "@@ -149999,5 +149999,5 @@", " line 149998", " line 149999",
         "-line 150000", "+new", " line 150001", " line 150002",
     ]  # fmt: skip
-    other = acp.Diff(path="/w/../etc/x", old_text="\n".join(old), new_text="\n".join(reversed(old)))
-    lines = [line for line, _ in diff_lines(other, Path("/w"))]
+    reversed_diff = acp.Diff(
+        path="/w/../etc/x", old_text="\n".join(old), new_text="\n".join(reversed(old))
+    )
+    lines = [line for line, _ in diff_lines(reversed_diff, Path("/w"))]
     assert lines[0] == "/w/../etc/x"
     assert lines[-1] == "... 399941 more lines"
 
@@ -298,20 +304,20 @@ def test_no_other_command_imports_what_only_the_chat_needs() -> None:
 def test_a_flood_of_calls_plans_and_thoughts_is_laid_out_with_less_care_until_the_next_frame(
     tmp_path: Path,
 ) -> None:
-    written: list[str] = []
+    committed: list[str] = []
     laid_out: list[object] = []
 
     class Counting(Renderer):
-        def _render(self, what: RenderableType, width: int) -> list[str]:
-            laid_out.append(what)
-            return super()._render(what, width)
+        def _render(self, renderable: RenderableType, width: int) -> list[str]:
+            laid_out.append(renderable)
+            return super()._render(renderable, width)
 
     calls = Calls()
     transcript = Transcript(
         Counting("standard"),
         calls=lambda: calls,
         width=lambda: 80,
-        commit=written.extend,
+        commit=committed.extend,
         cwd=tmp_path,
     )
     for number in range(1000):
@@ -328,9 +334,9 @@ def test_a_flood_of_calls_plans_and_thoughts_is_laid_out_with_less_care_until_th
             transcript.show(update)
     transcript.finish()
     assert len(laid_out) < 300
-    text = CODES.sub("", "\n".join(written))
-    for shown in ("Call 999", "plan 0/20", "thought 999", "word 999"):
-        assert shown in text
+    text = CODES.sub("", "\n".join(committed))
+    for expected in ("Call 999", "plan 0/20", "thought 999", "word 999"):
+        assert expected in text
     transcript.live(10)  # a frame
     laid_out.clear()
     transcript.say("with care again", "bad")
@@ -346,11 +352,11 @@ class Clock:
 
 
 def test_resources_are_completed_once_something_follows_the_mark() -> None:
-    known = [("@memo:memo://one", "One"), ('@memo:"memo://two words"', "Two"), ("@db:x", "X")]
-    assert matching_resources("@", known) == []
-    assert matching_resources("@ME", known) == known[:2]
-    assert matching_resources("@memo:memo", known) == known[:1]
-    assert matching_resources('@"me', known) == []
+    resources = [("@memo:memo://one", "One"), ('@memo:"memo://two words"', "Two"), ("@db:x", "X")]
+    assert matching_resources("@", resources) == []
+    assert matching_resources("@ME", resources) == resources[:2]
+    assert matching_resources("@memo:memo", resources) == resources[:1]
+    assert matching_resources('@"me', resources) == []
 
 
 async def test_a_permission_takes_no_keys_while_somebody_types(
@@ -362,7 +368,7 @@ async def test_a_permission_takes_no_keys_while_somebody_types(
     chat = terminal.TerminalChat(options, PromptHistory(None, str), io.StringIO())
     option = acp.PermissionOption(option_id="o", name="Sure", kind="allow_once")
     chat.questions.key_pressed()
-    asked = asyncio.create_task(chat.frontend.ask_permission(ShownCall("c"), [option], ""))
+    question = asyncio.create_task(chat.frontend.ask_permission(ShownCall("c"), [option], ""))
     await asyncio.sleep(0)
     for _ in range(3):
         clock.now += 0.4
@@ -370,7 +376,7 @@ async def test_a_permission_takes_no_keys_while_somebody_types(
         chat.questions.key_pressed()
         chat.questions.update()
         await asyncio.sleep(0)
-        assert not asked.done()
+        assert not question.done()
     clock.now += 0.6
     chat.questions.update()
     for letter in "/memory":
@@ -379,15 +385,15 @@ async def test_a_permission_takes_no_keys_while_somebody_types(
     clock.now += 0.6
     chat.press_letter("y")
     assert chat.questions.active is None  # the next key is for the prompt already
-    assert await asked == Answer(option)
+    assert await question == Answer(option)
 
 
 def test_a_frame_leaves_in_one_piece() -> None:
-    written: list[str] = []
+    output_pieces: list[str] = []
 
     class Recorder(io.StringIO):
         def write(self, text: str) -> int:
-            written.append(text)
+            output_pieces.append(text)
             return len(text)
 
     output = FrameOutput(Recorder(), term="xterm", depth=ColorDepth.DEPTH_4_BIT)
@@ -395,6 +401,6 @@ def test_a_frame_leaves_in_one_piece() -> None:
     for piece in ("erased", "drawn"):
         output.write_raw(piece)
         output.flush()
-    assert written == []
+    assert output_pieces == []
     output.release()
-    assert written == ["eraseddrawn"]
+    assert output_pieces == ["eraseddrawn"]

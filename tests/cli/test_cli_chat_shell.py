@@ -224,8 +224,8 @@ async def test_a_dumb_terminal_runs_commands_and_keeps_them_as_history(
         await person.see("stop reason: end_turn")
         await quit_chat(person)
         assert b"\x1b" not in person.raw
-    [kept] = home.rglob("chat_history")
-    entries = [json.loads(line) for line in kept.read_text().splitlines()]
+    [history_file] = home.rglob("chat_history")
+    entries = [json.loads(line) for line in history_file.read_text().splitlines()]
     assert entries[0] == '!read name; echo "<$name>"'
     assert "!sleep 619; echo never" in entries
 
@@ -247,21 +247,21 @@ async def test_a_shell_that_is_not_there_is_not_missed(
 def test_enter_while_the_chat_starts_stays_enter_and_is_not_echoed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    ours, theirs = pty.openpty()
-    os.set_blocking(ours, False)
+    master_fd, slave_fd = pty.openpty()
+    os.set_blocking(master_fd, False)
     try:
-        with os.fdopen(theirs, closefd=False) as stdin:
+        with os.fdopen(slave_fd, closefd=False) as stdin:
             monkeypatch.setattr(sys, "stdin", stdin)
-            before = termios.tcgetattr(theirs)
+            before = termios.tcgetattr(slave_fd)
             with keep_typeahead():
-                os.write(ours, b"early\r")
-                assert os.read(theirs, 100) == b"early\r"
+                os.write(master_fd, b"early\r")
+                assert os.read(slave_fd, 100) == b"early\r"
                 with pytest.raises(BlockingIOError):
-                    os.read(ours, 100)
-            assert termios.tcgetattr(theirs) == before
+                    os.read(master_fd, 100)
+            assert termios.tcgetattr(slave_fd) == before
     finally:
-        os.close(ours)
-        os.close(theirs)
+        os.close(master_fd)
+        os.close(slave_fd)
 
 
 async def test_a_command_finds_the_terminal_as_usual(home: Path, tmp_path: Path) -> None:

@@ -25,8 +25,8 @@ DEMO = ("chat", "--model", "demo/demo")
 async def test_a_turn_is_shown_with_its_calls_and_the_session_goes_on_later(
     home: Path, workspace_repo: Path
 ) -> None:
-    there = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    async with terminal(home, workspace_repo, *DEMO, environ=there) as person:
+    environ = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    async with terminal(home, workspace_repo, *DEMO, environ=environ) as person:
         await person.see(READY)
         person.type("read README.md" + ENTER)
         await person.see("> read README.md", "✔ Read README.md read, done", "│ # Sample", "Done.")

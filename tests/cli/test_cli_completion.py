@@ -64,13 +64,13 @@ def configure(home: Path, *lines: str) -> None:
     (home / "agent" / "config.toml").write_text("\n".join(lines) + "\n")
 
 
-def asked(
+def candidates(
     home: Path, *words: str, shell: str = "zsh", environ: Mapping[str, str] | None = None
 ) -> dict[str, str]:
     """What the program answers a shell: candidates, and what is said of them."""
-    told = answer([shell, "acp-agent", *words], environment(home, environ)).splitlines()
-    assert told[0] == "words"
-    return {name: about for name, _, about in (line.partition("\t") for line in told[1:])}
+    lines = answer([shell, "acp-agent", *words], environment(home, environ)).splitlines()
+    assert lines[0] == "words"
+    return {name: about for name, _, about in (line.partition("\t") for line in lines[1:])}
 
 
 async def keep_sessions(home: Path, *titles: str | None) -> list[SessionId]:
@@ -141,8 +141,8 @@ def test_bash_offers_commands_options_and_their_choices(
 def test_bash_offers_the_files_and_folders_of_the_place(tmp_path: Path) -> None:
     (tmp_path / "plot one.svg").touch()
     (tmp_path / "places").mkdir()
-    found = in_bash(tmp_path, "acp-agent", "usage", "--plot", "pl")
-    assert sorted(found) == ["places", r"plot\ one.svg"]
+    completions = in_bash(tmp_path, "acp-agent", "usage", "--plot", "pl")
+    assert sorted(completions) == ["places", r"plot\ one.svg"]
     assert in_bash(tmp_path, "acp-agent", "run", "--cwd", "pl") == ["places"]
 
 
@@ -171,36 +171,38 @@ async def test_sessions_are_offered_newest_first_where_their_ids_go(tmp_path: Pa
     old, new = await keep_sessions(tmp_path, "Old", "New")
     offered = {"latest": "New", new: "New", old: "Old"}
     for words in (["sessions", "show"], ["sessions", "export"], ["view"], ["chat", "--resume"]):
-        assert list(asked(tmp_path, *words, "").items())[:3] == list(offered.items())
+        assert list(candidates(tmp_path, *words, "").items())[:3] == list(offered.items())
     del offered["latest"]  # which these do not take
     for words in (["sessions", "delete"], ["sessions", "delete", old], ["run", "--resume"]):
-        assert asked(tmp_path, *words, "") == offered
+        assert candidates(tmp_path, *words, "") == offered
 
 
 async def test_sessions_without_a_turn_or_archived_are_not_offered(tmp_path: Path) -> None:
-    (shown, hidden) = await keep_sessions(tmp_path, "Shown", "Hidden")
+    (visible, hidden) = await keep_sessions(tmp_path, "Shown", "Hidden")
     store = await Store.open(tmp_path / "agent" / "sessions.db")
     await store.archive(hidden)
     await store.create(new_session_id(), [SessionStarted(cwd="/srv/shop")])
     await store.close()
-    assert list(asked(tmp_path, "sessions", "show", "")) == ["latest", shown]
+    assert list(candidates(tmp_path, "sessions", "show", "")) == ["latest", visible]
 
 
 async def test_a_title_stays_on_its_line_and_drives_no_terminal(tmp_path: Path) -> None:
     (name,) = await keep_sessions(tmp_path, "one\ntwo\tthree \x1b[2J\x9b\u202e" + "x" * 100)
-    about = asked(tmp_path, "sessions", "delete", "")[name]
+    about = candidates(tmp_path, "sessions", "delete", "")[name]
     assert about.startswith("one two three [2J xxx")
     assert about.isprintable()
     assert len(about) <= 60
 
 
 def test_models_providers_and_editors_are_those_that_the_commands_know(tmp_path: Path) -> None:
-    assert asked(tmp_path, "run", "--model", "") == {
+    assert candidates(tmp_path, "run", "--model", "") == {
         model.ref: model.name for preset in presets() for model in Catalog({}).of(preset.id)
     }
     with_keys = {preset.id: preset.name for preset in presets() if preset.api != "demo"}
-    assert asked(tmp_path, "login", "") == with_keys
-    assert asked(tmp_path, "setup", "") == {name: one.title for name, one in editors().items()}
+    assert candidates(tmp_path, "login", "") == with_keys
+    assert candidates(tmp_path, "setup", "") == {
+        name: editor.title for name, editor in editors().items()
+    }
 
 
 def test_models_and_providers_of_the_configuration_are_offered_too(tmp_path: Path) -> None:
@@ -210,10 +212,10 @@ def test_models_and_providers_of_the_configuration_are_offered_too(tmp_path: Pat
         '[providers.house]\nbase_url = "http://127.0.0.1:9/v1"\napi = "openai"',
         '[models."house/third"]\ncontext_window = 8192',
     )
-    assert list(asked(tmp_path, "chat", "--model", "house/")) == [
+    assert list(candidates(tmp_path, "chat", "--model", "house/")) == [
         "house/third", "house/small", "house/big",
     ]  # fmt: skip
-    assert "house" in asked(tmp_path, "login", "")
+    assert "house" in candidates(tmp_path, "login", "")
 
 
 @pytest.mark.parametrize(
@@ -224,28 +226,28 @@ def test_a_broken_configuration_or_store_offers_what_is_known_without_it(
 ) -> None:
     configure(tmp_path, broken)
     (tmp_path / "agent" / "sessions.db").write_text("no database")
-    assert "sessions" in asked(tmp_path, "")
-    assert asked(tmp_path, "sessions", "show", "") == {}
-    assert "openai" in asked(tmp_path, "login", "")
-    assert "demo/demo" in asked(tmp_path, "run", "--model", "")
+    assert "sessions" in candidates(tmp_path, "")
+    assert candidates(tmp_path, "sessions", "show", "") == {}
+    assert "openai" in candidates(tmp_path, "login", "")
+    assert "demo/demo" in candidates(tmp_path, "run", "--model", "")
 
 
 def test_looking_makes_no_store(tmp_path: Path) -> None:
-    assert asked(tmp_path, "sessions", "show", "") == {}
+    assert candidates(tmp_path, "sessions", "show", "") == {}
     assert not (tmp_path / "agent").exists()
 
 
 def test_what_is_said_of_a_candidate_is_in_the_users_language(tmp_path: Path) -> None:
-    assert asked(tmp_path, "vers") == {"version": "Show the version"}
+    assert candidates(tmp_path, "vers") == {"version": "Show the version"}
     chinese = {"LANG": "zh_CN.UTF-8"}
-    assert asked(tmp_path, "vers", environ=chinese) == {"version": "显示版本"}
+    assert candidates(tmp_path, "vers", environ=chinese) == {"version": "显示版本"}
     configure(tmp_path, 'language = "en"')
-    assert asked(tmp_path, "vers", environ=chinese) == {"version": "Show the version"}
+    assert candidates(tmp_path, "vers", environ=chinese) == {"version": "Show the version"}
 
 
 def test_fish_gets_the_whole_word_of_an_option_with_its_value(tmp_path: Path) -> None:
-    assert list(asked(tmp_path, "chat", "--mode=pl", shell="fish")) == ["--mode=plan"]
-    assert list(asked(tmp_path, "chat", "--mode=pl", shell="zsh")) == ["plan"]
+    assert list(candidates(tmp_path, "chat", "--mode=pl", shell="fish")) == ["--mode=plan"]
+    assert list(candidates(tmp_path, "chat", "--mode=pl", shell="zsh")) == ["plan"]
 
 
 def test_tab_waits_for_nothing_heavy(tmp_path: Path) -> None:

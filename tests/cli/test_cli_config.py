@@ -36,24 +36,24 @@ def test_show_gives_every_setting_as_toml_that_is_a_configuration(tmp_path: Path
         'mode = "plan"\n[models."a/b"]\ncontext_window = 5000\nprice = { input = 1, output = 2 }\n',
     )
     ran = acp_agent(tmp_path, "config", "show", environ={"ACP_AGENT_LANGUAGE": "zh"})
-    shown = tomllib.loads(ran.stdout)
-    assert (shown["mode"], shown["language"]) == ("plan", "zh")
-    assert shown["limits"]["max_model_requests"] == Config().limits.max_model_requests
-    assert shown["models"]["a/b"]["price"] == {"input": 1.0, "output": 2.0}
-    again = tmp_path / "again"
-    again.mkdir()
-    write_config(again, ran.stdout)
-    assert acp_agent(again, "config", "show").returncode == 0
+    settings = tomllib.loads(ran.stdout)
+    assert (settings["mode"], settings["language"]) == ("plan", "zh")
+    assert settings["limits"]["max_model_requests"] == Config().limits.max_model_requests
+    assert settings["models"]["a/b"]["price"] == {"input": 1.0, "output": 2.0}
+    second_home = tmp_path / "again"
+    second_home.mkdir()
+    write_config(second_home, ran.stdout)
+    assert acp_agent(second_home, "config", "show").returncode == 0
 
 
 def test_show_names_what_is_not_set_below_the_table_that_it_belongs_to(tmp_path: Path) -> None:
     write_config(tmp_path, '[providers.x]\nregion = "eu"\nheaders = { A = "b" }\n')
-    shown = acp_agent(tmp_path, "config", "show").stdout
-    tables = {part.partition("]")[0]: part for part in shown.split("\n[")}
-    assert "\n# small_model is not set\n" in shown[: shown.index("\n[")]
+    output = acp_agent(tmp_path, "config", "show").stdout
+    tables = {part.partition("]")[0]: part for part in output.split("\n[")}
+    assert "\n# small_model is not set\n" in output[: output.index("\n[")]
     assert "\n# turn_cost is not set\n" in tables["budget"]
     assert "\n# project is not set\n" in tables["providers.x"]
-    assert tomllib.loads(shown)["providers"]["x"]["region"] == "eu"
+    assert tomllib.loads(output)["providers"]["x"]["region"] == "eu"
 
 
 def test_show_hides_what_should_not_be_in_the_file(tmp_path: Path) -> None:
@@ -118,9 +118,9 @@ def test_an_unknown_action_is_a_usage_error(tmp_path: Path) -> None:
 
 def test_show_names_the_variable_that_a_value_comes_from(tmp_path: Path) -> None:
     environ = {"ACP_AGENT_MODEL": "demo/demo", "ACP_AGENT_LOG_LEVEL": "debug"}
-    shown = acp_agent(tmp_path, "config", "show", environ=environ).stdout
-    assert 'model = "demo/demo" # from ACP_AGENT_MODEL\n' in shown
-    assert 'level = "debug" # from ACP_AGENT_LOG_LEVEL\n' in shown
-    assert shown.count("# from ") == 2
-    assert "these are the defaults" not in shown
-    assert tomllib.loads(shown)["model"] == "demo/demo"
+    output = acp_agent(tmp_path, "config", "show", environ=environ).stdout
+    assert 'model = "demo/demo" # from ACP_AGENT_MODEL\n' in output
+    assert 'level = "debug" # from ACP_AGENT_LOG_LEVEL\n' in output
+    assert output.count("# from ") == 2
+    assert "these are the defaults" not in output
+    assert tomllib.loads(output)["model"] == "demo/demo"

@@ -17,11 +17,18 @@ from tests.extensions.definitions.definition_files import write
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """A home, where the commands run, with files of the user's and a trusted project in `work`."""
-    own = tmp_path / "agent"
-    own.mkdir()
-    (own / "config.toml").write_text(f'trusted_folders = ["{tmp_path}"]\n')
-    write(own / "skills" / "notes" / "SKILL.md", "name: notes", "description: D.", "model: small")
-    write(own / "agents" / "reviewer.md", "name: reviewer", "description: D.", "tools: [read]")
+    user_folder = tmp_path / "agent"
+    user_folder.mkdir()
+    (user_folder / "config.toml").write_text(f'trusted_folders = ["{tmp_path}"]\n')
+    write(
+        user_folder / "skills" / "notes" / "SKILL.md",
+        "name: notes",
+        "description: D.",
+        "model: small",
+    )
+    write(
+        user_folder / "agents" / "reviewer.md", "name: reviewer", "description: D.", "tools: [read]"
+    )
     (tmp_path / "work" / ".git").mkdir(parents=True)
     return tmp_path
 
@@ -34,8 +41,8 @@ def project_skill(home: Path, name: str, *lines: str) -> Path:
 def listed(home: Path, *arguments: str) -> dict[str, Any]:
     ran = acp_agent(home, *arguments, "--json")
     assert (ran.returncode, ran.stderr) == (0, "")
-    found: dict[str, Any] = json.loads(ran.stdout)
-    return found
+    listing: dict[str, Any] = json.loads(ran.stdout)
+    return listing
 
 
 def test_skills_are_listed_with_whose_they_are_their_model_and_their_file(home: Path) -> None:
@@ -52,36 +59,36 @@ def test_skills_are_listed_with_whose_they_are_their_model_and_their_file(home: 
 
 
 def test_agents_are_listed_apart_from_skills(home: Path) -> None:
-    found = listed(home, "agents")
+    listing = listed(home, "agents")
     skill = write(home / "agent" / "skills" / "a" / "SKILL.md", "name: A")
     agent = write(home / "agent" / "agents" / "a.md", "name: A")
     for kind, path in (("skills", skill), ("agents", agent)):
-        assert [one["path"] for one in listed(home, kind)["problems"]] == [str(path)]
-    assert found["problems"] == []
-    assert [(one["name"], one["source"], one["tools"]) for one in found["agents"]] == [
-        ("reviewer", "user", ["read"])
-    ]
-    assert "skills" not in found
+        assert [problem["path"] for problem in listed(home, kind)["problems"]] == [str(path)]
+    assert listing["problems"] == []
+    assert [
+        (problem["name"], problem["source"], problem["tools"]) for problem in listing["agents"]
+    ] == [("reviewer", "user", ["read"])]
+    assert "skills" not in listing
 
 
 def test_what_is_broken_is_told_below_the_list_in_the_users_language(home: Path) -> None:
     broken = project_skill(home, "deploy", "temperature: 3")
-    said = {
+    messages = {
         language: acp_agent(
             home, "skills", "--cwd", "work", environ={"ACP_AGENT_LANGUAGE": language}
         ).stdout
         for language in ("en", "zh")
     }
-    assert f"{broken}:4: temperature: expected a number from 0 to 2, found 3\n" in said["en"]
-    assert f"{broken}:4: temperature：应为 0 到 2 之间的数字，实为 3\n" in said["zh"]
-    assert "技能" not in said["en"]
-    assert "deploy  " not in said["en"]
+    assert f"{broken}:4: temperature: expected a number from 0 to 2, found 3\n" in messages["en"]
+    assert f"{broken}:4: temperature：应为 0 到 2 之间的数字，实为 3\n" in messages["zh"]
+    assert "技能" not in messages["en"]
+    assert "deploy  " not in messages["en"]
 
 
 def test_one_that_is_switched_off_is_listed_as_such(home: Path) -> None:
     (home / "agent" / "config.toml").write_text("[skills.notes]\nenabled = false\n")
     assert "disabled" in acp_agent(home, "skills").stdout
-    assert [(one["name"], one["enabled"]) for one in listed(home, "skills")["skills"]] == [
+    assert [(skill["name"], skill["enabled"]) for skill in listed(home, "skills")["skills"]] == [
         ("notes", False)
     ]
 
@@ -96,12 +103,12 @@ def test_a_folder_that_is_none_is_told(home: Path, command: str) -> None:
 
 def test_where_there_are_none_it_says_so_and_how_to_add_one(tmp_path: Path) -> None:
     user = tmp_path / "agent"
-    said = acp_agent(tmp_path, "skills").stdout
-    assert said.startswith("No skills found. Add one as .agents/skills/NAME/SKILL.md")
-    assert f"{user}/skills/NAME/SKILL.md" in said
-    said = acp_agent(tmp_path, "agents").stdout
-    assert said.startswith("No agents found. Add one as .agents/agents/NAME.md")
-    assert f"{user}/agents/NAME.md" in said
+    output = acp_agent(tmp_path, "skills").stdout
+    assert output.startswith("No skills found. Add one as .agents/skills/NAME/SKILL.md")
+    assert f"{user}/skills/NAME/SKILL.md" in output
+    output = acp_agent(tmp_path, "agents").stdout
+    assert output.startswith("No agents found. Add one as .agents/agents/NAME.md")
+    assert f"{user}/agents/NAME.md" in output
     (tmp_path / "agent").mkdir()
     (tmp_path / "agent" / "config.toml").write_text("bundled_skills = false\n")
     assert listed(tmp_path, "skills") == {"skills": [], "problems": []}
@@ -113,9 +120,9 @@ def test_a_folder_whose_name_is_no_text_can_be_listed(home: Path) -> None:
     strange = os.fsdecode(b"\xff")
     (home / "work").rename(home / strange)
     (path,) = [
-        one["path"]
-        for one in listed(home, "skills", "--cwd", strange)["skills"]
-        if one["source"] == "project"
+        skill["path"]
+        for skill in listed(home, "skills", "--cwd", strange)["skills"]
+        if skill["source"] == "project"
     ]
     assert path.endswith("\ufffd/.agents/skills/deploy/SKILL.md")
     assert "deploy" in acp_agent(home, "skills", "--cwd", strange).stdout
@@ -125,9 +132,11 @@ def doctor(home: Path) -> tuple[int, list[tuple[str, str]]]:
     """Its exit status, and what it says of skills and agents."""
     ran = acp_agent(home, "doctor", "--json", "--offline")
     assert ran.stderr == ""
-    found = json.loads(ran.stdout)["findings"]
+    findings = json.loads(ran.stdout)["findings"]
     return ran.returncode, [
-        (one["state"], one["what"]) for one in found if one["part"] == "Skills and agents"
+        (finding["state"], finding["what"])
+        for finding in findings
+        if finding["part"] == "Skills and agents"
     ]
 
 
@@ -144,17 +153,17 @@ def test_the_doctor_tells_what_is_broken_and_what_will_be_otherwise_than_written
     home: Path,
 ) -> None:
     (home / ".git").mkdir()  # where it runs is a project
-    place = home / ".acp-agent" / "agents"
-    broken = write(place / "a.md", "name: A", "description: D.")
-    other = write(place / "b.md", "name: b", "description: D.", "model: opus")
-    keyless = write(place / "c.md", "name: c", "description: D.", "model: openai/gpt-5.2")
-    status, found = doctor(home)
+    folder = home / ".acp-agent" / "agents"
+    broken = write(folder / "a.md", "name: A", "description: D.")
+    second = write(folder / "b.md", "name: b", "description: D.", "model: opus")
+    keyless = write(folder / "c.md", "name: c", "description: D.", "model: openai/gpt-5.2")
+    status, findings = doctor(home)
     assert status == 1
-    assert [state for state, _ in found] == ["ok", "broken", "missing", "missing"]
-    assert found[0][1] == "skills: 1, agents: 3"
-    assert found[1][1].startswith(f"{broken}:2: name: expected a name of lowercase letters")
-    assert found[2][1].startswith(f"{other}:4: model: opus is not known here")
-    assert found[3][1].startswith(f"{keyless}: its model openai/gpt-5.2 cannot be used: OpenAI ")
+    assert [state for state, _ in findings] == ["ok", "broken", "missing", "missing"]
+    assert findings[0][1] == "skills: 1, agents: 3"
+    assert findings[1][1].startswith(f"{broken}:2: name: expected a name of lowercase letters")
+    assert findings[2][1].startswith(f"{second}:4: model: opus is not known here")
+    assert findings[3][1].startswith(f"{keyless}: its model openai/gpt-5.2 cannot be used: OpenAI ")
 
 
 def test_what_is_not_trusted_is_not_listed_until_it_is_and_the_doctor_says_so(home: Path) -> None:
@@ -169,9 +178,9 @@ def test_what_is_not_trusted_is_not_listed_until_it_is_and_the_doctor_says_so(ho
     trusted = acp_agent(home, "trust", "work", "--yes")
     assert trusted.returncode == 0, trusted.stderr
     assert "AGENTS.md" not in trusted.stdout
-    found = listed(home, "skills", *at)
-    assert "untrusted" not in found
-    assert "deploy" in {one["name"] for one in found["skills"]}
+    listing = listed(home, "skills", *at)
+    assert "untrusted" not in listing
+    assert "deploy" in {entry["name"] for entry in listing["skills"]}
     assert str(home / "work") in acp_agent(home, "trust", "--list").stdout
     skill.write_text(skill.read_text().replace("D.", "Other."))
     assert "+description: Other." in acp_agent(home, "trust", "work").stdout
@@ -190,9 +199,9 @@ def test_agents_that_are_other_programs_are_listed_and_doctor_names_those_that_a
     )
     programs = {"here": [sys.executable, "-m", "it"], "gone": ["no-such-agent"]}
     assert listed(home, "agents")["programs"] == programs
-    shown = acp_agent(home, "agents").stdout
-    assert f"Other programs: here ({sys.executable} -m it), gone (no-such-agent)" in shown
-    said = acp_agent(home, "doctor", "--offline").stdout
-    assert f"agent here: {sys.executable}" in said
-    assert "agent gone: program not found: no-such-agent" in said
-    assert "agent off" not in said
+    listing = acp_agent(home, "agents").stdout
+    assert f"Other programs: here ({sys.executable} -m it), gone (no-such-agent)" in listing
+    report = acp_agent(home, "doctor", "--offline").stdout
+    assert f"agent here: {sys.executable}" in report
+    assert "agent gone: program not found: no-such-agent" in report
+    assert "agent off" not in report

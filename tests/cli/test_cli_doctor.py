@@ -32,10 +32,10 @@ def doctor(
     ran = acp_agent(home, "doctor", "--json", *flags, environ=environ)
     assert ran.stderr == ""
     assert KEY not in ran.stdout
-    parts: dict[str, list[dict[str, Any]]] = {}
+    sections: dict[str, list[dict[str, Any]]] = {}
     for finding in json.loads(ran.stdout)["findings"]:
-        parts.setdefault(finding["part"], []).append(finding)
-    return ran.returncode, parts
+        sections.setdefault(finding["part"], []).append(finding)
+    return ran.returncode, sections
 
 
 def states(findings: list[dict[str, Any]]) -> list[str]:
@@ -43,28 +43,28 @@ def states(findings: list[dict[str, Any]]) -> list[str]:
 
 
 def test_on_a_new_machine_nothing_is_broken_and_the_missing_key_is_told(tmp_path: Path) -> None:
-    status, parts = doctor(tmp_path)
+    status, sections = doctor(tmp_path)
     assert status == 0
-    assert list(parts) == ["Program", "Configuration", "Files", "Sessions", "Providers", "Model"]
-    assert "broken" not in [state for findings in parts.values() for state in states(findings)]
-    assert any("git version" in finding["what"] for finding in parts["Program"])
-    assert any("ripgrep" in finding["what"] for finding in parts["Program"])
-    assert states(parts["Model"]) == ["missing"]
-    assert "acp-agent login" in parts["Model"][0]["remedy"]
+    assert list(sections) == ["Program", "Configuration", "Files", "Sessions", "Providers", "Model"]
+    assert "broken" not in [state for findings in sections.values() for state in states(findings)]
+    assert any("git version" in finding["what"] for finding in sections["Program"])
+    assert any("ripgrep" in finding["what"] for finding in sections["Program"])
+    assert states(sections["Model"]) == ["missing"]
+    assert "acp-agent login" in sections["Model"][0]["remedy"]
     assert not (tmp_path / "agent").exists()
 
 
 def test_a_provider_that_answers_and_the_model_that_is_used(tmp_path: Path) -> None:
     with provider(KEY) as served:
         environ = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{served.url}/v1"}
-        status, parts = doctor(tmp_path, environ=environ)
+        status, sections = doctor(tmp_path, environ=environ)
     assert status == 0
-    (openai,) = [f for f in parts["Providers"] if f["what"].startswith("openai:")]
+    (openai,) = [f for f in sections["Providers"] if f["what"].startswith("openai:")]
     assert openai["state"] == "ok"
     assert "key from OPENAI_API_KEY; responded: 2 models available" in openai["what"]
-    assert parts["Model"][0]["state"] == "ok"
-    assert "openai/" in parts["Model"][0]["what"]
-    assert "first provider with a key (OPENAI_API_KEY)" in parts["Model"][0]["what"]
+    assert sections["Model"][0]["state"] == "ok"
+    assert "openai/" in sections["Model"][0]["what"]
+    assert "first provider with a key (OPENAI_API_KEY)" in sections["Model"][0]["what"]
 
 
 def test_a_refused_key_is_broken_and_the_remedy_names_where_it_came_from(tmp_path: Path) -> None:
@@ -73,20 +73,20 @@ def test_a_refused_key_is_broken_and_the_remedy_names_where_it_came_from(tmp_pat
         acp_agent(
             tmp_path, "login", "openai", "--key-stdin", "--no-check", stdin=KEY, environ=environ
         )
-        status, parts = doctor(tmp_path, environ=environ)
+        status, sections = doctor(tmp_path, environ=environ)
     assert status == 1
-    remedies = {f["what"].split(":")[0]: f["remedy"] for f in parts["Providers"]}
+    remedies = {f["what"].split(":")[0]: f["remedy"] for f in sections["Providers"]}
     assert remedies["openai"] == "acp-agent login openai"
     assert remedies["kimi"] == "Set KIMI_API_KEY to a valid key"
 
 
 def test_a_variable_that_holds_no_key_or_no_address_is_broken_and_named(tmp_path: Path) -> None:
     environ = {"OPENAI_API_KEY": f"{KEY}\nsecond line", "KIMI_BASE_URL": "api.kimi.com"}
-    status, parts = doctor(tmp_path, "--offline", environ=environ)
+    status, sections = doctor(tmp_path, "--offline", environ=environ)
     assert status == 1
-    told = {f["what"] for f in parts["Providers"] if f["state"] == "broken"}
+    messages = {f["what"] for f in sections["Providers"] if f["state"] == "broken"}
     unlike = "has line breaks or unusual characters, which no key has; set it again"
-    assert told == {
+    assert messages == {
         f"openai: OPENAI_API_KEY {unlike}",
         "kimi: KIMI_BASE_URL is no address; write one like https://host/v1",
     }
@@ -96,8 +96,8 @@ def test_a_page_in_the_place_of_an_api_is_not_taken_for_one(tmp_path: Path) -> N
     with provider(KEY) as served:
         served.page = b"<!DOCTYPE html><title>Welcome</title>"
         environ = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": served.url}
-        _, parts = doctor(tmp_path, environ=environ)
-    (openai,) = [f for f in parts["Providers"] if f["what"].startswith("openai:")]
+        _, sections = doctor(tmp_path, environ=environ)
+    (openai,) = [f for f in sections["Providers"] if f["what"].startswith("openai:")]
     assert openai["state"] == "missing"
     assert "responded with a web page instead of an API" in openai["what"]
     assert "often ends in /v1" in openai["remedy"]
@@ -105,9 +105,9 @@ def test_a_page_in_the_place_of_an_api_is_not_taken_for_one(tmp_path: Path) -> N
 
 def test_a_provider_that_does_not_answer_is_told_and_is_not_our_fault(tmp_path: Path) -> None:
     environ = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": CLOSED_PORT}
-    status, parts = doctor(tmp_path, environ=environ)
+    status, sections = doctor(tmp_path, environ=environ)
     assert status == 0
-    (openai,) = [f for f in parts["Providers"] if f["what"].startswith("openai:")]
+    (openai,) = [f for f in sections["Providers"] if f["what"].startswith("openai:")]
     assert openai["state"] == "missing"
     assert "cannot be reached" in openai["what"]
 
@@ -124,27 +124,27 @@ def test_every_mistake_of_the_configuration_is_told_with_its_line(tmp_path: Path
     file = tmp_path / "agent" / "config.toml"
     file.parent.mkdir()
     file.write_text('mode = "aks"\n\nlimits.max_retries = 99\n')
-    status, parts = doctor(tmp_path, "--offline")
+    status, sections = doctor(tmp_path, "--offline")
     assert status == 1
-    assert states(parts["Configuration"]) == ["broken", "broken"]
-    assert parts["Configuration"][0]["what"].startswith(f"{file}:1: mode: ")
-    assert parts["Configuration"][1]["what"].startswith(f"{file}:3: limits.max_retries: ")
+    assert states(sections["Configuration"]) == ["broken", "broken"]
+    assert sections["Configuration"][0]["what"].startswith(f"{file}:1: mode: ")
+    assert sections["Configuration"][1]["what"].startswith(f"{file}:3: limits.max_retries: ")
 
 
 def test_a_provider_of_ones_own_without_address_is_broken(tmp_path: Path) -> None:
     file = tmp_path / "agent" / "config.toml"
     file.parent.mkdir()
     file.write_text('[providers.mine]\napi = "openai"\n')
-    status, parts = doctor(tmp_path, "--offline")
+    status, sections = doctor(tmp_path, "--offline")
     assert status == 1
-    assert states(parts["Providers"]) == ["broken"]
-    assert "providers.mine" in parts["Providers"][0]["what"]
+    assert states(sections["Providers"]) == ["broken"]
+    assert "providers.mine" in sections["Providers"][0]["what"]
 
 
 def test_a_model_that_is_named_and_cannot_be_used_is_broken(tmp_path: Path) -> None:
-    status, parts = doctor(tmp_path, "--offline", environ={"ACP_AGENT_MODEL": "openai/gpt-x"})
+    status, sections = doctor(tmp_path, "--offline", environ={"ACP_AGENT_MODEL": "openai/gpt-x"})
     assert status == 1
-    assert states(parts["Model"]) == ["broken"]
+    assert states(sections["Model"]) == ["broken"]
 
 
 def test_a_model_that_some_work_is_given_to_and_that_cannot_be_used_is_told_with_its_line(
@@ -159,29 +159,29 @@ def test_a_model_that_some_work_is_given_to_and_that_cannot_be_used_is_told_with
         '[skills.a]\nmodel = "small"\n[agents.b]\nmodel = "nobody/y"\n'
         '[agents.c]\nmodel = "nobody/y"\nenabled = false\n',
     )
-    status, parts = doctor(tmp_path, "--offline")
-    told = {
+    status, sections = doctor(tmp_path, "--offline")
+    states = {
         finding["what"].partition("config.toml:")[2]: finding["state"]
-        for finding in parts["Model"]
+        for finding in sections["Model"]
         if "config.toml" in finding["what"]
     }
     assert status == 1
-    assert [(what.split(": ")[:2], state) for what, state in told.items()] == [
+    assert [(text.split(": ")[:2], state) for text, state in states.items()] == [
         (["3", "fallback_models[1]"], "broken"),
         (["1", "small_model"], "missing"),
         (["2", "vision_model"], "missing"),
         (["4", 'models."antropic/x"'], "missing"),
         (["9", "agents.b.model"], "missing"),
     ]
-    assert any("set ANTHROPIC_API_KEY" in what for what in told)
+    assert any("set ANTHROPIC_API_KEY" in text for text in states)
 
 
 def test_an_address_is_shown_without_the_credentials_in_it(tmp_path: Path) -> None:
     with provider(KEY) as served:
         host = served.url.removeprefix("http://")
         environ = {"OPENAI_BASE_URL": f"http://me:{KEY}@{host}/v1?key={KEY}"}
-        _, parts = doctor(tmp_path, environ=environ)  # it looks for the key
-    (openai,) = [f for f in parts["Providers"] if f["what"].startswith("openai:")]
+        _, sections = doctor(tmp_path, environ=environ)  # it looks for the key
+    (openai,) = [f for f in sections["Providers"] if f["what"].startswith("openai:")]
     assert f"openai: http://{host}/v1," in openai["what"]
 
 
@@ -190,10 +190,10 @@ def test_a_damaged_journal_is_broken_and_left_as_it_is(tmp_path: Path) -> None:
     file.parent.mkdir()
     file.write_bytes(b"no database at all" * 100)
     file.chmod(0o600)
-    status, parts = doctor(tmp_path, "--offline")
+    status, sections = doctor(tmp_path, "--offline")
     assert status == 1
-    assert states(parts["Sessions"]) == ["broken"]
-    assert str(file) in parts["Sessions"][0]["what"]
+    assert states(sections["Sessions"]) == ["broken"]
+    assert str(file) in sections["Sessions"][0]["what"]
     assert file.read_bytes() == b"no database at all" * 100
 
 
@@ -207,29 +207,29 @@ async def test_a_journal_that_is_broken_inside_is_found(tmp_path: Path) -> None:
     middle = len(content) // 2 // 4096 * 4096
     content[middle : middle + 4096] = b"\xff" * 4096
     file.write_bytes(content)
-    status, parts = await asyncio.to_thread(doctor, tmp_path, "--offline")
+    status, sections = await asyncio.to_thread(doctor, tmp_path, "--offline")
     assert status == 1
-    assert set(states(parts["Sessions"])) == {"broken"}
-    assert all(str(file) in finding["what"] for finding in parts["Sessions"])
+    assert set(states(sections["Sessions"])) == {"broken"}
+    assert all(str(file) in finding["what"] for finding in sections["Sessions"])
 
 
 def test_files_that_others_may_read_are_broken(tmp_path: Path) -> None:
     acp_agent(tmp_path, "login", "openai", "--key-stdin", "--no-check", stdin=KEY)
     file = tmp_path / "agent" / "secrets.json"
     file.chmod(0o644)
-    status, parts = doctor(tmp_path, "--offline")
+    status, sections = doctor(tmp_path, "--offline")
     assert status == 1
-    (found,) = [f for f in parts["Files"] if str(file) in f["what"]]
-    assert found["state"] == "broken"
-    assert "Replace its keys" in found["remedy"]
+    (problem,) = [f for f in sections["Files"] if str(file) in f["what"]]
+    assert problem["state"] == "broken"
+    assert "Replace its keys" in problem["remedy"]
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     log = tmp_path / "agent" / "logs" / "agent.log"
     log.parent.mkdir()
     log.touch(0o644)
-    status, parts = doctor(tmp_path, "--offline")
+    status, sections = doctor(tmp_path, "--offline")
     assert status == 1
-    (found,) = [f for f in parts["Files"] if str(log) in f["what"]]
-    assert (found["state"], found["remedy"]) == ("broken", f"chmod 600 '{log}'")
+    (problem,) = [f for f in sections["Files"] if str(log) in f["what"]]
+    assert (problem["state"], problem["remedy"]) == ("broken", f"chmod 600 '{log}'")
 
 
 def test_permissions_that_cannot_be_read_are_broken_and_left_as_they_are(tmp_path: Path) -> None:
@@ -237,10 +237,10 @@ def test_permissions_that_cannot_be_read_are_broken_and_left_as_they_are(tmp_pat
     grants.parent.mkdir()
     grants.write_text("{")
     grants.chmod(0o600)
-    status, parts = doctor(tmp_path, "--offline", environ={"ACP_AGENT_LANGUAGE": "zh"})
+    status, sections = doctor(tmp_path, "--offline", environ={"ACP_AGENT_LANGUAGE": "zh"})
     assert status == 1
-    (found,) = [one for one in parts["Files"] if one["state"] == "broken"]
-    assert found["what"] == f"无法读取 {grants} 中记住的许可，因此未使用；请修复或删除该文件"
+    (problem,) = [entry for entry in sections["Files"] if entry["state"] == "broken"]
+    assert problem["what"] == f"无法读取 {grants} 中记住的许可，因此未使用；请修复或删除该文件"
     assert grants.read_text() == "{"
 
 
@@ -254,26 +254,26 @@ def test_a_folder_in_the_place_of_the_keys_is_told_and_keeps_its_mode(tmp_path: 
 
 def test_a_home_that_is_a_file_is_broken(tmp_path: Path) -> None:
     (tmp_path / "agent").write_text("")
-    status, parts = doctor(tmp_path, "--offline")
+    status, sections = doctor(tmp_path, "--offline")
     assert status == 1
-    assert "broken" in states(parts["Files"])
+    assert "broken" in states(sections["Files"])
 
 
 def test_a_missing_git_is_told_with_its_remedy(tmp_path: Path) -> None:
     empty = tmp_path / "bin"
     empty.mkdir()
-    _, parts = doctor(tmp_path, "--offline", environ={"PATH": str(empty)})
-    (git,) = [f for f in parts["Program"] if "git is not installed" in f["what"]]
+    _, sections = doctor(tmp_path, "--offline", environ={"PATH": str(empty)})
+    (git,) = [f for f in sections["Program"] if "git is not installed" in f["what"]]
     assert git["state"] == "missing"
     assert "Install git" in git["remedy"]
 
 
 def test_it_tells_whether_text_in_pictures_can_be_recognised(tmp_path: Path) -> None:
-    _, parts = doctor(tmp_path, "--offline")
-    (found,) = [f for f in parts["Program"] if "text in images" in f["what"]]
-    there = can_recognise()
-    assert found["state"] == ("ok" if there else "info")
-    assert ("pip install 'acp-agent-server[ocr]'" in found["remedy"]) is not there
+    _, sections = doctor(tmp_path, "--offline")
+    (result,) = [f for f in sections["Program"] if "text in images" in f["what"]]
+    available = can_recognise()
+    assert result["state"] == ("ok" if available else "info")
+    assert ("pip install 'acp-agent-server[ocr]'" in result["remedy"]) is not available
 
 
 def test_the_text_says_the_same_and_ends_with_a_verdict(tmp_path: Path) -> None:
@@ -318,11 +318,11 @@ def test_a_preset_at_another_address_is_asked_which_models_it_has_and_one_is_to_
     with provider("") as served:  # a server of one's own that wants no key
         environ = {"OPENAI_BASE_URL": f"{served.url}/v1"}
         ran = acp_agent(tmp_path, "models", environ=environ)
-        _, parts = doctor(tmp_path, environ=environ)
+        _, sections = doctor(tmp_path, environ=environ)
         assert "openai/two" in ran.stdout
         assert "such as openai/one." in ran.stdout.splitlines()[-1]
-        (model,) = parts["Model"]
-        assert not any("has a key" in found["what"] for found in parts["Providers"])
+        (model,) = sections["Model"]
+        assert not any("has a key" in found["what"] for found in sections["Providers"])
         assert model["remedy"] == "Set `model` to a model in the list of `acp-agent models`"
         file = tmp_path / "agent" / "config.toml"
         file.parent.mkdir(exist_ok=True)
@@ -360,9 +360,9 @@ def test_what_decided_the_model_is_told(
     file.parent.mkdir()
     file.write_text(config)
     ran = acp_agent(tmp_path, "models", "--json", environ=environ)
-    shown = json.loads(ran.stdout)
-    assert shown["chosen"] == "demo/demo"
-    assert why in shown["why"]
+    listing = json.loads(ran.stdout)
+    assert listing["chosen"] == "demo/demo"
+    assert why in listing["why"]
 
 
 def test_a_local_server_that_answers_is_chosen_when_there_is_no_key(tmp_path: Path) -> None:
@@ -371,25 +371,25 @@ def test_a_local_server_that_answers_is_chosen_when_there_is_no_key(tmp_path: Pa
         ran = acp_agent(
             tmp_path, "models", "--json", environ={"LOCAL_BASE_URL": f"{served.url}/v1"}
         )
-    shown = json.loads(ran.stdout)
-    assert shown["chosen"] == "local/one"
-    assert "a local server is running" in shown["why"]
+    listing = json.loads(ran.stdout)
+    assert listing["chosen"] == "local/one"
+    assert "a local server is running" in listing["why"]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_that_cannot_be_written_is_broken(tmp_path: Path) -> None:
     (tmp_path / "agent").mkdir(mode=0o500)
-    status, parts = doctor(tmp_path, "--offline")
+    status, sections = doctor(tmp_path, "--offline")
     assert status == 1
-    assert "broken" in states(parts["Files"])
+    assert "broken" in states(sections["Files"])
 
 
 def test_certificates_that_cannot_be_used_are_broken_and_named(tmp_path: Path) -> None:
     path = tmp_path / "no-certificates.pem"
-    status, parts = doctor(tmp_path, "--offline", environ={"SSL_CERT_FILE": str(path)})
+    status, sections = doctor(tmp_path, "--offline", environ={"SSL_CERT_FILE": str(path)})
     assert status == 1
-    (found,) = [f for f in parts["Program"] if f["state"] == "broken"]
-    assert f"SSL_CERT_FILE names {path}" in found["what"]
+    (problem,) = [f for f in sections["Program"] if f["state"] == "broken"]
+    assert f"SSL_CERT_FILE names {path}" in problem["what"]
 
 
 def test_a_low_limit_of_open_files_is_broken_and_a_limit_that_can_be_raised_is_not(
@@ -406,13 +406,13 @@ def test_a_low_limit_of_open_files_is_broken_and_a_limit_that_can_be_raised_is_n
             timeout=60,
             check=False,
         )
-        (found,) = [
+        (problem,) = [
             finding
             for finding in json.loads(ran.stdout)["findings"]
             if "limit of open files is" in finding["what"]
         ]
-        assert found["state"] == state
-        assert str(hard) in found["what"]
+        assert problem["state"] == state
+        assert str(hard) in problem["what"]
 
 
 def test_installed_language_servers_are_named(tmp_path: Path) -> None:
@@ -420,10 +420,12 @@ def test_installed_language_servers_are_named(tmp_path: Path) -> None:
     programs.mkdir()
     (programs / "gopls").write_text("#!/bin/sh\n")
     (programs / "gopls").chmod(0o755)
-    _, parts = doctor(tmp_path, "--offline", environ={"PATH": f"{programs}:/usr/bin:/bin"})
-    assert any(f"gopls ({programs / 'gopls'})" in one["what"] for one in parts["Program"])
+    _, sections = doctor(tmp_path, "--offline", environ={"PATH": f"{programs}:/usr/bin:/bin"})
+    assert any(
+        f"gopls ({programs / 'gopls'})" in finding["what"] for finding in sections["Program"]
+    )
     for name in ("a.go", "b.rs", "c.rs"):
         (tmp_path / name).write_text("")
     servers = missing_servers(built_in_servers(), [], tmp_path)
-    assert [one.name for one in servers] == ["gopls", "rust-analyzer"]
+    assert [finding.name for finding in servers] == ["gopls", "rust-analyzer"]
     assert servers[1].install == "rustup component add rust-analyzer"

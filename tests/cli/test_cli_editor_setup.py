@@ -59,18 +59,18 @@ def test_the_change_is_shown_written_and_taken_back_to_the_byte(
     zed: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert setup("zed", "--yes") == 0
-    said = capsys.readouterr().out
-    assert f"--- {zed}\n+++ {zed}\n" in said
-    assert '"acp-agent": {"type": "custom", ' in said
-    assert "sk-secret" not in said
-    assert "start a new acp-agent thread" in said
+    output = capsys.readouterr().out
+    assert f"--- {zed}\n+++ {zed}\n" in output
+    assert '"acp-agent": {"type": "custom", ' in output
+    assert "sk-secret" not in output
+    assert "start a new acp-agent thread" in output
     assert "// mine" in zed.read_text()
     assert zed.with_name(zed.name + BACKUP_SUFFIX).read_text() == BEFORE
-    written = zed.read_text()
+    settings_text = zed.read_text()
 
     assert setup("zed", "--yes") == 0
     assert "needs no change" in capsys.readouterr().out
-    assert zed.read_text() == written
+    assert zed.read_text() == settings_text
 
     assert setup("zed", "--undo", "--yes") == 0
     assert zed.read_text() == BEFORE
@@ -83,16 +83,16 @@ def test_the_diff_has_no_key_of_another_agent_wherever_it_stands(
     zed: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     hidden = ["plain-1", "plain-2", "plain-3", "plain-4", f"ghp_{'a1b2c3' * 6}"]
-    other = {
+    other_agent = {
         "command": "other",
         "args": ["--api-key", hidden[0], f"--token={hidden[1]}", "--verbose", "shown"],
         "env": {"OTHER_API_KEY": hidden[2], "client.secret": hidden[3], "GH": hidden[4]},
     }
-    zed.write_text(json.dumps({"agent_servers": {"other": other}}))
+    zed.write_text(json.dumps({"agent_servers": {"other": other_agent}}))
     assert setup("zed", "--yes") == 0
-    said = capsys.readouterr().out
-    assert [secret for secret in hidden if secret in said] == []
-    assert '"--verbose", "shown"' in said
+    output = capsys.readouterr().out
+    assert [secret for secret in hidden if secret in output] == []
+    assert '"--verbose", "shown"' in output
     assert all(secret in zed.read_text() for secret in hidden)
 
 
@@ -104,9 +104,9 @@ def test_the_diff_of_millions_of_characters_in_a_line_is_short_and_soon_there(
     started = time.monotonic()
     assert setup("zed", "--yes") == 0
     assert time.monotonic() - started < 20  # of hours
-    shown = capsys.readouterr().out
-    assert len(shown) < 5000
-    assert '"agent_servers": {"acp-agent": ' in shown
+    output = capsys.readouterr().out
+    assert len(output) < 5000
+    assert '"agent_servers": {"acp-agent": ' in output
     assert setup("zed", "--undo", "--yes") == 0
     assert zed.read_text() == before
 
@@ -177,9 +177,9 @@ def test_without_consent_nothing_is_written_and_the_lines_are_printed(
     zed: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert setup("zed") != 0
-    said = capsys.readouterr()
-    assert "--yes" in said.err
-    printed = said.out.partition(f"# {zed}\n")[2]
+    output = capsys.readouterr()
+    assert "--yes" in output.err
+    printed = output.out.partition(f"# {zed}\n")[2]
     assert "acp-agent" in json.loads(printed)["agent_servers"]
     assert zed.read_text() == BEFORE
     assert list(zed.parent.iterdir()) == [zed]
@@ -198,9 +198,9 @@ def test_a_file_that_cannot_be_changed_stays_and_the_lines_are_printed(
 ) -> None:
     zed.write_text(content)
     assert setup("zed", "--yes") == 1
-    said = capsys.readouterr()
-    assert f"{zed} was not changed: " in said.err
-    assert '"acp-agent"' in said.out
+    output = capsys.readouterr()
+    assert f"{zed} was not changed: " in output.err
+    assert '"acp-agent"' in output.out
     assert zed.read_text() == content
     assert list(zed.parent.iterdir()) == [zed]
 
@@ -340,8 +340,8 @@ def test_a_path_with_quotes_is_a_string_in_every_language(
     program.chmod(0o755)
     monkeypatch.setattr("sys.argv", [str(program)])
     setup("acpx", "--yes")
-    written = json.loads((home / ".acpx" / "config.json").read_text())
-    assert written == {"agents": {"acp-agent": {"argv": [str(program)]}}}
+    settings = json.loads((home / ".acpx" / "config.json").read_text())
+    assert settings == {"agents": {"acp-agent": {"argv": [str(program)]}}}
     setup("avante", "--print")
     assert '"' + str(program).replace("\\", "\\\\").replace('"', '\\"') + '"' in (
         capsys.readouterr().out
@@ -406,9 +406,9 @@ def test_what_is_no_agent_is_told_by_its_last_words(tmp_path: Path) -> None:
     ]:
         script.write_text(f"#!/bin/sh\n{body}\n")
         script.chmod(0o755)
-        with pytest.raises(InvalidInputError) as told:
+        with pytest.raises(InvalidInputError) as raised:
             greet([str(script)], {"PATH": os.environ["PATH"]}, seconds=0.5)
-        assert why in str(told.value)
+        assert why in str(raised.value)
     with pytest.raises(InvalidInputError, match="No such file"):
         greet([str(tmp_path / "none")], {})
 
@@ -438,7 +438,7 @@ def test_an_editor_that_is_started_from_the_shell_has_its_keys(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("own", "said"),
+    ("user_fields", "message"),
     [
         ({"args": ["--model", "demo/demo"]}, "Model: demo/demo (from its arguments)."),
         ({"args": [], "env": {"OPENAI_API_KEY": "sk-own"}}, "Model: openai/"),
@@ -446,17 +446,17 @@ def test_an_editor_that_is_started_from_the_shell_has_its_keys(tmp_path: Path) -
     ],
 )
 def test_the_users_own_arguments_and_variables_are_tried(
-    tmp_path: Path, own: dict[str, object], said: str
+    tmp_path: Path, user_fields: dict[str, object], message: str
 ) -> None:
     path = tmp_path / ".jetbrains" / "acp.json"
     path.parent.mkdir()
-    entry = {"command": "/moved/acp-agent", **own}
+    entry = {"command": "/moved/acp-agent", **user_fields}
     path.write_text(json.dumps({"agent_servers": {"acp-agent": entry}}))
     ran = acp_agent(tmp_path, "setup", "jetbrains", "--yes")
-    assert said in ran.stdout + ran.stderr
-    assert ran.returncode == (1 if "fails" in said else 0)
+    assert message in ran.stdout + ran.stderr
+    assert ran.returncode == (1 if "fails" in message else 0)
     assert "sk-own" not in ran.stdout + ran.stderr
-    assert json.loads(path.read_text())["agent_servers"]["acp-agent"]["args"] == own["args"]
+    assert json.loads(path.read_text())["agent_servers"]["acp-agent"]["args"] == user_fields["args"]
 
 
 def test_a_person_is_asked_and_may_say_no(tmp_path: Path) -> None:
@@ -469,22 +469,22 @@ def test_a_person_is_asked_and_may_say_no(tmp_path: Path) -> None:
 
 def ask(home: Path, answer: str) -> str:
     """What `acp-agent setup` says in a terminal to one who answers."""
-    ours, theirs = pty.openpty()
+    master_fd, slave_fd = pty.openpty()
     with subprocess.Popen(
         [sys.executable, "-m", "acp_agent", "setup", "jetbrains", "--no-check"],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
+        stdin=slave_fd,
+        stdout=slave_fd,
+        stderr=slave_fd,
         env=environment(home),
     ) as process:
-        os.close(theirs)
-        os.write(ours, answer.encode())
-        said = b""
+        os.close(slave_fd)
+        os.write(master_fd, answer.encode())
+        output = b""
         while True:
             try:
-                said += os.read(ours, 4096)
+                output += os.read(master_fd, 4096)
             except OSError:  # the other end is closed
                 break
         process.wait(30)
-    os.close(ours)
-    return said.decode()
+    os.close(master_fd)
+    return output.decode()

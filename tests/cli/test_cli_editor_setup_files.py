@@ -119,9 +119,9 @@ def test_what_a_killed_setup_left_is_taken_away_by_the_next_and_nothing_else(
     path.write_bytes(b"before")
     command = [sys.executable, "-c", KILLED, str(path), write_that_is_cut]
     assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
-    left = [other for other in tmp_path.iterdir() if other.name.startswith(".")]
+    left = [hidden_file for hidden_file in tmp_path.iterdir() if hidden_file.name.startswith(".")]
     assert len(left) == 1
-    others = [
+    unrelated = [
         tmp_path / name
         for name in (
             ".settings.json.mine",
@@ -129,17 +129,17 @@ def test_what_a_killed_setup_left_is_taken_away_by_the_next_and_nothing_else(
             ".tasks.json.acp-agent-abcdefgh.tmp",
         )
     ]
-    for other in others:
-        other.write_bytes(b"of somebody else")
-    others += [tmp_path / f".settings.json.acp-agent-abcdef{n}.tmp" for n in ("ln", "sl")]
-    os.link(others[0], others[-2])
-    others[-1].symlink_to(path)
+    for hidden_file in unrelated:
+        hidden_file.write_bytes(b"of somebody else")
+    unrelated += [tmp_path / f".settings.json.acp-agent-abcdef{n}.tmp" for n in ("ln", "sl")]
+    os.link(unrelated[0], unrelated[-2])
+    unrelated[-1].symlink_to(path)
     file = read(path)
     assert delete_temporary_files(file) == left
     write(file, b"after", keep=True)
     assert path.read_bytes() == b"after"
     assert file.backup.read_bytes() == b"before"
-    assert all(other.exists() for other in others)
+    assert all(hidden_file.exists() for hidden_file in unrelated)
     assert delete_temporary_files(read(path)) == []
 
 

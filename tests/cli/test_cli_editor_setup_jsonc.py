@@ -14,7 +14,7 @@ from acp_agent.cli.editors.settings import EntryPlace, add_entry, remove_entry
 from acp_agent.errors import InvalidInputError
 
 ENTRY = {"type": "custom", "command": "/opt/acp-agent", "args": [], "env": {}}
-PLACE = EntryPlace("agent_servers", "acp-agent")
+ENTRY_PLACE = EntryPlace("agent_servers", "acp-agent")
 
 COMMENTED = b"""// Zed settings
 {
@@ -30,7 +30,7 @@ COMMENTED = b"""// Zed settings
 
 
 def added(data: bytes) -> bytes:
-    after = add_entry(data, PLACE, ENTRY)
+    after = add_entry(data, ENTRY_PLACE, ENTRY)
     content: Any = parse(after.removeprefix(b"\xef\xbb\xbf")).content
     assert content["agent_servers"]["acp-agent"] == ENTRY
     return after
@@ -48,12 +48,12 @@ def test_comments_order_and_trailing_commas_stay() -> None:
         b"    },\n",
     )
     assert added(COMMENTED) == expected
-    assert remove_entry(expected, PLACE) == COMMENTED
+    assert remove_entry(expected, ENTRY_PLACE) == COMMENTED
 
 
 def test_a_second_time_there_is_nothing_to_change() -> None:
     once = added(COMMENTED)
-    assert add_entry(once, PLACE, ENTRY) == once
+    assert add_entry(once, ENTRY_PLACE, ENTRY) == once
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_the_entry_is_written_as_the_file_is(before: bytes, after: bytes) -> Non
     ],
 )
 def test_what_was_added_can_be_taken_out_again_to_the_byte(before: bytes) -> None:
-    assert remove_entry(added(before), PLACE) == before
+    assert remove_entry(added(before), ENTRY_PLACE) == before
 
 
 def test_what_others_added_since_stays_when_ours_goes() -> None:
@@ -101,7 +101,7 @@ def test_what_others_added_since_stays_when_ours_goes() -> None:
         b'"agent_servers": {\n',
         b'"agent_servers": {\n    // since\n    "new": {\n      "command": "new"\n    },\n',
     )
-    after = remove_entry(since, PLACE)
+    after = remove_entry(since, ENTRY_PLACE)
     assert b"// since" in after
     assert parse(after).content == {"a": 1, "agent_servers": {"new": {"command": "new"}}}
     assert b"acp-agent" not in after
@@ -112,22 +112,22 @@ def test_the_users_variables_and_arguments_stay_when_the_command_moves() -> None
         b'{"agent_servers": {"acp-agent": {"command": "/old/acp-agent", // old\n'
         b' "args": ["--model", "demo/demo"], "env": {"K": "v"}, "own": 1}}}'
     )
-    after = add_entry(before, PLACE, ENTRY)
+    after = add_entry(before, ENTRY_PLACE, ENTRY)
     assert after == before.replace(b"/old/acp-agent", b"/opt/acp-agent")
 
 
 def test_the_arguments_of_another_launcher_do_not_stay() -> None:
     before = b'{"agent_servers": {"acp-agent": {"command": "uvx", "args": ["acp-agent"]}}}'
-    after = parse(add_entry(before, PLACE, ENTRY)).content
+    after = parse(add_entry(before, ENTRY_PLACE, ENTRY)).content
     assert after == {"agent_servers": {"acp-agent": {"command": "/opt/acp-agent", "args": []}}}
 
 
 def test_an_entry_that_launches_in_another_way_is_replaced() -> None:
     before = b'{"agents": {"acp-agent": {"command": "acp-agent --model demo/demo", "own": 1}}}'
-    place, entry = EntryPlace("agents", "acp-agent"), {"argv": ["/opt/acp-agent"]}
-    after = add_entry(before, place, entry)
+    entry_place, entry = EntryPlace("agents", "acp-agent"), {"argv": ["/opt/acp-agent"]}
+    after = add_entry(before, entry_place, entry)
     assert parse(after).content == {"agents": {"acp-agent": {"argv": ["/opt/acp-agent"], "own": 1}}}
-    assert add_entry(after, place, entry) == after
+    assert add_entry(after, entry_place, entry) == after
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_an_entry_that_launches_in_another_way_is_replaced() -> None:
 )
 def test_a_file_that_cannot_be_changed_safely_is_refused(data: bytes, why: str) -> None:
     with pytest.raises(InvalidInputError) as refused:
-        add_entry(data, PLACE, ENTRY)
+        add_entry(data, ENTRY_PLACE, ENTRY)
     assert why in str(refused.value)
     assert "\n" not in str(refused.value)
 
@@ -196,19 +196,19 @@ def files(draw: st.DrawFn) -> bytes:
 @given(files())
 def test_every_byte_of_a_file_stays_where_it_was_among_the_others(data: bytes) -> None:
     before: Any = parse(data).content
-    after = add_entry(data, PLACE, ENTRY)
-    assert is_part_of(data, after)
+    after = add_entry(data, ENTRY_PLACE, ENTRY)
+    assert is_subsequence(data, after)
     content: Any = parse(after).content
     assert content["agent_servers"].pop("acp-agent") == ENTRY
     before.setdefault("agent_servers", {})
     assert content == before
-    assert add_entry(after, PLACE, ENTRY) == after
-    back: Any = parse(remove_entry(after, PLACE)).content
-    back.setdefault("agent_servers", {})
-    assert back == before
+    assert add_entry(after, ENTRY_PLACE, ENTRY) == after
+    restored: Any = parse(remove_entry(after, ENTRY_PLACE)).content
+    restored.setdefault("agent_servers", {})
+    assert restored == before
 
 
-def is_part_of(some: bytes, all_: bytes) -> bool:
+def is_subsequence(some: bytes, all_: bytes) -> bool:
     """Whether `all_` has the bytes of `some` in their order, blanks aside."""
-    rest = iter(all_)
-    return all(byte in rest for byte in some if byte not in b" \t\r\n")
+    remaining = iter(all_)
+    return all(byte in remaining for byte in some if byte not in b" \t\r\n")

@@ -42,7 +42,7 @@ async def piped(home: Path, cwd: Path, *arguments: str, text: str = "") -> tuple
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("--nonsense",), "unknown argument --nonsense"),
         (("--modle", "demo/demo"), "unknown argument --modle; did you mean --model?"),
@@ -53,12 +53,12 @@ async def piped(home: Path, cwd: Path, *arguments: str, text: str = "") -> tuple
     ],
 )
 async def test_what_is_unknown_in_a_terminal_is_wrong_use_and_says_what_there_is(
-    home: Path, tmp_path: Path, arguments: tuple[str, ...], told: str
+    home: Path, tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     async with terminal(home, tmp_path, *arguments) as person:
         assert await person.status() == 2
         await person.see("More: acp-agent --help")
-        assert f"acp-agent: {told}\r\n" in written(person)
+        assert f"acp-agent: {message}\r\n" in written(person)
         assert "usage: acp-agent [--model PROVIDER/NAME]" in written(person)
 
 

@@ -26,12 +26,12 @@ def acp_agent(home: Path, cwd: Path, *arguments: str) -> str:
 def test_a_relative_home_is_one_and_the_same_wherever_the_agent_works(
     home: Path, tmp_path: Path
 ) -> None:
-    here, project = tmp_path / "here", tmp_path / "project"
-    here.mkdir()
+    start_folder, project = tmp_path / "here", tmp_path / "project"
+    start_folder.mkdir()
     project.mkdir()
     (project / "README.md").write_text("# Sample\n")
     ask = ("run", "--model", "demo/demo", "--cwd", str(project), "read README.md")
-    session = acp_agent(home, here, *ask).split("--resume ")[1].split()[0]
-    assert session in acp_agent(home, here, "sessions", "list", "--all", "--json")
+    session = acp_agent(home, start_folder, *ask).split("--resume ")[1].split()[0]
+    assert session in acp_agent(home, start_folder, "sessions", "list", "--all", "--json")
     assert sorted(path.name for path in project.iterdir()) == ["README.md"]
-    assert (here / "kept" / "sessions.db").is_file()
+    assert (start_folder / "kept" / "sessions.db").is_file()

@@ -20,7 +20,7 @@ from tests.cli.cli_process import CLOSED_PORT, acp_agent, environment, provider
 KEY = "sk-test-0123456789abcdef"
 
 
-def kept(home: Path) -> dict[str, str]:
+def stored_keys(home: Path) -> dict[str, str]:
     file = home / "agent" / "secrets.json"
     return dict(json.loads(file.read_text())["keys"]) if file.exists() else {}
 
@@ -33,7 +33,7 @@ def test_a_key_from_stdin_is_tried_and_kept_for_its_owner_alone(tmp_path: Path) 
         )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     assert [path for path, _ in served.asked] == ["/v1/models"]
-    assert kept(tmp_path) == {"openai": KEY}
+    assert stored_keys(tmp_path) == {"openai": KEY}
     assert stat.S_IMODE((tmp_path / "agent" / "secrets.json").stat().st_mode) == 0o600
     assert "2 models" in ran.stdout
     assert KEY not in ran.stdout + ran.stderr
@@ -63,7 +63,7 @@ def test_a_key_that_the_provider_refuses_is_not_kept(tmp_path: Path) -> None:
     assert "rejected the key (HTTP 401)" in ran.stderr
     assert "--no-check" in ran.stderr
     assert KEY not in ran.stderr
-    assert kept(tmp_path) == {}
+    assert stored_keys(tmp_path) == {}
 
 
 def test_a_key_is_kept_untried_when_the_provider_does_not_answer(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_key_is_kept_untried_when_the_provider_does_not_answer(tmp_path: Path)
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     assert "Saved without testing the key" in ran.stdout
-    assert kept(tmp_path) == {"openai": KEY}
+    assert stored_keys(tmp_path) == {"openai": KEY}
 
 
 def test_no_check_asks_nobody(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_no_check_asks_nobody(tmp_path: Path) -> None:
         )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     assert served.asked == []
-    assert kept(tmp_path) == {"openai": KEY}
+    assert stored_keys(tmp_path) == {"openai": KEY}
 
 
 def test_a_redirect_does_not_carry_the_key_on(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_provider_of_ones_own_is_found_in_the_configuration(tmp_path: Path) ->
         )
         ran = acp_agent(tmp_path, "login", "mine", "--key-stdin", stdin=KEY)
     assert ran.returncode == 0, ran.stderr
-    assert kept(tmp_path) == {"mine": KEY}
+    assert stored_keys(tmp_path) == {"mine": KEY}
     assert [path for path, _ in served.asked] == ["/v1/models"]
 
 
@@ -151,72 +151,72 @@ def test_the_keyring_keeps_the_key_when_asked(tmp_path: Path) -> None:
     flags = ("--key-stdin", "--no-check", "--keyring")
     ran = acp_agent(tmp_path, "login", "openai", *flags, stdin=KEY, environ=environ)
     assert ran.returncode == 0, ran.stderr
-    assert kept(tmp_path) == {}
+    assert stored_keys(tmp_path) == {}
     assert [file.read_text() for file in folder.iterdir()] == [KEY]
     ran = acp_agent(tmp_path, "logout", environ=environ)
     assert ran.returncode == 0, ran.stderr
     assert list(folder.iterdir()) == []
 
 
-def read_until(terminal: int, wanted: str, seconds: float = 30.0) -> str:
+def read_until(terminal: int, text: str, seconds: float = 30.0) -> str:
     """What a terminal shows, up to `wanted`."""
-    shown = ""
+    output = ""
     deadline = time.monotonic() + seconds
-    while wanted not in shown:
+    while text not in output:
         ready, _, _ = select.select([terminal], [], [], max(0.0, deadline - time.monotonic()))
-        assert ready, f"waited for {wanted!r}, saw {shown!r}"
+        assert ready, f"waited for {text!r}, saw {output!r}"
         try:
             piece = os.read(terminal, 4096)
         except OSError:  # the other end is closed
             piece = b""
-        assert piece, f"ended before {wanted!r}, saw {shown!r}"
-        shown += piece.decode()
-    return shown
+        assert piece, f"ended before {text!r}, saw {output!r}"
+        output += piece.decode()
+    return output
 
 
 def test_in_a_terminal_it_asks_and_the_key_is_not_shown(tmp_path: Path) -> None:
-    ours, theirs = pty.openpty()
+    master_fd, slave_fd = pty.openpty()
     with provider(KEY) as served:
         child = subprocess.Popen(
             [sys.executable, "-m", "acp_agent", "--login"],
-            stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+            stdin=slave_fd, stdout=slave_fd, stderr=slave_fd, start_new_session=True,
             env=environment(tmp_path, {"KIMI_BASE_URL": served.url}),
         )  # fmt: skip
-        os.close(theirs)
-        shown = read_until(ours, "Provider (number or name): ")
-        assert "anthropic" in shown
-        os.write(ours, b"nobody\n")
-        read_until(ours, "Provider (number or name): ")
-        os.write(ours, b"kimi\n")
-        read_until(ours, "(not shown): ")
-        os.write(ours, f"{KEY}\n".encode())
-        shown = read_until(ours, "Next:")
+        os.close(slave_fd)
+        output = read_until(master_fd, "Provider (number or name): ")
+        assert "anthropic" in output
+        os.write(master_fd, b"nobody\n")
+        read_until(master_fd, "Provider (number or name): ")
+        os.write(master_fd, b"kimi\n")
+        read_until(master_fd, "(not shown): ")
+        os.write(master_fd, f"{KEY}\n".encode())
+        output = read_until(master_fd, "Next:")
         assert child.wait(30) == 0
-    os.close(ours)
-    assert KEY not in shown
-    assert kept(tmp_path) == {"kimi": KEY}
+    os.close(master_fd)
+    assert KEY not in output
+    assert stored_keys(tmp_path) == {"kimi": KEY}
 
 
 def test_ctrl_c_ends_it_quietly_and_keeps_nothing(tmp_path: Path) -> None:
-    ours, theirs = pty.openpty()
+    master_fd, slave_fd = pty.openpty()
     child = subprocess.Popen(
         [sys.executable, "-m", "acp_agent", "login", "kimi"],
-        stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+        stdin=slave_fd, stdout=slave_fd, stderr=slave_fd, start_new_session=True,
         env=environment(tmp_path),
     )  # fmt: skip
-    os.close(theirs)
-    read_until(ours, "(not shown): ")
+    os.close(slave_fd)
+    read_until(master_fd, "(not shown): ")
     child.send_signal(signal.SIGINT)
     assert child.wait(30) == 130
-    shown = b""
-    while select.select([ours], [], [], 0)[0]:
+    output = b""
+    while select.select([master_fd], [], [], 0)[0]:
         try:
-            shown += os.read(ours, 4096)
+            output += os.read(master_fd, 4096)
         except OSError:
             break
-    os.close(ours)
-    assert b"Traceback" not in shown
-    assert kept(tmp_path) == {}
+    os.close(master_fd)
+    assert b"Traceback" not in output
+    assert stored_keys(tmp_path) == {}
 
 
 def login(home: Path, *names: str) -> None:
@@ -229,7 +229,7 @@ def test_logout_forgets_the_only_key_without_being_told_whose(tmp_path: Path) ->
     login(tmp_path, "openai")
     ran = acp_agent(tmp_path, "logout")
     assert (ran.returncode, ran.stdout) == (0, "Deleted the key of openai.\n")
-    assert kept(tmp_path) == {}
+    assert stored_keys(tmp_path) == {}
     assert (
         acp_agent(tmp_path, "logout").stdout
         == "No keys are saved; save one with `acp-agent login`.\n"
@@ -243,10 +243,10 @@ def test_logout_asks_which_of_several(tmp_path: Path) -> None:
     assert "kimi, openai" in ran.stderr
     assert acp_agent(tmp_path, "logout", "qwen").returncode == 1
     assert acp_agent(tmp_path, "logout", "moonshot").returncode == 0
-    assert kept(tmp_path) == {"openai": KEY}
+    assert stored_keys(tmp_path) == {"openai": KEY}
     login(tmp_path, "kimi")
     assert acp_agent(tmp_path, "logout", "--all").returncode == 0
-    assert kept(tmp_path) == {}
+    assert stored_keys(tmp_path) == {}
 
 
 @pytest.mark.parametrize("name", ["nope", "none", "x"])

@@ -71,9 +71,9 @@ def test_the_configured_level_is_for_our_own_records_only(tmp_path: Path) -> Non
     assert log_lines(tmp_path)[0].endswith("ours")
 
 
-@pytest.mark.parametrize(("level", "told"), [("debug", True), ("info", False)])
+@pytest.mark.parametrize(("level", "is_logged"), [("debug", True), ("info", False)])
 def test_with_the_level_debug_the_log_says_how_the_agent_was_started(
-    tmp_path: Path, level: str, told: bool
+    tmp_path: Path, level: str, is_logged: bool
 ) -> None:
     environ = environment(
         tmp_path, {"ACP_AGENT_LOG_LEVEL": level, "ACP_AGENT_MODEL": f"openai/{KEY}"}
@@ -84,7 +84,7 @@ def test_with_the_level_debug_the_log_says_how_the_agent_was_started(
     )
     lines = log_lines(tmp_path / "agent")
     started = [line for line in lines if "started: acp-agent " in line]
-    assert len(started) == told
+    assert len(started) == is_logged
     for line in started:
         assert f"configuration {tmp_path / 'agent' / 'config.toml'}, " in line
         assert "--model demo/demo; variables set: ACP_AGENT_HOME, ACP_AGENT_LOG_LEVEL, " in line
@@ -107,12 +107,12 @@ except ValueError:
     log.exception("failed with {KEY} and sk-ant-api03-%s", "A" * 95)
 """
     ran = run_logging(tmp_path, code)
-    written = "\n".join(log_lines(tmp_path))
-    for text in (written, ran.stderr):
+    log_text = "\n".join(log_lines(tmp_path))
+    for text in (log_text, ran.stderr):
         assert KEY not in text
         assert "AAAAAAAA" not in text
         assert "[secret]" in text
-    assert "ValueError: refused: [secret]" in written
+    assert "ValueError: refused: [secret]" in log_text
     assert "Traceback" not in ran.stderr
     assert ran.stderr.count("\n") == 1
 
@@ -197,11 +197,11 @@ def test_the_log_is_bounded_and_the_newest_records_are_kept(tmp_path: Path) -> N
 
 def test_a_process_follows_when_another_puts_the_file_aside(tmp_path: Path) -> None:
     path = tmp_path / "agent.log"
-    ours = open_log_file(path, 100_000, 2)
-    ours.emit(record("before"))
+    first_log = open_log_file(path, 100_000, 2)
+    first_log.emit(record("before"))
     path.rename(tmp_path / "agent.log.1")  # as another process does when the file is full
-    ours.emit(record("after"))
-    ours.finish()
+    first_log.emit(record("after"))
+    first_log.finish()
     assert (tmp_path / "agent.log.1").read_text() == "before\n"
     assert path.read_text() == "after\n"
 

@@ -39,15 +39,15 @@ def test_servers_of_another_agent_are_read_without_their_secrets(
     file = tmp_path / case["file"]
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(case["text"])
-    found = read_foreign(file, tmp_path)
+    foreign = read_foreign(file, tmp_path)
     default = asdict(McpServerConfig())
     assert {
-        name: {key: value for key, value in asdict(one).items() if value != default[key]}
-        for name, one in found.servers.items()
+        name: {key: value for key, value in asdict(server).items() if value != default[key]}
+        for name, server in foreign.servers.items()
     } == case["servers"]
     expected = case.get("notes", [])
-    assert len(found.notes) == len(expected), found.notes
-    for note, beginning in zip(found.notes, expected, strict=True):
+    assert len(foreign.notes) == len(expected), foreign.notes
+    for note, beginning in zip(foreign.notes, expected, strict=True):
         assert note.startswith(beginning)
 
 
@@ -85,15 +85,15 @@ def test_a_server_is_added_tested_listed_and_removed(tmp_path: Path) -> None:
     servers = load_config(config, {}).mcp_servers
     assert servers["memo"].args == list(command[1:])
     assert servers["web"].headers == {"X-Key": "${KEY}"}
-    again = acp_agent(tmp_path, "mcp", "add", "memo", "other")
-    assert again.returncode == 1
-    assert "already" in again.stderr
+    repeated = acp_agent(tmp_path, "mcp", "add", "memo", "other")
+    assert repeated.returncode == 1
+    assert "already" in repeated.stderr
 
     listed = acp_agent(tmp_path, "mcp", "list", "--json")
     assert listed.returncode == 1  # the key is not set
-    found = json.loads(listed.stdout)
-    assert [one["name"] for one in found["servers"]] == ["memo"]
-    assert "KEY is not set" in found["problems"][0]
+    listing = json.loads(listed.stdout)
+    assert [server["name"] for server in listing["servers"]] == ["memo"]
+    assert "KEY is not set" in listing["problems"][0]
     tested = acp_agent(tmp_path, "mcp", "test", "memo")
     assert "memo: connected\n  tools: echo, fail" in tested.stdout
     removed = acp_agent(tmp_path, "mcp", "remove", "web")
@@ -107,10 +107,10 @@ def test_what_is_imported_is_shown_before_it_is_saved(tmp_path: Path) -> None:
     (tmp_path / ".codex").mkdir()
     (tmp_path / ".codex" / "config.toml").write_text("[mcp_servers.docs]\ncommand = 'docs'\n")
     (tmp_path / ".mcp.json").write_text("{")
-    shown = acp_agent(tmp_path, "mcp", "import")
-    assert shown.returncode == 1
-    assert ".mcp.json" in shown.stderr
-    assert '[mcp_servers.docs]\ncommand = "docs"' in shown.stdout
+    preview = acp_agent(tmp_path, "mcp", "import")
+    assert preview.returncode == 1
+    assert ".mcp.json" in preview.stderr
+    assert '[mcp_servers.docs]\ncommand = "docs"' in preview.stdout
     config = tmp_path / "agent" / "config.toml"
     assert not config.exists()
     acp_agent(tmp_path, "mcp", "import", "--save", ".codex/config.toml")

@@ -32,8 +32,8 @@ def test_a_path_with_a_space_is_one_word_for_the_shell(
 def test_where_the_folder_that_we_are_in_is_gone_the_whole_path_is_told(
     program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    monkeypatch.chdir(gone)
-    gone.rmdir()
+    deleted_folder = tmp_path / "gone"
+    deleted_folder.mkdir()
+    monkeypatch.chdir(deleted_folder)
+    deleted_folder.rmdir()
     assert shlex.split(program_command()) == [str(program)]

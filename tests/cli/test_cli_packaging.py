@@ -52,46 +52,50 @@ REGISTRY_INITIALIZE = {
 
 
 def names(requirements: list[str]) -> set[str]:
-    return {canonicalize_name(Requirement(one).name) for one in requirements}
+    return {canonicalize_name(Requirement(requirement).name) for requirement in requirements}
 
 
 def imported() -> set[str]:
     """The packages of others that the sources import, at any place in them."""
-    found: set[str] = set()
+    packages: set[str] = set()
     for room in ("acp_agent", "protocol"):
         for path in (ROOT / room).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_bytes())):
                 if isinstance(node, ast.Import):
-                    found |= {alias.name.partition(".")[0] for alias in node.names}
+                    packages |= {alias.name.partition(".")[0] for alias in node.names}
                 elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                    found.add(node.module.partition(".")[0])
-    return found - sys.stdlib_module_names - {"acp_agent", "protocol"} - SIBLINGS
+                    packages.add(node.module.partition(".")[0])
+    return packages - sys.stdlib_module_names - {"acp_agent", "protocol"} - SIBLINGS
 
 
 def test_every_dependency_is_imported_and_whatever_is_imported_is_one() -> None:
     distributions = packages_distributions()
     used = {canonicalize_name(distributions[name][0]) for name in imported()}
-    extras = {one for extra in PROJECT["optional-dependencies"].values() for one in extra}
+    extras = {
+        requirement for extra in PROJECT["optional-dependencies"].values() for requirement in extra
+    }
     needed = names(PROJECT["dependencies"])
     assert used - needed - names(list(extras)) == set(HALVES), "imported, and not a dependency"
     assert needed - used == PROGRAMS, "a dependency, and not imported"
-    for half, whole in HALVES.items():
-        assert half in names(requires(whole) or [])
+    for half, distribution in HALVES.items():
+        assert half in names(requires(distribution) or [])
 
 
 def test_every_dependency_has_a_lower_and_an_upper_bound() -> None:
-    for one in PROJECT["dependencies"]:
-        bounds = {specifier.operator for specifier in Requirement(one).specifier}
-        assert bounds == {">=", "<"}, one
+    for requirement in PROJECT["dependencies"]:
+        bounds = {specifier.operator for specifier in Requirement(requirement).specifier}
+        assert bounds == {">=", "<"}, requirement
 
 
 def test_the_versions_of_python_are_those_that_it_is_said_to_run_on() -> None:
-    said = [
-        one.rpartition(" ")[2] for one in PROJECT["classifiers"] if re.search(r":: 3\.\d+$", one)
+    classified = [
+        classifier.rpartition(" ")[2]
+        for classifier in PROJECT["classifiers"]
+        if re.search(r":: 3\.\d+$", classifier)
     ]
     allowed = SpecifierSet(PROJECT["requires-python"])
-    assert said
-    assert all(version in allowed for version in said)
+    assert classified
+    assert all(version in allowed for version in classified)
     assert "3.10" not in allowed
 
 
@@ -128,9 +132,11 @@ def test_the_icon_is_16_by_16_and_of_the_themes_colour() -> None:
     assert icon.tag == "{http://www.w3.org/2000/svg}svg"
     assert (icon.get("width"), icon.get("height")) == ("16", "16")
     assert icon.get("viewBox") == "0 0 16 16"
-    painted = {one.get(name) for one in icon.iter() for name in ("fill", "stroke")} - {None}
+    painted = {element.get(name) for element in icon.iter() for name in ("fill", "stroke")} - {None}
     assert painted == {"none", "currentColor"}
-    assert not [one for one in icon.iter() if one.get("style") or one.tag.endswith("style")]
+    assert not [
+        element for element in icon.iter() if element.get("style") or element.tag.endswith("style")
+    ]
 
 
 def test_with_an_empty_home_it_answers_as_the_registrys_check_asks(tmp_path: Path) -> None:

@@ -53,10 +53,16 @@ def policy(home: Path, *arguments: str) -> Any:  # JSON of any shape
 
 def test_the_deciding_rule_is_named_with_its_file_and_line(home: Path) -> None:
     config = home / "agent" / "config.toml"
-    (found,) = policy(home, "test", "npm run test && curl x")
-    assert (found["decision"], found["rule"]) == ("deny", f"deny Bash(curl *) ({config}:4)")
-    assert "use web_fetch" in found["why"]
-    assert [(one["command"], one["tier"], one["rule"][:5]) for one in found["commands"]] == [
+    (explanation,) = policy(home, "test", "npm run test && curl x")
+    assert (explanation["decision"], explanation["rule"]) == (
+        "deny",
+        f"deny Bash(curl *) ({config}:4)",
+    )
+    assert "use web_fetch" in explanation["why"]
+    assert [
+        (command["command"], command["tier"], command["rule"][:5])
+        for command in explanation["commands"]
+    ] == [
         ("npm run test", "standard", "allow"),
         ("curl x", "standard", "deny "),
     ]
@@ -65,7 +71,7 @@ def test_the_deciding_rule_is_named_with_its_file_and_line(home: Path) -> None:
 def test_each_kind_of_call_can_be_asked_about(home: Path) -> None:
     (home / "notes.txt").touch()
     decided = {
-        call: [one["decision"] for one in policy(home, "test", call)]
+        call: [explanation["decision"] for explanation in policy(home, "test", call)]
         for call in (
             "make test", "make", "ls", "notes.txt", "Read(.env)", "../outside",
             "https://example.com", "mcp__server__tool", "WebSearch",
@@ -91,17 +97,19 @@ def test_an_unexpected_decision_fails_the_command(home: Path) -> None:
 
 def test_rules_and_remembered_answers_are_listed_and_answers_can_be_revoked(home: Path) -> None:
     listed = policy(home, "list")
-    assert [(one["effect"], one["rule"], one["line"]) for one in listed["rules"]] == [
+    assert [(rule["effect"], rule["rule"], rule["line"]) for rule in listed["rules"]] == [
         ("deny", "Read(.env)", 4),
         ("deny", "Bash(curl *)", 4),
         ("ask", "Bash(git push *)", 3),
         ("allow", "Bash(npm run test:*)", 2),
     ]
-    assert [(one["effect"], one["covers"]) for one in listed["answers"]] == [("allow", "make test")]
+    assert [(rule["effect"], rule["covers"]) for rule in listed["answers"]] == [
+        ("allow", "make test")
+    ]
     (answer,) = listed["answers"]
     revoked = acp_agent(home, "policy", "revoke", answer["id"])
     assert revoked.stdout == f"Revoked allow make test (answer {answer['id']}).\n"
-    assert [one["covers"] for one in policy(home, "list", "--all")["answers"]] == [
+    assert [rule["covers"] for rule in policy(home, "list", "--all")["answers"]] == [
         "WebFetch(domain:example.com)"
     ]
     unknown = acp_agent(home, "policy", "revoke", answer["id"])
@@ -109,7 +117,7 @@ def test_rules_and_remembered_answers_are_listed_and_answers_can_be_revoked(home
     assert "no remembered answer" in unknown.stderr
 
 
-def shell_call(command: str, decided: PermissionDecided, *, asked: bool) -> list[AnyEvent]:
+def shell_call(command: str, decided: PermissionDecided, *, was_asked: bool) -> list[AnyEvent]:
     call = decided.call
     called = ToolCalled(
         call=call,
@@ -120,7 +128,7 @@ def shell_call(command: str, decided: PermissionDecided, *, asked: bool) -> list
     )
     return [
         called,
-        *([PermissionAsked(call=call, options=("allow_once",))] if asked else []),
+        *([PermissionAsked(call=call, options=("allow_once",))] if was_asked else []),
         decided,
     ]
 
@@ -145,7 +153,7 @@ async def test_every_decision_of_a_session_is_shown_with_its_rule(home: Path) ->
     allowed = PermissionDecided(call=second, allowed=True, by="user", why="Allow once", known=True)
     await fill(
         home,
-        [*shell_call("x", refused, asked=False), *shell_call("make", allowed, asked=True)],
+        [*shell_call("x", refused, was_asked=False), *shell_call("make", allowed, was_asked=True)],
     )
     table = (await asyncio.to_thread(acp_agent, home, "audit", "latest")).stdout.splitlines()
     assert table[0].split() == ["TIME", "TOOL", "CALL", "TIER", "DECISION", "RULE"]
@@ -163,13 +171,13 @@ async def test_every_decision_of_a_session_is_shown_with_its_rule(home: Path) ->
     ]
     assert " ".join(table[2].split()[2:]) == "shell `make` Allowed by you: Allow once"
     ran = await asyncio.to_thread(acp_agent, home, "audit", "latest", "--refused", "--json")
-    (found,) = json.loads(ran.stdout)["decisions"]
-    assert (found["by"], found["asked"], found["rule"]) == ("rule", False, "deny Bash(x)")
+    (decision,) = json.loads(ran.stdout)["decisions"]
+    assert (decision["by"], decision["asked"], decision["rule"]) == ("rule", False, "deny Bash(x)")
 
 
 def answered(command: str, *, allowed: bool = True) -> list[AnyEvent]:
     decided = PermissionDecided(call=new_call_id(), allowed=allowed, by="user", known=True)
-    return shell_call(command, decided, asked=True)
+    return shell_call(command, decided, was_asked=True)
 
 
 async def test_rules_are_suggested_that_would_have_avoided_questions(home: Path) -> None:
@@ -182,11 +190,13 @@ async def test_rules_are_suggested_that_would_have_avoided_questions(home: Path)
     ]  # fmt: skip
     refused = answered("docker ps c", allowed=False)
     await fill(home, [*(event for line in lines for event in answered(line)), *refused])
-    found = await asyncio.to_thread(policy, home, "suggest")
-    assert found["questions"] == len(lines) + 1
-    assert found["suggestions"] == [
+    suggestions = await asyncio.to_thread(policy, home, "suggest")
+    assert suggestions["questions"] == len(lines) + 1
+    assert suggestions["suggestions"] == [
         {"rule": "Bash(cargo test *)", "avoided": 5},
         {"rule": "Bash(npm run build *)", "avoided": 2},
     ]
-    shown = (await asyncio.to_thread(acp_agent, home, "policy", "suggest")).stdout.splitlines()
-    assert shown[1].split() == ["Bash(cargo", "test", "*)", "5", "/", "15"]
+    output_lines = (
+        await asyncio.to_thread(acp_agent, home, "policy", "suggest")
+    ).stdout.splitlines()
+    assert output_lines[1].split() == ["Bash(cargo", "test", "*)", "5", "/", "15"]

@@ -26,18 +26,18 @@ def test_permissions_of_another_agent_are_translated(
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(case["text"])
     (source,) = find_files_at(tmp_path, tmp_path)
-    found = read_permissions(source.file)
+    translation = read_permissions(source.file)
     for effect in ("deny", "ask", "allow"):
         expected = [
             each if isinstance(each, dict) else {"rule": each} for each in case.get(effect, [])
         ]
         rules = [
             {key: value for key in rule.__struct_fields__ if (value := getattr(rule, key))}
-            for each, rule in found.rules
+            for each, rule in translation.rules
             if each == effect
         ]
         assert rules == expected, effect
-    left = [f"{each.what}: {each.why}" for each in found.untranslated]
+    left = [f"{each.what}: {each.why}" for each in translation.untranslated]
     assert len(left) == len(case.get("untranslated", [])), left
     for text, beginning in zip(left, case.get("untranslated", []), strict=True):
         assert text.startswith(beginning)
@@ -54,10 +54,10 @@ def test_rules_are_shown_first_and_saved_where_they_belong(tmp_path: Path) -> No
     config = tmp_path / "agent" / "config.toml"
     config.parent.mkdir()
     config.write_text("# mine\n[permissions]\ndeny = ['Bash(x)'] # kept\n")
-    shown = acp_agent(tmp_path, "policy", "import", "--cwd", "project")
-    assert (shown.returncode, shown.stderr) == (0, "")
-    assert '"Bash(make *)"' in shown.stdout
-    assert "Nothing saved" in shown.stdout
+    preview = acp_agent(tmp_path, "policy", "import", "--cwd", "project")
+    assert (preview.returncode, preview.stderr) == (0, "")
+    assert '"Bash(make *)"' in preview.stdout
+    assert "Nothing saved" in preview.stdout
     assert not (project / ".acp-agent").exists()
     saved = acp_agent(tmp_path, "policy", "import", "--cwd", "project", "--save")
     assert saved.returncode == 0
@@ -65,13 +65,13 @@ def test_rules_are_shown_first_and_saved_where_they_belong(tmp_path: Path) -> No
     assert "# kept" in config.read_text()
     rules = user_rules(load_config(config, {}).permissions, config)
     assert [rule.text for rule in rules] == ["Bash(x)", "Bash(make *)"]
-    (found,) = project_rules(str(project))
-    (rule,) = found.rules
+    (rules_file,) = project_rules(str(project))
+    (rule,) = rules_file.rules
     assert rule.text == "Bash(curl *)"
     listed = acp_agent(tmp_path, "policy", "list", "--cwd", "project").stdout
     assert [line.split()[0] for line in listed.splitlines() if "Bash(" in line] == ["deny"] * 3
-    again = acp_agent(tmp_path, "policy", "import", "--cwd", "project", "--save")
-    assert "No new rules" in again.stdout
+    repeated = acp_agent(tmp_path, "policy", "import", "--cwd", "project", "--save")
+    assert "No new rules" in repeated.stdout
 
 
 def test_the_users_files_are_found_where_variables_put_them(tmp_path: Path) -> None:
@@ -79,5 +79,7 @@ def test_the_users_files_are_found_where_variables_put_them(tmp_path: Path) -> N
     rules.parent.mkdir(parents=True)
     rules.touch()
     (tmp_path / "project").mkdir()
-    found = find_files(tmp_path / "project", tmp_path, {"CODEX_HOME": str(tmp_path / "codex")})
-    assert [(each.file, each.project) for each in found] == [(rules, False)]
+    permission_files = find_files(
+        tmp_path / "project", tmp_path, {"CODEX_HOME": str(tmp_path / "codex")}
+    )
+    assert [(each.file, each.project) for each in permission_files] == [(rules, False)]

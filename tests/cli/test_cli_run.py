@@ -74,17 +74,17 @@ async def test_the_answer_alone_goes_to_standard_output(
     )
     assert status == 0
     assert out == "I look.\nIt is a sample.\n"
-    for shown in ("* Read README.md", "stop reason: end_turn", "Continue with: "):
-        assert shown in err
+    for text in ("* Read README.md", "stop reason: end_turn", "Continue with: "):
+        assert text in err
 
 
 async def test_how_to_go_on_is_told_as_it_can_be_typed(home: Path, workspace_repo: Path) -> None:
-    _, _, there = await run(home, workspace_repo, *DEMO, "list", PATH=str(BIN))
-    assert "Continue with: acp-agent run --resume sess_" in there
-    _, _, elsewhere = await run(home, workspace_repo, *DEMO, "list", PATH="/usr/bin:/bin")
-    said = re.search(r"Continue with: (\S*acp-agent) run --resume sess_", elsewhere)
-    assert said is not None
-    assert (workspace_repo / said[1]).samefile(BIN / "acp-agent")
+    _, _, with_path = await run(home, workspace_repo, *DEMO, "list", PATH=str(BIN))
+    assert "Continue with: acp-agent run --resume sess_" in with_path
+    _, _, without_path = await run(home, workspace_repo, *DEMO, "list", PATH="/usr/bin:/bin")
+    match = re.search(r"Continue with: (\S*acp-agent) run --resume sess_", without_path)
+    assert match is not None
+    assert (workspace_repo / match[1]).samefile(BIN / "acp-agent")
 
 
 async def test_an_allowed_edit_is_made_and_shown_as_a_diff(
@@ -133,7 +133,7 @@ async def test_what_the_user_said_is_not_to_be_allowed_is_refused_and_no_failure
 
 
 @pytest.mark.parametrize(
-    ("flags", "told"),
+    ("flags", "decision"),
     [
         (("--allow", "all"), "Allowed by --allow all"),
         (("--allow", "none"), "Refused by --allow none"),
@@ -142,17 +142,17 @@ async def test_what_the_user_said_is_not_to_be_allowed_is_refused_and_no_failure
     ],
 )
 async def test_the_record_says_who_decided(
-    home: Path, workspace_repo: Path, flags: tuple[str, ...], told: str
+    home: Path, workspace_repo: Path, flags: tuple[str, ...], decision: str
 ) -> None:
     await run(home, workspace_repo, *DEMO, *flags, "$ touch made.txt")
     show = await start(home, workspace_repo, "sessions", "show", "latest")
-    _, shown, err = await finish(show)
-    assert told in shown, err
-    assert "by you" not in shown
+    _, output, err = await finish(show)
+    assert decision in output, err
+    assert "by you" not in output
     page = workspace_repo / "page.html"
     view = await start(home, workspace_repo, "view", "latest", "--output", str(page))
     _, _, err = await finish(view)
-    assert told in page.read_text("utf-8"), err
+    assert decision in page.read_text("utf-8"), err
     assert "Allowed by you" not in page.read_text("utf-8")
 
 
@@ -162,9 +162,9 @@ async def test_a_chat_without_a_terminal_records_that_nobody_was_asked(
     chat = await start(home, workspace_repo, "chat", *DEMO)
     _, out, _ = await finish(chat, "$ touch made.txt\n")
     assert "-> Refused: nobody to ask" in out
-    _, shown, _ = await finish(await start(home, workspace_repo, "sessions", "show", "latest"))
-    assert "Refused: nobody to ask" in shown
-    assert "by you" not in shown
+    _, output, _ = await finish(await start(home, workspace_repo, "sessions", "show", "latest"))
+    assert "Refused: nobody to ask" in output
+    assert "by you" not in output
 
 
 async def test_the_mode_decides_before_anybody_is_asked(home: Path, workspace_repo: Path) -> None:
@@ -192,10 +192,10 @@ async def test_json_lines_tell_the_updates_as_they_came_then_the_result(
     assert last["sessionId"] == first["sessionId"]
     assert last["stopReason"] == "end_turn"
     assert last["refused"] == []
-    assert {one["type"] for one in between} == {"update", "permission"}
-    kinds = [one["update"]["sessionUpdate"] for one in between if one["type"] == "update"]
+    assert {line["type"] for line in between} == {"update", "permission"}
+    kinds = [line["update"]["sessionUpdate"] for line in between if line["type"] == "update"]
     assert kinds.index("tool_call") < kinds.index("tool_call_update")
-    [permission] = [one for one in between if one["type"] == "permission"]
+    [permission] = [line for line in between if line["type"] == "permission"]
     assert "touch made.txt" in permission["title"]
     assert (permission["by"], permission["name"], permission["allowed"]) == (
         "flag",
@@ -305,11 +305,11 @@ async def test_an_interrupt_cancels_the_turn_and_keeps_what_it_said(
     process = await start(home, workspace_repo, "run", "talk", **model_server.environ())
     assert process.stdout is not None
     async with asyncio.timeout(20):
-        said = await process.stdout.readuntil(b"words")
+        output = await process.stdout.readuntil(b"words")
     process.send_signal(signal.SIGINT)
     status, _, err = await finish(process)
     assert status == 130
-    assert said.endswith(b"words")
+    assert output.endswith(b"words")
     assert "stop reason: cancelled" in err
 
 

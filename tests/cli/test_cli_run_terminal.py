@@ -69,12 +69,12 @@ async def test_ctrl_c_cancels_the_turn(
     home: Path, workspace_repo: Path, model_server: ModelServer, when: str
 ) -> None:
     model_server.add(answer("The first words ", Stall(), "never come."))
-    arguments, seen = [*RUN, "$ touch made.txt"], "Your choice:"
+    arguments, awaited = [*RUN, "$ touch made.txt"], "Your choice:"
     if when == "streaming":
-        arguments, seen = ["run", "talk"], "first words"
+        arguments, awaited = ["run", "talk"], "first words"
     environ = model_server.environ()
     async with terminal(home, workspace_repo, *arguments, environ=environ) as person:
-        await person.see(seen)
+        await person.see(awaited)
         person.type(CTRL_C)
         assert await person.status() == 130
         await person.see("stop reason: cancelled")

@@ -15,14 +15,14 @@ HIDDEN = "ls \u2028rm x\x0c\x85\x1c and more\nthe second line"
 
 
 @pytest.fixture
-def shown() -> list[str]:
+def lines() -> list[str]:
     return []
 
 
 @pytest.fixture
-def screen(shown: list[str]) -> Screen:
+def screen(lines: list[str]) -> Screen:
     def paint(text: str, _: Style) -> None:
-        shown.append(escape_hidden(text))
+        lines.append(escape_hidden(text))
 
     return Screen(paint, cwd=Path("/w"))
 
@@ -32,20 +32,20 @@ def part(text: str) -> acp.Content:
 
 
 def test_what_ends_a_line_for_nobody_but_python_is_written_out_in_a_question(
-    screen: Screen, shown: list[str]
+    screen: Screen, lines: list[str]
 ) -> None:
     call = acp.ToolCallProgress(tool_call_id="call_1", content=[part(HIDDEN)])
     request = acp.RequestPermissionRequest(session_id="sess_1", tool_call=call, options=[])
     screen.permission(
         PermissionRequest(title="Run a command", kind="execute", options=(), request=request)
     )
-    assert "".join(shown).endswith(
+    assert "".join(lines).endswith(
         "    ls \\u2028rm x\\x0c\\x85\\x1c and more\n    the second line\n"
     )
 
 
 def test_the_same_holds_for_why_a_call_failed_and_for_the_output_of_a_command(
-    screen: Screen, shown: list[str]
+    screen: Screen, lines: list[str]
 ) -> None:
     screen.update(acp.ToolCall(tool_call_id="call_1", title="Run"))
     output = {"terminal_output": {"terminal_id": "call_1", "data": HIDDEN}}
@@ -53,18 +53,18 @@ def test_the_same_holds_for_why_a_call_failed_and_for_the_output_of_a_command(
     screen.update(
         acp.ToolCallProgress(tool_call_id="call_1", status="failed", content=[part(HIDDEN)])
     )
-    text = "".join(shown)
+    text = "".join(lines)
     first = "ls \\u2028rm x\\x0c\\x85\\x1c and more\n"
     assert f"    | {first}    | the second line\n" in text
     assert text.endswith(f"    {first}    the second line\n")
 
 
-def test_a_notice_and_what_it_is_about_are_two_things(screen: Screen, shown: list[str]) -> None:
+def test_a_notice_and_what_it_is_about_are_two_things(screen: Screen, lines: list[str]) -> None:
     screen.update(acp.Notice(severity="warning", title="Big answers instead", description="Why."))
     screen.update(acp.Notice(severity="info", title="Said"))
     screen.update(acp.Notice(severity="info", title="That is wrong.", description="So."))
     screen.update(acp.Notice(severity="info", title="不对。", description="因此"))
-    assert "".join(shown).splitlines() == [
+    assert "".join(lines).splitlines() == [
         "! Big answers instead: Why.",
         "! Said",
         "! That is wrong. So.",

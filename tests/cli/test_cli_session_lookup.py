@@ -24,17 +24,17 @@ async def store(tmp_path: Path) -> Store:
     store = await Store.open(tmp_path / "agent" / "sessions.db")
     for name in NAMES:
         turn = TurnStarted(turn=new_turn_id())
-        said = UserMessage(message=new_message_id(), content=(TextBlock(text="Go"),))
+        message = UserMessage(message=new_message_id(), content=(TextBlock(text="Go"),))
         await store.create(
             SessionId(name),
-            [SessionStarted(cwd="/w"), turn, said, TitleChanged(title=f"On {name}")],
+            [SessionStarted(cwd="/w"), turn, message, TitleChanged(title=f"On {name}")],
         )
     await store.archive(SessionId("sess_02"))
     return store
 
 
 @pytest.mark.parametrize(
-    ("name", "found"),
+    ("name", "expected"),
     [
         ("sess_01aa", "sess_01aa"),  # whole, though another one begins with it
         ("sess_01aab", "sess_01aab"),
@@ -46,16 +46,16 @@ async def store(tmp_path: Path) -> Store:
     ],
 )
 async def test_the_beginning_of_an_id_is_enough_where_no_other_begins_so(
-    store: Store, name: str, found: str | None
+    store: Store, name: str, expected: str | None
 ) -> None:
-    if found is None:
-        with pytest.raises(InvalidInputError) as told:
+    if expected is None:
+        with pytest.raises(InvalidInputError) as raised:
             await find_session(store, name)
-        for one in ("sess_01aa", "sess_01aab", "sess_01abc", "sess_02"):
-            assert f"{one} (On {one})" in str(told.value)
-        assert "type more" in str(told.value)
+        for session_id in ("sess_01aa", "sess_01aab", "sess_01abc", "sess_02"):
+            assert f"{session_id} (On {session_id})" in str(raised.value)
+        assert "type more" in str(raised.value)
     else:
-        assert (await find_session(store, name)).id == found
+        assert (await find_session(store, name)).id == expected
     await store.close()
 
 
@@ -85,9 +85,9 @@ async def test_the_commands_take_a_beginning_and_say_which_session_they_mean(
 
 
 def test_at_most_five_that_are_meant_are_listed() -> None:
-    known = [(f"sess_{number}", "about\nit " * 20) for number in range(9)]
-    with pytest.raises(InvalidInputError) as told:
-        match_id("sess", known)
-    assert str(told.value).count("sess_") == 5
-    assert str(told.value).endswith(", …")
-    assert "\n" not in str(told.value)
+    sessions = [(f"sess_{number}", "about\nit " * 20) for number in range(9)]
+    with pytest.raises(InvalidInputError) as raised:
+        match_id("sess", sessions)
+    assert str(raised.value).count("sess_") == 5
+    assert str(raised.value).endswith(", …")
+    assert "\n" not in str(raised.value)

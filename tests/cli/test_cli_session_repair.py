@@ -100,10 +100,10 @@ async def fill(home: Path, count: int = 12) -> list[SessionId]:
 async def everything(path: Path) -> dict[SessionId, list[StoredEvent]]:
     store = await Store.open(path)
     page = await store.list(limit=1000, with_empty=True, archived="include")
-    found = {record.id: await store.read_all(record.id) for record in page.sessions}
-    assert len(await store.usage_since(0)) == (12 if found else 0)
+    events_by_session = {record.id: await store.read_all(record.id) for record in page.sessions}
+    assert len(await store.usage_since(0)) == (12 if events_by_session else 0)
     await store.close()
-    return found
+    return events_by_session
 
 
 def change(path: Path, statement: str) -> None:
@@ -111,9 +111,9 @@ def change(path: Path, statement: str) -> None:
         assert database.execute(statement).rowcount
 
 
-def aside(home: Path) -> Path:
-    (found,) = (home / "agent").glob("sessions.db.damaged-*[0-9]")
-    return found
+def damaged_copy(home: Path) -> Path:
+    (path,) = (home / "agent").glob("sessions.db.damaged-*[0-9]")
+    return path
 
 
 def scribble(path: Path, start: int, length: int) -> None:
@@ -140,7 +140,7 @@ async def test_a_damaged_file_is_kept_and_what_can_be_read_of_it_goes_on(
     await fill(tmp_path)
     path = journal(tmp_path)
     before = await everything(path)
-    do, whole = DAMAGES[damage]
+    do, is_complete = DAMAGES[damage]
     do(path)
     damaged = path.read_bytes()
     ran = await acp_agent("sessions", "check")
@@ -149,27 +149,30 @@ async def test_a_damaged_file_is_kept_and_what_can_be_read_of_it_goes_on(
 
     ran = await acp_agent("sessions", "repair")
     assert (ran.returncode, ran.stderr) == (0, ""), ran.stderr
-    kept = aside(tmp_path)
-    assert f"The damaged journal is saved as {kept}." in ran.stdout
-    assert kept.read_bytes() == damaged
+    saved = damaged_copy(tmp_path)
+    assert f"The damaged journal is saved as {saved}." in ran.stdout
+    assert saved.read_bytes() == damaged
     assert path.stat().st_mode & 0o777 == 0o600
-    assert sorted(one.name for one in path.parent.glob("sessions.db*")) == [path.name, kept.name]
+    assert sorted(entry.name for entry in path.parent.glob("sessions.db*")) == [
+        path.name,
+        saved.name,
+    ]
 
     store = await Store.open(path)
     assert await store.check() == ()
     page = await store.list(limit=1000, with_empty=True, archived="include")
     after = {record.id: await store.read_all(record.id) for record in page.sessions}
-    assert sum(before.get(name) == events for name, events in after.items()) >= whole
+    assert sum(before.get(name) == events for name, events in after.items()) >= is_complete
     for name, events in after.items():
-        known = [one for one in events if not isinstance(one.event, UnknownEvent)]
-        assert all(one in before[name] for one in known if name in before)
-    if whole == 12:
-        assert [one.id for one in page.sessions if one.archived] == [min(before)]
+        readable = [entry for entry in events if not isinstance(entry.event, UnknownEvent)]
+        assert all(entry in before[name] for entry in readable if name in before)
+    if is_complete == 12:
+        assert [entry.id for entry in page.sessions if entry.archived] == [min(before)]
         assert sum(row.requests for row in await store.usage_since(0)) == 12
     await store.append(page.sessions[0].id, conversation(99))
     await store.close()
-    again = await acp_agent("sessions", "repair")
-    assert "is intact; nothing to repair" in again.stdout
+    repeated = await acp_agent("sessions", "repair")
+    assert "is intact; nothing to repair" in repeated.stdout
 
 
 async def test_what_only_a_damaged_log_has_is_taken_out_too(
@@ -193,7 +196,7 @@ async def test_what_only_a_damaged_log_has_is_taken_out_too(
 
     ran = await acp_agent("sessions", "repair")
     assert ran.returncode == 0, ran.stderr
-    assert aside(home).with_name(f"{aside(home).name}-wal").stat().st_size
+    assert damaged_copy(home).with_name(f"{damaged_copy(home).name}-wal").stat().st_size
     store = await Store.open(journal(home))
     assert await store.read_all(late) == expected
     await store.close()
@@ -237,7 +240,7 @@ async def test_a_file_that_never_was_a_journal_is_put_aside_and_one_of_another_p
     path.write_bytes(b"no database at all" * 1_000)
     ran = await acp_agent("sessions", "repair")
     assert "Recovered 0 sessions with 0 events" in ran.stdout
-    assert aside(tmp_path).read_bytes() == b"no database at all" * 1_000
+    assert damaged_copy(tmp_path).read_bytes() == b"no database at all" * 1_000
     assert (
         await acp_agent("sessions", "list")
     ).stdout == "There are no sessions yet; start one with `acp-agent chat` or in your editor.\n"
@@ -245,11 +248,11 @@ async def test_a_file_that_never_was_a_journal_is_put_aside_and_one_of_another_p
     with closing(sqlite3.connect(path)) as database, database:
         database.execute("CREATE TABLE photos (id INTEGER)")
         database.execute("PRAGMA application_id = 12345")
-    theirs = path.read_bytes()
+    original = path.read_bytes()
     ran = await acp_agent("sessions", "repair")
     assert ran.returncode == 1
     assert "is not a journal of acp-agent and was left as it is" in ran.stderr
-    assert path.read_bytes() == theirs
+    assert path.read_bytes() == original
 
 
 async def test_nothing_is_repaired_under_a_session_that_is_open(tmp_path: Path) -> None:
@@ -295,7 +298,9 @@ async def test_a_damaged_event_is_named_shown_in_its_place_and_exported_without_
     assert f"{names[0]} (Title 0): 1 of 8 events cannot be read (number 3)" in ran.stdout
     assert names[1] not in ran.stdout
     ran = await acp_agent("doctor", "--offline", "--json")
-    (finding,) = [one for one in json.loads(ran.stdout)["findings"] if one["part"] == "Sessions"]
+    (finding,) = [
+        entry for entry in json.loads(ran.stdout)["findings"] if entry["part"] == "Sessions"
+    ]
     assert finding["state"] == "missing"
     ran = await acp_agent("sessions", "show", names[0])
     assert "is no longer readable: what you said." in ran.stdout

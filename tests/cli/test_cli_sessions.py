@@ -82,7 +82,7 @@ def conversation() -> list[AnyEvent]:
     ]  # fmt: skip
 
 
-SHOWN = """
+EXPECTED_OUTPUT = """
 > Mend the
 > greeting.
 
@@ -167,7 +167,7 @@ async def test_a_conversation_reads_like_one(tmp_path: Path) -> None:
     ran = await run(tmp_path, "show", name)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.startswith(f"Mend the greeting\n{name}, /w, ")
-    assert SHOWN in ran.stdout
+    assert EXPECTED_OUTPUT in ran.stdout
     assert "  | line 19\n  | ... 6 more lines\n" in ran.stdout
     assert "- Plan:\n- [x] Look\n- [ ] Go\n" in ran.stdout
     assert "- Slow: again in 2 s\n" in ran.stdout
@@ -182,10 +182,10 @@ async def test_a_conversation_reads_like_one(tmp_path: Path) -> None:
 
 async def test_what_a_subagent_did_is_set_in_below_its_call(tmp_path: Path) -> None:
     (name,) = await fill(tmp_path, list(child_work.whole()))
-    shown = (await run(tmp_path, "show", name)).stdout
+    output = (await run(tmp_path, "show", name)).stdout
     call = f"* {child_work.TITLE}\n\n    + Subagent: {child_work.TITLE}\n\n    > Find it\n"
-    assert call in shown
-    assert "\n    It is\n\n    * Done\n\n    - Allowed by you\n\n    there.\n" in shown
+    assert call in output
+    assert "\n    It is\n\n    * Done\n\n    - Allowed by you\n\n    there.\n" in output
 
 
 async def test_what_a_tool_wrote_cannot_drive_the_terminal(tmp_path: Path) -> None:
@@ -248,12 +248,12 @@ async def test_deleting_removes_what_only_that_session_kept(tmp_path: Path) -> N
     assert (await run(tmp_path, "delete", "--yes", first)).returncode == 0
     assert prune.sessions_with_checkpoints(home / "checkpoints") == {second}
     assert [folder.name for folder in (home / "outputs").iterdir()] == [second]
-    kept = subprocess.run(
+    objects = subprocess.run(
         ["git", "cat-file", "--batch-all-objects", "--batch"],
         cwd=next((home / "checkpoints").glob("*.git")), capture_output=True, check=True,
     ).stdout  # fmt: skip
-    assert b"of both" in kept
-    assert b"only the first" not in kept
+    assert b"of both" in objects
+    assert b"only the first" not in objects
 
 
 async def test_a_session_that_an_agent_writes_is_not_deleted(tmp_path: Path) -> None:
@@ -286,25 +286,25 @@ async def test_on_a_terminal_of_80_columns_nothing_runs_over(
     tmp_path: Path, command: tuple[str, ...]
 ) -> None:
     (name,) = await fill(tmp_path, conversation())
-    ours, theirs = pty.openpty()
+    master_fd, slave_fd = pty.openpty()
     child = subprocess.Popen(
         [sys.executable, "-m", "acp_agent", "sessions", *command],
-        stdin=theirs, stdout=theirs, stderr=theirs,
+        stdin=slave_fd, stdout=slave_fd, stderr=slave_fd,
         env=environment(tmp_path, {"COLUMNS": "80", "TERM": "dumb"}),
     )  # fmt: skip
-    os.close(theirs)
-    shown = b""
+    os.close(slave_fd)
+    output = b""
     while True:
         try:
-            piece = await asyncio.to_thread(os.read, ours, 65536)
+            piece = await asyncio.to_thread(os.read, master_fd, 65536)
         except OSError:
             break
         if not piece:
             break
-        shown += piece
-    os.close(ours)
+        output += piece
+    os.close(master_fd)
     assert child.wait(30) == 0
-    lines = shown.decode().splitlines()
+    lines = output.decode().splitlines()
     assert max(len(line) for line in lines) <= 80
     assert any(name in line for line in lines)
 
@@ -312,9 +312,9 @@ async def test_on_a_terminal_of_80_columns_nothing_runs_over(
 async def test_a_session_is_exported_as_lines_or_text_without_the_keys(tmp_path: Path) -> None:
     key = "sk-kept-0123456789abcdef-kept"
     turn = new_turn_id()
-    said = UserMessage(message=new_message_id(), content=(TextBlock(text=f"Use {key}"),))
+    message = UserMessage(message=new_message_id(), content=(TextBlock(text=f"Use {key}"),))
     (session,) = await fill(
-        tmp_path, [*conversation(), TurnStarted(turn=turn), said, TurnEnded(turn=turn)]
+        tmp_path, [*conversation(), TurnStarted(turn=turn), message, TurnEnded(turn=turn)]
     )
     (tmp_path / "agent" / "secrets.json").write_text(json.dumps({"keys": {"openai": key}}))
     (tmp_path / "agent" / "secrets.json").chmod(0o600)

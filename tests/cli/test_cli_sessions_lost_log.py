@@ -31,7 +31,7 @@ def journal(tmp_path: Path) -> Path:
     return tmp_path / "agent" / "sessions.db"
 
 
-def log_of(path: Path) -> Path:
+def log_path(path: Path) -> Path:
     return path.with_name(f"{path.name}-wal")
 
 
@@ -42,7 +42,7 @@ async def killed(path: Path) -> list[SessionId]:
     names = [new_session_id(), new_session_id()]
     await store.create(names[0], [SessionStarted(cwd="/w"), *conversation()])
     await store.checkpoint()
-    assert not log_of(living).stat().st_size
+    assert not log_path(living).stat().st_size
     await store.create(names[1], [SessionStarted(cwd="/w"), *conversation()])
     await store.append(names[1], conversation())
     for file in path.parent.glob("living.db*"):
@@ -65,7 +65,7 @@ async def test_a_log_without_its_journal_is_named_and_what_it_has_is_recovered(
     tmp_path: Path, journal: Path, emptied: bool
 ) -> None:
     names = await killed(journal)
-    data = log_of(journal).read_bytes()
+    data = log_path(journal).read_bytes()
     journal.unlink()
     if emptied:
         journal.touch()
@@ -93,13 +93,13 @@ async def test_a_journal_without_its_log_is_not_sound(
     tmp_path: Path, journal: Path, shared_memory: bool
 ) -> None:
     names = await killed(journal)
-    log_of(journal).unlink()
+    log_path(journal).unlink()
     if not shared_memory:
         journal.with_name("sessions.db-shm").unlink()
     assert await sessions_in(journal) == [names[0]]
-    other = new_session_id()
+    second = new_session_id()
     store = await Store.open(journal)
-    await store.create(other, [SessionStarted(cwd="/w")])  # what comes later does not hide it
+    await store.create(second, [SessionStarted(cwd="/w")])  # what comes later does not hide it
     await store.close()
     checked = acp_agent(tmp_path, "sessions", "check")
     assert checked.returncode == 1

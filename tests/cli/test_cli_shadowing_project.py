@@ -43,8 +43,8 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     for name in ("run", "chat"):
         start([*watched, str(folder / name), name, *DEMO, *["hello"][: name == "run"]], folder)
     asyncio.run(_turn([*watched, str(folder / "acp")], folder))
-    found = [json.loads((folder / name).read_text()) for name in ("run", "chat", "acp")]
-    return sorted({module.partition(".")[0] for names in found for module in names})
+    reports = [json.loads((folder / name).read_text()) for name in ("run", "chat", "acp")]
+    return sorted({module.partition(".")[0] for names in reports for module in names})
 
 
 async def _turn(command: Sequence[str], folder: Path) -> None:
@@ -114,8 +114,8 @@ def test_run_imports_nothing_of_the_project(project: Path, python_path: Mapping[
 
 
 def test_chat_imports_nothing_of_the_project(project: Path, python_path: Mapping[str, str]) -> None:
-    said = start(self_command("chat", *DEMO), project, python_path, "read README.md\n")
-    assert "# Sample" in said
+    output = start(self_command("chat", *DEMO), project, python_path, "read README.md\n")
+    assert "# Sample" in output
     assert nothing_ran(project)
 
 
@@ -148,8 +148,8 @@ async def test_the_login_that_a_client_starts_in_the_project_imports_nothing_of_
     async with await AgentProcess.start(home=home, command=(PROGRAM,)) as agent:
         result = await agent.initialize(clientCapabilities={"_meta": {"terminal-auth": True}})
     [login] = [method for method in result["authMethods"] if method["id"] == "login"]
-    told = login["_meta"]["terminal-auth"]
-    start([told["command"], *told["args"], "--help"], project)
+    command = login["_meta"]["terminal-auth"]
+    start([command["command"], *command["args"], "--help"], project)
     assert nothing_ran(project)
 
 
@@ -164,9 +164,9 @@ def test_the_command_written_for_an_editor_imports_nothing_of_the_project(
     settings = tmp_path / "settings.json"
     words = ("-P", "-m", "acp_agent", "setup", "zed", "--file", str(settings), "--yes")
     start([str(python), *words], project, {"PATH": f".:{os.environ['PATH']}"})
-    written = json.loads(settings.read_text())["agent_servers"]["acp-agent"]
-    assert written["command"] == str(python)
-    start([written["command"], *written["args"], "--version"], project, {"PYTHONPATH": ""})
+    entry = json.loads(settings.read_text())["agent_servers"]["acp-agent"]
+    assert entry["command"] == str(python)
+    start([entry["command"], *entry["args"], "--version"], project, {"PYTHONPATH": ""})
     assert nothing_ran(project)
 
 
@@ -175,12 +175,12 @@ def test_programs_of_the_project_are_not_started_where_the_path_names_the_curren
     project: Path, entries: str
 ) -> None:
     path = {"PATH": f"{entries}:{os.environ['PATH']}"}
-    said = start(self_command("run", *DEMO, "--allow", "all", "find README.md"), project, path)
-    assert "README.md" in said
-    said = start(
+    output = start(self_command("run", *DEMO, "--allow", "all", "find README.md"), project, path)
+    assert "README.md" in output
+    output = start(
         self_command("run", *DEMO, "--mode", "plan", "$ ls && uname && git status"), project, path
     )
-    assert "the session is in plan mode" in said  # `ls` may be the project's, so it is no reader
+    assert "the session is in plan mode" in output  # `ls` may be the project's, so it is no reader
     start(self_command("doctor"), project, path)
     assert nothing_ran(project)
 

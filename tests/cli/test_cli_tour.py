@@ -33,7 +33,7 @@ async def test_without_a_key_the_demo_shows_everything_and_says_what_is_next(
 ) -> None:
     status, out, err = await tour(home, tmp_path)
     assert (status, err) == (0, "")
-    for shown in (
+    for text in (
         "No model is configured, so the built-in offline demo model answers",
         "I am the demo model",  # streamed text
         "  [>] Look around",  # the plan, and how it goes on
@@ -49,7 +49,7 @@ async def test_without_a_key_the_demo_shows_everything_and_says_what_is_next(
         " tokens",  # usage
         "stop reason: end_turn",
     ):
-        assert shown in out, f"the tour does not show {shown!r}:\n{out}"
+        assert text in out, f"the tour does not show {text!r}:\n{out}"
     login, run, readme = out.splitlines()[-3:]
     assert login.endswith("acp-agent login`.")
     assert run.endswith('acp-agent run "your task", in one of your projects.')
@@ -58,9 +58,9 @@ async def test_without_a_key_the_demo_shows_everything_and_says_what_is_next(
 
 async def test_it_cleans_up_after_itself(home: Path, tmp_path: Path) -> None:
     _, out, _ = await tour(home, tmp_path, TMPDIR=str(tmp_path))
-    found = re.search(r"The sample project is (\S+); it is deleted", out)
-    assert found is not None
-    assert not Path(found[1]).exists()
+    match = re.search(r"The sample project is (\S+); it is deleted", out)
+    assert match is not None
+    assert not Path(match[1]).exists()
     assert [path.name for path in tmp_path.glob("acp-agent-*")] == []
 
 
@@ -110,6 +110,6 @@ async def test_it_leaves_no_session_but_that_of_the_users_own_words(
     )
     async with asyncio.timeout(30):
         listed, _ = await process.communicate()
-    found = re.search(r"--resume (\S+)", out)
-    assert found is not None
-    assert re.findall(r"sess_\w+", listed.decode()) == [found[1]]
+    match = re.search(r"--resume (\S+)", out)
+    assert match is not None
+    assert re.findall(r"sess_\w+", listed.decode()) == [match[1]]

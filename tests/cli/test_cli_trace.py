@@ -34,10 +34,10 @@ def test_both_directions_are_recorded_in_order_with_their_times(tmp_path: Path) 
     for number in range(500):
         trace("in" if number % 2 else "out", b'{"jsonrpc":"2.0","id":%d}\n' % number)
     trace.close()
-    seen = records(path)
-    assert [entry["msg"] for entry in seen] == [{"jsonrpc": "2.0", "id": n} for n in range(500)]
-    assert [entry["dir"] for entry in seen] == ["out", "in"] * 250
-    times = [entry["t"] for entry in seen]
+    recorded = records(path)
+    assert [entry["msg"] for entry in recorded] == [{"jsonrpc": "2.0", "id": n} for n in range(500)]
+    assert [entry["dir"] for entry in recorded] == ["out", "in"] * 250
+    times = [entry["t"] for entry in recorded]
     assert times == sorted(times)
     assert before <= times[0] <= times[-1] <= time.time()
 
@@ -129,10 +129,10 @@ def test_a_full_trace_says_that_there_was_more(tmp_path: Path) -> None:
     for number in range(1_000):
         trace("in", b'{"id":%d}' % number)
     trace.close()
-    seen = records(path)
+    recorded = records(path)
     assert path.stat().st_size <= 2_100
-    assert [entry["msg"]["id"] for entry in seen[:-1]] == list(range(len(seen) - 1))
-    assert "full" in seen[-1]["note"]
+    assert [entry["msg"]["id"] for entry in recorded[:-1]] == list(range(len(recorded) - 1))
+    assert "full" in recorded[-1]["note"]
 
 
 @pytest.mark.parametrize("kind", ["folder", "pipe", "missing folder", "device"])
@@ -155,18 +155,18 @@ def test_what_cannot_be_a_trace_is_refused_at_once(tmp_path: Path, kind: str) ->
 
 
 def test_a_slow_disk_holds_up_nobody_and_what_was_left_out_is_counted() -> None:
-    release, begun = threading.Event(), threading.Event()
-    written: list[int] = []
+    release, is_consuming = threading.Event(), threading.Event()
+    consumed: list[int] = []
     lost: list[int] = []
 
     def write(items: list[int]) -> None:
-        begun.set()
+        is_consuming.set()
         release.wait(30)
-        written.extend(items)
+        consumed.extend(items)
 
     queue: Background[int] = Background("test", write, lost.append, limit_bytes=50)
     queue.put(0, 10)
-    assert begun.wait(30)
+    assert is_consuming.wait(30)
     started = time.monotonic()
     for number in range(1, 11):
         queue.put(number, 10)
@@ -175,14 +175,14 @@ def test_a_slow_disk_holds_up_nobody_and_what_was_left_out_is_counted() -> None:
     release.set()
     assert queue.flush(30)
     queue.close(30)
-    assert written == [0, 1, 2, 3, 4, 5]
+    assert consumed == [0, 1, 2, 3, 4, 5]
     assert lost == [5]
 
 
 def test_what_is_larger_than_the_limit_is_still_written_when_nothing_waits() -> None:
-    written: list[int] = []
-    queue: Background[int] = Background("test", written.extend, lambda _: None, limit_bytes=5)
+    consumed: list[int] = []
+    queue: Background[int] = Background("test", consumed.extend, lambda _: None, limit_bytes=5)
     queue.put(1, 1_000)
     queue.close(30)
     queue.put(2, 1)
-    assert written == [1]
+    assert consumed == [1]

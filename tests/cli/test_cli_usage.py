@@ -75,12 +75,12 @@ def on_terminal(home: Path, columns: int, *arguments: str) -> str:
         command, stdin=end, stdout=end, stderr=end, env=environment(home, extra), cwd=home
     ):
         os.close(end)
-        written = b""
+        output = b""
         with suppress(OSError):  # Linux's word for its end
             while piece := os.read(terminal, 65_536):
-                written += piece
+                output += piece
     os.close(terminal)
-    return re.sub(r"\x1b\[[0-9;]*m", "", written.decode()).replace("\r\n", "\n")
+    return re.sub(r"\x1b\[[0-9;]*m", "", output.decode()).replace("\r\n", "\n")
 
 
 def test_the_days_are_summed_up_with_their_cost_and_what_was_cached(tmp_path: Path) -> None:
@@ -131,9 +131,9 @@ def test_the_mark_of_an_unknown_price_is_explained_as_it_stands_in_the_table(
     tmp_path: Path,
 ) -> None:
     keep(tmp_path, NOON, took(model="mine/one", cost=None))
-    alone = acp_agent(tmp_path, "usage", "--by", "model").stdout
-    assert "\n?: 1 requests have no known price" in alone
-    assert "+?" not in alone
+    output = acp_agent(tmp_path, "usage", "--by", "model").stdout
+    assert "\n?: 1 requests have no known price" in output
+    assert "+?" not in output
     keep(tmp_path, NOON, took(cost=1.0))
     bars = acp_agent(tmp_path, "usage", "--by", "model").stdout
     assert "\n+?: 1 requests have no known price" in bars
@@ -152,9 +152,9 @@ def test_a_price_that_was_not_kept_is_todays(tmp_path: Path) -> None:
 
 def test_json_has_every_number_and_the_currency(tmp_path: Path) -> None:
     keep(tmp_path, NOON, took(cache_read=400, cache_write=10, reasoning=5))
-    told = json.loads(acp_agent(tmp_path, "usage", "--by", "model", "--json").stdout)
-    assert told["currency"] == "USD"
-    assert told["rows"] == [
+    report = json.loads(acp_agent(tmp_path, "usage", "--by", "model", "--json").stdout)
+    assert report["currency"] == "USD"
+    assert report["rows"] == [
         {
             "name": "openai/gpt-5",
             "requests": 1,
@@ -177,9 +177,9 @@ def test_questions_are_counted_since_the_same_day(tmp_path: Path) -> None:
         call=CallId("t"),
         did=PermissionDecided(call=CallId("d"), allowed=True, by="mode", known=True),
     )
-    asked = PermissionAsked(call=CallId("c"), options=())
-    keep(home, NOON - 5 * DAY, took(), asked, decided)
-    keep(home, NOON, took(), asked, decided, child)
+    question = PermissionAsked(call=CallId("c"), options=())
+    keep(home, NOON - 5 * DAY, took(), question, decided)
+    keep(home, NOON, took(), question, decided, child)
     few, more = (
         json.loads(acp_agent(home, "usage", "--json", "--days", days).stdout)["questions"]
         for days in ("2", "9")
@@ -273,9 +273,9 @@ def test_the_plot_is_an_svg_and_never_replaces_a_file(tmp_path: Path) -> None:
     assert acp_agent(tmp_path, "usage", "--by", "project", "--plot", str(path)).returncode == 0
     texts = [node.text for node in ET.fromstring(path.read_text()).iter() if node.text]
     assert '/srv/<one> & "two"' in texts
-    again = acp_agent(tmp_path, "usage", "--plot", str(path))
-    assert again.returncode == 1
-    assert "cannot write" in again.stderr
+    repeated = acp_agent(tmp_path, "usage", "--plot", str(path))
+    assert repeated.returncode == 1
+    assert "cannot write" in repeated.stderr
     picture = acp_agent(tmp_path, "usage", "--plot", str(tmp_path / "usage.png"))
     assert "must end in .svg" in picture.stderr
 

@@ -110,7 +110,10 @@ async def test_a_session_that_is_not_there_is_a_clear_error(tmp_path: Path) -> N
 async def test_a_damaged_session_is_shown_with_a_note_and_a_newer_journal_not_at_all(
     tmp_path: Path,
 ) -> None:
-    name, other = await fill(tmp_path, "Mend it", tmp_path), await fill(tmp_path, "Sound", tmp_path)
+    name, second = (
+        await fill(tmp_path, "Mend it", tmp_path),
+        await fill(tmp_path, "Sound", tmp_path),
+    )
     journal, page = tmp_path / "agent" / "sessions.db", tmp_path / "page.html"
     command = ("view", "--output", str(page))
     with contextlib.closing(sqlite3.connect(journal)) as store, store:
@@ -123,12 +126,12 @@ async def test_a_damaged_session_is_shown_with_a_note_and_a_newer_journal_not_at
     assert ran.returncode == 0, ran.stderr
     assert "The journal is damaged here; this is no longer readable" in page.read_text()
     page.unlink()
-    assert (await run(tmp_path, *command, other)).returncode == 0  # what is sound can be looked at
+    assert (await run(tmp_path, *command, second)).returncode == 0  # what is sound can be looked at
     page.unlink()
     assert journal.read_bytes() == damaged
     with contextlib.closing(sqlite3.connect(journal)) as store:
         store.execute("PRAGMA user_version = 999")
-    ran = await run(tmp_path, *command, other)
+    ran = await run(tmp_path, *command, second)
     assert ran.returncode == 1
     assert "acp-agent: a newer version of acp-agent wrote the journal" in ran.stderr
     assert not page.exists()
@@ -185,7 +188,7 @@ async def test_the_browser_is_opened_where_that_is_wished(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("environ", "platform", "there"),
+    ("environ", "platform", "available"),
     [
         ({"DISPLAY": ":0"}, "linux", True),
         ({"WAYLAND_DISPLAY": "wayland-0"}, "linux", True),
@@ -197,6 +200,6 @@ async def test_the_browser_is_opened_where_that_is_wished(tmp_path: Path) -> Non
     ],
 )
 def test_a_browser_is_there_where_a_window_can_be_shown(
-    environ: Mapping[str, str], platform: str, there: bool
+    environ: Mapping[str, str], platform: str, available: bool
 ) -> None:
-    assert has_browser(environ, platform) is there
+    assert has_browser(environ, platform) is available

@@ -22,10 +22,10 @@ def test_every_command_is_explained_in_the_users_language_within_the_terminal(
     assert len(commands) > 10
     for line in acp_agent(tmp_path, "serve", "--help", environ=CHINESE).stdout.splitlines():
         assert width(line) <= 80, line
-    shown = acp_agent(tmp_path, "run", "--help", environ=CHINESE).stdout
-    assert shown.startswith("用法：acp-agent run [-h]")
-    assert "\n选项：\n  -h, --help            显示此帮助并退出\n" in shown
-    assert "默认在终端中询问您，在其他地方\n                        则拒绝" in shown
+    output = acp_agent(tmp_path, "run", "--help", environ=CHINESE).stdout
+    assert output.startswith("用法：acp-agent run [-h]")
+    assert "\n选项：\n  -h, --help            显示此帮助并退出\n" in output
+    assert "默认在终端中询问您，在其他地方\n                        则拒绝" in output
 
 
 @pytest.mark.parametrize("columns", [60, 80])
@@ -34,10 +34,10 @@ def test_the_list_of_commands_fits_into_the_terminal(
     tmp_path: Path, columns: int, locale: str
 ) -> None:
     environ = {"LC_ALL": locale, "PYTHONUTF8": "1", "COLUMNS": str(columns)}
-    shown = acp_agent(tmp_path, "--help", environ=environ).stdout.splitlines()
-    first = next(number for number, line in enumerate(shown) if line.startswith("acp-agent setup"))
-    assert all(width(line) <= columns for line in shown[first:])
-    assert any(line.startswith(" " * len("acp-agent completion ")) for line in shown[first:])
+    lines = acp_agent(tmp_path, "--help", environ=environ).stdout.splitlines()
+    first = next(number for number, line in enumerate(lines) if line.startswith("acp-agent setup"))
+    assert all(width(line) <= columns for line in lines[first:])
+    assert any(line.startswith(" " * len("acp-agent completion ")) for line in lines[first:])
 
 
 @pytest.mark.parametrize(
@@ -62,20 +62,20 @@ def test_a_number_that_is_none_is_told_with_what_belongs_there(
 
 
 def test_wrong_use_and_failures_are_told_in_the_users_language(tmp_path: Path) -> None:
-    def told(*arguments: str) -> str:
+    def error_output(*arguments: str) -> str:
         ran = acp_agent(tmp_path, *arguments, environ=CHINESE)
         assert ran.returncode != 0
         return ran.stderr.splitlines()[-1]
 
-    assert told("nonsense") == "acp-agent: 未知命令 'nonsense'；请参阅 acp-agent --help"
-    assert told("run") == "acp-agent run：错误：缺少必需的参数：prompt"
-    assert told("usage", "--days", "0") == (
+    assert error_output("nonsense") == "acp-agent: 未知命令 'nonsense'；请参阅 acp-agent --help"
+    assert error_output("run") == "acp-agent run：错误：缺少必需的参数：prompt"
+    assert error_output("usage", "--days", "0") == (
         "acp-agent usage：错误：参数 --days：应为 1 到 3,660 之间的数字"
     )
-    assert told("sessions", "show", "no-such").startswith("acp-agent: 还没有会话；")
-    said = told("serve", "--listen", "here")
-    assert said.startswith("acp-agent: --listen：应为 HOST:PORT，例如 ")
-    assert said.endswith("；实为 'here'")
+    assert error_output("sessions", "show", "no-such").startswith("acp-agent: 还没有会话；")
+    message = error_output("serve", "--listen", "here")
+    assert message.startswith("acp-agent: --listen：应为 HOST:PORT，例如 ")
+    assert message.endswith("；实为 'here'")
 
 
 def test_the_language_of_the_configuration_goes_before_that_of_the_locale(tmp_path: Path) -> None:
@@ -94,8 +94,8 @@ def test_the_language_of_the_configuration_goes_before_that_of_the_locale(tmp_pa
 
 
 def test_the_columns_of_a_table_stand_below_each_other(tmp_path: Path) -> None:
-    said = acp_agent(tmp_path, "models", "--all", environ=CHINESE).stdout
-    lines = [line for line in said.splitlines() if line.strip()][:5]
+    output = acp_agent(tmp_path, "models", "--all", environ=CHINESE).stdout
+    lines = [line for line in output.splitlines() if line.strip()][:5]
     assert "模型" in lines[0]
     assert "输入 $" in lines[0]
     assert len({width(line) for line in lines}) == 1

@@ -69,8 +69,8 @@ def templates(node: ast.expr | None) -> list[str]:
             return templates(body) + templates(other)
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             return [
-                f"{one}{two}"
-                for one in templates(left) or ["{}"]
+                f"{left_template}{two}"
+                for left_template in templates(left) or ["{}"]
                 for two in templates(right) or ["{}"]
             ]
     return []
@@ -99,7 +99,7 @@ ERRORS = {
     "WorkspaceError",
 }  # fmt: skip
 # What else is kept in English and shown: what is called, and which of its arguments that is.
-SHOWN: dict[str, tuple[str | int, ...]] = {
+SHOWN_ARGUMENTS: dict[str, tuple[str | int, ...]] = {
     "NoticeShown": ("title", "description"),
     "tell": ("title", "description", 0, 1),
     "Prepared": ("title",),
@@ -154,13 +154,13 @@ def _of_a_request(module: str, text: str) -> bool:
 
 
 def _shown_arguments(call: ast.Call, kind: str) -> Iterator[ast.expr]:
-    instead = any(keyword.arg == "shown" for keyword in call.keywords)
-    error: str | int = "shown" if instead else 0
-    for place in (error,) if kind in ERRORS else SHOWN.get(kind, ()):
-        if isinstance(place, int):
-            yield from call.args[place : place + 1]
+    replaced = any(keyword.arg == "shown" for keyword in call.keywords)
+    error: str | int = "shown" if replaced else 0
+    for position in (error,) if kind in ERRORS else SHOWN_ARGUMENTS.get(kind, ()):
+        if isinstance(position, int):
+            yield from call.args[position : position + 1]
         else:
-            yield from (keyword.value for keyword in call.keywords if keyword.arg == place)
+            yield from (keyword.value for keyword in call.keywords if keyword.arg == position)
 
 
 class _Module:
@@ -179,7 +179,10 @@ class _Module:
     def constants(self) -> list[str]:
         """The texts that the module gives names to."""
         return [
-            text for values in self._values.values() for one in values for text in templates(one)
+            text
+            for values in self._values.values()
+            for value in values
+            for text in templates(value)
         ]
 
     def templates(self, node: ast.expr | None, depth: int = 0) -> list[str]:
@@ -248,15 +251,18 @@ def unsaid() -> Iterator[tuple[str, str]]:
     for name, tree in sources("cli/", "session/", "agent/"):
         module = _Module(tree)
         prints = PRINTS | SCREEN if name == "cli/screen.py" else PRINTS
-        said = [
+        spoken = [
             call.args[0]
             for call in calls(tree)
             if call.args and (called(call) in prints or ast.unparse(call.func) in WRITES)
         ]
         if name in ANSWERS:
-            said += [
+            spoken += [
                 node.value for node in ast.walk(tree) if isinstance(node, ast.Return) and node.value
             ]
         yield from (
-            (name, text) for one in said for text in module.templates(one) if not wordless(text)
+            (name, text)
+            for argument in spoken
+            for text in module.templates(argument)
+            if not wordless(text)
         )

@@ -9,7 +9,7 @@ from acp_agent.config.amounts import format_decimal, format_dollars
 
 
 @pytest.mark.parametrize(
-    ("amount", "shown"),
+    ("amount", "text"),
     [
         (0, "$0.00"),
         (0.00321, "$0.0032"),
@@ -20,11 +20,11 @@ from acp_agent.config.amounts import format_decimal, format_dollars
         (1234, "$1,234.00"),
     ],
 )
-def test_small_amounts_show_the_digits_that_count(amount: float, shown: str) -> None:
-    assert format_dollars(amount) == shown
+def test_small_amounts_show_the_digits_that_count(amount: float, text: str) -> None:
+    assert format_dollars(amount) == text
 
 
 @given(st.floats(min_value=0, allow_infinity=False), st.sampled_from([2, 4, 6]))
-def test_no_amount_is_shown_as_zero_that_is_not(amount: float, least: int) -> None:
-    assert (float(format_decimal(amount, least).replace(",", "")) == 0) == (amount == 0)
+def test_no_amount_is_shown_as_zero_that_is_not(amount: float, min_places: int) -> None:
+    assert (float(format_decimal(amount, min_places).replace(",", "")) == 0) == (amount == 0)
     assert (float(format_dollars(amount)[1:].replace(",", "")) == 0) == (amount == 0)

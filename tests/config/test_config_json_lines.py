@@ -24,10 +24,10 @@ def test_each_mistake_has_its_line_and_its_remedy(raw: bytes, begins: str) -> No
     with pytest.raises((msgspec.DecodeError, UnicodeDecodeError, RecursionError)):
         msgspec.json.decode(raw)
 
-    said = str(explain_json(raw))
+    message = str(explain_json(raw))
 
-    assert said.startswith(begins)
-    assert ";" in said
+    assert message.startswith(begins)
+    assert ";" in message
 
 
 def test_a_member_is_found_by_its_path_and_else_what_is_above_it() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from acp_agent.config.toml_errors import Key, find_lines, syntax_error_line
 
 
-def line_of(text: str, path: Sequence[Key]) -> int | None:
+def find_line(text: str, path: Sequence[Key]) -> int | None:
     return find_lines(text, [path])[0]
 
 
@@ -43,7 +43,7 @@ y = 2
 on = true
 """
 
-PLACES: list[tuple[tuple[Key, ...], int | None]] = [
+PATHS_WITH_LINES: list[tuple[tuple[Key, ...], int | None]] = [
     (("mode",), 2),
     (("limits", "retries"), 3),
     (("limits",), 3),
@@ -70,14 +70,16 @@ PLACES: list[tuple[tuple[Key, ...], int | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("path", "line"), PLACES, ids=[str(path) for path, _ in PLACES])
+@pytest.mark.parametrize(
+    ("path", "line"), PATHS_WITH_LINES, ids=[str(path) for path, _ in PATHS_WITH_LINES]
+)
 def test_a_value_is_found_on_its_line(path: tuple[Key, ...], line: int | None) -> None:
-    assert line_of(TEXT, path) == line
+    assert find_line(TEXT, path) == line
 
 
 def test_many_values_are_found_at_once_on_the_same_lines() -> None:
-    paths = [path for path, _ in PLACES]
-    assert find_lines(TEXT, paths) == [line for _, line in PLACES]
+    paths = [path for path, _ in PATHS_WITH_LINES]
+    assert find_lines(TEXT, paths) == [line for _, line in PATHS_WITH_LINES]
 
 
 def test_a_value_is_found_together_with_the_element_that_it_is_in() -> None:
@@ -86,20 +88,20 @@ def test_a_value_is_found_together_with_the_element_that_it_is_in() -> None:
 
 
 def test_line_ends_of_other_systems_count_the_same() -> None:
-    assert line_of(TEXT.replace("\n", "\r\n"), ("far", "below", "y")) == 26
+    assert find_line(TEXT.replace("\n", "\r\n"), ("far", "below", "y")) == 26
 
 
 def test_what_is_no_toml_has_no_lines_but_an_error_line() -> None:
-    assert line_of("a = ", ("a",)) is None
+    assert find_line("a = ", ("a",)) is None
     assert syntax_error_line("a = 1\nb = \n") == 2
     assert syntax_error_line("a = 1\n") is None
 
 
 @given(before=st.lists(st.sampled_from(["", "# x", "[t]", "[t.u]", "  # é"]), max_size=8))
 def test_what_stands_before_moves_the_line_by_its_length(before: list[str]) -> None:
-    seen: list[str] = []
+    prefixes: list[str] = []
     for line in before:
-        if not line.startswith("[") or line not in seen:
-            seen.append(line)
-    text = "\n".join([*seen, "[wanted]", "key = 1"])
-    assert line_of(text, ("wanted", "key")) == len(seen) + 2
+        if not line.startswith("[") or line not in prefixes:
+            prefixes.append(line)
+    text = "\n".join([*prefixes, "[wanted]", "key = 1"])
+    assert find_line(text, ("wanted", "key")) == len(prefixes) + 2

@@ -193,17 +193,17 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize(("text", "parts"), MISTAKES.values(), ids=MISTAKES.keys())
+@pytest.mark.parametrize(("text", "fragments"), MISTAKES.values(), ids=MISTAKES.keys())
 def test_a_mistake_is_told_in_one_line_with_place_and_remedy(
-    tmp_path: Path, text: str | bytes, parts: tuple[str, ...]
+    tmp_path: Path, text: str | bytes, fragments: tuple[str, ...]
 ) -> None:
     path = write(tmp_path, text)
     with pytest.raises(ConfigError) as caught:
         load_config(path, {})
     message = str(caught.value)
-    assert message.startswith(f"{path}{parts[0]}")
+    assert message.startswith(f"{path}{fragments[0]}")
     assert "\n" not in message
-    for part in parts[1:]:
+    for part in fragments[1:]:
         assert part in message
     assert "abc123" not in message
 
@@ -289,13 +289,13 @@ def test_an_unreadable_file_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "read"), [('"$2"', 2.0), ('"0.50 USD"', 0.5), ("2", 2.0), ('"$1,000"', 1000.0)]
+    ("text", "read"), [('"$2"', 2.0), ('"0.50 USD"', 0.5), ("2", 2.0), ('"$1,000"', 1000.0)]
 )
 def test_a_budget_may_be_written_as_the_command_takes_it(
-    tmp_path: Path, written: str, read: float
+    tmp_path: Path, text: str, read: float
 ) -> None:
     path = tmp_path / "config.toml"
-    path.write_text(f'[budget]\nturn_cost = {written}\nday_tokens = "500k"\n')
+    path.write_text(f'[budget]\nturn_cost = {text}\nday_tokens = "500k"\n')
     budget = load_config(path, {}).budget
     assert (budget.turn_cost, budget.day_tokens) == (read, 500_000)
 

@@ -42,20 +42,20 @@ THINKER = ModelInfo(
 
 def session_texts() -> set[str]:
     """Every text that is said by a key outside of the command line."""
-    found = {text for text in data_texts() if text}
+    texts = {text for text in data_texts() if text}
     for name, tree in sources():
         if not name.startswith("cli/"):
-            found |= keyed(tree)
-    return found
+            texts |= keyed(tree)
+    return texts
 
 
 def command_line_texts() -> set[str]:
     """Every text that the command line says by a key."""
-    found = {*CLI_COMMANDS.values(), *SECTIONS, *ARGPARSE, TOUR_PROMPT}
-    found |= {editor.next for editor in editors().values()}
+    texts = {*CLI_COMMANDS.values(), *SECTIONS, *ARGPARSE, TOUR_PROMPT}
+    texts |= {editor.next for editor in editors().values()}
     for _, tree in sources("cli/"):
-        found |= keyed(tree) | explained(tree)
-    return found
+        texts |= keyed(tree) | explained(tree)
+    return texts
 
 
 def data_texts() -> Iterator[str]:

@@ -28,13 +28,15 @@ def test_every_text_that_is_shown_has_a_translation_with_its_values() -> None:
     missing = set()
     for module, template in told():
         text = filled(template)
-        said = (translate.rendered_title if module.startswith("tools/") else translate.rendered)(
-            text
-        )
-        if not CHINESE.search(said):
+        translated = (
+            translate.rendered_title if module.startswith("tools/") else translate.rendered
+        )(text)
+        if not CHINESE.search(translated):
             missing.add((module, template))
         else:
-            assert sorted(re.findall("7[0-9]{2}", said)) == sorted(re.findall("7[0-9]{2}", text))
+            assert sorted(re.findall("7[0-9]{2}", translated)) == sorted(
+                re.findall("7[0-9]{2}", text)
+            )
     assert missing == set()
 
 
@@ -57,8 +59,10 @@ def test_the_buttons_of_a_question_are_translated_with_what_they_are_about() -> 
 def test_a_translation_of_a_template_has_its_values_once_each(
     table: Literal["titles", "texts", "parts"],
 ) -> None:
-    for template, said in read_templates("zh")[table].items():
-        fields = [name for _, name, _, _ in string.Formatter().parse(said) if name is not None]
+    for template, translation in read_templates("zh")[table].items():
+        fields = [
+            name for _, name, _, _ in string.Formatter().parse(translation) if name is not None
+        ]
         if any(fields):
             assert sorted(map(int, fields)) == list(range(template.count("{}"))), template
         else:
@@ -71,8 +75,8 @@ def _own(template: str) -> str:
 
 
 def test_the_templates_are_of_texts_that_the_sources_have() -> None:
-    known = every_template()
-    sources = "\n".join(known)
+    source_templates = every_template()
+    sources = "\n".join(source_templates)
     unknown = {
         template
         for table in read_templates("zh").values()
@@ -81,8 +85,12 @@ def test_the_templates_are_of_texts_that_the_sources_have() -> None:
         and not ARGPARSE.match(template)
     }
     # Some are put together: what is written as `Find {}{}` is `Find files in {}`, among others.
-    wide = [Templates({text: "known"}, {}, stop="") for text in known if not wordless(text)]
-    assert {text for text in unknown if not any(one(text) == "known" for one in wide)} == set()
+    wide = [
+        Templates({text: "known"}, {}, stop="") for text in source_templates if not wordless(text)
+    ]
+    assert {
+        text for text in unknown if not any(translate(text) == "known" for translate in wide)
+    } == set()
 
 
 def test_a_value_that_is_a_text_of_ours_is_translated_and_any_other_is_not() -> None:

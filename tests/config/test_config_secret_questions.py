@@ -59,7 +59,7 @@ def test_talking_about_secrets_is_not_asking_for_one(question: str) -> None:
 
 def test_a_question_made_to_take_long_does_not() -> None:
     asks_for_secret("")  # the patterns are read
-    begun = time.process_time()
+    started = time.process_time()
     for text in ("enter ", "what is your ", "a ", "password ", "请输入"):
         asks_for_secret(text * 10_000)
-    assert time.process_time() - begun < 2
+    assert time.process_time() - started < 2

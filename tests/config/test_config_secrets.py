@@ -25,7 +25,7 @@ from acp_agent.workspace.environment import command_environ
 from tests.support.ordinary_user import shared_folder, without_root
 
 KEY = "sk-test-0123456789abcdef"
-OTHER = "sk-test-fedcba9876543210"
+OTHER_KEY = "sk-test-fedcba9876543210"
 
 
 def mode(path: Path) -> int:
@@ -58,9 +58,9 @@ def test_a_kept_key_is_found_by_another_process_and_by_nobody_else(path: Path) -
 
 
 def test_a_variable_goes_before_the_file_and_the_first_variable_before_the_next(path: Path) -> None:
-    secrets = Secrets(path, {"SECOND": OTHER, "EMPTY": " "})
+    secrets = Secrets(path, {"SECOND": OTHER_KEY, "EMPTY": " "})
     secrets.set("kimi", KEY)
-    assert secrets.get("kimi", ("FIRST", "EMPTY", "SECOND")) == OTHER
+    assert secrets.get("kimi", ("FIRST", "EMPTY", "SECOND")) == OTHER_KEY
     assert secrets.origin("kimi", ("FIRST", "EMPTY", "SECOND")) == Origin("environment", "SECOND")
     assert secrets.get("kimi", ("FIRST", "EMPTY")) == KEY
     assert secrets.origin("kimi", ("FIRST",)) == Origin("file", str(path))
@@ -84,11 +84,11 @@ def test_a_login_of_another_process_is_seen_after_refresh(path: Path) -> None:
 def test_a_deleted_key_is_gone_and_the_others_stay(path: Path) -> None:
     secrets = Secrets(path, {})
     secrets.set("openai", KEY)
-    secrets.set("kimi", OTHER)
+    secrets.set("kimi", OTHER_KEY)
     assert secrets.delete("openai")
     assert not secrets.delete("openai")
     assert secrets.get("openai", ()) is None
-    assert secrets.get("kimi", ()) == OTHER
+    assert secrets.get("kimi", ()) == OTHER_KEY
     assert KEY not in path.read_text()
     assert secrets.stored() == ["kimi"]
 
@@ -206,9 +206,9 @@ def test_a_key_in_the_keyring_is_not_in_the_file(path: Path, system_keyring: Pat
 def test_a_key_moved_to_the_file_leaves_the_keyring(path: Path, system_keyring: Path) -> None:
     secrets = Secrets(path, {})
     secrets.set("openai", KEY, keyring=True)
-    secrets.set("openai", OTHER)
+    secrets.set("openai", OTHER_KEY)
     assert list(system_keyring.iterdir()) == []
-    assert secrets.get("openai", ()) == OTHER
+    assert secrets.get("openai", ()) == OTHER_KEY
 
 
 def test_the_keyring_is_not_imported_for_keys_that_are_not_in_it(path: Path) -> None:
@@ -280,12 +280,12 @@ def test_without_the_keyring_package_the_user_is_told_how_to_get_it(
 
 
 def test_known_secrets_are_listed_for_scrubbing_longest_first(path: Path) -> None:
-    environ = {"MY_API_KEY": OTHER + "-long", "SHORT_TOKEN": "abc", "PATH": "/usr/bin:/bin"}
+    environ = {"MY_API_KEY": OTHER_KEY + "-long", "SHORT_TOKEN": "abc", "PATH": "/usr/bin:/bin"}
     secrets = Secrets(path, {**environ, "ODD_NAME": KEY + "-from-variable"})
     secrets.set("kimi", KEY)
     secrets.get("kimi", ())
     secrets.get("x", ("ODD_NAME",))
-    assert secrets.values() == [KEY + "-from-variable", OTHER + "-long", KEY]
+    assert secrets.values() == [KEY + "-from-variable", OTHER_KEY + "-long", KEY]
 
 
 def test_a_secret_does_not_show_itself() -> None:
@@ -293,7 +293,7 @@ def test_a_secret_does_not_show_itself() -> None:
     assert KEY not in f"{secret!r} {secret} {[secret]}"
     assert secret.reveal() == KEY
     assert secret == Secret(KEY)
-    assert secret != Secret(OTHER)
+    assert secret != Secret(OTHER_KEY)
     with pytest.raises(TypeError, match="not pickled"):
         pickle.dumps(secret)
 

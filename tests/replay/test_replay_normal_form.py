@@ -30,8 +30,8 @@ END = BackgroundCommandChanged(call=CALL, name="1", status="ended", exit_code=0)
 
 def answer(name: str, *pieces: AnyEvent) -> list[AnyEvent]:
     message = MessageId(name)
-    asked = ModelAsked(message=message, model="m")
-    return [asked, *pieces, ModelAnswered(message=message, model="m")]
+    request = ModelAsked(message=message, model="m")
+    return [request, *pieces, ModelAnswered(message=message, model="m")]
 
 
 def started() -> list[AnyEvent]:
@@ -58,26 +58,30 @@ def with_late(events: list[AnyEvent], output: int, end: int) -> list[AnyEvent]:
     return late
 
 
-@pytest.mark.parametrize("place", [7, 8, 9, 10])
-def test_output_is_in_its_call_whenever_it_came(place: int) -> None:
+@pytest.mark.parametrize("position", [7, 8, 9, 10])
+def test_output_is_in_its_call_whenever_it_came(position: int) -> None:
     events = started()
-    assert arrange(with_late(events, place, 10)) == arrange(with_late(events, 7, 10))
+    assert arrange(with_late(events, position, 10)) == arrange(with_late(events, 7, 10))
 
 
-@pytest.mark.parametrize(("one", "other"), [(8, 10), (9, 10)])
-def test_an_end_is_placed_by_the_request_that_tells_the_model_of_it(one: int, other: int) -> None:
+@pytest.mark.parametrize(("first_position", "second_position"), [(8, 10), (9, 10)])
+def test_an_end_is_placed_by_the_request_that_tells_the_model_of_it(
+    first_position: int, second_position: int
+) -> None:
     events = started()
-    assert arrange(with_late(events, 7, one)) == arrange(with_late(events, 7, other))
+    assert arrange(with_late(events, 7, first_position)) == arrange(
+        with_late(events, 7, second_position)
+    )
 
 
-@pytest.mark.parametrize("place", [10, 11])
-def test_an_end_that_another_request_tells_of_is_another_event(place: int) -> None:
+@pytest.mark.parametrize("position", [10, 11])
+def test_an_end_that_another_request_tells_of_is_another_event(position: int) -> None:
     events = started()
-    assert arrange(with_late(events, 7, 7)) != arrange(with_late(events, 7, place))
+    assert arrange(with_late(events, 7, 7)) != arrange(with_late(events, 7, position))
 
 
 def test_what_a_rewind_says_of_files_does_not_count() -> None:
-    def rewound(said: str, restored: str) -> list[AnyEvent]:
+    def rewound(text: str, restored: str) -> list[AnyEvent]:
         message = MessageId("said")
         return [
             TurnStarted(turn=TurnId("turn_1")),
@@ -85,7 +89,7 @@ def test_what_a_rewind_says_of_files_does_not_count() -> None:
                 message=MessageId("m"), content=(TextBlock(text="/rewind 1 both"),), local=True
             ),
             Rewound(rewind="rew_1", to="msg_1", restored=restored),
-            AgentText(message=message, text=said),
+            AgentText(message=message, text=text),
             TurnEnded(turn=TurnId("turn_1"), stop_reason="end_turn"),
         ]
 

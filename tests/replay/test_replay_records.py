@@ -15,4 +15,6 @@ RECORDS = sorted((Path(__file__).parent / "records").glob("*.jsonl"))
 @pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.stem)
 def test_a_recorded_session_replays_as_it_was(path: Path) -> None:
     differences = replay(read_record(path)).differences
-    assert not differences, "\n\n".join(f"{one.field}\n{one.diff}" for one in differences)
+    assert not differences, "\n\n".join(
+        f"{difference.field}\n{difference.diff}" for difference in differences
+    )

@@ -73,7 +73,7 @@ def test_another_result_of_a_tool_is_reported_with_its_turn_and_its_request(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     title = EditTool.title
-    monkeypatch.setattr(EditTool, "title", lambda self, given: title(self, given) + " now")
+    monkeypatch.setattr(EditTool, "title", lambda self, params: title(self, params) + " now")
     (first, *_) = replay(read_record(EDIT)).differences
     assert (first.turn, first.field) == (1, "tool_called.title")
     assert "-Edit greeting.py\n+Edit greeting.py now" in first.diff
@@ -84,9 +84,9 @@ def test_a_loop_that_ends_too_early_is_reported(monkeypatch: pytest.MonkeyPatch)
         return "end_turn"
 
     monkeypatch.setattr(turn, "check_loops", end)
-    found = replay(read_record(EDIT)).differences
-    assert (found[0].turn, found[0].field) == (1, "model_asked")
-    assert "turn_ended" in found[0].diff
+    differences = replay(read_record(EDIT)).differences
+    assert (differences[0].turn, differences[0].field) == (1, "model_asked")
+    assert "turn_ended" in differences[0].diff
 
 
 SECRETS = {
@@ -99,24 +99,27 @@ GITHUB = "ghp_" + "aB3dE6gH9jK2mN5p" * 2 + "qRst"
 def test_no_secret_of_a_session_is_in_its_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known = SECRETS["ANTHROPIC_API_KEY"]
-    written = [known, base64.b64encode(known.encode()).decode(), GITHUB, SECRETS["OPENAI_API_KEY"]]
+    key = SECRETS["ANTHROPIC_API_KEY"]
+    spellings = [key, base64.b64encode(key.encode()).decode(), GITHUB, SECRETS["OPENAI_API_KEY"]]
 
     async def tell(at: Scene) -> None:
-        said = " and ".join(written)
+        text_with_secrets = " and ".join(spellings)
         at.server.add(
-            answer(f"You said {said}.", Call("shell", {"command": f"echo '{said}' >&2"})),
-            answer(Call("write", {"path": "a.env", "content": f"A={said}\n"})),
-            answer(Call("nothing", {known: {GITHUB: said}})),
+            answer(
+                f"You said {text_with_secrets}.",
+                Call("shell", {"command": f"echo '{text_with_secrets}' >&2"}),
+            ),
+            answer(Call("write", {"path": "a.env", "content": f"A={text_with_secrets}\n"})),
+            answer(Call("nothing", {key: {GITHUB: text_with_secrets}})),
             answer("Done."),
         )
-        await at.say(f"Use {said}.")
+        await at.say(f"Use {text_with_secrets}.")
 
     monkeypatch.setitem(SCENES, "tell", tell)
     path = recorded("tell", tmp_path, environ=SECRETS)
     text = path.read_text("utf-8")
     assert "[secret]" in text
-    assert [one for one in written if one in text] == []
+    assert [spelling for spelling in spellings if spelling in text] == []
     assert replay(read_record(path)).turns == 1
 
 
@@ -142,7 +145,7 @@ HOSTILE: dict[str, Callable[[list[Json]], None]] = {"outside": outside, "command
 def test_a_hostile_record_changes_nothing_outside(name: str, tmp_path: Path) -> None:
     replay(read_record(changed(tmp_path, HOSTILE[name])))
     assert not Path("/tmp/acp-agent-outside").exists()
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["record.jsonl"]
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["record.jsonl"]
 
 
 @pytest.mark.parametrize(
@@ -159,13 +162,13 @@ def test_a_hostile_record_changes_nothing_outside(name: str, tmp_path: Path) -> 
 def test_a_replay_cannot_start_connect_or_write_elsewhere(
     act: Callable[[Path], object], ending: str, tmp_path: Path
 ) -> None:
-    inside, other = tmp_path / "inside", tmp_path / "other"
+    inside, outside = tmp_path / "inside", tmp_path / "other"
     inside.mkdir()
-    other.mkdir()
+    outside.mkdir()
     with confined(inside), pytest.raises(RefusedError) as refused:
-        act(other)
+        act(outside)
     assert ending in str(refused.value)
-    (other / "after.txt").write_text("it is over")
+    (outside / "after.txt").write_text("it is over")
 
 
 HEAD = b'{"format": "acp-agent record", "version": 1}\n'
@@ -193,5 +196,5 @@ def test_a_damaged_record_says_what_is_wrong(name: str, tmp_path: Path) -> None:
 
 def test_a_record_that_ends_in_a_turn_is_replayed_up_to_there(tmp_path: Path) -> None:
     path = changed(tmp_path, lambda record: record.__delitem__(slice(20, None)))
-    found = replay(read_record(path)).differences
-    assert {one.turn for one in found} == {1}
+    differences = replay(read_record(path)).differences
+    assert {difference.turn for difference in differences} == {1}

@@ -69,8 +69,10 @@ class Served:
     async def call(self, method: str, params: Any, **headers: str) -> Json:
         """The answer to a request as it is written."""
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        given = {"A2A-Version": "1.0", **headers}
-        answered: Json = (await self.http.post(f"{self.url}/a2a", json=body, headers=given)).json()
+        all_headers = {"A2A-Version": "1.0", **headers}
+        answered: Json = (
+            await self.http.post(f"{self.url}/a2a", json=body, headers=all_headers)
+        ).json()
         return answered
 
 
@@ -92,13 +94,13 @@ def serve(home: Path, workspace_repo: Path, model_server: ModelServer) -> Serve:
         )
         assert process.stderr is not None
         line = (await process.stderr.readline()).decode()
-        found = re.search(r"(http://127\.0\.0\.1:\d+)/a2a", line)
-        assert found, line + (await process.stderr.read()).decode()
+        match = re.search(r"(http://127\.0\.0\.1:\d+)/a2a", line)
+        assert match, line + (await process.stderr.read()).decode()
         try:
             async with httpx.AsyncClient(
                 headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60
             ) as http:
-                yield Served(process, found[1], http)
+                yield Served(process, match[1], http)
         finally:
             if process.returncode is None:
                 process.send_signal(signal.SIGTERM)
@@ -111,8 +113,8 @@ def write(name: str) -> Call:
     return Call("write", {"path": name, "content": "made\n"})
 
 
-def text_of(task: Task) -> str:
-    return "".join(get_artifact_text(one, "") for one in task.artifacts)
+def task_text(task: Task) -> str:
+    return "".join(get_artifact_text(artifact, "") for artifact in task.artifacts)
 
 
 async def test_a_task_waits_for_the_answer_and_its_context_is_a_session(
@@ -133,13 +135,13 @@ async def test_a_task_waits_for_the_answer_and_its_context_is_a_session(
         assert unclear.status.state == TaskState.TASK_STATE_INPUT_REQUIRED
         done = await served.send("Allow.", task_id=task.id, context_id=task.context_id)
         assert done.status.state == TaskState.TASK_STATE_COMPLETED
-        assert text_of(done) == "I make it.\n\nMade one."
+        assert task_text(done) == "I make it.\n\nMade one."
         assert (workspace_repo / "one.txt").read_text() == "made\n"
 
-        other = await served.send("make two", context_id=task.context_id)
-        assert other.id != task.id
-        other = await served.send("no", task_id=other.id, context_id=other.context_id)
-        assert other.status.state == TaskState.TASK_STATE_COMPLETED
+        second = await served.send("make two", context_id=task.context_id)
+        assert second.id != task.id
+        second = await served.send("no", task_id=second.id, context_id=second.context_id)
+        assert second.status.state == TaskState.TASK_STATE_COMPLETED
         assert not (workspace_repo / "two.txt").exists()
         assert b"Made one." in model_server.requests[-1].body, "it is the same session"
 
@@ -163,8 +165,8 @@ async def test_a_task_is_cancelled_wherever_it_is(
         await client.cancel_task(CancelTaskRequest(id=listed["id"]))
         task = await running
         assert task.status.state == TaskState.TASK_STATE_CANCELED
-        again = await served.call("CancelTask", {"id": task.id})
-        assert again["error"]["code"] == -32002, "it cannot be cancelled any more"
+        repeated = await served.call("CancelTask", {"id": task.id})
+        assert repeated["error"]["code"] == -32002, "it cannot be cancelled any more"
 
 
 async def test_after_a_kill_tasks_have_failed_and_their_session_goes_on(
@@ -179,10 +181,13 @@ async def test_after_a_kill_tasks_have_failed_and_their_session_goes_on(
     async with serve() as served:
         lost = await (await served.client()).get_task(GetTaskRequest(id=waiting.id))
         assert lost.status.state == TaskState.TASK_STATE_FAILED
-        kept = await (await served.client()).get_task(GetTaskRequest(id=first.id))
-        assert (kept.status.state, text_of(kept)) == (TaskState.TASK_STATE_COMPLETED, "First.")
+        stored = await (await served.client()).get_task(GetTaskRequest(id=first.id))
+        assert (stored.status.state, task_text(stored)) == (
+            TaskState.TASK_STATE_COMPLETED,
+            "First.",
+        )
         task = await served.send("go on", context_id=first.context_id)
-        assert text_of(task) == "Second."
+        assert task_text(task) == "Second."
         assert b"First." in model_server.requests[-1].body
 
 
@@ -208,27 +213,27 @@ async def test_every_kind_of_part_reaches_the_model_or_is_refused(
     picture = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(64)).decode()
 
     def message(*parts: Json, **more: Any) -> Json:
-        one = {"messageId": "m1", "role": "ROLE_USER", "parts": list(parts), **more}
-        return {"message": one}
+        content = {"messageId": "m1", "role": "ROLE_USER", "parts": list(parts), **more}
+        return {"message": content}
 
     async with serve() as served:
-        given = message(
+        accepted = message(
             {"text": "look"},
             {"data": {"key": "a value"}},
             {"url": "https://example.com/a.txt", "filename": "a.txt"},
             {"raw": base64.b64encode(b"some notes").decode(), "mediaType": "text/plain"},
             {"raw": picture, "mediaType": "image/png"},
         )
-        result = (await served.call("SendMessage", given))["result"]["task"]
+        result = (await served.call("SendMessage", accepted))["result"]["task"]
         assert result["status"]["state"] == "TASK_STATE_COMPLETED"
-        sent = model_server.requests[-1].body
+        body = model_server.requests[-1].body
         for piece in (b"look", b"a value", b"https://example.com/a.txt", b"some notes"):
-            assert piece in sent
-        assert picture.encode() in sent
+            assert piece in body
+        assert picture.encode() in body
         binary = message({"raw": base64.b64encode(b"\xff\xfe").decode(), "mediaType": "audio/wav"})
         assert (await served.call("SendMessage", binary))["error"]["code"] == -32005
-        elsewhere = message({"text": "x"}, metadata={"folder": "/"})
-        refused = (await served.call("SendMessage", elsewhere))["error"]
+        outside = message({"text": "x"}, metadata={"folder": "/"})
+        refused = (await served.call("SendMessage", outside))["error"]
         assert refused["code"] == -32602
         assert "is not served" in refused["message"]
         full = message({"text": "x"}, metadata={"mode": "full"})
@@ -247,9 +252,9 @@ async def test_the_card_is_public_and_nothing_else_is(serve: Serve) -> None:
         assert await status("POST", "/a2a", json={}) == 401
         wrong = {"Authorization": "Bearer wrong"}
         assert await status("POST", "/a2a", json={}, headers=wrong) == 401
-        known = {"Authorization": f"Bearer {TOKEN}"}
-        much = b" " * (17 * 1024 * 1024)
-        assert await status("POST", "/a2a", content=much, headers=known) == 413
+        authorized = {"Authorization": f"Bearer {TOKEN}"}
+        oversized = b" " * (17 * 1024 * 1024)
+        assert await status("POST", "/a2a", content=oversized, headers=authorized) == 413
         answered = await served.http.post(f"{served.url}/a2a", content=b"{nonsense")
         assert answered.json()["error"]["code"] == -32700
         assert (await served.call("NoSuchMethod", {}))["error"]["code"] == -32601

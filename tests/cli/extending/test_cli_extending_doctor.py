@@ -26,17 +26,17 @@ def home(tmp_path: Path) -> Path:
 def doctor(home: Path) -> tuple[int, Findings]:
     """Its exit status, and states and texts by part."""
     ran = acp_agent(home, "doctor", "--offline", "--json")
-    found: Findings = {}
-    for one in json.loads(ran.stdout)["findings"]:
-        found.setdefault(one["part"], []).append((one["state"], one["what"]))
-    return ran.returncode, found
+    findings: Findings = {}
+    for finding in json.loads(ran.stdout)["findings"]:
+        findings.setdefault(finding["part"], []).append((finding["state"], finding["what"]))
+    return ran.returncode, findings
 
 
 def test_without_any_there_is_nothing_to_say(tmp_path: Path) -> None:
-    status, found = doctor(tmp_path)
+    status, findings = doctor(tmp_path)
 
     assert status == 0
-    assert not {"MCP servers", "Hooks", "Workflows"} & found.keys()
+    assert not {"MCP servers", "Hooks", "Workflows"} & findings.keys()
 
 
 def test_what_is_there_is_counted(home: Path) -> None:
@@ -45,19 +45,19 @@ def test_what_is_there_is_counted(home: Path) -> None:
     (home / ".claude" / "settings.json").write_text(json.dumps({"hooks": hooks}))
     (home / ".acp-agent" / "flows" / "f.yaml").write_text("steps: [{id: a, prompt: Go.}]\n")
 
-    status, found = doctor(home)
+    status, findings = doctor(home)
 
     assert status == 0
-    assert found["MCP servers"] == [("ok", "MCP servers: one")]
-    assert found["Hooks"] == [("ok", "hooks: 1")]
-    assert found["Workflows"] == [("ok", "workflows: f")]
+    assert findings["MCP servers"] == [("ok", "MCP servers: one")]
+    assert findings["Hooks"] == [("ok", "hooks: 1")]
+    assert findings["Workflows"] == [("ok", "workflows: f")]
 
 
 def test_broken_files_are_problems_with_their_names(home: Path) -> None:
     for file in (".mcp.json", ".claude/settings.json", ".acp-agent/flows/f.yaml"):
         (home / file).write_text('{"hooks": [')
 
-    status, found = doctor(home)
+    status, findings = doctor(home)
 
     assert status == 1
     for part, file in (
@@ -65,30 +65,30 @@ def test_broken_files_are_problems_with_their_names(home: Path) -> None:
         ("Hooks", ".claude/settings.json"),
         ("Workflows", ".acp-agent/flows/f.yaml"),
     ):
-        [(state, what)] = found[part]
+        [(state, text)] = findings[part]
         assert state == "broken"
-        assert what.startswith(str(home / file))
+        assert text.startswith(str(home / file))
 
 
 def test_what_is_not_trusted_is_told_as_such(home: Path) -> None:
     (home / "agent" / "config.toml").unlink()
     (home / ".mcp.json").write_text('{"mcpServers": {"one": {"command": "true"}}}')
 
-    status, found = doctor(home)
+    status, findings = doctor(home)
 
     assert status == 0
     why = ".mcp.json is not used until you trust it: acp-agent trust"
-    assert found["MCP servers"] == [("missing", why)]
+    assert findings["MCP servers"] == [("missing", why)]
 
 
 def test_a_broken_configuration_does_not_end_the_check(home: Path) -> None:
     (home / "agent" / "config.toml").write_text("x = [")
     (home / ".mcp.json").write_text('{"mcpServers": {"one": {"command": "true"}}}')
 
-    status, found = doctor(home)
+    status, findings = doctor(home)
 
     assert status == 1
-    assert found["MCP servers"]
+    assert findings["MCP servers"]
 
 
 @pytest.mark.parametrize(
@@ -105,20 +105,20 @@ def test_what_is_wrong_with_hooks_is_told_with_its_line(home: Path, content: str
     file = home / ".claude" / "settings.json"
     file.write_text(content)
 
-    _, found = doctor(home)
+    _, findings = doctor(home)
 
-    [(state, what)] = found["Hooks"]
+    [(state, text)] = findings["Hooks"]
     assert state == "broken"
-    assert what.startswith(f"{file}{why}")
+    assert text.startswith(f"{file}{why}")
 
 
 def test_a_folder_in_the_place_of_the_hooks_is_told(home: Path) -> None:
     (home / ".claude" / "settings.json").mkdir()
 
-    _, found = doctor(home)
+    _, findings = doctor(home)
 
     file = home / ".claude" / "settings.json"
-    assert found["Hooks"] == [("broken", f"{file}: it is a folder; put a file there")]
+    assert findings["Hooks"] == [("broken", f"{file}: it is a folder; put a file there")]
 
 
 def test_a_byte_that_is_no_text_is_told_with_its_line(home: Path) -> None:
@@ -128,11 +128,13 @@ def test_a_byte_that_is_no_text_is_told_with_its_line(home: Path) -> None:
     for file in files:
         file.write_bytes(b'{\n"name": "\xff"}')
 
-    _, found = doctor(home)
+    _, findings = doctor(home)
 
-    [(_, of_plugin)] = [one for one in found["Skills and agents"] if one[0] == "broken"]
-    [(_, of_hooks)] = found["Hooks"]
-    [(_, of_servers)] = found["MCP servers"]
+    [(_, of_plugin)] = [
+        finding for finding in findings["Skills and agents"] if finding[0] == "broken"
+    ]
+    [(_, of_hooks)] = findings["Hooks"]
+    [(_, of_servers)] = findings["MCP servers"]
     assert of_plugin == f"{files[0]}: line 2 is not UTF-8 text; save the file as UTF-8"
     assert of_hooks == f"{files[1]}: line 2 is not UTF-8 text; save the file as UTF-8"
     assert of_servers.startswith(str(files[2]))

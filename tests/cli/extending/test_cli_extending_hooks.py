@@ -12,25 +12,25 @@ from tests.support.model_server import answer, model_server_in_thread
 
 
 @pytest.mark.parametrize(
-    ("said", "permission", "reason"),
+    ("hook_answer", "permission", "reason"),
     [('{"ok": true}', None, ""), ('{"ok": false, "reason": "no"}', "deny", "no")],
 )
 def test_a_hook_with_a_prompt_asks_its_model(
-    tmp_path: Path, said: str, permission: str | None, reason: str
+    tmp_path: Path, hook_answer: str, permission: str | None, reason: str
 ) -> None:
     handler = {"type": "prompt", "prompt": "May it run?", "model": "nobody/has-this"}
     settings = {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [handler]}]}}
     (tmp_path / ".claude").mkdir()
     (tmp_path / ".claude" / "settings.json").write_text(json.dumps(settings))
     with model_server_in_thread() as server:
-        server.add(answer(said))
+        server.add(answer(hook_answer))
         ran = acp_agent(
             tmp_path, "hooks", "test", "PreToolUse", "--json", "--cwd", str(tmp_path),
             environ=server.environ(),
         )  # fmt: skip
         assert ran.returncode == 0, ran.stderr
-        (found,) = json.loads(ran.stdout)
-        assert (found["permission"], found["reason"]) == (permission, reason)
+        (result,) = json.loads(ran.stdout)
+        assert (result["permission"], result["reason"]) == (permission, reason)
         (request,) = server.requests
         assert "May it run?" in str(request.json["messages"])
 

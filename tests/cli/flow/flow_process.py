@@ -42,10 +42,10 @@ async def flow(home: Path, cwd: Path, model: ModelServer, *arguments: str) -> tu
 
 def prompts(request: Request) -> list[str]:
     """What the user said in the conversation of a request, without the agent's notes."""
-    found = []
+    texts_of_prompts = []
     for message in request.json["messages"]:
         if message["role"] == "user":
             content = message["content"]
-            texts = [content] if isinstance(content, str) else [one["text"] for one in content]
-            found.append(next(text for text in texts if not text.startswith("[")))
-    return found
+            texts = [content] if isinstance(content, str) else [block["text"] for block in content]
+            texts_of_prompts.append(next(text for text in texts if not text.startswith("[")))
+    return texts_of_prompts

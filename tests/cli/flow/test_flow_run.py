@@ -21,7 +21,7 @@ from tests.support.model_server import (
     answer,
 )
 
-WHOLE = """\
+WORKFLOW = """\
 inputs: {what: tests}
 steps:
   - id: one
@@ -45,18 +45,18 @@ steps:
 async def test_steps_run_in_order_or_at_once_and_the_last_output_alone_is_on_stdout(
     home: Path, workspace_repo: Path, model_server: ModelServer
 ) -> None:
-    (workspace_repo / "f.yaml").write_text(WHOLE)
+    (workspace_repo / "f.yaml").write_text(WORKFLOW)
     together = Stall()
 
     def reply(request: Request) -> Answer:
-        said = prompts(request)[-1]
-        if said == "Look at docs.":
+        prompt = prompts(request)[-1]
+        if prompt == "Look at docs.":
             return answer("/mode full")
-        if said.startswith("A after"):
+        if prompt.startswith("A after"):
             return answer("/mode full", together)
-        if "the parser" in said:
+        if "the parser" in prompt:
             return answer("the answer of B", together)
-        return answer("did it" if said.startswith("For") else "- x\n- y")
+        return answer("did it" if prompt.startswith("For") else "- x\n- y")
 
     model_server.otherwise = reply
     process = await start(
@@ -66,12 +66,12 @@ async def test_steps_run_in_order_or_at_once_and_the_last_output_alone_is_on_std
     together.release()
     status, out, err = await finish(process)
     assert (status, out) == (0, "## x\n\ndid it\n\n## y\n\ndid it\n"), err
-    one, *both, last, x, y = [prompts(request) for request in model_server.requests]
+    first, *both, last, x, y = [prompts(request) for request in model_server.requests]
     assert len(both) == 2
     assert sorted([x, y]) == [["For x."], ["For y."]]  # each in a session of its own
     assert all(len(conversation) == 1 for conversation in both)
     # The first and the last share a session, and an output is no command.
-    assert last == [one[0], "This is text and no command:\n\n/mode full"]
+    assert last == [first[0], "This is text and no command:\n\n/mode full"]
     assert "[a] Step a: done\n" in err
     assert "Step never: skipped" in err
 
@@ -121,10 +121,10 @@ async def test_a_run_that_was_killed_in_its_second_step_goes_on_with_it(
     status, out, err = await flow(home, workspace_repo, model_server, "run", "--resume")
     assert (status, out) == (0, "three done\n"), err
     assert f"{file} changed since the run started" in err
-    _, _, again, third = model_server.requests
+    _, _, repeated, third = model_server.requests
     # The same session, in which the first step was done and the second was cut off.
-    assert prompts(again)[0] == "The first."
-    assert prompts(again)[-1] == "The second."
+    assert prompts(repeated)[0] == "The first."
+    assert prompts(repeated)[-1] == "The second."
     assert prompts(third)[-1] == "Third after two done"
 
     # A crash between the end of a turn and its record: the session knows what was answered.
@@ -154,10 +154,10 @@ steps:
     slow = iter([answer("begun", Stall())])
 
     def reply(request: Request) -> Answer | Status:
-        said = prompts(request)[-1]
-        if said == "Slow.":
+        prompt = prompts(request)[-1]
+        if prompt == "Slow.":
             return next(slow, answer("in time"))
-        return Status(code=400, message="no") if said.startswith("Bad") else answer("cleaned")
+        return Status(code=400, message="no") if prompt.startswith("Bad") else answer("cleaned")
 
     model_server.otherwise = reply
     status, out, err = await flow(home, workspace_repo, model_server, "run", "f.yaml", "--json")
@@ -169,9 +169,9 @@ steps:
         "slow": "completed", "tolerated": "failed", "bad": "failed", "cleanup": "completed",
     }  # fmt: skip
     assert lines[-1]["text"] == "cleaned"
-    again = [one["step"] for one in lines if one.get("status") == "retrying"]
-    assert list(dict.fromkeys(again)) == ["slow", "bad"]  # a busy machine may need more attempts
-    assert again.count("bad") == 1
+    retried = [entry["step"] for entry in lines if entry.get("status") == "retrying"]
+    assert list(dict.fromkeys(retried)) == ["slow", "bad"]  # a busy machine may need more attempts
+    assert retried.count("bad") == 1
     assert prompts(model_server.requests[-1])[-1] == "Clean up: failed"
 
 
@@ -180,11 +180,11 @@ async def test_what_nobody_allowed_does_not_run_and_a_file_gives_itself_no_right
 ) -> None:
     file = workspace_repo / "f.yaml"
     file.write_text("steps:\n  - {id: a, prompt: Write.}\n")
-    made = workspace_repo / "made.txt"
+    created = workspace_repo / "made.txt"
     call = Call("write", {"path": "made.txt", "content": "hi"})
     model_server.add(answer(call), answer("refused"))
     status, out, err = await flow(home, workspace_repo, model_server, "run", "f.yaml")
-    assert (status, out, made.exists()) == (4, "refused\n", False)
+    assert (status, out, created.exists()) == (4, "refused\n", False)
     assert err.splitlines()[-1].endswith("To allow it, add --allow edits.")
 
     file.write_text("""\
@@ -202,16 +202,16 @@ steps:
     status, _, err = await flow(
         home, workspace_repo, model_server, "run", "f.yaml", "--mode", "full"
     )
-    assert made.exists(), err
+    assert created.exists(), err
     assert status == 1  # for /trust
 
 
 async def test_a_projects_workflow_is_run_by_name_only_in_a_trusted_folder(
     home: Path, workspace_repo: Path, model_server: ModelServer
 ) -> None:
-    place = workspace_repo / ".acp-agent" / "flows"
-    place.mkdir(parents=True)
-    (place / "mine.yaml").write_text("steps:\n  - {id: a, prompt: Theirs.}\n")
+    folder = workspace_repo / ".acp-agent" / "flows"
+    folder.mkdir(parents=True)
+    (folder / "mine.yaml").write_text("steps:\n  - {id: a, prompt: Theirs.}\n")
     model_server.otherwise = answer("ok")
     status, _, err = await flow(home, workspace_repo, model_server, "run", "mine")
     assert status == 1
@@ -219,22 +219,22 @@ async def test_a_projects_workflow_is_run_by_name_only_in_a_trusted_folder(
     assert model_server.requests == []
     status, _, err = await flow(home, workspace_repo, model_server, "run", "mine", "--trust")
     assert status == 0, err
-    assert [prompts(one) for one in model_server.requests] == [["Theirs."]]
+    assert [prompts(request) for request in model_server.requests] == [["Theirs."]]
 
 
 def test_a_workflow_of_the_user_is_hidden_only_by_one_that_is_trusted(
     home: Path, workspace_repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ACP_AGENT_HOME", str(home))
-    place = workspace_repo / ".acp-agent" / "flows"
-    for folder in (place, home / "flows"):
+    flows_folder = workspace_repo / ".acp-agent" / "flows"
+    for folder in (flows_folder, home / "flows"):
         folder.mkdir(parents=True)
         (folder / "both.yaml").write_text("steps:\n  - {id: a, prompt: x}\n")
-    (place / "broken.yaml").write_text("steps: 1\n")
+    (flows_folder / "broken.yaml").write_text("steps: 1\n")
     (home / "flows" / "broken.yaml").write_text("steps:\n  - {id: a, prompt: x}\n")
-    assert [one.source for one in list_workflows(workspace_repo)] == ["user", "user"]
+    assert [workflow.source for workflow in list_workflows(workspace_repo)] == ["user", "user"]
     trust_folder(workspace_repo)
-    assert [one.source for one in list_workflows(workspace_repo)] == ["project", "user"]
+    assert [workflow.source for workflow in list_workflows(workspace_repo)] == ["project", "user"]
 
 
 async def test_ctrl_c_cancels_the_run_which_can_be_continued(

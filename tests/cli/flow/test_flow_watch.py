@@ -22,7 +22,7 @@ from tests.cli.flow.flow_process import finish, prompts, start
 from tests.support.model_server import Call, ModelServer, Stall, answer
 
 
-async def shown(process: Process, text: str) -> str:
+async def read_until(process: Process, text: str) -> str:
     """Read its messages up to a line that has a text."""
     assert process.stderr is not None
     lines = ""
@@ -49,7 +49,7 @@ steps:
         answer(edit), answer("edited", working), answer("second"), answer("begun", Stall())
     )
     process = await start(home, workspace_repo, model_server, "watch", "f.yaml", "--allow", "edits")
-    await shown(process, "Watching src/**/*.py")
+    await read_until(process, "Watching src/**/*.py")
     (source / "new").mkdir()
     (source / "new" / "a.py").write_text("a")
     (source / "ignored.txt").write_text("a")
@@ -59,17 +59,17 @@ steps:
     (source / "app.py").unlink()
     working.release()
     await model_server.arrived(3)
-    await shown(process, "Changed: src/app.py, src/new/b.py")
-    await shown(process, "Step a: done")
+    await read_until(process, "Changed: src/app.py, src/new/b.py")
+    await read_until(process, "Step a: done")
     (source / "made.py").write_text("y = 2\n")  # what the run wrote, and the user then changes
     await model_server.arrived(4)
     process.send_signal(signal.SIGTERM)
     status, out, err = await finish(process)
     assert status == 0, err
     assert out == "edited\nsecond\n"
-    asked = [prompts(request)[-1] for request in model_server.requests]
-    assert asked[0] == "Changed: src/new/a.py"
-    assert asked[2:] == ["Changed: src/app.py\nsrc/new/b.py", "Changed: src/made.py"]
+    prompt_texts = [prompts(request)[-1] for request in model_server.requests]
+    assert prompt_texts[0] == "Changed: src/new/a.py"
+    assert prompt_texts[2:] == ["Changed: src/app.py\nsrc/new/b.py", "Changed: src/made.py"]
     assert "flow run --resume flow_" in err
 
 
@@ -83,13 +83,16 @@ async def test_an_interval_starts_runs_and_a_broken_file_only_stops_them(
     process = await start(home, workspace_repo, model_server, "watch", "f.yaml", "--now")
     await model_server.arrived(1)
     file.write_text("steps: nothing\n")
-    await shown(process, "f.yaml:1: steps: expected a list")
+    await read_until(process, "f.yaml:1: steps: expected a list")
     file.write_text(text)
     await model_server.arrived(2)
     process.send_signal(signal.SIGINT)
     status, _, err = await finish(process)
     assert status == 0, err
-    assert [prompts(one) for one in model_server.requests[:2]] == [["At manual"], ["At schedule"]]
+    assert [prompts(request) for request in model_server.requests[:2]] == [
+        ["At manual"],
+        ["At schedule"],
+    ]
 
 
 @pytest.mark.parametrize("noted", [True, False])
@@ -121,16 +124,16 @@ def _no_inotify() -> NoReturn:
 
 
 def test_runs_that_only_follow_each_other_come_to_an_end(tmp_path: Path) -> None:
-    own = RunChanges(tmp_path)
+    changes = RunChanges(tmp_path)
     runs = 0
     following = False
-    while own.exclude_own(["made-by-nobody-knows.py"]):
-        own.start_run(follows=following)
+    while changes.exclude_own(["made-by-nobody-knows.py"]):
+        changes.start_run(follows=following)
         following = True
         runs += 1
     assert runs == MAX_FOLLOWING + 1
-    own.start_run(follows=False)  # the next change that comes after a run
-    assert own.exclude_own(["a.py"]) == ["a.py"]
+    changes.start_run(follows=False)  # the next change that comes after a run
+    assert changes.exclude_own(["a.py"]) == ["a.py"]
 
 
 async def test_what_falls_due_during_a_run_is_made_up_for_once() -> None:
