@@ -19,7 +19,7 @@ from tests.extensions.mcp_session import (
     program,
     results,
 )
-from tests.server.server_session import calls_of
+from tests.server.server_session import calls_by_id
 from tests.support.agent_process import AgentProcess
 from tests.support.editor import Editor
 from tests.support.model_server import Call, ModelServer, answer
@@ -210,7 +210,7 @@ async def test_cancelling_the_turn_cancels_the_call_at_the_server(
     await until(lambda: record.is_file() and "slow" in record.read_text())
     running.cancel(session)
     assert (await running.result(asked))["stopReason"] == "cancelled"
-    (updates,) = calls_of(running.updates(session)).values()
+    (updates,) = calls_by_id(running.updates(session)).values()
     assert updates[-1]["status"] == "failed"
     await until(lambda: "cancelled" in record.read_text())
 

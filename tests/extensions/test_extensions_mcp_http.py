@@ -9,7 +9,7 @@ import pytest
 
 from tests.extensions.mcp_session import OpenWithServers, call, results
 from tests.extensions.mcp_web import KEY, web_server
-from tests.server.server_session import calls_of
+from tests.server.server_session import calls_by_id
 from tests.support.model_server import ModelServer, answer
 
 
@@ -65,7 +65,7 @@ async def test_progress_comes_over_http_too(
         model_server.add(answer(call("steps", server="web")), answer("Done."))
         running, session = await with_servers(web.named())
         await running.prompt(session, "go")
-        (updates,) = calls_of(running.updates(session)).values()
+        (updates,) = calls_by_id(running.updates(session)).values()
         titles = [update["title"] for update in updates if "title" in update]
         assert "web: steps (25%, a quarter)" in titles
 

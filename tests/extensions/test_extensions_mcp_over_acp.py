@@ -10,7 +10,7 @@ import pytest
 from jsonrpcserver import Error, Success
 
 from tests.extensions.mcp_session import OpenWithServers, call, notices, offered, results
-from tests.server.server_session import calls_of
+from tests.server.server_session import calls_by_id
 from tests.support.agent_process import AgentProcess
 from tests.support.editor import EVERYTHING, Editor, Json
 from tests.support.model_server import ModelServer, answer
@@ -117,7 +117,7 @@ async def test_a_tool_of_the_clients_own_server_is_called_over_the_connection(
     assert results(model_server) == ["here"]
     (asked,) = editor.asked
     assert asked["toolCall"]["title"] == "Project tools: where"
-    (updates,) = calls_of(running.updates(session)).values()
+    (updates,) = calls_by_id(running.updates(session)).values()
     assert "Project tools: where (50%)" in [update.get("title") for update in updates]
     names = [message["requestId"] for message in editor.messages]
     assert len(set(names)) == len(names)

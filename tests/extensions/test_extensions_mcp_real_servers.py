@@ -17,7 +17,7 @@ from tests.extensions.mcp_session import (
     results,
     until_offered,
 )
-from tests.server.server_session import calls_of
+from tests.server.server_session import calls_by_id
 from tests.support.model_server import ModelServer, answer
 from tests.support.npm_packages import node_modules
 
@@ -54,7 +54,7 @@ async def test_the_filesystem_server_reads_and_writes_where_it_may(
     assert "denied" in refused
     assert written.read_text() == "made"
     assert not outside.exists()
-    ends = [updates[-1]["status"] for updates in calls_of(running.updates(session)).values()]
+    ends = [updates[-1]["status"] for updates in calls_by_id(running.updates(session)).values()]
     assert ends == ["completed", "completed", "failed"]
 
 

@@ -17,7 +17,7 @@ from tests.extensions.mcp_session import (
     program,
     results,
 )
-from tests.server.server_session import calls_of, shown_text
+from tests.server.server_session import calls_by_id, content_text
 from tests.support.agent_process import AgentProcess
 from tests.support.editor import EVERYTHING, Editor
 from tests.support.model_server import Call, ModelServer, answer
@@ -25,7 +25,7 @@ from tests.support.model_server import Call, ModelServer, answer
 
 def last_shown(running: AgentProcess, session: str) -> Json:
     """How the only call of a session ended."""
-    (updates,) = calls_of(running.updates(session)).values()
+    (updates,) = calls_by_id(running.updates(session)).values()
     return updates[-1]
 
 
@@ -41,12 +41,12 @@ async def test_a_tool_of_a_server_is_offered_asked_about_called_and_shown(
     assert results(model_server) == ["echo: good morning"]
     (asked,) = running.editor.asked
     assert asked["toolCall"]["title"] == "memo: Say it again (echo)"
-    assert '"text": "good morning"' in shown_text(asked["toolCall"])
+    assert '"text": "good morning"' in content_text(asked["toolCall"])
     names = [option["name"] for option in asked["options"]]
     assert names[1] == "Always allow `echo` of `memo` in this project, as it is described now"
     assert names[3] == "Never allow `echo` of `memo` in this project"
     assert last_shown(running, session)["status"] == "completed"
-    assert "echo: good morning" in shown_text(last_shown(running, session))
+    assert "echo: good morning" in content_text(last_shown(running, session))
     assert notices(running, session) == []
 
 
@@ -86,7 +86,7 @@ async def test_structured_content_and_resources_are_text_for_the_model(
         "[resource Two: memo://two]",
         "[a sound of type audio/wav is left out]",
     ]
-    first, _ = calls_of(running.updates(session)).values()
+    first, _ = calls_by_id(running.updates(session)).values()
     assert first[-1]["rawOutput"] == {"structuredContent": {"answer": 42}}
 
 
@@ -224,7 +224,7 @@ async def test_a_tool_that_changed_after_it_was_allowed_is_asked_about_again(
     model_server.add(answer(note), answer("Done."))
     await running.prompt(session, "note it again")
     assert len(editor.asked) == 2
-    assert "has changed since you allowed it" in shown_text(editor.asked[1]["toolCall"])
+    assert "has changed since you allowed it" in content_text(editor.asked[1]["toolCall"])
     model_server.add(answer(note), answer("Done."))
     await running.prompt(session, "and again")
     assert len(editor.asked) == 2
@@ -237,7 +237,7 @@ async def test_progress_is_shown_in_the_title_of_the_call(
     model_server.add(answer(call("steps")), answer("Done."))
     running, session = await with_servers(program("echo"))
     await running.prompt(session, "go")
-    (updates,) = calls_of(running.updates(session)).values()
+    (updates,) = calls_by_id(running.updates(session)).values()
     titles = [update["title"] for update in updates if "title" in update]
     assert "memo: steps (50%, half of it)" in titles
 

@@ -52,7 +52,7 @@ class Client:
     @property
     def asked(self) -> list[Json]:
         """What the user was asked, the permission for the task itself left out."""
-        return [one for one in self.wire.editor.asked if asked_title(one) != TITLE]
+        return [request for request in self.wire.editor.asked if question_title(request) != TITLE]
 
     async def initialize(self) -> None:
         await (self.v2.initialize() if self.kind == "v2" else self.wire.initialize())
@@ -87,7 +87,9 @@ class Client:
 
     def child(self) -> str:
         """The one child that was announced."""
-        (name,) = {one["sessionId"] for one in self.wire.updates(self.session, "subagent_update")}
+        (name,) = {
+            update["sessionId"] for update in self.wire.updates(self.session, "subagent_update")
+        }
         assert isinstance(name, str)
         return name
 
@@ -118,18 +120,18 @@ class Client:
     def told(self) -> dict[str, list[Json]]:
         """The conversation as it was told, by session, in a form that two can be compared in."""
         names = dict.fromkeys(
-            one["params"]["sessionId"]
-            for one in self.wire.messages
-            if one.get("method") == "session/update"
+            message["params"]["sessionId"]
+            for message in self.wire.messages
+            if message.get("method") == "session/update"
         )
         if self.kind == "v2":
             return {name: SessionView.of(self.wire.updates(name)).conversation() for name in names}
         return {name: conversation(without_user(self.wire.updates(name))) for name in names}
 
 
-def asked_title(asked: Json) -> str:
+def question_title(requested: Json) -> str:
     """What the user is asked about."""
-    return str(asked.get("title") or asked["toolCall"]["title"])
+    return str(requested.get("title") or requested["toolCall"]["title"])
 
 
 class ClientOf:

@@ -45,7 +45,7 @@ def opened_v2(agent: StartAgent, model_server: ModelServer, workspace_repo: Path
 
 
 @pytest.fixture
-def client_of(
+def make_client(
     agent: StartAgent, model_server: ModelServer, workspace_repo: Path, home: Path
 ) -> ClientOf:
     """A factory: `client = await client_of("v2")`, with a trusted project that has an agent."""

@@ -35,8 +35,8 @@ class EitherClient:
         """Start an agent and begin a connection to it."""
         editor = EditorV2() if version == 2 else None
         client = cls(await agent(*arguments, editor=editor, environ=environ), version)
-        begun = client.wire if version == 1 else client._v2
-        result = await begun.initialize()
+        starter = client.wire if version == 1 else client._v2
+        result = await starter.initialize()
         client.advertised = result["agentCapabilities" if version == 1 else "capabilities"]
         return client
 
@@ -48,8 +48,10 @@ class EitherClient:
     @property
     def session_capabilities(self) -> Json:
         """What is advertised about sessions."""
-        found: Json = self.advertised["sessionCapabilities" if self.version == 1 else "session"]
-        return found
+        capabilities: Json = self.advertised[
+            "sessionCapabilities" if self.version == 1 else "session"
+        ]
+        return capabilities
 
     async def request(self, method: str, /, **params: Any) -> Any:
         """A request that has the schema's shape; its result."""
@@ -64,8 +66,8 @@ class EitherClient:
 
     async def new(self, cwd: Path, **params: Any) -> str:
         """`session/new`; the session's id."""
-        begun = self.wire if self.version == 1 else self._v2
-        return await begun.new_session(cwd, **params)
+        starter = self.wire if self.version == 1 else self._v2
+        return await starter.new_session(cwd, **params)
 
     async def fork(self, session: str, cwd: Path, **params: Any) -> str:
         """`session/fork`; the new session's id."""
@@ -97,8 +99,8 @@ class EitherClient:
 
     def post_prompt(self, session: str, text: str) -> int:
         """Say something without waiting; the request's id."""
-        begun = self.wire if self.version == 1 else self._v2
-        return begun.post_prompt(session, text)
+        starter = self.wire if self.version == 1 else self._v2
+        return starter.post_prompt(session, text)
 
     def kinds(self, session: str) -> list[str]:
         """The kinds of the session's updates that came so far."""
@@ -106,10 +108,10 @@ class EitherClient:
 
     async def listed(self, **params: Any) -> dict[str, Json]:
         """All pages of a list, by session."""
-        found: dict[str, Json] = {}
+        result: dict[str, Json] = {}
         while True:
             page = await self.request("session/list", **params)
-            found.update((entry["sessionId"], entry) for entry in page["sessions"])
+            result.update((entry["sessionId"], entry) for entry in page["sessions"])
             if page.get("nextCursor") is None:
-                return found
+                return result
             params["cursor"] = page["nextCursor"]

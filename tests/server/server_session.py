@@ -56,8 +56,8 @@ def config_file(home: Path, text: str) -> Path:
 
 def messages(server: ModelServer, request: int = -1) -> list[dict[str, Any]]:
     """The messages of a request that the model was sent, without the system prompt."""
-    sent: list[dict[str, Any]] = server.requests[request].json["messages"]
-    return [message for message in sent if message["role"] not in {"system", "developer"}]
+    history: list[dict[str, Any]] = server.requests[request].json["messages"]
+    return [message for message in history if message["role"] not in {"system", "developer"}]
 
 
 def system(server: ModelServer, request: int = -1) -> str:
@@ -67,16 +67,16 @@ def system(server: ModelServer, request: int = -1) -> str:
     return str(first["content"])
 
 
-def calls_of(updates: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+def calls_by_id(updates: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     """The updates of each tool call, in order."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    result: dict[str, list[dict[str, Any]]] = {}
     for update in updates:
         if update["sessionUpdate"] in {"tool_call", "tool_call_update"}:
-            found.setdefault(update["toolCallId"], []).append(update)
-    return found
+            result.setdefault(update["toolCallId"], []).append(update)
+    return result
 
 
-def shown_text(update: dict[str, Any]) -> str:
+def content_text(update: dict[str, Any]) -> str:
     """All text in what a tool call shows."""
     return "\n".join(
         part["content"]["text"]

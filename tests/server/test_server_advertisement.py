@@ -68,11 +68,11 @@ async def test_exactly_those_methods_are_known_that_the_advertisement_promises(
 
 @pytest.mark.covers("I1", "T4")
 async def test_methods_of_the_other_version_are_not_known(agent: StartAgent, version: int) -> None:
-    own, other = wire_schema(f"v{version}"), wire_schema(f"v{3 - version}")
-    if own is None or other is None:
+    schema, second_schema = wire_schema(f"v{version}"), wire_schema(f"v{3 - version}")
+    if schema is None or second_schema is None:
         pytest.skip("the protocol's schema needs Node.js, which is not installed")
     running, _ = await opened(agent, version)
-    foreign = requests_of(other) - requests_of(own)
+    foreign = requests_of(second_schema) - requests_of(schema)
     assert foreign
     assert await served(running, foreign) == set()
 
@@ -88,13 +88,13 @@ async def test_content_is_taken_if_and_only_if_it_is_advertised(
     )["sessionId"]
     text = {"type": "text", "text": "hello"}
     prompt = {"sessionId": session, "prompt": [text, CONTENT[kind]]}
-    asked = running.post("session/prompt", prompt)
+    request_id = running.post("session/prompt", prompt)
     if not capability(version, advertised, "prompt", kind):
         with pytest.raises(AnswerError) as refused:
-            await running.result(asked)
+            await running.result(request_id)
         assert refused.value.code == -32602
         return
-    answer = await running.answer(asked)
+    answer = await running.answer(request_id)
     if version == 2 and "result" in answer:
         message = answer["result"]["messageId"]
         answer = {"result": await V2Client(running).idle(session, message)}
@@ -113,8 +113,8 @@ async def test_an_mcp_server_is_taken_if_its_transport_is_advertised(
     baseline = version == 1 and kind == "stdio"
     if baseline:
         del server["type"]
-    asked = running.post("session/new", {"cwd": str(workspace_repo), "mcpServers": [server]})
-    answer = await running.answer(asked)
+    request_id = running.post("session/new", {"cwd": str(workspace_repo), "mcpServers": [server]})
+    answer = await running.answer(request_id)
     if baseline or capability(version, advertised, "mcp", kind):
         assert "result" in answer, answer
     elif version == 2:  # version 1 says nothing of what it does not know
@@ -129,13 +129,13 @@ async def test_a_system_prompt_is_taken_in_the_modes_that_are_advertised(
     running, advertised = await opened(agent, version)
     group = "sessionCapabilities" if version == 1 else "session"
     capabilities = advertised[CAPABILITIES_OF[version]]
-    taken = offered(capabilities, group, "systemPrompt") and (
+    is_accepted = offered(capabilities, group, "systemPrompt") and (
         mode == "append" or offered(capabilities, group, "systemPrompt", "mode", mode)
     )
     prompt = {"mode": mode, "content": [{"type": "text", "text": "Rhyme."}]}
     params = {"cwd": str(workspace_repo), "mcpServers": [], "systemPrompt": prompt}
     answer = await running.answer(running.post("session/new", params, checked=True))
-    if taken:
+    if is_accepted:
         assert "result" in answer, answer
     elif offered(capabilities, group, "systemPrompt"):
         assert answer["error"]["code"] == -32602, answer
@@ -149,13 +149,17 @@ async def test_the_state_of_the_login_is_told_when_it_is_asked_for_and_when_it_c
     running = await agent(editor=editor)
     await (running if version == 1 else V2Client(running)).initialize()
     login, logout = ("authenticate", "logout") if version == 1 else ("auth/login", "auth/logout")
-    asked = {"state": "unauthenticated", "accounts": []}
-    assert await running.request("auth/status", {}, checked=True) == asked
+    status = {"state": "unauthenticated", "accounts": []}
+    assert await running.request("auth/status", {}, checked=True) == status
     await running.request(login, {"methodId": "demo"}, checked=True)
     await running.request(logout, {}, checked=True)
-    assert await running.request("auth/status", {}, checked=True) == asked
-    told = [one["params"] for one in running.messages if one.get("method") == "auth/status_update"]
-    assert [one["state"] for one in told] == ["not_required", "unauthenticated"]
+    assert await running.request("auth/status", {}, checked=True) == status
+    updates = [
+        message["params"]
+        for message in running.messages
+        if message.get("method") == "auth/status_update"
+    ]
+    assert [message["state"] for message in updates] == ["not_required", "unauthenticated"]
 
 
 @pytest.mark.covers("I3")

@@ -22,7 +22,7 @@ LOGIN = {1: "authenticate", 2: "auth/login"}
 LOGOUT = {1: "logout", 2: "auth/logout"}
 
 
-def told(client: EitherClient) -> list[str]:
+def status_updates(client: EitherClient) -> list[str]:
     """The states that updates brought so far."""
     messages = client.wire.messages
     updates = [m for m in messages if m.get("method") == "auth/status_update"]
@@ -66,8 +66,8 @@ async def test_the_state_says_whether_a_session_can_begin_without_a_login(
     assert [account["label"] for account in accounts if account["active"]] == active
     if state != "unknown":
         assert len(accounts) == len(environ)
-    asked = client.wire.post("session/new", {"cwd": str(workspace_repo), "mcpServers": []})
-    opened = await client.wire.answer(asked)
+    request_id = client.wire.post("session/new", {"cwd": str(workspace_repo), "mcpServers": []})
+    opened = await client.wire.answer(request_id)
     if state == "unauthenticated":
         assert opened["error"]["code"] == -32000
     elif state != "unknown":
@@ -112,14 +112,14 @@ async def test_logging_in_and_out_is_told_once_and_only_when_it_changes_somethin
     await client.request(LOGIN[version], methodId="demo")
     await client.request(LOGIN[version], methodId="demo")
     assert (await status(client))[0] == "not_required"
-    assert told(client) == ["not_required"]
+    assert status_updates(client) == ["not_required"]
     await client.request(LOGOUT[version])
     await client.request(LOGOUT[version])
     assert (await status(client))[0] == "unauthenticated"
-    assert told(client) == ["not_required", "unauthenticated"]
+    assert status_updates(client) == ["not_required", "unauthenticated"]
     error = await client.refused(LOGIN[version], methodId="configured")
     assert error["code"] == -32000
-    assert told(client) == ["not_required", "unauthenticated"]
+    assert status_updates(client) == ["not_required", "unauthenticated"]
 
 
 async def test_endpoints_of_the_client_change_the_state(
@@ -135,7 +135,7 @@ async def test_endpoints_of_the_client_change_the_state(
     await client.request("providers/set", providerId="openai", **endpoint)
     await client.request("providers/disable", providerId="openai")
     await client.request("providers/disable", providerId="openai")
-    assert told(client) == ["authenticated", "not_required", "unauthenticated"]
+    assert status_updates(client) == ["authenticated", "not_required", "unauthenticated"]
 
 
 @pytest.mark.covers("I5")
@@ -148,7 +148,7 @@ async def test_a_key_that_the_provider_refuses_counts_as_missing_until_it_is_tak
     with pytest.raises(AnswerError):
         await client.say(session, "Hello")
     await client.wire.expect(lambda message: message.get("method") == "auth/status_update")
-    assert told(client) == ["unauthenticated"]
+    assert status_updates(client) == ["unauthenticated"]
     assert (await status(client))[0] == "unauthenticated"
     assert await client.say(session, "Hello again") == "end_turn"
     await client.wire.expect(
@@ -157,7 +157,7 @@ async def test_a_key_that_the_provider_refuses_counts_as_missing_until_it_is_tak
             and message["params"]["state"] == "authenticated"
         )
     )
-    assert told(client) == ["unauthenticated", "authenticated"]
+    assert status_updates(client) == ["unauthenticated", "authenticated"]
 
 
 @pytest.mark.covers("I5")

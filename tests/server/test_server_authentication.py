@@ -72,9 +72,9 @@ async def test_the_methods_are_complete_and_the_terminal_one_needs_a_client_that
         "env": {},
     }
     by_meta = {"_meta": {"terminal-auth": True}}
-    again = (await running.initialize(clientCapabilities=by_meta))["authMethods"][0]
-    mirrored = again.pop("_meta")["terminal-auth"]
-    assert again == login
+    repeated = (await running.initialize(clientCapabilities=by_meta))["authMethods"][0]
+    mirrored = repeated.pop("_meta")["terminal-auth"]
+    assert repeated == login
     assert set(mirrored) == {"label", "command", "args", "env"}
     assert shutil.which(mirrored["command"])
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.server_session import OPENAI, OpenSession, calls_of, messages, shown_text
+from tests.server.server_session import OPENAI, OpenSession, calls_by_id, content_text, messages
 from tests.server.v2_session import OpenV2, connect
 from tests.support.agent_process import StartAgent
 from tests.support.editor import Editor
@@ -24,13 +24,15 @@ def in_background(command: str) -> Call:
     return Call("shell", {"command": command, "background": True})
 
 
-def look(action: str, **more: object) -> Call:
+def background_call(action: str, **more: object) -> Call:
     return Call("background", {"action": action, **more})
 
 
 def result(server: ModelServer) -> str:
     """The result of the last call that the model was told of."""
-    return str([one for one in messages(server) if one["role"] == "tool"][-1]["content"])
+    return str(
+        [message for message in messages(server) if message["role"] == "tool"][-1]["content"]
+    )
 
 
 async def test_a_command_goes_on_behind_its_call_into_later_turns(
@@ -39,18 +41,18 @@ async def test_a_command_goes_on_behind_its_call_into_later_turns(
     running, session = await opened()
     model_server.add(
         answer(in_background(WAITS)),
-        answer(look("wait", id="1", until="beg*n", seconds=20)),
+        answer(background_call("wait", id="1", until="beg*n", seconds=20)),
         answer("It runs."),
     )
     await running.prompt(session, "start it")
     assert result(model_server).startswith("begun\n[running for ")
     (workspace_repo / "done").touch()
-    model_server.add(answer(look("wait", id="1", seconds=20)), answer("It ended."))
+    model_server.add(answer(background_call("wait", id="1", seconds=20)), answer("It ended."))
     await running.prompt(session, "and now?")
     assert "ended\n[ended after " in result(model_server)
     assert "exit code 0" in result(model_server)
     # The call that started it ended when it returned, and nothing was added to it after that.
-    first, *_ = calls_of(running.updates(session)).values()
+    first, *_ = calls_by_id(running.updates(session)).values()
     assert [update.get("status") for update in first][-1] == "completed"
 
 
@@ -65,9 +67,9 @@ async def test_the_model_is_told_with_its_next_request_what_ended_meanwhile(
     assert "ended with exit code 3" in notice["title"]
     model_server.add(answer("I see."))
     await running.prompt(session, "go on")
-    said = json.dumps(messages(model_server)[-1])
-    assert "The background command 1, `" in said
-    assert "ended with exit code 3" in said
+    request_text = json.dumps(messages(model_server)[-1])
+    assert "The background command 1, `" in request_text
+    assert "ended with exit code 3" in request_text
     # It is said once, and what was sent before stays as it was.
     model_server.add(answer("Yes."))
     await running.prompt(session, "well?")
@@ -117,10 +119,10 @@ async def test_jobs_lists_what_runs_without_the_model(
     assert "no background commands" in running.text(session)
     model_server.add(answer(in_background("sleep 1000")), answer("It runs."))
     await running.prompt(session, "start it")
-    asked = len(model_server.requests)
+    request_count = len(model_server.requests)
     await running.prompt(session, "/jobs")
     assert "1: `sleep 1000`, running" in running.text(session)
-    assert len(model_server.requests) == asked
+    assert len(model_server.requests) == request_count
 
 
 async def test_jobs_shows_a_long_command_in_one_line_that_no_character_of_it_breaks(
@@ -131,10 +133,10 @@ async def test_jobs_shows_a_long_command_in_one_line_that_no_character_of_it_bre
     model_server.add(answer(in_background(long)), answer("It runs."))
     await running.prompt(session, "start it")
     await running.prompt(session, "/jobs")
-    shown = running.text(session).split("It runs.")[1]
-    assert shown.startswith("- 1: ``echo `date`")
-    assert "``, running for" in shown
-    assert len(shown) < 200
+    text = running.text(session).split("It runs.")[1]
+    assert text.startswith("- 1: ``echo `date`")
+    assert "``, running for" in text
+    assert len(text) < 200
 
 
 @pytest.mark.covers("P5", "P8")
@@ -180,7 +182,9 @@ async def test_cancelling_the_session_leaves_background_commands_running(
     opened_v2: OpenV2, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     client, session = await opened_v2()
-    model_server.add(answer(in_background(WAITS)), answer(look("wait", id="1", seconds=100)))
+    model_server.add(
+        answer(in_background(WAITS)), answer(background_call("wait", id="1", seconds=100))
+    )
     message = await client.said(client.post_prompt(session, "start it"))
     await client.expect_view(
         session, lambda view: sum(c["status"] == "in_progress" for c in view.calls.values()) == 1
@@ -208,7 +212,7 @@ async def test_after_a_crash_the_command_is_told_as_lost_and_nothing_of_it_runs(
     stubborn = "trap '' TERM; (setsid sleep 1000 &) ; sleep 1000 & echo begun; wait"
     model_server.add(
         answer(in_background(stubborn)),
-        answer(look("wait", id="1", until="begun", seconds=20)),
+        answer(background_call("wait", id="1", until="begun", seconds=20)),
         answer("It runs."),
     )
     await first.prompt(session, "start it")
@@ -252,7 +256,7 @@ async def test_a_command_of_a_turn_ends_with_an_agent_that_is_killed(
     running.post_prompt(session, "run it")
     await running.expect(
         lambda _: any(
-            "console\nbegun" in shown_text(update)
+            "console\nbegun" in content_text(update)
             for update in running.updates(session, "tool_call_update")
         )
     )

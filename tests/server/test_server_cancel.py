@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from acp_agent.agent.context import CANCELLED_NOTE
-from tests.server.server_session import DEMO, EDIT, READ, OpenSession, calls_of, messages
+from tests.server.server_session import DEMO, EDIT, READ, OpenSession, calls_by_id, messages
 from tests.support.agent_process import AgentProcess, StartAgent
 from tests.support.editor import Editor
 from tests.support.model_server import Call, ModelServer, Pause, Stall, Status, Thought, answer
@@ -47,10 +47,10 @@ async def test_a_cancel_in_mid_answer_closes_the_stream_and_keeps_what_was_said(
     running, session = await opened(api=api)
     prompt = running.post_prompt(session, "talk")
     await running.expect_update(session, "agent_message_chunk")
-    begun = asyncio.get_running_loop().time()
+    started_at = asyncio.get_running_loop().time()
     running.cancel(session)
     assert (await running.result(prompt))["stopReason"] == CANCELLED
-    latency = asyncio.get_running_loop().time() - begun
+    latency = asyncio.get_running_loop().time() - started_at
     assert latency < 1.0  # 100 ms of our own, on a machine that may be busy
     async with asyncio.timeout(20):
         await model_server.requests[0].closed_early.wait()
@@ -104,7 +104,7 @@ async def test_a_cancel_ends_a_running_command_and_everything_it_started(
     running.cancel(session)
     assert (await running.result(prompt, timeout=8))["stopReason"] == CANCELLED
     assert updates_after(running, prompt) == []
-    for call in calls_of(running.updates(session)).values():
+    for call in calls_by_id(running.updates(session)).values():
         assert call[-1]["status"] == "failed"
     assert (await running.prompt(session, "what now?"))["stopReason"] == "end_turn"
     # That no process is left is what the end of every test with an agent looks at.
@@ -117,12 +117,12 @@ async def test_a_cancel_withdraws_an_open_question(
     model_server.add(answer(READ), answer(EDIT))
     running, session = await opened(editor=Editor(permission="never"))
     prompt = running.post_prompt(session, "edit")
-    asked = await running.expect(lambda m: m.get("method") == "session/request_permission")
+    question = await running.expect(lambda m: m.get("method") == "session/request_permission")
     running.cancel(session)
     assert (await running.result(prompt, timeout=5))["stopReason"] == CANCELLED
     withdrawn = await running.expect(lambda m: m.get("method") == "$/cancel_request")
-    assert withdrawn["params"] == {"requestId": asked["id"]}
-    call = list(calls_of(running.updates(session)).values())[-1]
+    assert withdrawn["params"] == {"requestId": question["id"]}
+    call = list(calls_by_id(running.updates(session)).values())[-1]
     assert call[-1]["status"] == "failed"
     assert "Hello" in (workspace_repo / "greeting.py").read_text()
 
@@ -239,10 +239,10 @@ async def test_a_cancel_in_the_middle_of_a_fast_stream_loses_and_adds_nothing(
     await running.expect(lambda _: len(running.updates(session, "agent_message_chunk")) > 5)
     running.cancel(session)
     assert (await running.result(prompt))["stopReason"] == CANCELLED
-    shown = running.text(session)
-    whole = "".join(f"{number} " for number in range(2000))
-    assert whole.startswith(shown)
-    assert shown
+    text = running.text(session)
+    full_text = "".join(f"{number} " for number in range(2000))
+    assert full_text.startswith(text)
+    assert text
     before = len(running.messages)
     load = {"sessionId": session, "cwd": str(workspace_repo), "mcpServers": []}
     await running.request("session/load", load)
@@ -252,7 +252,7 @@ async def test_a_cancel_in_the_middle_of_a_fast_stream_loses_and_adds_nothing(
         if message.get("method") == "session/update"
         and message["params"]["update"]["sessionUpdate"] == "agent_message_chunk"
     ]
-    assert "".join(replayed) == shown
+    assert "".join(replayed) == text
 
 
 @pytest.mark.covers("T6", "P7")
@@ -263,14 +263,14 @@ async def test_a_cancel_of_one_session_leaves_the_other_alone(
     model_server.add(answer("one ", stalls[0], "end"), answer("two ", stalls[1], "end"))
     running, first = await opened()
     second = await running.new_session(workspace_repo)
-    asked = []
+    request_ids = []
     for session in (first, second):
-        asked.append(running.post_prompt(session, "talk"))
+        request_ids.append(running.post_prompt(session, "talk"))
         await running.expect_update(session, "agent_message_chunk")
     running.cancel(first)
-    assert (await running.result(asked[0]))["stopReason"] == CANCELLED
+    assert (await running.result(request_ids[0]))["stopReason"] == CANCELLED
     stalls[1].release()
-    assert (await running.result(asked[1]))["stopReason"] == "end_turn"
+    assert (await running.result(request_ids[1]))["stopReason"] == "end_turn"
     assert running.text(second) == "two end"
 
 
@@ -279,19 +279,19 @@ async def test_a_cancel_of_one_session_leaves_the_other_alone(
 async def test_a_session_whose_opening_is_cancelled_is_free_for_others(
     agent: StartAgent, home: Path, workspace_repo: Path, method: str
 ) -> None:
-    one, other = await agent(*DEMO), await agent(*DEMO)
-    await one.initialize()
-    await other.initialize()
-    session = await other.new_session(workspace_repo)
-    await other.request("session/close", {"sessionId": session})
-    elsewhere = {"sessionId": session, "cwd": str(workspace_repo / "src"), "mcpServers": []}
+    first, second_client = await agent(*DEMO), await agent(*DEMO)
+    await first.initialize()
+    await second_client.initialize()
+    session = await second_client.new_session(workspace_repo)
+    await second_client.request("session/close", {"sessionId": session})
+    params = {"sessionId": session, "cwd": str(workspace_repo / "src"), "mcpServers": []}
     with closing(sqlite3.connect(home / "acp-agent" / "sessions.db")) as locked:
         locked.execute("BEGIN IMMEDIATE")  # so that the other folder cannot be written down
-        opening = one.post(method, elsewhere)
-        assert (await one.request("session/list", {})) is not None
-        await one.send(line("$/cancel_request", {"requestId": opening}))
-        assert (await one.answer(opening))["error"]["code"] == -32800
+        opening = first.post(method, params)
+        assert (await first.request("session/list", {})) is not None
+        await first.send(line("$/cancel_request", {"requestId": opening}))
+        assert (await first.answer(opening))["error"]["code"] == -32800
         locked.rollback()
     async with asyncio.timeout(30):
-        while "error" in await other.answer(other.post(method, elsewhere)):
+        while "error" in await second_client.answer(second_client.post(method, params)):
             await asyncio.sleep(0.01)  # until it is closed again

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.server.children_client import TASK, TITLE, TOUCH, ClientOf, Kind, asked_title, every_kind
+from tests.server.children_client import (
+    TASK,
+    TITLE,
+    TOUCH,
+    ClientOf,
+    Kind,
+    every_kind,
+    question_title,
+)
 from tests.support.model_server import Call, ModelServer, answer
 
 INNER = Call("task", {"agent": "scout", "title": "look", "task": "Where is it?"})
@@ -19,7 +27,7 @@ You look around.
 
 @every_kind
 async def test_each_is_a_session_of_its_own_and_its_questions_reach_the_user(
-    client_of: ClientOf, model_server: ModelServer, workspace_repo: Path, kind: Kind
+    make_client: ClientOf, model_server: ModelServer, workspace_repo: Path, kind: Kind
 ) -> None:
     agents = workspace_repo / ".agents" / "agents"
     agents.mkdir(parents=True, exist_ok=True)
@@ -27,23 +35,23 @@ async def test_each_is_a_session_of_its_own_and_its_questions_reach_the_user(
     (agents / "scout.md").write_text(AGENT.format(name="scout", more=""))
     model_server.add(answer(TASK), answer(INNER), answer(TOUCH), answer("Made."))
     model_server.add(answer("It made it."), answer("Done."))
-    client = await client_of(kind)
+    client = await make_client(kind)
     assert await client.say() == "end_turn"
-    (asked,) = client.asked
-    assert "touch made.txt" in asked_title(asked)
+    (question,) = client.asked
+    assert "touch made.txt" in question_title(question)
     assert (workspace_repo / "made.txt").exists()
     live = client.told()
     assert "It made it." in str(client.cards(client.session)[TITLE])
     if client.knows_children:
         names = {
-            one["sessionId"]: one["title"]
-            for one in client.wire.updates(client.session, "subagent_update")
-            if one.get("title")
+            update["sessionId"]: update["title"]
+            for update in client.wire.updates(client.session, "subagent_update")
+            if update.get("title")
         }
         outer, inner = names
         assert list(names.values()) == [TITLE, "scout: look"]
         assert set(live) == {client.session, outer, inner}
-        assert asked["sessionId"] == inner
+        assert question["sessionId"] == inner
         assert "Made." in str(live[inner])
         card = client.cards(outer)["scout: look"]
         assert card["status"] == "completed"
@@ -51,6 +59,6 @@ async def test_each_is_a_session_of_its_own_and_its_questions_reach_the_user(
     else:
         assert set(live) == {client.session}
     await client.wire.stop()
-    other = await client_of(kind, new=False)
-    await other.reopen(client.session)
-    assert set(other.told()) == set(live)
+    second_client = await make_client(kind, new=False)
+    await second_client.reopen(client.session)
+    assert set(second_client.told()) == set(live)

@@ -40,7 +40,7 @@ from tests.support.child_work import called, did
 from tests.support.oracle import Oracle
 from tests.support.v2_view import SessionView
 
-Told = list[tuple[str, dict[str, Any]]]
+Updates = list[tuple[str, dict[str, Any]]]
 Lane = list[list[AnyEvent]]  # what comes in this order, each step whole
 
 PARENT = SessionId("s")
@@ -59,7 +59,7 @@ def mixed(rng: Random, lanes: Iterable[Lane]) -> Iterator[AnyEvent]:
         left = [lane for lane in left if lane]
 
 
-def call_of(rng: Random, call: CallId) -> Lane:
+def call_lane(rng: Random, call: CallId) -> Lane:
     """A call, asked about or not, allowed or not, with output or without."""
     steps: Lane = []
     allowed = True
@@ -72,12 +72,12 @@ def call_of(rng: Random, call: CallId) -> Lane:
     runs_command = rng.random() < 0.5
     steps.append([ToolStarted(call=call, cwd="/w" if runs_command else None)])
     for number in range(rng.randint(0, 2)):
-        shown = ToolShown(call=call, title=f"Now {number}", content=(text_part(str(number)),))
-        steps.append([ToolOutput(call=call, text="out\n") if runs_command else shown])
+        event = ToolShown(call=call, title=f"Now {number}", content=(text_part(str(number)),))
+        steps.append([ToolOutput(call=call, text="out\n") if runs_command else event])
     return [*steps, [ToolEnded(call=call, exit_code=0 if runs_command else None)]]
 
 
-def child_of(rng: Random, number: int, task: CallId) -> Lane:
+def child_lane(rng: Random, number: int, task: CallId) -> Lane:
     """A child's work from its beginning to the end of its call."""
     child, turn = SessionId(f"child{number}"), TurnId(f"turn{number}")
     steps: Lane = [
@@ -93,33 +93,33 @@ def child_of(rng: Random, number: int, task: CallId) -> Lane:
         [TurnStarted(turn=turn), UserMessage(message=MessageId(f"read{number}"), content=WORDS)]
     ]
     for request in range(rng.randint(1, 3)):
-        said = MessageId(f"said{number}_{request}")
-        calls = [CallId(f"call{number}_{request}_{one}") for one in range(rng.randint(0, 3))]
+        message_id = MessageId(f"said{number}_{request}")
+        calls = [CallId(f"call{number}_{request}_{index}") for index in range(rng.randint(0, 3))]
         kinds = [rng.choice((AgentText, AgentThought)) for _ in range(rng.randint(0, 3))]
-        work.append([ModelAsked(message=said, model="m")])
+        work.append([ModelAsked(message=message_id, model="m")])
         for kind in kinds:
-            work.append([kind(message=said, text="word ")])
+            work.append([kind(message=message_id, text="word ")])
         for call in calls:
-            work.append([called(call, message=said, arguments=SHELL)])
-        work.append([ModelAnswered(message=said, model="m")])
-        work += [[event] for event in mixed(rng, [call_of(rng, call) for call in calls])]
+            work.append([called(call, message=message_id, arguments=SHELL)])
+        work.append([ModelAnswered(message=message_id, model="m")])
+        work += [[event] for event in mixed(rng, [call_lane(rng, call) for call in calls])]
     work.append([TurnEnded(turn=turn, stop_reason="end_turn")])
     steps += [did(*events, child=child, call=task) for events in work]
     idle = SubagentChanged(session=child, state="idle", stop_reason="end_turn")
     return [*steps, [idle], [ToolEnded(call=task, result="done")]]
 
 
-def session_of(rng: Random) -> list[AnyEvent]:
+def session_events(rng: Random) -> list[AnyEvent]:
     """A turn with one to three children, now and then cut off and closed."""
-    said = MessageId("said")
+    message_id = MessageId("said")
     tasks = [CallId(f"task{number}") for number in range(rng.randint(1, 3))]
     events: list[AnyEvent] = [
         TurnStarted(turn=TurnId("turn")),
         UserMessage(message=MessageId("u1"), content=WORDS),
-        ModelAsked(message=said, model="m"),
-        *(called(task, "task", message=said) for task in tasks),
-        ModelAnswered(message=said, model="m"),
-        *mixed(rng, [child_of(rng, number, task) for number, task in enumerate(tasks)]),
+        ModelAsked(message=message_id, model="m"),
+        *(called(task, "task", message=message_id) for task in tasks),
+        ModelAnswered(message=message_id, model="m"),
+        *mixed(rng, [child_lane(rng, number, task) for number, task in enumerate(tasks)]),
         TurnEnded(turn=TurnId("turn"), stop_reason="end_turn"),
     ]
     if rng.random() < 0.5:
@@ -129,7 +129,7 @@ def session_of(rng: Random) -> list[AnyEvent]:
     return events
 
 
-def as_json(updates: Iterable[tuple[str, object]]) -> Told:
+def as_json(updates: Iterable[tuple[str, object]]) -> Updates:
     return [(of, msgspec.json.decode(typed_json.encode(update))) for of, update in updates]
 
 
@@ -150,7 +150,7 @@ HELLO: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {  # what is asked and
 }
 
 
-def judged(told: Told, version: int, **capabilities: Any) -> None:
+def judged(updates: Updates, version: int, **capabilities: Any) -> None:
     """Nothing in it breaks the rules of the protocol, and nothing is left open."""
     oracle = Oracle()
     offer, hello = HELLO[version]
@@ -164,7 +164,7 @@ def judged(told: Told, version: int, **capabilities: Any) -> None:
     oracle.sent(line(id=2, method="session/prompt", params=prompt))
     if version == 2:
         oracle.received(line(id=2, result={"messageId": "u1"}))
-    for of, update in told:
+    for of, update in updates:
         oracle.received(line(method="session/update", params={"sessionId": of, "update": update}))
     if version == 1:
         oracle.received(line(id=2, result={"stopReason": "end_turn"}))
@@ -175,11 +175,11 @@ def line(**message: Any) -> bytes:
     return json.dumps({"jsonrpc": "2.0"} | message).encode() + b"\n"
 
 
-def views(told: Told) -> dict[str, Any]:
+def views(updates: Updates) -> dict[str, Any]:
     """What a client of version 2 knows of each session."""
     return {
-        name: SessionView.of(update for of, update in told if of == name).conversation()
-        for name in {of for of, _ in told}
+        name: SessionView.of(update for of, update in updates if of == name).conversation()
+        for name in {of for of, _ in updates}
     }
 
 
@@ -187,29 +187,31 @@ def views(told: Told) -> dict[str, Any]:
 @pytest.mark.parametrize("subagents", [True, False])
 @pytest.mark.covers("P13", "S4")
 def test_version_1_shows_no_client_more_or_less_in_a_replay(seed: int, subagents: bool) -> None:
-    events = session_of(Random(seed))
+    events = session_events(Random(seed))
     client = ClientProfile(subagents=subagents)
     live = make_session_tree(PARENT, client, replay=False)
-    told = as_json(one for event in events for one in live.updates(event))
-    judged(told, 1, **({"subagents": {}} if subagents else {}))
+    updates = as_json(update for event in events for update in live.updates(event))
+    judged(updates, 1, **({"subagents": {}} if subagents else {}))
     again = make_session_tree(PARENT, client, replay=True)
-    replayed = as_json(one for event in events for one in again.updates(event))
-    assert told == [one for one in replayed if one[1]["sessionUpdate"] != "user_message_chunk"]
+    replayed = as_json(update for event in events for update in again.updates(event))
+    assert updates == [
+        update for update in replayed if update[1]["sessionUpdate"] != "user_message_chunk"
+    ]
 
 
 @seeds
 @pytest.mark.covers("P13", "S4")
 def test_version_2_shows_who_comes_at_any_moment_what_everybody_else_knows(seed: int) -> None:
     rng = Random(seed)
-    events = session_of(rng)
+    events = session_events(rng)
     live = SessionTreeV2(PARENT)
-    told = as_json(one for event in events for one in live.updates(event))
+    updates = as_json(update for event in events for update in live.updates(event))
     if isinstance(events[-1], TurnEnded):  # what was cut off is closed before anybody sees it
-        judged(told, 2)
-    assert views(as_json(replay(PARENT, events))) == views(told)
+        judged(updates, 2)
+    assert views(as_json(replay(PARENT, events))) == views(updates)
     moment = rng.randint(0, len(events))
     joined = SessionTreeV2(PARENT)
     for event in events[:moment]:
         list(joined.updates(event))
-    rest = as_json(one for event in events[moment:] for one in joined.updates(event))
-    assert views(as_json(replay(PARENT, events[:moment])) + rest) == views(told)
+    later_updates = as_json(update for event in events[moment:] for update in joined.updates(event))
+    assert views(as_json(replay(PARENT, events[:moment])) + later_updates) == views(updates)

@@ -10,23 +10,23 @@ GO_ON = Call("task", {"agent": "#1", "task": "And the end?"})
 
 @every_kind
 async def test_a_child_that_goes_on_is_the_same_session_with_a_card_for_each_task(
-    client_of: ClientOf, model_server: ModelServer, kind: Kind
+    make_client: ClientOf, model_server: ModelServer, kind: Kind
 ) -> None:
     model_server.add(answer(TASK), answer("In greeting.py."), answer("There."))
-    client = await client_of(kind)
+    client = await make_client(kind)
     await client.say()
     await client.wire.stop()
-    other = await client_of(kind, new=False)
-    await other.reopen(client.session)
+    second_client = await make_client(kind, new=False)
+    await second_client.reopen(client.session)
     model_server.add(answer(GO_ON), answer("Nowhere."), answer("It has none."))
-    await other.say()
+    await second_client.say()
     assert "In greeting.py." in str(model_server.requests[4].json["messages"])
-    cards = other.cards(other.session)
+    cards = second_client.cards(second_client.session)
     assert set(cards) == {"explore: find the greeting", "explore: And the end?"}
     assert "Nowhere." in str(cards["explore: And the end?"]["content"])
-    if other.knows_children:
-        told = other.told()
-        assert set(told) == {other.session, other.child()}
-        assert "Nowhere." in str(told[other.child()])
-        (*_, state) = other.wire.updates(other.session, "subagent_update")
+    if second_client.knows_children:
+        replayed = second_client.told()
+        assert set(replayed) == {second_client.session, second_client.child()}
+        assert "Nowhere." in str(replayed[second_client.child()])
+        (*_, state) = second_client.wire.updates(second_client.session, "subagent_update")
         assert state["state"] == {"state": "idle", "stopReason": "end_turn"}

@@ -24,13 +24,13 @@ from tests.support.model_server import ModelServer, Stall, answer
 from tests.support.wire_client import AnswerError
 
 
-async def asked_of(
-    client_of: ClientOf, model_server: ModelServer, kind: Kind
+async def asking_client(
+    make_client: ClientOf, model_server: ModelServer, kind: Kind
 ) -> tuple[Client, int, Thinking]:
     """A client whose user is asked about a child's call: with its prompt, and the user."""
     works(model_server, TOUCH)
     user = Thinking()
-    client = await client_of(kind, permission=user)
+    client = await make_client(kind, permission=user)
     prompt = client.post()
     await user.asked()
     return client, prompt, user
@@ -51,18 +51,18 @@ async def asked_of(
 )
 @pytest.mark.covers("P13", "S4")
 async def test_who_opens_the_session_again_while_a_child_waits_sees_the_child_and_the_rest(
-    client_of: ClientOf, model_server: ModelServer, kind: Kind, replay: bool
+    make_client: ClientOf, model_server: ModelServer, kind: Kind, replay: bool
 ) -> None:
-    client, prompt, user = await asked_of(client_of, model_server, kind)
+    client, prompt, user = await asking_client(make_client, model_server, kind)
     began = len(client.wire.messages)
     await client.reopen(client.session, replay=replay)
     user.allows()
     assert await client.ends(prompt) == "end_turn"
     assert len(client.asked) == 1
     since = [
-        (one["params"]["sessionId"], one["params"]["update"])
-        for one in client.wire.messages[began:]
-        if one.get("method") == "session/update"
+        (message["params"]["sessionId"], message["params"]["update"])
+        for message in client.wire.messages[began:]
+        if message.get("method") == "session/update"
     ]
     if client.knows_children:
         child = client.child()
@@ -72,10 +72,10 @@ async def test_who_opens_the_session_again_while_a_child_waits_sees_the_child_an
         assert (client.session, announced) in since[:first]
         states = [update["state"]["state"] for _, update in since if "sessionId" in update]
         assert states[-3:] == ["requires_action", "running", "idle"]
-    (asked,) = client.asked
+    (question,) = client.asked
     card = next(
         card
-        for title, card in client.cards(asked["sessionId"]).items()
+        for title, card in client.cards(question["sessionId"]).items()
         if "touch made.txt" in title
     )
     assert card["status"] == "completed"
@@ -84,21 +84,21 @@ async def test_who_opens_the_session_again_while_a_child_waits_sees_the_child_an
 @every_kind
 @pytest.mark.covers("P13", "S4")
 async def test_a_child_that_was_killed_in_the_middle_is_closed_when_the_session_is_opened(
-    client_of: ClientOf, model_server: ModelServer, kind: Kind
+    make_client: ClientOf, model_server: ModelServer, kind: Kind
 ) -> None:
-    client, _, _ = await asked_of(client_of, model_server, kind)
+    client, _, _ = await asking_client(make_client, model_server, kind)
     await client.wire.kill()
-    other = await client_of(kind, new=False)
-    await other.reopen(client.session)
-    (asked,) = client.asked
-    cards = other.cards(client.session) | other.cards(asked["sessionId"])
+    second_client = await make_client(kind, new=False)
+    await second_client.reopen(client.session)
+    (question,) = client.asked
+    cards = second_client.cards(client.session) | second_client.cards(question["sessionId"])
     assert len(cards) == 2
     assert {card["status"] for card in cards.values()} == {"failed"}
-    if other.knows_children:
-        (*_, last) = other.wire.updates(client.session, "subagent_update")
+    if second_client.knows_children:
+        (*_, last) = second_client.wire.updates(client.session, "subagent_update")
         assert last["state"] == {"state": "idle", "stopReason": "cancelled"}
     model_server.add(answer("Here I am."))
-    assert await other.say() == "end_turn"
+    assert await second_client.say() == "end_turn"
 
 
 # -- stopping ------------------------------------------------------------------------------------
@@ -107,10 +107,10 @@ async def test_a_child_that_was_killed_in_the_middle_is_closed_when_the_session_
 @knows_children
 @pytest.mark.covers("P13", "P7")
 async def test_a_child_alone_is_stopped_and_its_parent_goes_on(
-    client_of: ClientOf, model_server: ModelServer, kind: Kind
+    make_client: ClientOf, model_server: ModelServer, kind: Kind
 ) -> None:
     model_server.add(answer(TASK), answer(SLEEP), answer("Then I look myself."))
-    client = await client_of(kind)
+    client = await make_client(kind)
     prompt = client.post()
     await client.child_shows(lambda update: "in_progress" in str(update))
     client.wire.cancel(client.child())
@@ -124,14 +124,17 @@ async def test_a_child_alone_is_stopped_and_its_parent_goes_on(
 @knows_children
 @pytest.mark.covers("P13", "P7")
 async def test_a_child_that_waits_for_the_user_is_stopped_and_its_question_withdrawn(
-    client_of: ClientOf, model_server: ModelServer, kind: Kind
+    make_client: ClientOf, model_server: ModelServer, kind: Kind
 ) -> None:
-    client, prompt, _ = await asked_of(client_of, model_server, kind)
-    asked = await client.wire.expect(lambda one: one.get("method") == "session/request_permission")
+    client, prompt, _ = await asking_client(make_client, model_server, kind)
+    question = await client.wire.expect(
+        lambda request: request.get("method") == "session/request_permission"
+    )
     client.wire.cancel(client.child())
     await client.wire.expect(
-        lambda one: (
-            one.get("method") == "$/cancel_request" and one["params"]["requestId"] == asked["id"]
+        lambda request: (
+            request.get("method") == "$/cancel_request"
+            and request["params"]["requestId"] == question["id"]
         )
     )
     assert await client.ends(prompt) == "end_turn"
@@ -142,22 +145,22 @@ async def test_a_child_that_waits_for_the_user_is_stopped_and_its_question_withd
 @every_kind
 @pytest.mark.covers("P13", "P7", "P3")
 async def test_cancelling_the_turn_stops_its_child_and_withdraws_its_question(
-    client_of: ClientOf, model_server: ModelServer, kind: Kind
+    make_client: ClientOf, model_server: ModelServer, kind: Kind
 ) -> None:
-    client, prompt, _ = await asked_of(client_of, model_server, kind)
+    client, prompt, _ = await asking_client(make_client, model_server, kind)
     client.wire.cancel(client.session)
     assert await client.ends(prompt) == "cancelled"
-    (asked,) = client.asked
-    cards = client.cards(client.session) | client.cards(asked["sessionId"])
+    (question,) = client.asked
+    cards = client.cards(client.session) | client.cards(question["sessionId"])
     assert len(cards) == 2
     assert {card["status"] for card in cards.values()} <= {"failed", "cancelled"}
 
 
 async def test_one_call_of_a_child_is_stopped_and_the_child_goes_on(
-    client_of: ClientOf, model_server: ModelServer
+    make_client: ClientOf, model_server: ModelServer
 ) -> None:
     works(model_server, SLEEP)
-    client = await client_of("v2")
+    client = await make_client("v2")
     prompt = client.post()
     update = await client.child_shows(
         lambda update: (
@@ -172,10 +175,10 @@ async def test_one_call_of_a_child_is_stopped_and_the_child_goes_on(
 
 
 async def test_a_command_of_a_child_is_stopped_by_its_terminal(
-    client_of: ClientOf, model_server: ModelServer
+    make_client: ClientOf, model_server: ModelServer
 ) -> None:
     works(model_server, SLEEP)
-    client = await client_of("v2")
+    client = await make_client("v2")
     prompt = client.post()
     chunk = await client.child_shows(
         lambda update: update["sessionUpdate"] == "terminal_output_chunk"
@@ -188,18 +191,18 @@ async def test_a_command_of_a_child_is_stopped_by_its_terminal(
 @knows_children
 @pytest.mark.covers("P13", "S6")
 async def test_nothing_else_can_be_asked_of_a_child_and_the_error_says_what_it_is(
-    client_of: ClientOf, model_server: ModelServer, workspace_repo: Path, kind: Kind
+    make_client: ClientOf, model_server: ModelServer, workspace_repo: Path, kind: Kind
 ) -> None:
     stall = Stall()
     model_server.add(answer(TASK), answer("Let me", stall, " see."), answer("There."))
-    client = await client_of(kind)
+    client = await make_client(kind)
     prompt = client.post()
     await client.child_shows(lambda update: "agent_message" in update["sessionUpdate"])
     child = client.child()
     folder = {"cwd": str(workspace_repo), "mcpServers": []}
     words = {"prompt": [{"type": "text", "text": "Hi"}]}
     option = {"configId": "mode", "value": "ask"} | ({"type": "id"} if kind == "v2" else {})
-    asked: list[tuple[str, Json]] = [
+    questions: list[tuple[str, Json]] = [
         ("session/prompt", words),
         ("session/resume", folder),
         ("session/fork", folder),
@@ -210,7 +213,7 @@ async def test_nothing_else_can_be_asked_of_a_child_and_the_error_says_what_it_i
         ("session/set_title", {"title": "x"}),
         ("session/status", {}),
     ]
-    for method, params in asked:
+    for method, params in questions:
         with pytest.raises(AnswerError) as refused:
             await client.wire.request(method, {"sessionId": child} | params)
         assert refused.value.code == -32002, method

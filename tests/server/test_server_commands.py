@@ -12,10 +12,10 @@ import pytest
 from tests.server.server_session import (
     OPENAI,
     OpenSession,
-    calls_of,
+    calls_by_id,
     config_file,
+    content_text,
     messages,
-    shown_text,
 )
 from tests.support.agent_process import AgentProcess, StartAgent
 from tests.support.editor import EVERYTHING, Editor
@@ -53,15 +53,15 @@ async def test_output_shows_while_the_command_still_runs(
     with (workspace_repo / "go").open("w") as fifo:
         fifo.write("\n")
     assert (await running.result(prompt))["stopReason"] == "end_turn"
-    (call,) = calls_of(running.updates(session)).values()
+    (call,) = calls_by_id(running.updates(session)).values()
     assert call[0]["kind"] == "execute"
-    assert "first\nsecond" in shown_text(call[-1])
-    assert "exit code 0" in shown_text(call[-1])
+    assert "first\nsecond" in content_text(call[-1])
+    assert "exit code 0" in content_text(call[-1])
 
 
 def _output(update: dict[str, Any]) -> str:
     """What an update shows of a command's output, without the command itself."""
-    return "" if "title" in update else shown_text(update).replace(FIFO, "")
+    return "" if "title" in update else content_text(update).replace(FIFO, "")
 
 
 @pytest.mark.covers("P5", "I6")
@@ -77,7 +77,7 @@ async def test_zed_gets_the_output_once_as_it_comes_in_a_terminal_of_its_own(
     trace = ("--trace", str(tmp_path / "trace")) if traced else ()
     running, session = await zed(agent, model_server, workspace_repo, *trace)
     await running.prompt(session, "run")
-    (call,) = calls_of(running.updates(session)).values()
+    (call,) = calls_by_id(running.updates(session)).values()
     terminal = call[0]["toolCallId"]
     metas = [update["_meta"] for update in call if "_meta" in update]
     (info,) = [meta["terminal_info"] for meta in metas if "terminal_info" in meta]
@@ -88,8 +88,8 @@ async def test_zed_gets_the_output_once_as_it_comes_in_a_terminal_of_its_own(
     assert output.count("one") == output.count("two") == output.count("red") == 1
     (end,) = [meta["terminal_exit"] for meta in metas if "terminal_exit" in meta]
     assert end == {"terminal_id": terminal, "exit_code": 3, "signal": None}
-    shown = [part for update in call for part in update.get("content") or ()]
-    assert {"type": "terminal", "terminalId": terminal} in shown
+    content = [part for update in call for part in update.get("content") or ()]
+    assert {"type": "terminal", "terminalId": terminal} in content
     assert call[-1]["status"] == "failed"
 
 
@@ -143,9 +143,9 @@ async def test_a_command_that_takes_too_long_is_ended_and_says_so(
     runs(model_server, "echo begun; sleep 1000", timeout=1.5)
     running, session = await opened()
     assert (await running.prompt(session, "run"))["stopReason"] == "end_turn"
-    (call,) = calls_of(running.updates(session)).values()
+    (call,) = calls_by_id(running.updates(session)).values()
     assert call[-1]["status"] == "failed"
-    assert "timed out after 1.5 s" in shown_text(call[-1])
+    assert "timed out after 1.5 s" in content_text(call[-1])
     assert "begun" in str(messages(model_server)[-1]["content"])
 
 
@@ -156,7 +156,7 @@ async def test_output_that_is_no_text_and_very_long_lines_do_no_harm(
     runs(model_server, "head -c 3000000 /dev/urandom; echo; echo the end")
     running, session = await opened()
     assert (await running.prompt(session, "run"))["stopReason"] == "end_turn"
-    sent = str(messages(model_server)[-1]["content"])
-    assert "the end" in sent
-    assert len(sent) < 60_000
+    request_text = str(messages(model_server)[-1]["content"])
+    assert "the end" in request_text
+    assert len(request_text) < 60_000
     assert sum(map(len, running.lines)) < 12_000_000

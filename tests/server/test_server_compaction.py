@@ -49,14 +49,18 @@ FAILED = (
 )
 
 
-async def shown(
+async def compaction_updates(
     agent: StartAgent, session: str, cwd: Path, capabilities: dict[str, Any]
 ) -> list[dict[str, Any]]:
     running = await agent("--model", "demo/demo")
     await running.initialize(clientCapabilities=capabilities)
     await running.request("session/load", {"sessionId": session, "cwd": str(cwd), "mcpServers": []})
-    beside = {"user_message_chunk", "available_commands_update"}
-    return [one for one in running.updates(session) if one["sessionUpdate"] not in beside]
+    ignored_kinds = {"user_message_chunk", "available_commands_update"}
+    return [
+        update
+        for update in running.updates(session)
+        if update["sessionUpdate"] not in ignored_kinds
+    ]
 
 
 async def test_a_client_that_advertises_compactions_gets_their_states_and_summaries(
@@ -64,7 +68,7 @@ async def test_a_client_that_advertises_compactions_gets_their_states_and_summar
 ) -> None:
     session = await journal_with(home, tmp_path, *COMPLETED, *FAILED)
     summary = {"type": "text", "text": "You asked for x."}
-    assert await shown(agent, session, tmp_path, {"session": {"compaction": {}}}) == [
+    assert await compaction_updates(agent, session, tmp_path, {"session": {"compaction": {}}}) == [
         {"sessionUpdate": "compaction_update", "compactionId": "c1", "status": "in_progress"},
         {
             "sessionUpdate": "compaction_summary_chunk",
@@ -90,9 +94,9 @@ async def test_a_client_that_advertises_compactions_gets_their_states_and_summar
 @pytest.mark.covers("I6")
 async def test_any_other_client_gets_a_line(agent: StartAgent, home: Path, tmp_path: Path) -> None:
     session = await journal_with(home, tmp_path, *COMPLETED, *FAILED)
-    updates = await shown(agent, session, tmp_path, {})
-    assert {one["sessionUpdate"] for one in updates} == {"agent_thought_chunk"}
-    text = "".join(one["content"]["text"] for one in updates)
+    updates = await compaction_updates(agent, session, tmp_path, {})
+    assert {update["sessionUpdate"] for update in updates} == {"agent_thought_chunk"}
+    text = "".join(update["content"]["text"] for update in updates)
     summed_up, failed = text.index("were summarised"), text.index("could not be summarised")
     assert summed_up < failed
     assert "could not be summarised for the model. no connection" in text
@@ -102,5 +106,5 @@ async def test_a_client_with_notices_gets_a_notice(
     agent: StartAgent, home: Path, tmp_path: Path
 ) -> None:
     session = await journal_with(home, tmp_path, *COMPLETED)
-    (notice,) = await shown(agent, session, tmp_path, {"session": {"notices": {}}})
+    (notice,) = await compaction_updates(agent, session, tmp_path, {"session": {"notices": {}}})
     assert (notice["sessionUpdate"], notice["severity"]) == ("notice", "info")

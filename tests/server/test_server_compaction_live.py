@@ -56,28 +56,30 @@ async def test_version_1_shows_the_summary_as_it_is_written_and_the_usage_falls(
     session = await running.new_session(workspace_repo)
     await compacted(running, session, model_server)
     kinds = {"compaction_update", "compaction_summary_chunk", "usage_update"}
-    updates = [one for one in running.updates(session) if one["sessionUpdate"] in kinds]
-    at = next(n for n, one in enumerate(updates) if one["sessionUpdate"] == "compaction_update")
-    told = [(one["sessionUpdate"], one.get("status")) for one in updates[at:]]
+    updates = [update for update in running.updates(session) if update["sessionUpdate"] in kinds]
+    at = next(
+        n for n, update in enumerate(updates) if update["sessionUpdate"] == "compaction_update"
+    )
+    told = [(update["sessionUpdate"], update.get("status")) for update in updates[at:]]
     chunk = ("compaction_summary_chunk", None)
     assert told[0] == ("compaction_update", "in_progress")
     assert told[1] == chunk
     assert ("compaction_update", "completed") in told
     streamed = "".join(
-        one["content"]["text"] for one in updates if one["sessionUpdate"] == chunk[0]
+        update["content"]["text"] for update in updates if update["sessionUpdate"] == chunk[0]
     )
     assert streamed == "".join(SUMMARY)
-    used = [one["used"] for one in updates if one["sessionUpdate"] == "usage_update"]
+    used = [update["used"] for update in updates if update["sessionUpdate"] == "usage_update"]
     assert used[-1] < max(used) * 0.7
-    assert len({one["compactionId"] for one in updates if "compactionId" in one}) == 1
-    shown = running.text(session)
-    assert shown.count(LONG.strip()) >= 2  # the user still sees all of it
+    assert len({update["compactionId"] for update in updates if "compactionId" in update}) == 1
+    text = running.text(session)
+    assert text.count(LONG.strip()) >= 2  # the user still sees all of it
     before = len(running.updates(session))
     await running.request(
         "session/load", {"sessionId": session, "cwd": str(workspace_repo), "mcpServers": []}
     )
     replayed = running.updates(session)[before:]
-    words = [one for one in replayed if one["sessionUpdate"] == "user_message_chunk"]
+    words = [update for update in replayed if update["sessionUpdate"] == "user_message_chunk"]
     assert words[0]["content"]["text"] == "Say more (0)."
 
 
@@ -89,15 +91,15 @@ async def test_a_client_of_version_1_without_compactions_gets_a_line_and_the_usa
     model_server.otherwise = talkative
     running, session = await opened()
     await compacted(running, session, model_server)
-    kinds = {one["sessionUpdate"] for one in running.updates(session)}
+    kinds = {update["sessionUpdate"] for update in running.updates(session)}
     assert not any(kind.startswith("compaction") for kind in kinds)
     thoughts = [
-        one["content"]["text"]
-        for one in running.updates(session)
-        if one["sessionUpdate"] == "agent_thought_chunk"
+        update["content"]["text"]
+        for update in running.updates(session)
+        if update["sessionUpdate"] == "agent_thought_chunk"
     ]
-    told = [text.strip("\n_") for text in thoughts if "for the model" in text]
-    assert told == [
+    updates = [text.strip("\n_") for text in thoughts if "for the model" in text]
+    assert updates == [
         "Summarising earlier parts of the conversation for the model …",
         "Earlier parts of the conversation were summarised for the model.",
     ]
@@ -115,11 +117,11 @@ async def test_version_2_shows_the_summary_and_its_end(
         if any(map(is_summing_up, model_server.requests)):
             break
     updates = client.wire.updates(session, "compaction_update")
-    assert [one["status"] for one in updates] == ["in_progress", "completed"]
+    assert [update["status"] for update in updates] == ["in_progress", "completed"]
     assert updates[-1]["summary"][0]["text"].startswith("".join(SUMMARY))
     chunks = client.wire.updates(session, "compaction_summary_chunk")
-    assert "".join(one["content"]["text"] for one in chunks) == "".join(SUMMARY)
-    used = [one["used"] for one in client.wire.updates(session, "usage_update")]
+    assert "".join(update["content"]["text"] for update in chunks) == "".join(SUMMARY)
+    used = [update["used"] for update in client.wire.updates(session, "usage_update")]
     assert used[-1] < max(used) * 0.7
 
 
@@ -140,7 +142,9 @@ async def test_compact_shows_how_it_goes_and_can_be_cancelled(
     await running.expect_update(session, "compaction_summary_chunk")
     running.notify("session/cancel", {"sessionId": session})
     assert (await running.result(prompt))["stopReason"] == "cancelled"
-    states: list[Any] = [one["status"] for one in running.updates(session, "compaction_update")]
+    states: list[Any] = [
+        update["status"] for update in running.updates(session, "compaction_update")
+    ]
     assert states == ["in_progress", "cancelled"]
     assert (await running.prompt(session, "/compact"))["stopReason"] == "end_turn"
     assert running.updates(session, "compaction_update")[-1]["status"] == "completed"

@@ -28,8 +28,8 @@ def starts_like(before: bytes, after: bytes) -> bool:
     assert [old[key] for key in old if key != "messages"] == [
         new[key] for key in new if key != "messages"
     ]
-    sent = json.dumps(old["messages"], ensure_ascii=False)[:-1]
-    return json.dumps(new["messages"], ensure_ascii=False).startswith(sent)
+    request_text = json.dumps(old["messages"], ensure_ascii=False)[:-1]
+    return json.dumps(new["messages"], ensure_ascii=False).startswith(request_text)
 
 
 async def test_instructions_of_the_user_the_parents_and_the_folder_are_in_the_system_prompt(
@@ -44,7 +44,7 @@ async def test_instructions_of_the_user_the_parents_and_the_folder_are_in_the_sy
     session = await running.new_session(workspace_repo / "src")
     await running.prompt(session, "hi")
     text = system(model_server)
-    at = [text.index(f"Rule of the {who}.") for who in ("user", "repository", "folder")]
+    at = [text.index(f"Rule of the {subject}.") for subject in ("user", "repository", "folder")]
     assert at == sorted(at)
     assert str(workspace_repo / "src") in text
 

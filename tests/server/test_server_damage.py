@@ -56,8 +56,8 @@ def lost(*seqs: int) -> list[AnyEvent]:
 
 
 def test_the_note_is_a_message_in_its_place_where_a_client_shows_no_notices() -> None:
-    told = Projector(ClientProfile(), replay=True, translate=translator_for("zh"))
-    updates = [update for event in lost(2) for update in told.project(event)]
+    projector = Projector(ClientProfile(), replay=True, translate=translator_for("zh"))
+    updates = [update for event in lost(2) for update in projector.project(event)]
     note = updates[0]
     assert isinstance(note, acp.AgentMessageChunk)
     assert isinstance(note.content, acp.TextContent)
@@ -66,8 +66,8 @@ def test_the_note_is_a_message_in_its_place_where_a_client_shows_no_notices() ->
 
 
 def test_the_note_is_a_notice_where_a_client_shows_those() -> None:
-    told = Projector(ClientProfile(notices=True), replay=True)
-    updates = [update for event in lost(2) for update in told.project(event)]
+    projector = Projector(ClientProfile(notices=True), replay=True)
+    updates = [update for event in lost(2) for update in projector.project(event)]
     assert isinstance(updates[0], acp.Notice)
     assert "is damaged here" in updates[0].title
 
@@ -91,10 +91,10 @@ def test_whatever_is_lost_each_call_is_told_from_its_beginning_to_its_end(
 
 
 def test_a_call_whose_id_is_damaged_is_not_told_before_it_was_called() -> None:
-    for place, event in enumerate(EVENTS):
+    for index, event in enumerate(EVENTS):
         body = encode_event(event).replace(b'"call_1"', b'"call_<"')
         changed = msgspec.json.decode(body, type=AnyEvent)
-        assert_told_whole(ClientProfile(), [*EVENTS[:place], changed, *EVENTS[place + 1 :]])
+        assert_told_whole(ClientProfile(), [*EVENTS[:index], changed, *EVENTS[index + 1 :]])
     cut = TurnInterrupted(turn=TURN, message=MessageId("msg_2"), calls=(CallId("call_<"),))
     assert_told_whole(ClientProfile(), [*EVENTS[:7], cut])
 
@@ -102,11 +102,11 @@ def test_a_call_whose_id_is_damaged_is_not_told_before_it_was_called() -> None:
 def assert_told_whole(
     profile: ClientProfile, events: list[AnyEvent], *, ended: bool = False
 ) -> None:
-    told = Projector(profile, replay=True)
+    projector = Projector(profile, replay=True)
     called: set[str] = set()
     done: set[str] = set()
     for event in events:
-        for update in told.project(event):
+        for update in projector.project(event):
             if isinstance(update, acp.ToolCall):
                 called.add(update.tool_call_id)
             elif isinstance(update, acp.ToolCallProgress):

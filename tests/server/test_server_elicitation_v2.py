@@ -54,10 +54,10 @@ async def test_a_question_is_a_form_and_the_session_waits_for_the_user_meanwhile
     editor.answer = lambda _: {"action": "accept", "content": {"answer": 3}}
     running, client, session = await asking(agent, home, workspace_repo, model_server, editor)
     assert (await client.prompt(session, "count"))["stopReason"] == "end_turn"
-    (asked,) = editor.questions
-    assert asked["mode"] == "form"
-    assert asked["sessionId"] == session
-    field = asked["requestedSchema"]["properties"]["answer"]
+    (form,) = editor.questions
+    assert form["mode"] == "form"
+    assert form["sessionId"] == session
+    field = form["requestedSchema"]["properties"]["answer"]
     assert field == {"type": "integer", "title": "Answer", "default": 2}
     assert "The user answered: 3" in str(messages(model_server)[-1]["content"])
     assert states(running, session) == ["running", "requires_action", "running", "idle"]
@@ -115,11 +115,11 @@ async def test_a_cancel_withdraws_the_form(
     editor._methods["elicitation/create"] = never
     running, client, session = await asking(agent, home, workspace_repo, model_server, editor)
     message = await client.said(client.post_prompt(session, "count"))
-    asked = await running.expect(lambda m: m.get("method") == "elicitation/create")
+    question = await running.expect(lambda m: m.get("method") == "elicitation/create")
     client.cancel(session)
     assert (await client.idle(session, message))["stopReason"] == "cancelled"
     withdrawn = await running.expect(lambda m: m.get("method") == "$/cancel_request")
-    assert withdrawn["params"] == {"requestId": asked["id"]}
+    assert withdrawn["params"] == {"requestId": question["id"]}
 
 
 @pytest.mark.covers("P12", "I4")
@@ -144,17 +144,17 @@ async def test_a_login_by_the_page_works_as_in_version_1(
             await client.new_session(workspace_repo)
         assert caught.value.code == -32000
         login = running.post("auth/login", {"methodId": "login-page"}, checked=True)
-        asked = await running.expect(lambda m: m.get("method") == "elicitation/create")
-        assert asked["params"]["mode"] == "url"
-        assert asked["params"]["requestId"] == login
-        url = asked["params"]["url"]
+        question = await running.expect(lambda m: m.get("method") == "elicitation/create")
+        assert question["params"]["mode"] == "url"
+        assert question["params"]["requestId"] == login
+        url = question["params"]["url"]
         word = re.search(r'name="word" value="([^"]+)"', (await browser.get(url)).text)
         assert word is not None
         form = {"word": word[1], "provider": "mine", "key": key}
         assert (await browser.post(url, data=form)).status_code == 200
         assert await running.result(login) == {}
         complete = await running.expect(lambda m: m.get("method") == "elicitation/complete")
-        assert complete["params"] == {"elicitationId": asked["params"]["elicitationId"]}
+        assert complete["params"] == {"elicitationId": question["params"]["elicitationId"]}
         assert Secrets(home / "acp-agent" / "secrets.json", {}).stored() == ["mine"]
         assert await client.new_session(workspace_repo)
         assert key.encode() not in b"".join(running.lines)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.server_session import READ, OpenSession, calls_of, config_file, messages
+from tests.server.server_session import READ, OpenSession, calls_by_id, config_file, messages
 from tests.support.agent_process import AgentProcess
 from tests.support.editor import Editor
 from tests.support.model_server import (
@@ -95,24 +95,24 @@ PASSING: dict[str, tuple[Reply, str]] = {
 async def test_what_may_pass_is_tried_again_in_sight_of_the_user(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
-    bodies: dict[str, list[bytes]] = {what: [] for what in PASSING}
+    bodies: dict[str, list[bytes]] = {failure: [] for failure in PASSING}
 
     def reply(request: Request) -> Reply:
-        (what,) = [w for w in PASSING if f"after {w}." in str(request.json["messages"][1:])]
-        bodies[what].append(request.body)
-        return PASSING[what][0] if len(bodies[what]) == 1 else answer("Better now.")
+        (failure,) = [w for w in PASSING if f"after {w}." in str(request.json["messages"][1:])]
+        bodies[failure].append(request.body)
+        return PASSING[failure][0] if len(bodies[failure]) == 1 else answer("Better now.")
 
     model_server.otherwise = reply
     running, _ = await opened(editor=Editor(offers=frozenset({"notices"})))
 
-    async def goes_well(what: str) -> None:
+    async def goes_well(failure: str) -> None:
         session = await running.new_session(workspace_repo)
-        assert (await running.prompt(session, f"after {what}."))["stopReason"] == "end_turn"
-        first, second = bodies[what]
+        assert (await running.prompt(session, f"after {failure}."))["stopReason"] == "end_turn"
+        first, second = bodies[failure]
         assert first == second
         (notice,) = running.updates(session, "notice")
         assert notice["severity"] == "warning"
-        assert PASSING[what][1] in notice["title"]
+        assert PASSING[failure][1] in notice["title"]
         assert "trying again" in notice["title"]
         chunks = running.updates(session, "agent_message_chunk")
         assert chunks[-1]["content"]["text"] == "Better now."
@@ -122,8 +122,8 @@ async def test_what_may_pass_is_tried_again_in_sight_of_the_user(
     # On a connection that served before, it is asked again at once and without a word.
     await goes_well("dropped")
     async with asyncio.TaskGroup() as all_at_once:  # each waits a second before it tries again
-        for what in PASSING.keys() - {"dropped"}:
-            all_at_once.create_task(goes_well(what))
+        for failure in PASSING.keys() - {"dropped"}:
+            all_at_once.create_task(goes_well(failure))
 
 
 @pytest.mark.covers("P8", "I6")
@@ -174,9 +174,9 @@ async def test_what_had_streamed_before_a_failure_is_kept(
             await running.result(prompt)
         assert running.text(session) == "Half of "
         await running.prompt(session, "go on")
-        sent = messages(model_server)
-        assert [message["role"] for message in sent] == ["user", "assistant", "user"]
-        assert "Half of " in json.dumps(sent[1])
+        history = messages(model_server)
+        assert [message["role"] for message in history] == ["user", "assistant", "user"]
+        assert "Half of " in json.dumps(history[1])
 
 
 @pytest.mark.covers("P8")
@@ -202,7 +202,7 @@ async def test_a_failure_in_the_middle_of_a_turn_keeps_the_calls_that_had_ended(
     model_server.add(answer(READ), Status(code=400, message="no more"), answer("I know it."))
     running, session = await opened()
     await failure(running, session)
-    (call,) = calls_of(running.updates(session)).values()
+    (call,) = calls_by_id(running.updates(session)).values()
     assert call[-1]["status"] == "completed"
     await running.prompt(session, "what did it say?")
     roles = [message["role"] for message in messages(model_server)]
@@ -245,10 +245,10 @@ async def test_a_refusal_takes_its_prompt_out_of_what_the_model_is_sent(
     await running.prompt(session, "the harmless one")
     assert (await running.prompt(session, "the dangerous one"))["stopReason"] == "refusal"
     assert (await running.prompt(session, "another"))["stopReason"] == "end_turn"
-    said = json.dumps(messages(model_server))
-    assert "the harmless one" in said
-    assert "the dangerous one" not in said
-    assert "I would rather not." not in said
+    request_text = json.dumps(messages(model_server))
+    assert "the harmless one" in request_text
+    assert "the dangerous one" not in request_text
+    assert "I would rather not." not in request_text
     # The user still sees all of it in a replay.
     before = len(running.updates(session))
     load = {"sessionId": session, "cwd": str(workspace_repo), "mcpServers": []}

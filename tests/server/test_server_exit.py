@@ -40,17 +40,17 @@ async def end(running: AgentProcess, how: str) -> None:
 
 async def ended_within(running: AgentProcess, seconds: float) -> None:
     """Assert that the agent ends by itself, in time, as no failure."""
-    begun = asyncio.get_running_loop().time()
+    started_at = asyncio.get_running_loop().time()
     assert await running.wait(timeout=seconds + 5) == 0
-    assert asyncio.get_running_loop().time() - begun < seconds
+    assert asyncio.get_running_loop().time() - started_at < seconds
     assert b"Traceback" not in running.stderr
 
 
-WAYS = ["end of input", "SIGTERM", "SIGINT", "SIGHUP"]
+END_CAUSES = ["end of input", "SIGTERM", "SIGINT", "SIGHUP"]
 
 
 @pytest.mark.covers("T8")
-@pytest.mark.parametrize("how", WAYS)
+@pytest.mark.parametrize("how", END_CAUSES)
 async def test_a_fresh_agent_ends_at_once(agent: StartAgent, how: str) -> None:
     running = await agent(*DEMO)
     if how != "end of input":
@@ -60,7 +60,7 @@ async def test_a_fresh_agent_ends_at_once(agent: StartAgent, how: str) -> None:
 
 
 @pytest.mark.covers("T8")
-@pytest.mark.parametrize("how", WAYS)
+@pytest.mark.parametrize("how", END_CAUSES)
 async def test_an_idle_session_ends_in_two_seconds_and_is_there_the_next_time(
     agent: StartAgent, workspace_repo: Path, how: str
 ) -> None:
@@ -68,18 +68,18 @@ async def test_an_idle_session_ends_in_two_seconds_and_is_there_the_next_time(
     await running.initialize()
     session = await running.new_session(workspace_repo)
     await running.prompt(session, "hello")
-    said = running.text(session)
+    text = running.text(session)
     await end(running, how)
     await ended_within(running, IDLE_SECONDS)
-    again = await agent(*DEMO)
-    await again.initialize()
+    restarted = await agent(*DEMO)
+    await restarted.initialize()
     load = {"sessionId": session, "cwd": str(workspace_repo), "mcpServers": []}
-    await again.request("session/load", load)
-    assert again.text(session) == said
+    await restarted.request("session/load", load)
+    assert restarted.text(session) == text
 
 
 @pytest.mark.covers("T8", "P5")
-@pytest.mark.parametrize("how", WAYS)
+@pytest.mark.parametrize("how", END_CAUSES)
 async def test_a_running_command_is_ended_with_all_that_it_started(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path, how: str
 ) -> None:
@@ -96,11 +96,11 @@ async def test_a_running_command_is_ended_with_all_that_it_started(
     await ended_within(running, BUSY_SECONDS)
     await running.stop()  # looks for processes that were left behind
 
-    again, _ = await opened()
+    restarted, _ = await opened()
     load = {"sessionId": session, "cwd": str(workspace_repo), "mcpServers": []}
-    await again.request("session/load", load)
-    assert again.text(session).startswith("Running it.")
-    assert again.updates(session, "tool_call_update")[-1]["status"] == "failed"
+    await restarted.request("session/load", load)
+    assert restarted.text(session).startswith("Running it.")
+    assert restarted.updates(session, "tool_call_update")[-1]["status"] == "failed"
 
 
 @pytest.mark.covers("T8")
@@ -114,10 +114,10 @@ async def test_a_stream_that_is_cut_off_by_the_end_is_kept_as_far_as_it_came(
     await end(running, "SIGTERM")
     await ended_within(running, BUSY_SECONDS)
     await model_server.requests[0].closed_early.wait()
-    again, _ = await opened()
+    restarted, _ = await opened()
     load = {"sessionId": session, "cwd": str(workspace_repo), "mcpServers": []}
-    await again.request("session/load", load)
-    assert again.text(session).startswith("Half of it")
+    await restarted.request("session/load", load)
+    assert restarted.text(session).startswith("Half of it")
 
 
 @pytest.mark.covers("T8")
@@ -217,7 +217,7 @@ async def test_a_host_that_vanished_with_all_its_pipes_is_no_failure(
 
 
 @pytest.mark.covers("T6", "T8", "P3")
-@pytest.mark.parametrize("first", WAYS)
+@pytest.mark.parametrize("first", END_CAUSES)
 async def test_a_signal_while_the_agent_ends_already_hides_no_call_s_end(
     opened: OpenSession, model_server: ModelServer, home: Path, workspace_repo: Path, first: str
 ) -> None:
@@ -227,12 +227,12 @@ async def test_a_signal_while_the_agent_ends_already_hides_no_call_s_end(
     prompt = running.post_prompt(session, "run")
     number = workspace_repo / "number"
     await until(lambda: number.exists() and number.read_text())
-    with closing(sqlite3.connect(home / "acp-agent" / "sessions.db")) as other:
-        other.execute("BEGIN IMMEDIATE")  # so that the turn cannot have ended yet
+    with closing(sqlite3.connect(home / "acp-agent" / "sessions.db")) as second:
+        second.execute("BEGIN IMMEDIATE")  # so that the turn cannot have ended yet
         await end(running, first)
         await until(lambda: not Path(f"/proc/{number.read_text().strip()}").exists())
         await end(running, "SIGTERM")
-        other.rollback()
+        second.rollback()
     await ended_within(running, BUSY_SECONDS)
     await running._settle()
     (answered,) = (message for message in running.messages if message.get("id") == prompt)
@@ -268,11 +268,11 @@ async def test_what_a_client_said_right_before_it_died_is_in_the_conversation(
     running.post_prompt(session, "My last words: " + "x" * 1_000_000)
     await running.close_stdin()
     await ended_within(running, BUSY_SECONDS)
-    again, _ = await opened()
+    restarted, _ = await opened()
     load = {"sessionId": session, "cwd": str(workspace_repo), "mcpServers": []}
-    await again.request("session/load", load)
-    (said,) = again.updates(session, "user_message_chunk")
-    assert said["content"]["text"].startswith("My last words: ")
+    await restarted.request("session/load", load)
+    (prompt,) = restarted.updates(session, "user_message_chunk")
+    assert prompt["content"]["text"].startswith("My last words: ")
 
 
 @pytest.mark.covers("T3")

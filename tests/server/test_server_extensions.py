@@ -35,10 +35,10 @@ ONLY_STEER: Json = {"steering": {"idleBehavior": "promptRequired"}}
 async def test_what_is_advertised_is_answered_and_nothing_else(agent: StartAgent) -> None:
     first = await agent(*DEMO)
     result = await first.initialize()
-    ours = result["agentCapabilities"]["_meta"]["acp-agent"]
+    extensions = result["agentCapabilities"]["_meta"]["acp-agent"]
     methods = [EXPORT, LIST, RESTORE, RESOURCES]
     both = {"methods": methods, "fork": ["before", "through"], "tellsStopReasons": True}
-    assert ours == {**both, "whileRunning": ["steer", "queue"]}
+    assert extensions == {**both, "whileRunning": ["steer", "queue"]}
     steering = {"supported": True}
     assert result["_meta"]["steering"] == steering
     assert result["agentCapabilities"]["_meta"]["steering"] == steering
@@ -61,13 +61,13 @@ async def test_what_is_advertised_is_answered_and_nothing_else(agent: StartAgent
 
 
 async def export(running: AgentProcess, session: str, **params: Any) -> list[str]:
-    parts: list[str] = []
+    pages: list[str] = []
     cursor: Json = {}
     while True:
         result = await running.request(EXPORT, {"sessionId": session} | params | cursor)
-        parts.append(result["content"])
+        pages.append(result["content"])
         if "nextCursor" not in result:
-            return parts
+            return pages
         cursor = {"cursor": result["nextCursor"]}
 
 
@@ -86,14 +86,16 @@ async def test_a_session_is_exported_while_it_is_open_and_when_it_is_stored(
     assert [line["seq"] for line in lines] == sorted({line["seq"] for line in lines})
     assert secret not in text
 
-    other = await agent(*OPENAI, editor=EditorV2(), environ=model_server.environ() | environ)
-    await V2Client(other).initialize()
-    (stored,) = await export(other, session, format="md")
+    second_client = await agent(
+        *OPENAI, editor=EditorV2(), environ=model_server.environ() | environ
+    )
+    await V2Client(second_client).initialize()
+    (stored,) = await export(second_client, session, format="md")
     assert "\n## User\n\ntell me\n\n## Agent\n\n" in stored
     assert secret not in stored
-    parts = await export(other, session, maxBytes=1_000)
-    assert len(parts) > 1
-    assert "".join(parts) == text
+    content = await export(second_client, session, maxBytes=1_000)
+    assert len(content) > 1
+    assert "".join(content) == text
     # Nothing was opened by that: the first one goes on.
     model_server.add(answer("More."))
     assert (await running.prompt(session, "go on"))["stopReason"] == "end_turn"
@@ -170,9 +172,9 @@ async def test_a_prompt_that_must_not_steer_waits_and_begins_the_next_turn(
         assert (await running.result(request))["stopReason"] == "end_turn"
     assert len(model_server.requests) == 3
     assert [m["role"] for m in messages(model_server, 1)] == ["user", "assistant", "user"]
-    said = [json.dumps(message) for message in messages(model_server)]
-    assert "two" in said[2]
-    assert "three" in said[4]
+    request_text = [json.dumps(message) for message in messages(model_server)]
+    assert "two" in request_text[2]
+    assert "three" in request_text[4]
     done = [message["id"] for message in running.messages if message.get("id") in {second, third}]
     assert done == [second, third]
 

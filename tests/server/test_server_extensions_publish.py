@@ -18,7 +18,7 @@ from tests.support.model_server import ModelServer, Stall, answer
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def schema_of(name: str) -> Any:
+def load_schema(name: str) -> Any:
     document = json.loads(extensions_schema())
     return jsonschema_rs.validator_for({**document, "$ref": f"#/$defs/{name}"})
 
@@ -59,7 +59,7 @@ async def test_what_is_sent_has_the_published_shape(
     model_server.add(answer("Nearly ", stall, "done."), answer("More."))
     running, session = await opened()
     steer = {"sessionId": session, "prompt": [{"type": "text", "text": "more"}]}
-    schema_of("SteerRequest").validate(steer)
+    load_schema("SteerRequest").validate(steer)
     late = await running.request("_session/steering", steer)
     prompt = running.post_prompt(session, "work")
     await running.expect_update(session, "agent_message_chunk")
@@ -67,10 +67,10 @@ async def test_what_is_sent_has_the_published_shape(
     stall.release()
     await running.result(prompt)
     for answered in (late, in_time):
-        schema_of("SteerResponse").validate(answered)
+        load_schema("SteerResponse").validate(answered)
     export: dict[str, Any] = {"sessionId": session, "format": "md", "maxBytes": 1_000}
-    schema_of("ExportSessionRequest").validate(export)
+    load_schema("ExportSessionRequest").validate(export)
     part = await running.request("_acp-agent/session/export", export)
-    schema_of("ExportSessionResponse").validate(part)
-    assert not schema_of("ExportSessionRequest").is_valid(export | {"format": "pdf"})
-    assert not schema_of("PromptMarker").is_valid({"whileRunning": "drop"})
+    load_schema("ExportSessionResponse").validate(part)
+    assert not load_schema("ExportSessionRequest").is_valid(export | {"format": "pdf"})
+    assert not load_schema("PromptMarker").is_valid({"whileRunning": "drop"})

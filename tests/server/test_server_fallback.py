@@ -29,9 +29,11 @@ async def test_a_turn_goes_on_with_another_model_and_says_so(
     assert running.text(session) == "Done."
     apis = [request.api for request in model_server.requests]
     assert apis == ["openai", "openai", "anthropic", "openai"]  # the next request asks it again
-    told = [update["content"]["text"] for update in running.updates(session, "agent_thought_chunk")]
-    assert any("anthropic/claude-sonnet-4-5 answers instead of openai/" in text for text in told)
-    assert any("503" in text for text in told)
+    updates = [
+        update["content"]["text"] for update in running.updates(session, "agent_thought_chunk")
+    ]
+    assert any("anthropic/claude-sonnet-4-5 answers instead of openai/" in text for text in updates)
+    assert any("503" in text for text in updates)
 
 
 @pytest.mark.parametrize("api", ["openai_responses", "gemini"])

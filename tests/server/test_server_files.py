@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from jsonrpcserver import Error, Success
 
-from tests.server.server_session import EDIT, READ, OpenSession, calls_of, messages
+from tests.server.server_session import EDIT, READ, OpenSession, calls_by_id, messages
 from tests.support.editor import Editor
 from tests.support.model_server import Call, ModelServer, answer
 
@@ -18,9 +18,9 @@ BOTH: Any = frozenset({"read", "write"})
 
 def last_diff(updates: list[dict[str, Any]]) -> dict[str, Any]:
     """The diff that an edit shows at its end."""
-    call = next(call for call in calls_of(updates).values() if call[0]["kind"] == "edit")
-    parts = [part for update in call for part in update.get("content") or ()]
-    diffs: list[dict[str, Any]] = [part for part in parts if part["type"] == "diff"]
+    call = next(call for call in calls_by_id(updates).values() if call[0]["kind"] == "edit")
+    content = [part for update in call for part in update.get("content") or ()]
+    diffs: list[dict[str, Any]] = [part for part in content if part["type"] == "diff"]
     return diffs[-1]
 
 
@@ -151,7 +151,7 @@ async def test_an_editor_that_fails_to_write_fails_the_call_and_nothing_else_wri
     assert (await running.prompt(session, "edit"))["stopReason"] == "end_turn"
     assert "locked" in str(messages(model_server)[-1]["content"])
     assert "Hello" in (workspace_repo / "greeting.py").read_text()
-    edit = list(calls_of(running.updates(session)).values())[-1]
+    edit = list(calls_by_id(running.updates(session)).values())[-1]
     assert edit[-1]["status"] == "failed"
 
 
@@ -168,7 +168,7 @@ async def test_a_missing_file_is_missing_whether_the_editor_says_so_or_answers_w
         model_server.add(answer(Call("read", {"path": "missing.py"})), answer("There is none."))
         running, session = await opened(editor=editor)
         await running.prompt(session, "read")
-        (call,) = calls_of(running.updates(session)).values()
+        (call,) = calls_by_id(running.updates(session)).values()
         assert call[-1]["status"] == "failed"
         assert "missing.py" in json.dumps(messages(model_server)[-1])
 
@@ -195,9 +195,11 @@ async def test_a_read_that_the_editor_refuses_fails_with_its_reason_and_not_from
     model_server.add(answer(READ, grep, EDIT, replace), answer("I may not."))
     running, session = await opened(editor=editor)
     await running.prompt(session, "read")
-    sent = json.dumps(messages(model_server))
-    assert "def greet" not in sent
-    results = [str(one["content"]) for one in messages(model_server) if one["role"] == "tool"]
+    request_text = json.dumps(messages(model_server))
+    assert "def greet" not in request_text
+    results = [
+        str(message["content"]) for message in messages(model_server) if message["role"] == "tool"
+    ]
     assert len(results) == 4
     for result in results:
         assert "by policy" in result
@@ -218,7 +220,9 @@ async def test_the_disk_is_read_where_the_editor_has_no_such_file_or_method(
     model_server.add(answer(READ, Call("grep", {"pattern": "Hello"})), answer("Read."))
     running, session = await opened(editor=editor)
     await running.prompt(session, "read")
-    results = [str(one["content"]) for one in messages(model_server) if one["role"] == "tool"]
+    results = [
+        str(message["content"]) for message in messages(model_server) if message["role"] == "tool"
+    ]
     assert all("Hello" in result for result in results)
 
 
@@ -272,6 +276,6 @@ async def test_a_linked_file_that_the_editor_refuses_is_named_with_the_reason(
     uri = (workspace_repo / "greeting.py").as_uri()
     link = {"type": "resource_link", "name": "greeting.py", "uri": uri}
     await running.request("session/prompt", {"sessionId": session, "prompt": [link]})
-    sent = json.dumps(messages(model_server))
-    assert "private by policy" in sent
-    assert "Hello" not in sent
+    request_text = json.dumps(messages(model_server))
+    assert "private by policy" in request_text
+    assert "Hello" not in request_text

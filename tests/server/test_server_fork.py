@@ -12,7 +12,7 @@ from tests.support.agent_process import StartAgent
 from tests.support.model_server import ModelServer, Stall, answer
 
 pytestmark = pytest.mark.parametrize("version", [1, 2])
-GONE = "sess_00000000-0000-7000-8000-000000000000"
+MISSING_SESSION = "sess_00000000-0000-7000-8000-000000000000"
 
 
 @pytest.mark.covers("S2", "S3")
@@ -24,18 +24,20 @@ async def test_a_fork_goes_on_from_the_conversation_and_the_source_does_not_know
     client = await EitherClient.before(agent, version, model_server)
     source = await client.new(workspace_repo)
     await client.say(source, "What does it do?")
-    shown = len(client.wire.updates(source))
+    update_count = len(client.wire.updates(source))
     opened = await client.request("session/fork", sessionId=source, cwd=str(workspace_repo))
     fork = opened.pop("sessionId")
-    again = await client.request("session/new", cwd=str(workspace_repo), mcpServers=[])
-    assert opened.keys() == again.keys() - {"sessionId"}
-    assert opened["configOptions"] == again["configOptions"]
+    second_session = await client.request("session/new", cwd=str(workspace_repo), mcpServers=[])
+    assert opened.keys() == second_session.keys() - {"sessionId"}
+    assert opened["configOptions"] == second_session["configOptions"]
     assert await client.say(fork, "In the fork") == "end_turn"
     assert await client.say(source, "In the source") == "end_turn"
-    first, forked, own = (messages(model_server, request) for request in (1, 2, 3))
-    assert forked[: len(first)] == own[: len(first)] == first
-    assert "In the fork" not in str(own)
-    assert "In the fork" not in str(client.wire.updates(source)[shown:])
+    first, forked, second_session_messages = (
+        messages(model_server, request) for request in (1, 2, 3)
+    )
+    assert forked[: len(first)] == second_session_messages[: len(first)] == first
+    assert "In the fork" not in str(second_session_messages)
+    assert "In the fork" not in str(client.wire.updates(source)[update_count:])
 
 
 @pytest.mark.covers("S2")
@@ -46,13 +48,13 @@ async def test_a_fork_replays_nothing_and_tells_its_commands_after_the_response(
     client = await EitherClient.before(agent, version, model_server)
     source = await client.new(workspace_repo)
     await client.say(source, "Hello")
-    asked = client.wire.post("session/fork", {"sessionId": source, "cwd": str(workspace_repo)})
-    opened = (await client.wire.answer(asked))["result"]
+    request_id = client.wire.post("session/fork", {"sessionId": source, "cwd": str(workspace_repo)})
+    opened = (await client.wire.answer(request_id))["result"]
     fork = opened["sessionId"]
     await client.listed()
     if version == 1:
         assert client.kinds(fork) == ["available_commands_update"]
-        response = next(i for i, m in enumerate(client.wire.messages) if m.get("id") == asked)
+        response = next(i for i, m in enumerate(client.wire.messages) if m.get("id") == request_id)
         later = client.wire.messages[response + 1 :]
         assert fork not in str(client.wire.messages[:response])
         assert any(m.get("params", {}).get("sessionId") == fork for m in later)
@@ -113,7 +115,7 @@ async def test_what_cannot_be_forked_says_why(
     client = await EitherClient.before(agent, version, model_server)
     source, cwd = await client.new(workspace_repo), str(workspace_repo)
     for params, code, word in (
-        ({"sessionId": GONE, "cwd": cwd}, -32002, "not found"),
+        ({"sessionId": MISSING_SESSION, "cwd": cwd}, -32002, "not found"),
         ({"sessionId": "../../etc", "cwd": cwd}, -32002, "not found"),
         ({"sessionId": 7, "cwd": cwd}, -32602, "sessionId"),
         ({"sessionId": source}, -32602, "cwd"),

@@ -54,7 +54,9 @@ def runs(server: ModelServer, *commands: str) -> None:
 
 
 def results(server: ModelServer) -> str:
-    return "\n".join(str(one["content"]) for one in messages(server) if one["role"] == "tool")
+    return "\n".join(
+        str(message["content"]) for message in messages(server) if message["role"] == "tool"
+    )
 
 
 async def test_a_program_in_the_repositorys_settings_is_refused_in_plan_mode(

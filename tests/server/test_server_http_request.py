@@ -15,12 +15,12 @@ POST = Call("http_request", {"url": "https://api.example.com/v1", "method": "POS
 
 
 @pytest.fixture
-def wanted(home: Path) -> None:
+def enable_tool(home: Path) -> None:
     config_file(home, "http_requests = true\n")
 
 
 def tools(server: ModelServer) -> dict[str, object]:
-    return {one["function"]["name"]: one for one in server.requests[0].json["tools"]}
+    return {tool["function"]["name"]: tool for tool in server.requests[0].json["tools"]}
 
 
 async def test_the_model_knows_nothing_of_it_unless_the_user_wants_it(
@@ -41,15 +41,17 @@ async def test_the_user_is_asked_with_host_method_and_body_and_no_answer_is_for_
     running, session = await opened(editor=editor)
     await running.prompt(session, "post it to api.example.com")
     assert len(json.dumps(tools(model_server)["http_request"])) < 650
-    (asked,) = editor.asked
-    assert [option["kind"] for option in asked["options"]] == ["allow_once", "reject_once"]
-    assert asked["toolCall"]["title"] == "POST api.example.com/v1"
-    assert asked["toolCall"]["kind"] == "fetch"
-    text = json.dumps(asked["toolCall"]["content"])
+    (question,) = editor.asked
+    assert [option["kind"] for option in question["options"]] == ["allow_once", "reject_once"]
+    assert question["toolCall"]["title"] == "POST api.example.com/v1"
+    assert question["toolCall"]["kind"] == "fetch"
+    text = json.dumps(question["toolCall"]["content"])
     assert "may change something at `api.example.com`" in text
     assert "POST https://api.example.com/v1" in text
     assert "2 bytes" in text
-    (result,) = [one["content"] for one in messages(model_server) if one["role"] == "tool"]
+    (result,) = [
+        message["content"] for message in messages(model_server) if message["role"] == "tool"
+    ]
     assert "refused" in result
 
 
@@ -66,6 +68,8 @@ async def test_plan_mode_refuses_it_and_a_secret_is_sent_nowhere(
     )
     await running.prompt(session, "try it")
     assert editor.asked == []
-    refused, secret = [one["content"] for one in messages(model_server) if one["role"] == "tool"]
+    refused, secret = [
+        message["content"] for message in messages(model_server) if message["role"] == "tool"
+    ]
     assert "plan mode" in refused
     assert "a header contains a credential" in secret

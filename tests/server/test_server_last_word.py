@@ -38,15 +38,15 @@ async def test_why_there_is_no_answer_or_no_more_of_it_is_told_once(
         (answer("I will not", stop="content_filter"), "refusal", REFUSED),
         (answer(stop="content_filter"), "refusal", REFUSED),
     ]
-    for reply, reason, told in cases:
+    for reply, reason, expected in cases:
         before = len(client.wire.text(session))
         model_server.otherwise = reply
         assert await client.say(session, "go on") == reason
-        said = client.wire.text(session)[before:]
-        assert said.count(told) == 1
+        text = client.wire.text(session)[before:]
+        assert text.count(expected) == 1
         if reason == "refusal":
-            assert said.count("*The provider stopped the answer: content_filter*") == 1
-        assert said.count("*") == (4 if reason == "refusal" else 2), said
+            assert text.count("*The provider stopped the answer: content_filter*") == 1
+        assert text.count("*") == (4 if reason == "refusal" else 2), text
     assert CUT not in json.dumps(messages(model_server))
 
 
@@ -111,13 +111,13 @@ async def test_prompts_that_a_budget_refuses_are_not_sent_later(
     assert await client.say(session, "first question") == "end_turn"
     for number in range(3):
         assert await client.say(session, f"refused {number}") == "refusal"
-    said = client.wire.text(session)
-    assert said.count("The budget of this session is used up: 20,001 tokens of 20,000 tokens.") == 3
-    assert said.count("Your prompt was not sent") == 3
+    text = client.wire.text(session)
+    assert text.count("The budget of this session is used up: 20,001 tokens of 20,000 tokens.") == 3
+    assert text.count("Your prompt was not sent") == 3
     await client.say(session, "/budget session none")
     assert await client.say(session, "second question") == "end_turn"
-    sent = json.dumps(messages(model_server))
-    assert "first question" in sent
-    assert "second question" in sent
-    assert "refused" not in sent
-    assert "budget" not in sent
+    request_text = json.dumps(messages(model_server))
+    assert "first question" in request_text
+    assert "second question" in request_text
+    assert "refused" not in request_text
+    assert "budget" not in request_text

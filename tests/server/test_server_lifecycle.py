@@ -13,7 +13,7 @@ from tests.support.model_server import ModelServer, Stall, answer
 
 pytestmark = pytest.mark.parametrize("version", [1, 2])
 
-GONE = "sess_00000000-0000-7000-8000-000000000000"
+MISSING_SESSION = "sess_00000000-0000-7000-8000-000000000000"
 
 
 # -- session/archive -----------------------------------------------------------------------------
@@ -32,15 +32,15 @@ async def test_an_archived_session_leaves_the_list_and_comes_back_as_it_was(
     assert {entry["archived"] for entry in before.values()} == {False}
     for _ in range(2):
         assert await client.request("session/archive", sessionId=sessions[1]) == {}
-    for wanted, found in (
+    for archive_filter, expected in (
         ({}, {sessions[0], sessions[2]}),
         ({"archived": "exclude"}, {sessions[0], sessions[2]}),
         ({"archived": "only"}, {sessions[1]}),
         ({"archived": "include"}, set(sessions)),
         ({"archived": "only", "cwd": str(workspace_repo.parent)}, set()),
     ):
-        entries = await client.listed(**wanted)
-        assert set(entries) == found
+        entries = await client.listed(**archive_filter)
+        assert set(entries) == expected
         assert all(entry["archived"] == (name == sessions[1]) for name, entry in entries.items())
     assert set(await client.listed(archived=None)) == {sessions[0], sessions[2]}
     for _ in range(2):
@@ -84,7 +84,7 @@ async def test_what_does_not_exist_is_neither_archived_nor_named_nor_known(
         ("session/status", {}),
         ("session/set_title", {"title": "A title"}),
     ):
-        for unknown in (GONE, "", "../x", "é"):
+        for unknown in (MISSING_SESSION, "", "../x", "é"):
             error = await client.refused(method, sessionId=unknown, **more)
             assert error["code"] == -32002
             assert "not found" in error["message"]
@@ -132,16 +132,16 @@ async def test_a_session_that_is_not_open_can_be_named(
     client = await EitherClient.before(agent, version, model_server)
     session = await client.new(workspace_repo)
     await client.say(session, "Hello")
-    other = await EitherClient.before(agent, 3 - version, model_server)
-    error = await other.refused("session/set_title", sessionId=session, title="Mine")
+    second_client = await EitherClient.before(agent, 3 - version, model_server)
+    error = await second_client.refused("session/set_title", sessionId=session, title="Mine")
     assert error["code"] == -32600
     assert "another process" in error["message"]
     await client.close(session)
-    shown = len(client.wire.updates(session))
-    long = await other.request("session/set_title", sessionId=session, title="x" * 500)
+    update_count = len(client.wire.updates(session))
+    long = await second_client.request("session/set_title", sessionId=session, title="x" * 500)
     assert len(long["title"]) == 200
     assert (await client.listed())[session]["title"] == long["title"]
-    assert len(client.wire.updates(session)) == shown
+    assert len(client.wire.updates(session)) == update_count
     assert (await client.request("session/status", sessionId=session))["status"] == "saved"
 
 
@@ -161,10 +161,10 @@ async def test_the_status_says_whether_a_session_is_in_memory_and_changes_nothin
     await client.wire.expect_update(session, "agent_message_chunk")
     status = await client.request("session/status", sessionId=session)
     assert status == {"status": "open"} | ({"state": {"state": "running"}} if version == 2 else {})
-    other = await EitherClient.before(agent, version, model_server)
-    before = await other.listed()
-    assert await other.request("session/status", sessionId=session) == {"status": "saved"}
-    assert await other.listed() == before
+    second_client = await EitherClient.before(agent, version, model_server)
+    before = await second_client.listed()
+    assert await second_client.request("session/status", sessionId=session) == {"status": "saved"}
+    assert await second_client.listed() == before
     stall.release()
     await client.wire.expect_update(session, "session_info_update")
     await client.close(session)

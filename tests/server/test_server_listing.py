@@ -20,10 +20,10 @@ async def test_the_list_is_newest_first_has_what_a_person_looks_for_and_hides_em
     await running.initialize()
     assert await running.request("session/list", {}) == {"sessions": []}
     assert await running.request("session/list") == {"sessions": []}
-    other = tmp_path / "other"
-    other.mkdir()
-    first = await running.new_session(workspace_repo, additionalDirectories=[str(other)])
-    second = await running.new_session(other)
+    second_folder = tmp_path / "other"
+    second_folder.mkdir()
+    first = await running.new_session(workspace_repo, additionalDirectories=[str(second_folder)])
+    second = await running.new_session(second_folder)
     third = await running.new_session(workspace_repo)
     await running.new_session(workspace_repo)  # never prompted
     for session in (first, second, third):
@@ -31,17 +31,17 @@ async def test_the_list_is_newest_first_has_what_a_person_looks_for_and_hides_em
     await running.prompt(first, "hello again")
 
     listed = (await running.request("session/list", {}))["sessions"]
-    assert [one["sessionId"] for one in listed] == [first, third, second]
+    assert [entry["sessionId"] for entry in listed] == [first, third, second]
     newest = listed[0]
     assert newest["cwd"] == str(workspace_repo)
-    assert newest["additionalDirectories"] == [str(other)]
+    assert newest["additionalDirectories"] == [str(second_folder)]
     assert newest["title"] == "hello"
     when = datetime.fromisoformat(newest["updatedAt"])
     assert when.utcoffset() == timedelta(0)
     assert abs(datetime.now(when.tzinfo) - when) < timedelta(minutes=5)
 
-    here = await running.request("session/list", {"cwd": str(workspace_repo)})
-    assert [one["sessionId"] for one in here["sessions"]] == [first, third]
+    listing = await running.request("session/list", {"cwd": str(workspace_repo)})
+    assert [entry["sessionId"] for entry in listing["sessions"]] == [first, third]
     for nowhere in (str(tmp_path / "missing"), "/"):
         assert await running.request("session/list", {"cwd": nowhere}) == {"sessions": []}
 
@@ -52,20 +52,20 @@ async def test_pages_follow_each_other_without_a_gap_or_a_double(
 ) -> None:
     running = await agent(*DEMO)
     await running.initialize()
-    made = []
+    created_ids = []
     for _ in range(53):
         session = await running.new_session(workspace_repo)
         await running.prompt(session, "hello")
-        made.append(session)
+        created_ids.append(session)
     first = await running.request("session/list", {})
     assert len(first["sessions"]) == 50
     # One moves to the front between the pages; it must not push another out of the second.
-    await running.prompt(made[0], "hello")
+    await running.prompt(created_ids[0], "hello")
     second = await running.request("session/list", {"cursor": first["nextCursor"]})
     assert second.get("nextCursor") is None
-    seen = [one["sessionId"] for page in (first, second) for one in page["sessions"]]
-    assert len(seen) == len(set(seen))
-    assert set(seen) | {made[0]} == set(made)
+    session_ids = [entry["sessionId"] for page in (first, second) for entry in page["sessions"]]
+    assert len(session_ids) == len(set(session_ids))
+    assert set(session_ids) | {created_ids[0]} == set(created_ids)
 
 
 @pytest.mark.covers("S5", "T4")
@@ -91,7 +91,7 @@ async def test_a_session_is_listed_once_an_option_of_it_was_set(
         "session/set_config_option", {"sessionId": session, "configId": "mode", "value": "plan"}
     )
     listed = (await running.request("session/list", {}))["sessions"]
-    assert [one["sessionId"] for one in listed] == [session]
+    assert [entry["sessionId"] for entry in listed] == [session]
 
 
 @pytest.mark.covers("S5", "T4")

@@ -36,12 +36,12 @@ async def test_load_replays_first_and_then_answers_with_an_object(
         for message in second.messages[:at]
         if message.get("method") == "session/update" and message["params"]["sessionId"] == session
     ]
-    said = [
+    texts = [
         (update["sessionUpdate"], update["content"]["text"])
         for update in conversation(before)
         if "content" in update
     ]
-    assert said == [
+    assert texts == [
         ("user_message_chunk", "The question."),
         ("agent_message_chunk", "The answer."),
     ]
@@ -108,7 +108,7 @@ async def test_a_session_can_be_opened_in_another_folder_and_works_there(
     await running.prompt(session, "read greeting.py")
     assert "the moved one" in json.dumps(messages(model_server)[-1])
     listed = await running.request("session/list", {"cwd": str(moved)})
-    assert [one["sessionId"] for one in listed["sessions"]] == [session]
+    assert [entry["sessionId"] for entry in listed["sessions"]] == [session]
 
 
 @pytest.mark.covers("T8")
@@ -121,12 +121,12 @@ async def test_two_processes_work_on_one_store_at_the_same_time(
     for running in (first, second):
         await running.initialize()
         sessions.append(await running.new_session(workspace_repo))
-    asked = [
+    request_ids = [
         (running, running.post_prompt(session, "hello"))
         for running, session in zip((first, second), sessions, strict=True)
     ]
-    for running, request in asked:
+    for running, request in request_ids:
         assert (await running.result(request))["stopReason"] == "end_turn"
     for running in (first, second):
         listed = (await running.request("session/list", {}))["sessions"]
-        assert {one["sessionId"] for one in listed} == set(sessions)
+        assert {entry["sessionId"] for entry in listed} == set(sessions)

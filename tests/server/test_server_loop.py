@@ -23,10 +23,10 @@ async def test_a_prompt_is_repeated_until_the_model_says_that_it_is_done(
     )
     ended = await running.prompt(session, "/loop 9 mend a test")
     assert ended["stopReason"] == "end_turn"
-    shown = running.text(session)
-    places = [shown.index(f"Round {number} of 9") for number in (1, 2, 3)]
-    assert places == sorted(places)
-    assert "Round 4" not in shown
+    text = running.text(session)
+    positions = [text.index(f"Round {number} of 9") for number in (1, 2, 3)]
+    assert positions == sorted(positions)
+    assert "Round 4" not in text
     assert len(model_server.requests) == 4
     assert "mend a test" in json.dumps(messages(model_server, 1)[-1])
     before, after = messages(model_server, 2), messages(model_server, 3)
@@ -90,12 +90,14 @@ async def test_a_round_that_did_not_come_to_its_end_is_the_last(
     assert "Round 2" not in running.text(session)
 
 
-@pytest.mark.parametrize("rest", ["", "3", "0 go", "101 go", "x go", "-1 go", "٣ go", "1" * 5000])
+@pytest.mark.parametrize(
+    "arguments", ["", "3", "0 go", "101 go", "x go", "-1 go", "٣ go", "1" * 5000]
+)
 async def test_what_is_no_loop_is_explained_and_not_sent(
-    opened: OpenSession, model_server: ModelServer, rest: str
+    opened: OpenSession, model_server: ModelServer, arguments: str
 ) -> None:
     running, session = await opened()
-    await running.prompt(session, f"/loop {rest}")
+    await running.prompt(session, f"/loop {arguments}")
     assert "`/loop N prompt`" in running.text(session)
     assert model_server.requests == []
 

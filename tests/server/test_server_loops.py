@@ -33,8 +33,8 @@ async def test_version_1_asks_by_a_form_and_the_turn_ends_with_a_limits_stop_rea
     editor.answer = choosing("Continue")
     running, session = await opened(editor=editor)
     assert (await running.prompt(session, "look"))["stopReason"] == "max_turn_requests"
-    (asked,) = editor.questions
-    assert "5 times" in asked["message"]
+    (form,) = editor.questions
+    assert "5 times" in form["message"]
     assert len(model_server.requests) == 8
     assert "8 times" in running.text(session)
 
@@ -77,10 +77,10 @@ async def test_a_loop_is_known_and_no_byte_is_changed_when_the_session_is_loaded
     await running.prompt(session, "look")  # asked in text, behind the fifth
     before = messages(model_server)
     await running.stop()
-    again = await _running(agent, model_server)
+    restarted = await _running(agent, model_server)
     load = {"sessionId": session, "cwd": str(workspace_repo), "mcpServers": []}
-    await again.request("session/load", load)
-    await again.prompt(session, "look once more")
+    await restarted.request("session/load", load)
+    await restarted.prompt(session, "look once more")
     after = messages(model_server, 5)
     assert after[: len(before)] == before
     # The words let the count begin again from two: told with the first round, asked with the third.

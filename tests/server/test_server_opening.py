@@ -52,7 +52,7 @@ class Editor:
     def __init__(self) -> None:
         self.forgotten: list[SessionId] = []
 
-    def parent_of(self, session: SessionId) -> None:
+    def find_parent(self, session: SessionId) -> None:
         assert session == NAME
 
     def forget(self, session: SessionId) -> None:
@@ -60,20 +60,20 @@ class Editor:
 
 
 @pytest.mark.covers("T5")
-@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("is_again", [False, True])
 async def test_a_client_that_is_told_it_was_cancelled_has_the_session_only_if_it_had_it_before(
-    again: bool,
+    is_again: bool,
 ) -> None:
-    one, editor = Open(), cast("Any", Editor())
-    if again:
-        one.attach(editor)
-    operations = Operations(cast("Core", one), editor)
+    opened_session, editor = Open(), cast("Any", Editor())
+    if is_again:
+        opened_session.attach(editor)
+    operations = Operations(cast("Core", opened_session), editor)
 
     async def nothing(_: object) -> None:
         return None
 
     with pytest.raises(asyncio.CancelledError):
         await operations.open(NAME, "/", (), then=nothing)
-    assert (one.client.current is editor) is again
-    assert one.abandoned is not again
-    assert editor.forgotten == ([] if again else [NAME])
+    assert (opened_session.client.current is editor) is is_again
+    assert opened_session.abandoned is not is_again
+    assert editor.forgotten == ([] if is_again else [NAME])

@@ -16,7 +16,7 @@ from tests.support.wire_client import AnswerError
 MODES = ["ask", "accept-edits", "plan", "draft", "full"]
 
 
-def value_of(options: list[dict[str, Any]], option: str) -> str:
+def current_value(options: list[dict[str, Any]], option: str) -> str:
     """The current value of an option."""
     return next(str(one["currentValue"]) for one in options if one["id"] == option)
 
@@ -45,8 +45,8 @@ async def test_a_new_session_says_what_can_be_chosen_in_both_forms(
     ]
     assert [one["value"] for one in options[0]["options"]] == MODES
     assert [mode["id"] for mode in result["modes"]["availableModes"]] == MODES
-    assert value_of(options, "mode") == result["modes"]["currentModeId"] == "ask"
-    assert value_of(options, "model") == "openai/gpt-5"
+    assert current_value(options, "mode") == result["modes"]["currentModeId"] == "ask"
+    assert current_value(options, "model") == "openai/gpt-5"
     for option in options:
         assert option["currentValue"] in [one["value"] for one in option["options"]]
 
@@ -61,18 +61,18 @@ async def test_setting_either_form_sets_both_and_tells_both(
     mode = {"sessionId": session, "modeId": "plan"}
     assert await running.request("session/set_mode", mode) == {}
     assert running.updates(session, "current_mode_update")[-1]["currentModeId"] == "plan"
-    told = running.updates(session, "config_option_update")[-1]["configOptions"]
-    assert value_of(told, "mode") == "plan"
+    options = running.updates(session, "config_option_update")[-1]["configOptions"]
+    assert current_value(options, "mode") == "plan"
 
     option = {"sessionId": session, "configId": "mode", "value": "full"}
     result = await running.request("session/set_config_option", option)
-    assert value_of(result["configOptions"], "mode") == "full"
-    assert len(result["configOptions"]) == len(told)
+    assert current_value(result["configOptions"], "mode") == "full"
+    assert len(result["configOptions"]) == len(options)
     assert running.updates(session, "current_mode_update")[-1]["currentModeId"] == "full"
 
-    again = await state(running, session, workspace_repo)
-    assert again["modes"]["currentModeId"] == "full"
-    assert value_of(again["configOptions"], "mode") == "full"
+    second_state = await state(running, session, workspace_repo)
+    assert second_state["modes"]["currentModeId"] == "full"
+    assert current_value(second_state["configOptions"], "mode") == "full"
 
 
 @pytest.mark.covers("S3", "T4")
@@ -118,14 +118,14 @@ async def test_model_and_thought_level_go_to_the_next_request(
             "session/set_config_option",
             {"sessionId": session, "configId": option, "value": value},
         )
-        assert value_of(result["configOptions"], option) == value
-        told = running.updates(session, "config_option_update")[-1]["configOptions"]
-        assert told == result["configOptions"]
+        assert current_value(result["configOptions"], option) == value
+        options = running.updates(session, "config_option_update")[-1]["configOptions"]
+        assert options == result["configOptions"]
     await running.prompt(session, "and now")
-    sent = model_server.requests[-1].json
-    assert sent["model"] == "small"
-    assert sent["reasoning_effort"] == "high"
-    assert "hi" in str(sent["messages"])  # the conversation goes along to the other model
+    request = model_server.requests[-1].json
+    assert request["model"] == "small"
+    assert request["reasoning_effort"] == "high"
+    assert "hi" in str(request["messages"])  # the conversation goes along to the other model
 
 
 @pytest.mark.covers("S3", "S4")
@@ -170,9 +170,9 @@ async def test_a_mode_switched_in_the_middle_of_a_turn_counts_from_then_on(
         await running.request("session/set_mode", params)
         return {"outcome": "selected", "optionId": "allow_once"}
 
-    again = {"path": "greeting.py", "old": "Good day", "new": "Good night"}
+    second_edit = {"path": "greeting.py", "old": "Good day", "new": "Good night"}
     model_server.add(
-        answer(READ), answer(EDIT), answer(type(EDIT)("edit", again)), answer("Both done.")
+        answer(READ), answer(EDIT), answer(type(EDIT)("edit", second_edit)), answer("Both done.")
     )
     editor = Editor(permission=switch)
     running, session = await opened(editor=editor)

@@ -33,17 +33,17 @@ class Closing:
 async def test_what_comes_behind_an_option_is_shown_though_the_session_is_being_closed(
     editor: type[EditorV1 | EditorV2],
 ) -> None:
-    told: list[Any] = []
+    updates: list[Any] = []
 
     async def drain() -> None:
         return
 
     connection: Any = SimpleNamespace(
-        notify=lambda _, params: told.append(params.update), drain=drain
+        notify=lambda _, params: updates.append(params.update), drain=drain
     )
     handshake: Any = SimpleNamespace(client=ClientProfile())
     core: Any = SimpleNamespace(opened=Closing(), translate=ENGLISH)
     changed = ConfigChanged(option="model", value="demo/demo")
-    shown = editor(connection, handshake, core, lambda *_: None)
-    await shown.show(NAME, [changed, TitleChanged(title="After it")])
-    assert [update.title for update in told] == ["After it"]
+    client_editor = editor(connection, handshake, core, lambda *_: None)
+    await client_editor.show(NAME, [changed, TitleChanged(title="After it")])
+    assert [update.title for update in updates] == ["After it"]

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.children_client import ClientOf, Kind, asked_title
+from tests.server.children_client import ClientOf, Kind, question_title
 from tests.server.server_session import EDIT, config_file
 from tests.support.model_server import Call, ModelServer, answer
 from tests.support.proxy_chain import PROXY_CHAIN
 
 ROOT = str(Path(__file__).resolve().parents[2])
-OWN = (sys.executable, "-m", "acp_agent")
+AGENT_COMMAND = (sys.executable, "-m", "acp_agent")
 TITLE = "other: Change it"
 TASK = Call("task", {"agent": "other", "title": "Change it", "task": "Greet otherwise."})
 
@@ -39,11 +39,11 @@ def configure(home: Path, folder: Path, command: Sequence[str]) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "command"),
-    [("v1", OWN), ("v1 with subagents", PROXY_CHAIN)],
+    [("v1", AGENT_COMMAND), ("v1 with subagents", PROXY_CHAIN)],
     ids=["a client without subagents", "one with subagents, and a chain of proxies"],
 )
 async def test_a_second_agent_changes_a_file_by_the_first_ones_client(
-    client_of: ClientOf,
+    make_client: ClientOf,
     model_server: ModelServer,
     workspace_repo: Path,
     home: Path,
@@ -54,11 +54,11 @@ async def test_a_second_agent_changes_a_file_by_the_first_ones_client(
     model_server.add(answer(TASK))
     model_server.add(answer("I will change it.", EDIT), answer("It greets otherwise."))
     model_server.add(answer("Done."))
-    client = await client_of(kind)
+    client = await make_client(kind)
     assert await client.say() == "end_turn"
     start, change = client.wire.editor.asked
-    assert asked_title(start) == TITLE
-    assert "other: Edit greeting.py" in asked_title(change)
+    assert question_title(start) == TITLE
+    assert "other: Edit greeting.py" in question_title(change)
     assert "Good day" in (workspace_repo / "greeting.py").read_text() + str(
         client.wire.editor.writes
     )
@@ -73,6 +73,6 @@ async def test_a_second_agent_changes_a_file_by_the_first_ones_client(
     else:
         assert "Edit greeting.py" in str(card["content"])
     await client.wire.stop()
-    other = await client_of(kind, new=False)
-    await other.reopen(client.session)
-    assert [*other.told()] == [*live]
+    second_client = await make_client(kind, new=False)
+    await second_client.reopen(client.session)
+    assert [*second_client.told()] == [*live]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.server_session import EDIT, READ, OpenSession, calls_of, messages, shown_text
+from tests.server.server_session import EDIT, READ, OpenSession, calls_by_id, content_text, messages
 from tests.support.editor import Editor, Json, PermissionPolicy
 from tests.support.model_server import Call, ModelServer, answer
 
@@ -28,18 +28,18 @@ async def test_the_question_shows_the_diff_and_its_buttons_say_what_they_cover(
     editor = Editor(permission="allow_once")
     running, session = await opened(editor=editor)
     await running.prompt(session, "edit")
-    (asked,) = editor.asked
-    assert asked["sessionId"] == session
-    assert [option["kind"] for option in asked["options"]] == [
+    (question,) = editor.asked
+    assert question["sessionId"] == session
+    assert [option["kind"] for option in question["options"]] == [
         "allow_once",
         "allow_always",
         "reject_once",
         "reject_always",
     ]
-    names = [option["name"] for option in asked["options"]]
+    names = [option["name"] for option in question["options"]]
     assert len(set(names)) == 4
     assert "project folder" in names[1]
-    call = asked["toolCall"]
+    call = question["toolCall"]
     assert "greeting.py" in call["title"]
     assert call["kind"] == "edit"
     assert call["locations"][0]["path"] == str(workspace_repo / "greeting.py")
@@ -58,9 +58,9 @@ async def test_the_button_for_a_command_names_the_commands_that_it_covers(
     editor = Editor(permission="reject_once")
     running, session = await opened(editor=editor)
     await running.prompt(session, "test")
-    (asked,) = editor.asked
-    assert "`npm test`" in asked["options"][1]["name"]
-    assert "npm test --silent" in asked["toolCall"]["title"]
+    (question,) = editor.asked
+    assert "`npm test`" in question["options"][1]["name"]
+    assert "npm test --silent" in question["toolCall"]["title"]
 
 
 @pytest.mark.covers("P6")
@@ -77,11 +77,11 @@ async def test_an_always_is_not_asked_again_not_even_after_a_restart(
     assert not list(workspace_repo.rglob("*grants*"))  # never kept in the project
 
     model_server.add(answer(TOUCH), answer("."))
-    asked_never = Editor(permission="reject_once")
-    running, session = await opened(editor=asked_never)
+    rejecting_editor = Editor(permission="reject_once")
+    running, session = await opened(editor=rejecting_editor)
     await running.prompt(session, "touch it")
-    assert asked_never.asked == []
-    (call,) = calls_of(running.updates(session)).values()
+    assert rejecting_editor.asked == []
+    (call,) = calls_by_id(running.updates(session)).values()
     assert call[-1]["status"] == "completed"
 
 
@@ -95,7 +95,7 @@ async def test_a_rejection_fails_the_call_and_the_model_goes_on_knowing_it(
     assert (await running.prompt(session, "edit"))["stopReason"] == "end_turn"
     assert running.text(session) == "So be it."
     assert (workspace_repo / "greeting.py").read_bytes() == before
-    call = list(calls_of(running.updates(session)).values())[-1]
+    call = list(calls_by_id(running.updates(session)).values())[-1]
     assert call[-1]["status"] == "failed"
     assert "in_progress" not in [update.get("status") for update in call]
     assert "refused" in str(messages(model_server)[-1]["content"])
@@ -128,13 +128,13 @@ async def test_no_clear_yes_is_a_no(
         assert (await running.prompt(session, "edit"))["stopReason"] == "end_turn"
         assert len(editor.asked) == count
         assert (workspace_repo / "greeting.py").read_bytes() == before
-        call = list(calls_of(running.updates(session)).values())[-1]
+        call = list(calls_by_id(running.updates(session)).values())[-1]
         assert call[-1]["status"] == "failed"
 
 
 @pytest.mark.covers("P6", "T7")
 @pytest.mark.parametrize(
-    ("permission", "told", "said"),
+    ("permission", "expected", "content"),
     [
         ("cancelled", "The user dismissed the question", "You dismissed the question"),
         (_odd, "The editor's answer to the question", "The editor's answer to the question"),
@@ -145,17 +145,17 @@ async def test_what_the_editor_does_wrong_is_not_put_down_to_the_user(
     opened: OpenSession,
     model_server: ModelServer,
     permission: PermissionPolicy,
-    told: str,
-    said: str,
+    expected: str,
+    content: str,
 ) -> None:
     edits_once(model_server)
     editor = Editor(permission=permission)
     editor.well_behaved = False
     running, session = await opened(editor=editor)
     await running.prompt(session, "edit")
-    shown = list(calls_of(running.updates(session)).values())[-1][-1]
-    assert said in shown["content"][0]["content"]["text"]
-    assert told in str(messages(model_server)[-1]["content"])
+    last_update = list(calls_by_id(running.updates(session)).values())[-1][-1]
+    assert content in last_update["content"][0]["content"]["text"]
+    assert expected in str(messages(model_server)[-1]["content"])
 
 
 @pytest.mark.covers("P6")
@@ -171,7 +171,7 @@ async def test_what_policy_decides_is_not_asked(
     running, session = await opened(editor=editor)
     assert (await running.prompt(session, "look and destroy"))["stopReason"] == "end_turn"
     assert editor.asked == []
-    harmless, blocked = calls_of(running.updates(session)).values()
+    harmless, blocked = calls_by_id(running.updates(session)).values()
     assert harmless[-1]["status"] == "completed"
     assert blocked[-1]["status"] == "failed"
     assert "in_progress" not in [update.get("status") for update in blocked]
@@ -186,9 +186,9 @@ async def test_a_destructive_command_is_warned_of_and_has_no_always(
     editor = Editor(permission="reject_once")
     running, session = await opened(editor=editor)
     await running.prompt(session, "reset")
-    (asked,) = editor.asked
-    assert [option["kind"] for option in asked["options"]] == ["allow_once", "reject_once"]
-    assert "cannot be undone" in shown_text(asked["toolCall"])
+    (question,) = editor.asked
+    assert [option["kind"] for option in question["options"]] == ["allow_once", "reject_once"]
+    assert "cannot be undone" in content_text(question["toolCall"])
 
 
 @pytest.mark.covers("P6", "S3")
@@ -197,24 +197,24 @@ async def test_each_mode_asks_for_what_it_says(
 ) -> None:
     editor = Editor(permission="allow_once")
     running, _ = await opened(editor=editor)
-    file, made = workspace_repo / "greeting.py", workspace_repo / "made.txt"
+    file, created = workspace_repo / "greeting.py", workspace_repo / "made.txt"
     before = file.read_text()
-    for mode, asked, changed in (
+    for mode, asked_kinds, changed in (
         ("ask", ["edit", "execute"], True),
         ("accept-edits", ["execute"], True),
         ("plan", [], False),
         ("full", [], True),
     ):
         file.write_text(before)
-        made.unlink(missing_ok=True)
+        created.unlink(missing_ok=True)
         editor.asked.clear()
         model_server.add(answer(READ), answer(EDIT), answer(TOUCH), answer("Done."))
         session = await running.new_session(workspace_repo)
         await running.request("session/set_mode", {"sessionId": session, "modeId": mode})
         assert (await running.prompt(session, "edit and touch"))["stopReason"] == "end_turn"
-        assert [request["toolCall"]["kind"] for request in editor.asked] == asked, mode
+        assert [request["toolCall"]["kind"] for request in editor.asked] == asked_kinds, mode
         assert ("Good day" in file.read_text()) is changed, mode
-        assert made.exists() is changed, mode
+        assert created.exists() is changed, mode
 
 
 @pytest.mark.covers("T7", "P7")
@@ -224,17 +224,17 @@ async def test_a_client_that_never_answers_holds_up_its_own_turn_only_and_can_ca
     edits_once(model_server)
     running, session = await opened(editor=Editor(permission="never"))
     prompt = running.post_prompt(session, "edit")
-    asked = await running.expect(lambda m: m.get("method") == "session/request_permission")
-    other = await running.new_session(workspace_repo)
+    question = await running.expect(lambda m: m.get("method") == "session/request_permission")
+    second_session = await running.new_session(workspace_repo)
     model_server.otherwise = answer("Here as well.")
-    assert (await running.prompt(other, "hi"))["stopReason"] == "end_turn"
+    assert (await running.prompt(second_session, "hi"))["stopReason"] == "end_turn"
     running.cancel(session)
     assert (await running.result(prompt))["stopReason"] == "cancelled"
     withdrawn = await running.expect(lambda m: m.get("method") == "$/cancel_request")
-    assert withdrawn["params"] == {"requestId": asked["id"]}
+    assert withdrawn["params"] == {"requestId": question["id"]}
     # An answer that comes after all is too late, and no harm.
     outcome = {"outcome": {"outcome": "selected", "optionId": "allow_once"}}
-    await running.send({"jsonrpc": "2.0", "id": asked["id"], "result": outcome})
+    await running.send({"jsonrpc": "2.0", "id": question["id"], "result": outcome})
     assert (await running.prompt(session, "go on"))["stopReason"] == "end_turn"
     assert "Hello" in (workspace_repo / "greeting.py").read_text()
 
@@ -268,15 +268,15 @@ async def test_the_record_says_who_answered_for_the_client(
     model_server.add(answer(TOUCH), answer("So be it."))
     running, session = await opened(editor=Editor(permission="never"))
     prompt = running.post_prompt(session, "touch")
-    asked = await running.expect(lambda m: m.get("method") == "session/request_permission")
+    question = await running.expect(lambda m: m.get("method") == "session/request_permission")
     result: Json = {"outcome": {"outcome": "selected", "optionId": option}}
     if meta is not None:
         result["_meta"] = meta
-    await running.send({"jsonrpc": "2.0", "id": asked["id"], "result": result})
+    await running.send({"jsonrpc": "2.0", "id": question["id"], "result": result})
     await running.result(prompt)
     exported = await running.request("_acp-agent/session/export", {"sessionId": session})
     events = [json.loads(line).get("event", {}) for line in exported["content"].splitlines()]
-    (decided,) = [one for one in events if one.get("event") == "permission_decided"]
+    (decided,) = [event for event in events if event.get("event") == "permission_decided"]
     assert (decided["by"], decided.get("name", ""), decided["known"]) == (by, name, True)
     assert decided["allowed"] is (option == "allow_once")
 
@@ -317,7 +317,7 @@ async def test_questions_of_two_sessions_are_open_at_the_same_time(
     editor = Editor(permission=when_both_are_asked)
     running, first = await opened(editor=editor)
     second = await running.new_session(workspace_repo)
-    asked = [running.post_prompt(session, "touch") for session in (first, second)]
-    for request in asked:
+    request_ids = [running.post_prompt(session, "touch") for session in (first, second)]
+    for request in request_ids:
         assert (await running.result(request))["stopReason"] == "end_turn"
     assert {request["sessionId"] for request in editor.asked} == {first, second}

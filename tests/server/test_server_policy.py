@@ -34,10 +34,10 @@ async def test_rules_of_the_configuration_allow_ask_and_refuse_and_are_in_the_jo
     running, session = await opened(editor=editor, environ={"ACP_AGENT_MODE": "full"})
     await running.prompt(session, "touch them")
     assert [(workspace_repo / name).exists() for name in names] == [True, True, False]
-    (asked,) = editor.asked
-    shown = json.dumps(asked["toolCall"]["content"])
-    assert f"{config}:4" in shown
-    assert "to be sure" in shown
+    (question,) = editor.asked
+    updates_text = json.dumps(question["toolCall"]["content"])
+    assert f"{config}:4" in updates_text
+    assert "to be sure" in updates_text
     refusal = str(messages(model_server)[-1]["content"])
     assert f"the rule `Bash(touch denied)` in {config}:6 refuses this: it is in the way" in refusal
     exported = await running.request("_acp-agent/session/export", {"sessionId": session})

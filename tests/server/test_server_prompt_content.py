@@ -29,7 +29,7 @@ def _yes(model_server: ModelServer) -> None:
     model_server.otherwise = answer("Yes.")
 
 
-def sent(server: ModelServer) -> str:
+def request_text(server: ModelServer) -> str:
     """The last message that the model was sent."""
     return json.dumps(messages(server)[-1], ensure_ascii=False)
 
@@ -41,8 +41,8 @@ async def test_text_reaches_the_model_as_it_was_typed(
     running, session = await opened()
     text = 'naïve 好 🎉 \u2028 \t\\ "quoted" \u0000 end'
     await running.prompt(session, text, "second block")
-    parts = messages(model_server)[-1]["content"]
-    texts = [part["text"] for part in parts]
+    content = messages(model_server)[-1]["content"]
+    texts = [part["text"] for part in content]
     assert text in texts
     assert "second block" in texts
     assert texts.index(text) < texts.index("second block")
@@ -63,9 +63,9 @@ async def test_a_linked_file_is_read_for_the_model_unsaved_text_first(
         for path in (file, spaced)
     ]
     await running.prompt(session, "look", *links)
-    assert "unsaved = True" in sent(model_server)
-    assert "spaced out" in sent(model_server)
-    assert str(file) in sent(model_server)
+    assert "unsaved = True" in request_text(model_server)
+    assert "spaced out" in request_text(model_server)
+    assert str(file) in request_text(model_server)
 
 
 @pytest.mark.covers("P1")
@@ -100,7 +100,7 @@ async def test_a_picture_is_sent_as_what_it_is_whatever_it_is_called(
     running, session = await opened()
     lines = "\n".join(PIXEL[at : at + 40] for at in range(0, len(PIXEL), 40))
     await running.prompt(session, "look", IMAGE | {"data": lines, "mimeType": "image/jpeg"})
-    assert f"data:image/png;base64,{PIXEL}" in sent(model_server)
+    assert f"data:image/png;base64,{PIXEL}" in request_text(model_server)
 
 
 @pytest.mark.covers("P1")
@@ -123,9 +123,9 @@ async def test_links_that_cannot_be_read_are_named_with_the_reason(
     links = [{"type": "resource_link", "name": uri[-12:], "uri": uri} for uri in uris]
     assert (await running.prompt(session, "look", *links))["stopReason"] == "end_turn"
     for name in ("outside.txt", "missing.py", "binary.bin", "example.org", "elsewhere"):
-        assert name in sent(model_server)
-    assert "secret of another project" not in sent(model_server)
-    assert "root:" not in sent(model_server)
+        assert name in request_text(model_server)
+    assert "secret of another project" not in request_text(model_server)
+    assert "root:" not in request_text(model_server)
 
 
 @pytest.mark.covers("P1")
@@ -142,10 +142,10 @@ async def test_embedded_resources_reach_the_model_and_binary_ones_are_named(
             "resource": {"uri": "zed:///blob", "blob": "AAAA", "mimeType": "application/zip"},
         },
     )
-    assert "embedded words" in sent(model_server)
-    assert "notes.md" in sent(model_server)
-    assert "zed:///blob" in sent(model_server)
-    assert "application/zip" in sent(model_server)
+    assert "embedded words" in request_text(model_server)
+    assert "notes.md" in request_text(model_server)
+    assert "zed:///blob" in request_text(model_server)
+    assert "application/zip" in request_text(model_server)
 
 
 @pytest.mark.covers("P1")
@@ -156,8 +156,8 @@ async def test_an_image_reaches_a_model_that_sees(
     config_file(home, MODELS)
     running, session = await opened(api=api)
     await running.prompt(session, "what is it?", IMAGE)
-    assert PIXEL in sent(model_server)
-    assert "image/png" in sent(model_server)
+    assert PIXEL in request_text(model_server)
+    assert "image/png" in request_text(model_server)
 
 
 @pytest.mark.covers("P1")
@@ -173,7 +173,7 @@ async def test_an_image_to_a_model_that_does_not_see_is_refused_and_the_session_
     assert model_server.requests == []
     assert (await running.prompt(session, "hi"))["stopReason"] == "end_turn"
     assert len(messages(model_server)) == 1
-    assert "what is it?" not in sent(model_server)
+    assert "what is it?" not in request_text(model_server)
 
 
 @pytest.mark.covers("P1", "T4")
@@ -221,7 +221,7 @@ async def test_a_lone_surrogate_in_a_prompt_does_not_poison_the_conversation(
     )
     await running.send(line.encode() + b"\n")
     assert (await running.result("odd"))["stopReason"] == "end_turn"
-    assert "a\ufffdb" in sent(model_server)
+    assert "a\ufffdb" in request_text(model_server)
     assert (await running.prompt(session, "and on"))["stopReason"] == "end_turn"
     load = {"sessionId": session, "cwd": str(workspace_repo), "mcpServers": []}
     await running.request("session/load", load)
@@ -235,7 +235,7 @@ async def test_a_very_long_prompt_arrives_whole(
     running, session = await opened()
     text = "0123456789" * 300_000
     await running.prompt(session, text)
-    assert text in sent(model_server)
+    assert text in request_text(model_server)
 
 
 @pytest.mark.covers("P1", "T4")

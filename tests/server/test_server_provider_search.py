@@ -22,7 +22,7 @@ from tests.support.model_server import (
 PAGES = [("The docs", "https://example.com/docs"), ("A blog", "https://example.org/blog")]
 SEARCHING: list[Api] = ["anthropic", "openai_responses", "gemini"]
 # What makes each provider's tool part of a request.
-OWN_TOOL = {
+SEARCH_TOOL = {
     "anthropic": '"type":"web_search_20250305"',
     "openai_responses": '{"type":"web_search"}',
     "gemini": '{"googleSearch":{}}',
@@ -45,7 +45,7 @@ def configure(home: Path, server: ModelServer, *, service: str = "provider") -> 
     config_file(home, f'[web_search]\nservice = "{service}"\n' + "".join(tables))
 
 
-def shown_search(updates: list[dict[str, Any]]) -> dict[str, Any]:
+def search_call(updates: list[dict[str, Any]]) -> dict[str, Any]:
     """The updates of the one call that is shown, joined."""
     joined: dict[str, Any] = {}
     for update in updates:
@@ -66,9 +66,9 @@ async def test_a_provider_s_search_is_shown_with_its_sources_replayed_and_sent_b
     running, session = await opened("--model", f"my_{api}/some-model")
     await running.prompt(session, "what is new?")
     first = model_server.requests[0].body.decode()
-    assert OWN_TOOL[api] in first
+    assert SEARCH_TOOL[api] in first
     assert '"name":"web_search","description"' not in first  # ours is not offered beside it
-    call = shown_search(running.updates(session))
+    call = search_call(running.updates(session))
     assert call["title"] == "Search the web for what is new"
     assert (call["kind"], call["status"]) == ("search", "completed")
     text = running.text(session)
@@ -79,12 +79,12 @@ async def test_a_provider_s_search_is_shown_with_its_sources_replayed_and_sent_b
 
     live = running.updates(session)
     await running.stop()
-    again, _ = await opened("--model", f"my_{api}/some-model")
+    restarted, _ = await opened("--model", f"my_{api}/some-model")
     load = {"sessionId": session, "cwd": str(workspace_repo), "mcpServers": []}
-    await again.request("session/load", load)
-    replayed = again.updates(session)
-    assert shown_search(replayed) == shown_search(live)
-    await again.prompt(session, "more")
+    await restarted.request("session/load", load)
+    replayed = restarted.updates(session)
+    assert search_call(replayed) == search_call(live)
+    await restarted.prompt(session, "more")
     second = model_server.requests[1].body.decode()
     assert SENT_BACK[api] in second
     assert "Sources:" not in second
@@ -131,16 +131,16 @@ async def test_a_search_that_needs_permission_is_a_call_of_its_own(
         "--model", f"{provider}/{models[api]}", editor=editor, environ=environ
     )
     await running.prompt(session, "what is new?")
-    (asked,) = editor.asked
-    assert asked["toolCall"]["title"] == "Search the web for what is new"
-    assert "127.0.0.1" in asked["options"][1]["name"]
+    (question,) = editor.asked
+    assert question["toolCall"]["title"] == "Search the web for what is new"
+    assert "127.0.0.1" in question["options"][1]["name"]
     main, side, after = (request.body.decode() for request in model_server.requests)
-    assert OWN_TOOL[api] not in main
-    assert OWN_TOOL[api] in side
+    assert SEARCH_TOOL[api] not in main
+    assert SEARCH_TOOL[api] in side
     assert "what is new?" not in side  # the query goes out, and not the conversation
     assert "Version 4.2 is." in after
     assert "https://example.com/docs" in after
-    call = shown_search(running.updates(session))
+    call = search_call(running.updates(session))
     assert call["status"] == "completed"
     assert "<https://example.com/docs>" in json.dumps(call["content"])
 
@@ -161,8 +161,8 @@ async def test_a_paused_answer_goes_on_with_the_search_that_it_began(
     assert [block["type"] for block in paused["content"]] == ["text", "server_tool_use"]
     assert running.text(session) == "I look. Found."
     await running.prompt(session, "go on")
-    said = model_server.requests[2].json["messages"][1]["content"]
-    assert [block["type"] for block in said] == [
+    content = model_server.requests[2].json["messages"][1]["content"]
+    assert [block["type"] for block in content] == [
         "text", "server_tool_use", "web_search_tool_result", "text",
     ]  # fmt: skip
 
@@ -177,7 +177,7 @@ async def test_a_search_that_did_not_end_is_shown_so_and_not_sent_back(
     model_server.add(answer("More."), answer("Again."))
     running, session = await opened("--model", "my_anthropic/some-model")
     await running.prompt(session, "go")
-    assert shown_search(running.updates(session))["status"] == "failed"
+    assert search_call(running.updates(session))["status"] == "failed"
     await running.prompt(session, "go on")
-    sent = model_server.requests[-1].body.decode()
-    assert ("server_tool_use" in sent) == (end == "failed")
+    request_text = model_server.requests[-1].body.decode()
+    assert ("server_tool_use" in request_text) == (end == "failed")

@@ -26,8 +26,8 @@ def bearer(token: str = TOKEN) -> dict[str, str]:
 
 async def listed(client: EitherClient) -> dict[str, Json]:
     """`providers/list`, by id."""
-    found = (await client.request("providers/list"))["providers"]
-    return {entry["providerId"]: entry for entry in found}
+    providers = (await client.request("providers/list"))["providers"]
+    return {entry["providerId"]: entry for entry in providers}
 
 
 async def keyless(
@@ -44,16 +44,16 @@ async def test_every_provider_is_listed_with_where_it_is_and_none_is_required(
 ) -> None:
     client = await keyless(agent, home, version, OPENAI_BASE_URL=f"https://u:{TOKEN}@h/v1?k=1")
     assert client.advertised["providers"] == {}
-    found = await listed(client)
-    assert {"openai", "anthropic", "local"} <= found.keys()
-    assert "demo" not in found
-    assert {entry["required"] for entry in found.values()} == {False}
-    assert all({"anthropic", "openai"} <= set(entry["supported"]) for entry in found.values())
-    assert found["anthropic"]["current"] == {
+    providers = await listed(client)
+    assert {"openai", "anthropic", "local"} <= providers.keys()
+    assert "demo" not in providers
+    assert {entry["required"] for entry in providers.values()} == {False}
+    assert all({"anthropic", "openai"} <= set(entry["supported"]) for entry in providers.values())
+    assert providers["anthropic"]["current"] == {
         "apiType": "anthropic",
         "baseUrl": "https://api.anthropic.com",
     }
-    assert found["openai"]["current"]["baseUrl"] == "https://h/v1"
+    assert providers["openai"]["current"]["baseUrl"] == "https://h/v1"
     assert TOKEN.encode() not in b"".join(client.wire.lines)
 
 
@@ -68,9 +68,9 @@ async def test_an_endpoint_makes_sessions_possible_and_its_headers_go_with_every
     assert await client.request("providers/set", providerId="deepseek", **endpoint) == {}
     session = await client.new(workspace_repo)
     assert await client.say(session, "Hello") == "end_turn"
-    sent = model_server.requests[0]
-    assert (sent.api, sent.headers["x-team"]) == ("anthropic", "seven")
-    assert sent.headers["authorization"] == f"Bearer {TOKEN}"
+    first_request = model_server.requests[0]
+    assert (first_request.api, first_request.headers["x-team"]) == ("anthropic", "seven")
+    assert first_request.headers["authorization"] == f"Bearer {TOKEN}"
     assert (await listed(client))["deepseek"]["current"] == {
         "apiType": "anthropic",
         "baseUrl": model_server.url,
@@ -87,10 +87,12 @@ async def test_sessions_are_told_which_models_are_on_offer_when_an_endpoint_chan
         """The providers of the models, of each time that the options were told."""
         updates = client.wire.updates(session, "config_option_update")
         name = "id" if version == 1 else "configId"
-        options = [{one[name]: one for one in update["configOptions"]} for update in updates]
+        options = [
+            {option[name]: option for option in update["configOptions"]} for update in updates
+        ]
         return [
-            {value["value"].partition("/")[0] for value in one["model"]["options"]}
-            for one in options
+            {value["value"].partition("/")[0] for value in option["model"]["options"]}
+            for option in options
         ]
 
     assert told() == []
@@ -105,23 +107,23 @@ async def test_a_change_reaches_the_next_request_of_a_session_that_is_open(
     agent: StartAgent, model_server: ModelServer, workspace_repo: Path, version: int
 ) -> None:
     stall = Stall()
-    async with ModelServer() as other:
+    async with ModelServer() as second:
         model_server.add(answer("Look. ", stall, Call("read", {"path": "greeting.py"})))
-        other.otherwise = answer("From elsewhere.")
+        second.otherwise = answer("From elsewhere.")
         client = await EitherClient.before(agent, version, model_server)
         session = await client.new(workspace_repo)
         client.post_prompt(session, "Look")
         await client.wire.expect_update(session, "agent_message_chunk")
-        endpoint = {"apiType": "openai", "baseUrl": other.openai_url, "headers": bearer()}
+        endpoint = {"apiType": "openai", "baseUrl": second.openai_url, "headers": bearer()}
         await client.request("providers/set", providerId="openai", **endpoint)
         stall.release()
         await client.wire.expect_update(session, "session_info_update")
-        assert (len(model_server.requests), len(other.requests)) == (1, 1)
-        assert other.requests[0].headers["authorization"] == f"Bearer {TOKEN}"
-        replaced = {"apiType": "openai", "baseUrl": other.openai_url}
+        assert (len(model_server.requests), len(second.requests)) == (1, 1)
+        assert second.requests[0].headers["authorization"] == f"Bearer {TOKEN}"
+        replaced = {"apiType": "openai", "baseUrl": second.openai_url}
         await client.request("providers/set", providerId="openai", **replaced)
         await client.say(session, "Again")
-        assert {"authorization", "x-team"} & other.requests[1].headers.keys() == set()
+        assert {"authorization", "x-team"} & second.requests[1].headers.keys() == set()
 
 
 @pytest.mark.covers("I5")
@@ -231,5 +233,5 @@ async def test_an_endpoint_is_gone_with_the_process(
     await client.request("providers/set", providerId="openai", **endpoint)
     await client.request("providers/disable", providerId="anthropic")
     await client.wire.stop()
-    again = await EitherClient.start(agent, version)
-    assert await listed(again) == before
+    restarted = await EitherClient.start(agent, version)
+    assert await listed(restarted) == before

@@ -28,11 +28,11 @@ async def test_a_turn_runs_whole_behind_a_proxy(
 ) -> None:
     model_server.add(answer("Let me see. ", READ), answer(EDIT), answer("Done."))
     model_server.add(answer("Half", Stall()))
-    seen = home / "seen.txt"
+    record_file = home / "seen.txt"
     async with await AgentProcess.start(
         *OPENAI,
         home=home,
-        environ=model_server.environ() | {"SEEN": str(seen)},
+        environ=model_server.environ() | {"SEEN": str(record_file)},
         command=PROXY_CHAIN,
         editor=editor_for(version),
     ) as running:
@@ -40,12 +40,12 @@ async def test_a_turn_runs_whole_behind_a_proxy(
             assert (await running.initialize())["agentInfo"]["name"] == "acp-agent"
             session = await running.new_session(workspace_repo)
             assert (await running.prompt(session, "Change it"))["stopReason"] == "end_turn"
-            asked = running.post_prompt(session, "Go on for ever")
+            request_id = running.post_prompt(session, "Go on for ever")
             await running.expect_update(
                 session, "agent_message_chunk", lambda update: "Half" in str(update)
             )
             running.cancel(session)
-            assert (await running.result(asked))["stopReason"] == "cancelled"
+            assert (await running.result(request_id))["stopReason"] == "cancelled"
         else:
             client = V2Client(running)
             await client.initialize()
@@ -56,7 +56,7 @@ async def test_a_turn_runs_whole_behind_a_proxy(
         assert "Good day" in (workspace_repo / "greeting.py").read_text() + str(
             running.editor.writes
         )
-    hops = Counter(seen.read_text().splitlines())
+    hops = Counter(record_file.read_text().splitlines())
     assert hops["client initialize"] == hops["conductor proxy/initialize"] == 1
     assert hops["agent session/update"] == hops["proxy session/update"] > 5
     assert hops["agent session/request_permission"] == 1

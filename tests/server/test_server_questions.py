@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from jsonrpcserver import Error
 
-from tests.server.server_session import OpenSession, calls_of, messages
+from tests.server.server_session import OpenSession, calls_by_id, messages
 from tests.support.editor import Editor
 from tests.support.model_server import Call, ModelServer, answer
 
@@ -35,16 +35,16 @@ async def test_a_question_is_a_form_where_the_client_asks_outside_turns(
     }
     running, session = await opened(editor=editor)
     assert (await running.prompt(session, "paint"))["stopReason"] == "end_turn"
-    (asked,) = editor.questions
-    assert asked["mode"] == "form"
-    assert asked["message"] == "Which colour?"
-    assert asked["sessionId"] == session
-    (call,) = calls_of(running.updates(session)).values()
-    assert asked["toolCallId"] == call[0]["toolCallId"]
-    choice, own_words = asked["requestedSchema"]["properties"].values()
+    (form,) = editor.questions
+    assert form["mode"] == "form"
+    assert form["message"] == "Which colour?"
+    assert form["sessionId"] == session
+    (call,) = calls_by_id(running.updates(session)).values()
+    assert form["toolCallId"] == call[0]["toolCallId"]
+    choice, free_text = form["requestedSchema"]["properties"].values()
     assert [option["const"] for option in choice["oneOf"]] == ["Red", "Blue"]
-    assert own_words["type"] == "string"
-    assert "required" not in asked["requestedSchema"]
+    assert free_text["type"] == "string"
+    assert "required" not in form["requestedSchema"]
     assert "Blue" in str(messages(model_server)[-1]["content"])
     assert running.text(session) == "Blue it is."
 
@@ -105,11 +105,11 @@ async def test_a_cancel_withdraws_the_form(opened: OpenSession, model_server: Mo
     model_server.add(answer(ASK))
     running, session = await opened(editor=editor)
     prompt = running.post_prompt(session, "paint")
-    asked = await running.expect(lambda m: m.get("method") == "elicitation/create")
+    question = await running.expect(lambda m: m.get("method") == "elicitation/create")
     running.cancel(session)
     assert (await running.result(prompt))["stopReason"] == "cancelled"
     withdrawn = await running.expect(lambda m: m.get("method") == "$/cancel_request")
-    assert withdrawn["params"] == {"requestId": asked["id"]}
+    assert withdrawn["params"] == {"requestId": question["id"]}
 
 
 FORM = Call(
@@ -140,8 +140,8 @@ async def test_questions_that_belong_together_are_one_form_with_fields_of_their_
     }
     running, session = await opened(editor=editor)
     await running.prompt(session, "plan")
-    (asked,) = editor.questions
-    schema = asked["requestedSchema"]
+    (form,) = editor.questions
+    schema = form["requestedSchema"]
     fields = schema["properties"]
     assert {name: field["type"] for name, field in fields.items()} == {
         "answer": "array",
@@ -157,11 +157,11 @@ async def test_questions_that_belong_together_are_one_form_with_fields_of_their_
         "default": 4,
     }
     assert schema["required"] == ["answer_2", "answer_3"]
-    told = str(messages(model_server)[-1]["content"])
-    assert "- Which databases?: SQLite, PostgreSQL" in told
-    assert "- How many connections?: 8" in told
-    assert "- With a cache?: no" in told
-    assert "- Anything else?: (no answer)" in told
+    text = str(messages(model_server)[-1]["content"])
+    assert "- Which databases?: SQLite, PostgreSQL" in text
+    assert "- How many connections?: 8" in text
+    assert "- With a cache?: no" in text
+    assert "- Anything else?: (no answer)" in text
 
 
 @pytest.mark.covers("P12")
@@ -197,9 +197,9 @@ async def test_an_answer_that_does_not_fit_the_form_counts_as_declined_and_is_lo
     editor.answer = lambda _: {"action": "accept", "content": content}
     running, session = await opened(editor=editor)
     assert (await running.prompt(session, "paint"))["stopReason"] == "end_turn"
-    told = str(messages(model_server)[-1]["content"])
-    assert "does not want to answer" in told
-    assert "Purple" not in told
+    text = str(messages(model_server)[-1]["content"])
+    assert "does not want to answer" in text
+    assert "Purple" not in text
     await running.close_stdin()
     await running.wait()
     assert b"counts as declined" in running.stderr
@@ -230,6 +230,6 @@ async def test_a_question_for_a_secret_is_refused_and_the_model_told_what_to_do_
     running, session = await opened(editor=editor)
     assert (await running.prompt(session, "deploy"))["stopReason"] == "end_turn"
     assert editor.questions == []
-    told = str(messages(model_server)[-1]["content"])
-    assert "environment variable" in told
-    assert "not asked" in told
+    text = str(messages(model_server)[-1]["content"])
+    assert "environment variable" in text
+    assert "not asked" in text

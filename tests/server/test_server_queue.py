@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.server.server_session import OpenSession, config_file, messages
-from tests.server.v2_session import OpenV2, said_by_user
+from tests.server.v2_session import OpenV2, user_texts
 from tests.support.model_server import ModelServer, Stall, answer
 from tests.support.wire_client import AnswerError
 
@@ -22,21 +22,24 @@ async def test_where_the_settings_say_so_prompts_wait_and_run_in_the_order_in_wh
     stall = Stall()
     model_server.add(answer("One ", stall, "done."), answer("Two."), answer("Three."))
     running, session = await opened()
-    asked = [running.post_prompt(session, "the first")]
+    request_ids = [running.post_prompt(session, "the first")]
     await running.expect_update(session, "agent_message_chunk")
-    asked += [running.post_prompt(session, "the second"), running.post_prompt(session, "a third")]
+    request_ids += [
+        running.post_prompt(session, "the second"),
+        running.post_prompt(session, "a third"),
+    ]
     await running.request("session/list", {})
     await running.request("session/list", {})
     await_status = running.post_prompt(session, "/status")  # is answered at once all the same
     await running.expect(lambda _: "Queued prompts: 2" in running.text(session))
     stall.release()
-    for request in (*asked, await_status):
+    for request in (*request_ids, await_status):
         assert (await running.result(request))["stopReason"] == "end_turn"
     assert running.text(session).endswith("Two.Three.")
-    said = [one["content"] for one in messages(model_server) if one["role"] == "user"]
+    texts = [message["content"] for message in messages(model_server) if message["role"] == "user"]
     assert [
-        next(word for word in ("the first", "the second", "a third") if word in json.dumps(one))
-        for one in said
+        next(word for word in ("the first", "the second", "a third") if word in json.dumps(message))
+        for message in texts
     ] == ["the first", "the second", "a third"]
 
 
@@ -90,7 +93,7 @@ async def test_version_2_withdraws_what_waits_when_the_session_is_cancelled(
             await client.said(request)
         assert caught.value.code == -32800
     assert (await client.idle(session, first))["stopReason"] == "cancelled"
-    assert said_by_user(client, session) == [first]
+    assert user_texts(client, session) == [first]
     model_server.add(answer("Hello."))
     assert (await client.prompt(session, "hi"))["stopReason"] == "end_turn"
 
@@ -115,4 +118,4 @@ async def test_version_2_takes_a_withdrawn_prompt_out_of_the_queue_and_runs_the_
     stall.release()
     message = await client.said(third)
     assert (await client.idle(session, message))["stopReason"] == "end_turn"
-    assert said_by_user(client, session) == [first, message]
+    assert user_texts(client, session) == [first, message]

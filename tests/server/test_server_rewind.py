@@ -63,42 +63,44 @@ async def test_points_are_listed_tried_and_gone_back_to(
     client, session = await ready(agent, version, model_server, project)
     listed = await ask(client, LIST, sessionId=session)
     points = listed.pop("points")
-    not_kept = {"notKept": [{"path": "local/", "reason": "ignored"}], "notKeptCount": 1}
-    assert listed == not_kept
-    assert [(one["number"], one["title"], one["files"], one["current"]) for one in points] == [
+    unsaved = {"notKept": [{"path": "local/", "reason": "ignored"}], "notKeptCount": 1}
+    assert listed == unsaved
+    assert [
+        (point["number"], point["title"], point["files"], point["current"]) for point in points
+    ] == [
         (1, "First", True, True),
         (2, "Second", True, True),
     ]
-    going: Json = {"sessionId": session, "pointId": points[1]["pointId"], "what": "both"}
-    tried = await ask(client, RESTORE, **going, dryRun=True)
+    params: Json = {"sessionId": session, "pointId": points[1]["pointId"], "what": "both"}
+    tried = await ask(client, RESTORE, **params, dryRun=True)
     assert tried == {
         "changes": [{"path": "a", "change": "modify"}, {"path": "b", "change": "delete"}],
         "changeCount": 2,
         "untouched": [],
-        **not_kept,
+        **unsaved,
     }
     assert (project / "a").read_text() == "2\n"
-    done = await ask(client, RESTORE, **going)
+    done = await ask(client, RESTORE, **params)
     rewind = done.pop("rewindId")
     assert done == tried
     assert (project / "a").read_text() == "1\n"
     assert not (project / "b").exists()
     await client.say(session, "Third")
-    sent = str(model_server.requests[-1].json["messages"])
-    assert "First" in sent
-    assert "Second" not in sent
+    request_text = str(model_server.requests[-1].json["messages"])
+    assert "First" in request_text
+    assert "Second" not in request_text
 
     await ask(client, RESTORE, sessionId=session, pointId=rewind, what="both")  # the undo
     assert (project / "a").read_text() == "2\n"
     await client.say(session, "Fourth")
-    told = str(client.wire.updates(session))
+    text = str(client.wire.updates(session))
     once = 0 if version == 1 else 1  # version 1 has no updates for what is said between turns
-    assert told.count("was rewound to before “Second”") == once
-    assert told.count("was rewound to before the rewind to “Second”") == once
-    assert told.count("The messages removed by that rewind are sent to the model again") == once
-    sent = str(model_server.requests[-1].json["messages"])
-    assert "Second" in sent
-    assert "Third" not in sent
+    assert text.count("was rewound to before “Second”") == once
+    assert text.count("was rewound to before the rewind to “Second”") == once
+    assert text.count("The messages removed by that rewind are sent to the model again") == once
+    request_text = str(model_server.requests[-1].json["messages"])
+    assert "Second" in request_text
+    assert "Third" not in request_text
 
 
 @VERSIONS
@@ -108,10 +110,10 @@ async def test_files_of_others_are_left_unchanged_and_named_unless_the_client_sa
     client, session = await ready(agent, version, model_server, project)
     (project / "mine").write_text("mine\n")
     (project / "b").write_text("2\nand mine\n")
-    going: Json = {"sessionId": session, "pointId": "2", "what": "files"}
+    params: Json = {"sessionId": session, "pointId": "2", "what": "files"}
     why = "someone else changed it since"
     for dry in (True, False):
-        done = await ask(client, RESTORE, **going, dryRun=dry)
+        done = await ask(client, RESTORE, **params, dryRun=dry)
         assert done["changes"] == [{"path": "a", "change": "modify"}]
         assert done["untouched"] == [
             {"path": "b", "reason": why, "byOthers": True},
@@ -120,8 +122,8 @@ async def test_files_of_others_are_left_unchanged_and_named_unless_the_client_sa
     assert (project / "a").read_text() == "1\n"
     assert (project / "b").read_text() == "2\nand mine\n"
     assert (project / "mine").read_text() == "mine\n"
-    done = await ask(client, RESTORE, **going, force=True)
-    assert [(one["path"], one["byOthers"]) for one in done["changes"]] == [
+    done = await ask(client, RESTORE, **params, force=True)
+    assert [(change["path"], change["byOthers"]) for change in done["changes"]] == [
         ("b", True),
         ("mine", True),
     ]
@@ -138,14 +140,14 @@ async def test_the_client_is_told_live_and_in_the_replay_of_the_whole_story(
     note = "was rewound to before “Second”"
     assert str(client.wire.updates(session)).count(note) == 1
     await client.close(session)
-    seen = len(client.wire.updates(session))
+    update_count = len(client.wire.updates(session))
     if version == 1:
         await client.request("session/load", sessionId=session, cwd=str(project), mcpServers=[])
     else:
         await client.request(
             "session/resume", sessionId=session, cwd=str(project), replayFrom={"type": "start"}
         )
-    replayed = str(client.wire.updates(session)[seen:])
+    replayed = str(client.wire.updates(session)[update_count:])
     assert replayed.count(note) == 1
     assert replayed.index("Written.") < replayed.index(note)
     await client.say(session, "Third")
@@ -157,20 +159,20 @@ async def test_what_cannot_be_done_is_an_error_that_says_so(
     version: int, agent: StartAgent, model_server: ModelServer, project: Path
 ) -> None:
     client, session = await ready(agent, version, model_server, project)
-    going: Json = {"sessionId": session, "pointId": "1", "what": "both"}
+    params: Json = {"sessionId": session, "pointId": "1", "what": "both"}
     for wrong, code in (
         ({"pointId": "msg_unknown"}, -32602),
         ({"what": "everything"}, -32602),
         ({"dryRun": "yes"}, -32602),
         ({"sessionId": "sess_unknown"}, -32002),
     ):
-        error = await client.refused(RESTORE, **going | wrong)
+        error = await client.refused(RESTORE, **params | wrong)
         assert error["code"] == code, error
     stall = Stall()
     model_server.add(answer("Half", stall, "."))
     turn = client.post_prompt(session, "Third")
     await stall.reached.wait()
-    error = await client.refused(RESTORE, **going)
+    error = await client.refused(RESTORE, **params)
     assert error["code"] == -32600
     assert "stop it" in error["message"]
     stall.release()

@@ -22,14 +22,14 @@ FULL = {"ACP_AGENT_MODE": "full", "ACP_AGENT_SANDBOX": "true"}
 
 @pytest.fixture(autouse=True, scope="module")
 def _needs_a_sandbox() -> None:
-    found = find_backend(os.environ.get("PATH"))
-    if isinstance(found, Unavailable):
-        pytest.skip(f"no sandbox: {found.reason}")
+    backend = find_backend(os.environ.get("PATH"))
+    if isinstance(backend, Unavailable):
+        pytest.skip(f"no sandbox: {backend.reason}")
 
 
 def results(server: ModelServer) -> list[str]:
     """The results of the calls in the last request."""
-    return [str(one["content"]) for one in messages(server) if one["role"] == "tool"]
+    return [str(message["content"]) for message in messages(server) if message["role"] == "tool"]
 
 
 async def run(
@@ -39,7 +39,7 @@ async def run(
     editor: Editor | None = None,
 ) -> tuple[Sequence[str], Editor]:
     """Have a model run commands in full mode; returns their results."""
-    calls = [one if isinstance(one, dict) else {"command": one} for one in commands]
+    calls = [command if isinstance(command, dict) else {"command": command} for command in commands]
     server.add(*(answer(Call("shell", call)) for call in calls), answer("Done."))
     editor = editor or Editor(permission="allow_once")
     running, session = await opened(editor=editor, environ=FULL)
@@ -52,7 +52,7 @@ async def test_a_command_writes_in_the_project_and_its_own_temporary_folder_only
 ) -> None:
     (home / ".ssh").mkdir()
     (home / ".ssh" / "id_ed25519").write_text("a key")
-    found, editor = await run(
+    results, editor = await run(
         opened,
         model_server,
         "echo a > made.txt && echo b > /tmp/note && cat made.txt /tmp/note && git status --short",
@@ -62,12 +62,12 @@ async def test_a_command_writes_in_the_project_and_its_own_temporary_folder_only
         f"ls -A {home}/acp-agent",
         f"cat < /dev/tcp/127.0.0.1/{model_server.port}",
     )
-    assert found[0].startswith("a\nb\n?? made.txt")
-    assert found[1].startswith("b\n")
-    assert "Read-only file system" in found[2]
-    assert "outside_sandbox" in found[2]
-    assert "No such file" in found[3]
-    assert found[4].startswith("[no output")
+    assert results[0].startswith("a\nb\n?? made.txt")
+    assert results[1].startswith("b\n")
+    assert "Read-only file system" in results[2]
+    assert "outside_sandbox" in results[2]
+    assert "No such file" in results[3]
+    assert results[4].startswith("[no output")
     assert not (home / "outside").exists()
     assert (workspace_repo / "made.txt").read_text() == "a\n"
     assert editor.asked == []
@@ -81,25 +81,25 @@ async def test_a_command_reaches_the_hosts_that_the_user_allowed_and_no_others(
     allowed = f'allowed_domains = ["localhost:{port}"]'
     config_file(home, f"[sandbox.network]\n{allowed}\n")
     ask = "python3 -c 'import sys, urllib.request as r; print(r.urlopen(sys.argv[1]).status)' "
-    found, _ = await run(
+    results, _ = await run(
         opened,
         model_server,
         f"{ask} http://localhost:{port}/v1/models",
         f"{ask} http://localhost:{port + 1}/",
         f"{ask} http://example.org/",
     )
-    assert found[0].startswith("200\n")
-    assert "Connection refused" in found[1]
-    assert "the sandbox refuses example.org:80: it is not in allowed_domains" in found[2]
-    assert "kept it from reaching example.org:80" in found[2]
+    assert results[0].startswith("200\n")
+    assert "Connection refused" in results[1]
+    assert "the sandbox refuses example.org:80: it is not in allowed_domains" in results[2]
+    assert "kept it from reaching example.org:80" in results[2]
 
 
 async def test_landlock_confines_a_session_and_what_it_does_not_do_is_said_once(
     opened: OpenSession, model_server: ModelServer, home: Path, workspace_repo: Path
 ) -> None:
-    found = find_backend(os.environ.get("PATH"), "landlock")
-    if isinstance(found, Unavailable):
-        pytest.skip(found.reason)
+    backend = find_backend(os.environ.get("PATH"), "landlock")
+    if isinstance(backend, Unavailable):
+        pytest.skip(backend.reason)
     config_file(
         home, '[sandbox]\nbackend = "landlock"\n[sandbox.network]\nallowed_domains = ["x.org"]\n'
     )
@@ -109,10 +109,10 @@ async def test_landlock_confines_a_session_and_what_it_does_not_do_is_said_once(
         {"command": "true", "hosts": ["x.org"]},
         {"command": f"cat < /dev/tcp/127.0.0.1/{model_server.port}"},
     ]
-    model_server.add(*(answer(Call("shell", one)) for one in commands), answer("Done."))
+    model_server.add(*(answer(Call("shell", command)) for command in commands), answer("Done."))
     running, session = await opened(editor=Editor(), environ=FULL)
     await running.prompt(session, "run them")
-    shown = json.dumps(running.updates(session))
+    updates_text = json.dumps(running.updates(session))
     said = results(model_server)
     assert said[0].startswith("A  made.txt\n")
     assert "Permission denied" in said[1]
@@ -122,7 +122,9 @@ async def test_landlock_confines_a_session_and_what_it_does_not_do_is_said_once(
     assert "Permission denied" in said[3]
     assert not (home / "outside").exists()
     assert (workspace_repo / "made.txt").read_text() == "a\n"
-    assert shown.count("Commands are confined with Landlock (the configuration wants it)") == 1
+    assert (
+        updates_text.count("Commands are confined with Landlock (the configuration wants it)") == 1
+    )
 
 
 async def test_what_git_and_editors_run_by_themselves_stays_as_it_is(
@@ -130,7 +132,7 @@ async def test_what_git_and_editors_run_by_themselves_stays_as_it_is(
 ) -> None:
     (workspace_repo / ".vscode").mkdir()
     before = (workspace_repo / ".git" / "config").read_text()
-    found, _ = await run(
+    results, _ = await run(
         opened,
         model_server,
         "git config core.fsmonitor ./evil",
@@ -142,7 +144,7 @@ async def test_what_git_and_editors_run_by_themselves_stays_as_it_is(
     assert (workspace_repo / ".git" / "config").read_text() == before
     assert not (workspace_repo / ".git" / "hooks" / "pre-commit").exists()
     assert not list((workspace_repo / ".vscode").iterdir())
-    assert "exit code 0" in found[4]
+    assert "exit code 0" in results[4]
     log = subprocess.run(
         ["git", "log", "--format=%s", "-1"],
         cwd=workspace_repo,
@@ -160,17 +162,17 @@ async def test_the_user_is_asked_in_full_mode_too_before_a_command_runs_outside(
     home: Path,
     button: Literal["allow_once", "reject_once"],
 ) -> None:
-    found, editor = await run(
+    results, editor = await run(
         opened,
         model_server,
         {"command": f"echo x > {home}/outside", "outside_sandbox": True},
         editor=Editor(permission=button),
     )
-    (asked,) = editor.asked
-    assert "outside the sandbox" in json.dumps(asked["toolCall"])
-    assert {one["kind"] for one in asked["options"]} == {"allow_once", "reject_once"}
+    (question,) = editor.asked
+    assert "outside the sandbox" in json.dumps(question["toolCall"])
+    assert {option["kind"] for option in question["options"]} == {"allow_once", "reject_once"}
     assert (home / "outside").exists() == (button == "allow_once")
-    assert ("exit code 0" in found[0]) == (button == "allow_once")
+    assert ("exit code 0" in results[0]) == (button == "allow_once")
 
 
 @pytest.fixture
@@ -193,18 +195,18 @@ FETCH = "python3 -c 'import urllib.request as u; print(u.urlopen(\"http://{}/\")
 async def test_a_command_reaches_the_hosts_that_it_names_once_the_user_agrees_and_no_others(
     opened: OpenSession, model_server: ModelServer, host: str
 ) -> None:
-    found, editor = await run(
+    results, editor = await run(
         opened,
         model_server,
         {"command": FETCH.format(host), "hosts": [host]},
         {"command": FETCH.format("example.invalid"), "hosts": [host]},
         FETCH.format(host),
     )
-    assert found[0].startswith("200")
-    assert "example.invalid:80" in found[1]
-    assert "name it in `hosts`" in found[1]
-    assert "exit code 1" in found[2]
-    assert "`hosts` or `outside_sandbox`" in found[2]
+    assert results[0].startswith("200")
+    assert "example.invalid:80" in results[1]
+    assert "name it in `hosts`" in results[1]
+    assert "exit code 1" in results[2]
+    assert "`hosts` or `outside_sandbox`" in results[2]
     assert len(editor.asked) == 2
     assert host in json.dumps(editor.asked[0]["toolCall"])
 
@@ -214,14 +216,14 @@ async def test_a_denied_host_is_reached_by_no_command_and_an_allowed_one_without
 ) -> None:
     network = f'allowed_domains = ["{host}"]\ndenied_domains = ["*.example.org"]\n'
     config_file(home, f"[sandbox.network]\n{network}")
-    found, editor = await run(
+    results, editor = await run(
         opened,
         model_server,
         FETCH.format(host),
         {"command": "true", "hosts": ["www.example.org"]},
     )
-    assert found[0].startswith("200")
-    assert "denied_domains" in found[1]
+    assert results[0].startswith("200")
+    assert "denied_domains" in results[1]
     assert editor.asked == []
 
 
@@ -231,10 +233,10 @@ async def test_commands_that_the_configuration_names_run_outside_without_a_quest
     config_file(home, 'sandbox.excluded_commands = ["./deploy *"]\n')
     (workspace_repo / "deploy").write_text(f"#!/bin/sh\necho x > {home}/$1\n")
     (workspace_repo / "deploy").chmod(0o755)
-    found, editor = await run(opened, model_server, "./deploy one", "cd . ; ./deploy two")
+    results, editor = await run(opened, model_server, "./deploy one", "cd . ; ./deploy two")
     assert (home / "one").exists()
     assert not (home / "two").exists()
-    assert "Read-only" in found[1]
+    assert "Read-only" in results[1]
     assert editor.asked == []
 
 
@@ -275,11 +277,13 @@ async def test_commands_that_can_be_undone_run_unasked_once_the_user_chose_that(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     commands = ["touch a.txt", "touch b.txt", "rm -rf .git/refs", "touch ~/outside"]
-    model_server.add(*(answer(Call("shell", {"command": one})) for one in commands), answer("ok"))
+    model_server.add(
+        *(answer(Call("shell", {"command": command})) for command in commands), answer("ok")
+    )
     pressed: list[str] = []
 
     async def press(params: dict[str, Any]) -> dict[str, Any]:
-        ids = [one["optionId"] for one in params["options"]]
+        ids = [command["optionId"] for command in params["options"]]
         pressed.append("allow_confined" if "allow_confined" in ids else "reject_once")
         return {"outcome": "selected", "optionId": pressed[-1]}
 
@@ -296,7 +300,7 @@ async def test_commands_that_can_be_undone_run_unasked_once_the_user_chose_that(
 async def test_ending_a_command_gives_it_a_moment_and_leaves_nothing(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
-    found, _ = await run(
+    results, _ = await run(
         opened,
         model_server,
         {
@@ -305,5 +309,5 @@ async def test_ending_a_command_gives_it_a_moment_and_leaves_nothing(
             "timeout": 0.5,
         },
     )
-    assert "timed out" in found[0]
+    assert "timed out" in results[0]
     assert (workspace_repo / "end.txt").read_text() == "bye\n"

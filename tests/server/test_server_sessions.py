@@ -34,10 +34,10 @@ async def test_a_folder_that_cannot_be_used_is_refused_and_named(
 ) -> None:
     running = await agent(*DEMO)
     await running.initialize()
-    known = await running.new_session(workspace_repo)
+    existing = await running.new_session(workspace_repo)
     file = workspace_repo / "README.md"
     for method, more in STARTS:
-        params: dict[str, Any] = dict.fromkeys(more, known) | {"mcpServers": []}
+        params: dict[str, Any] = dict.fromkeys(more, existing) | {"mcpServers": []}
         for cwd in ("relative/path", "", str(workspace_repo / "missing"), str(file), "/\0"):
             error = await refused(running, method, params | {"cwd": cwd})
             assert error.code == -32602
@@ -55,24 +55,28 @@ async def test_a_folder_that_cannot_be_used_is_refused_and_named(
             )
             assert error.code == -32602
             assert "additionalDirectories[1]" in error.message
-    assert (await running.prompt(known, "hello"))["stopReason"] == "end_turn"
+    assert (await running.prompt(existing, "hello"))["stopReason"] == "end_turn"
 
 
 @pytest.mark.covers("S1")
 async def test_further_folders_are_told_to_the_model_and_may_be_read(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path, tmp_path: Path
 ) -> None:
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "note.txt").write_text("from the other folder")
-    model_server.add(answer(Call("read", {"path": str(other / "note.txt")})), answer("Read."))
+    second_folder = tmp_path / "other"
+    second_folder.mkdir()
+    (second_folder / "note.txt").write_text("from the other folder")
+    model_server.add(
+        answer(Call("read", {"path": str(second_folder / "note.txt")})), answer("Read.")
+    )
     running, plain = await opened()
-    wide = await running.new_session(workspace_repo, additionalDirectories=[str(other)])
+    wide = await running.new_session(workspace_repo, additionalDirectories=[str(second_folder)])
     await running.prompt(wide, "read the note")
-    assert str(other) in str(model_server.requests[0].json["messages"][0])
+    assert str(second_folder) in str(model_server.requests[0].json["messages"][0])
     assert "from the other folder" in str(messages(model_server)[-1])
 
-    model_server.add(answer(Call("read", {"path": str(other / "note.txt")})), answer("Refused."))
+    model_server.add(
+        answer(Call("read", {"path": str(second_folder / "note.txt")})), answer("Refused.")
+    )
     await running.prompt(plain, "read the note")
     assert "from the other folder" not in str(messages(model_server)[-1])
 
@@ -89,8 +93,10 @@ async def test_mcp_servers_that_fail_are_told_of_and_hold_nothing_up(
     session = await running.new_session(workspace_repo, mcpServers=servers)
     await running.expect_update(session, "notice", lambda update: "weather" in update["title"])
     await running.expect_update(session, "notice", lambda update: "tickets" in update["title"])
-    told = {update["title"]: update["description"] for update in running.updates(session, "notice")}
-    assert told == {
+    messages_by_case = {
+        update["title"]: update["description"] for update in running.updates(session, "notice")
+    }
+    assert messages_by_case == {
         "The MCP server 'weather' could not be connected.": "there is no program /no/such/program.",
         "The MCP server 'tickets' could not be connected.": "All connection attempts failed.",
     }
@@ -103,9 +109,11 @@ async def test_mcp_servers_that_fail_are_told_of_and_hold_nothing_up(
     assert kinds == ["available_commands_update"]
     for _ in range(2):
         await running.prompt(session, "hi")
-    said = [update["content"]["text"] for update in running.updates(session) if "content" in update]
-    assert all("could not be connected" in text for text in said[:2])
-    assert said[2:] == ["Hello.", "Hello."]
+    texts = [
+        update["content"]["text"] for update in running.updates(session) if "content" in update
+    ]
+    assert all("could not be connected" in text for text in texts[:2])
+    assert texts[2:] == ["Hello.", "Hello."]
 
 
 @pytest.mark.covers("S1")
@@ -131,17 +139,17 @@ async def test_commands_follow_the_response_that_makes_the_session_known(
     session = await running.new_session(workspace_repo)
     await running.prompt(session, "hello")
     params = {"sessionId": session, "cwd": str(workspace_repo), "mcpServers": []}
-    asked = [
+    request_ids = [
         running.post("session/load", params),
         running.post("session/resume", params),
     ]
-    for request in asked:
+    for request in request_ids:
         await running.answer(request)
     await running.request("session/list", {})  # what follows the last response is there by now
     responses = [
         index
         for index, message in enumerate(running.messages)
-        if message.get("id") in asked or "sessionId" in (message.get("result") or {})
+        if message.get("id") in request_ids or "sessionId" in (message.get("result") or {})
     ]
     assert len(responses) == 3
     for index in responses:

@@ -68,7 +68,7 @@ async def test_what_a_command_answered_is_replayed_but_never_sent_to_the_model(
     model_server.otherwise = answer("Hello.")
     running, session = await opened()
     await running.prompt(session, "/help")
-    shown = running.text(session)
+    text = running.text(session)
     await running.prompt(session, "hi")
     assert "/help" not in json.dumps(messages(model_server))
     assert len(messages(model_server)) == 1
@@ -78,7 +78,7 @@ async def test_what_a_command_answered_is_replayed_but_never_sent_to_the_model(
     await running.request("session/load", load)
     replayed = running.updates(session)[before:]
     texts = [update["content"]["text"] for update in replayed if "content" in update]
-    assert texts[:2] == ["/help", shown]
+    assert texts[:2] == ["/help", text]
 
 
 @pytest.mark.covers("P11")
@@ -88,6 +88,6 @@ async def test_init_asks_the_model_for_the_file_with_what_the_user_adds(
     model_server.otherwise = answer("Written.")
     running, session = await opened()
     await running.prompt(session, "/init mind the tabs")
-    said = json.dumps(messages(model_server)[-1])
-    assert "AGENTS.md" in said
-    assert "mind the tabs" in said
+    request_text = json.dumps(messages(model_server)[-1])
+    assert "AGENTS.md" in request_text
+    assert "mind the tabs" in request_text

@@ -21,7 +21,7 @@ def kernel_may_hold() -> int:
 
     Linux lets them grow to what these files say; elsewhere they are much less than any flood here.
     """
-    files = [Path(f"/proc/sys/net/ipv4/tcp_{one}mem") for one in "rw"]
+    files = [Path(f"/proc/sys/net/ipv4/tcp_{kind}mem") for kind in "rw"]
     return sum(int(file.read_text().split()[2]) for file in files if file.exists())
 
 
@@ -88,11 +88,11 @@ async def test_one_session_s_flood_does_not_lose_the_answers_of_another(
     )
     running, first = await opened()
     second = await running.new_session(workspace_repo)
-    asked = running.post_prompt(first, "flood")
+    request_id = running.post_prompt(first, "flood")
     await model_server.arrived(1)
     assert (await running.prompt(second, "hi"))["stopReason"] == "end_turn"
     assert running.text(second) == "A word."
-    assert (await running.result(asked, timeout=60))["stopReason"] == "end_turn"
+    assert (await running.result(request_id, timeout=60))["stopReason"] == "end_turn"
     assert running.text(first) == "".join(flood)
 
 

@@ -152,8 +152,10 @@ async def test_requests_of_one_session_are_handled_in_the_order_in_which_they_ca
     )
     await running.send(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
     await running.result("last")
-    told = [one["currentModeId"] for one in running.updates(session, "current_mode_update")]
-    assert told == ["plan", "full", "accept-edits", "ask", "plan"] * 4
+    updates = [
+        update["currentModeId"] for update in running.updates(session, "current_mode_update")
+    ]
+    assert updates == ["plan", "full", "accept-edits", "ask", "plan"] * 4
     assert "`plan` (current)" in running.text(session)
     order = [message["id"] for message in running.messages if isinstance(message.get("id"), str)]
     assert order == [*(f"m{number}" for number in range(20)), "last"]
@@ -165,10 +167,10 @@ async def test_a_turn_s_last_update_precedes_its_response_and_nothing_follows(
 ) -> None:
     model_server.otherwise = answer(*["word "] * 50)
     running, session = await opened(editor=Editor(offers=EVERYTHING - {"terminal"}))
-    asked = []
+    request_ids = []
     for _ in range(3):
-        asked.append(running.post_prompt(session, "talk"))
-        await running.answer(asked[-1])
+        request_ids.append(running.post_prompt(session, "talk"))
+        await running.answer(request_ids[-1])
         count = len(running.messages)
         await running.request("session/list", {})
         assert len(running.messages) == count + 1
@@ -201,8 +203,10 @@ async def test_the_model_flag_wins_over_the_environment_and_works_in_both_spelli
     for words in (("--model", "demo/demo"), ("--model=demo/demo",)):
         running = await agent(*words, environ={"ACP_AGENT_MODEL": "openai/gpt-5"})
         await running.initialize()
-        begun = await running.request("session/new", {"cwd": str(workspace_repo), "mcpServers": []})
-        (model,) = [option for option in begun["configOptions"] if option["id"] == "model"]
+        response = await running.request(
+            "session/new", {"cwd": str(workspace_repo), "mcpServers": []}
+        )
+        (model,) = [option for option in response["configOptions"] if option["id"] == "model"]
         assert model["currentValue"] == "demo/demo"
 
 

@@ -63,7 +63,7 @@ class Action(Struct, frozen=True):
     name: str
     weight: int
     may: Callable[[Any], Any]
-    given: dict[str, SearchStrategy[Any]]
+    strategies: dict[str, SearchStrategy[Any]]
 
 
 ACTIONS: list[Action] = []
@@ -71,12 +71,12 @@ Method = TypeVar("Method", bound=Callable[..., None])
 
 
 def action(
-    weight: int, may: Callable[[Sessions], Any], **given: SearchStrategy[Any]
+    weight: int, may: Callable[[Sessions], Any], **strategies: SearchStrategy[Any]
 ) -> Callable[[Method], Method]:
     """Make a method of `Sessions` one of the actions."""
 
     def register(method: Method) -> Method:
-        ACTIONS.append(Action(method.__name__, weight, may, given))
+        ACTIONS.append(Action(method.__name__, weight, may, strategies))
         return method
 
     return register
@@ -101,11 +101,13 @@ class Sessions(RuleBasedStateMachine):
     @rule(data=data())
     def act(self, data: DataObject) -> None:
         """Do one of the things that are legal now; each is as likely as it weighs."""
-        legal = [one for one in ACTIONS if one.may(self)]
-        names = [one for one in legal for _ in range(one.weight)]
-        chosen = data.draw(sampled_from(names).map(lambda one: one.name), label="action")
-        given = next(one.given for one in legal if one.name == chosen)
-        drawn = {name: data.draw(how, label=name) for name, how in given.items()}
+        legal = [candidate for candidate in ACTIONS if candidate.may(self)]
+        names = [candidate for candidate in legal for _ in range(candidate.weight)]
+        chosen = data.draw(
+            sampled_from(names).map(lambda candidate: candidate.name), label="action"
+        )
+        strategies = next(candidate.strategies for candidate in legal if candidate.name == chosen)
+        drawn = {name: data.draw(how, label=name) for name, how in strategies.items()}
         getattr(self, chosen)(**drawn)
 
     @invariant()
@@ -131,13 +133,13 @@ class Sessions(RuleBasedStateMachine):
 
     async def _finish(self) -> None:
         """Every session, asked for once more, shows what it showed, and then it goes."""
-        for known in [*self.sessions]:
-            if known.working:
-                await self._cancel(known, times=1)
-            if known.archived:
-                await self._archive(known, archived=False)
-            await self._open(known, replay=True)
-            await self._delete(known)
+        for session in [*self.sessions]:
+            if session.working:
+                await self._cancel(session, times=1)
+            if session.archived:
+                await self._archive(session, archived=False)
+            await self._open(session, replay=True)
+            await self._delete(session)
         await self._list()
 
     # --- sessions
@@ -145,24 +147,28 @@ class Sessions(RuleBasedStateMachine):
     @action(3, lambda self: len(self.sessions) < OPEN_AT_ONCE)
     def new(self) -> None:
         name = self.world.do(self.driver.new(self.cwd))
-        assert name not in [known.id for known in self.sessions]
+        assert name not in [session.id for session in self.sessions]
         self.sessions.append(Known(name))
 
     @action(
         2,
-        lambda self: self.some(lambda one: not one.working and not one.archived),
+        lambda self: self.some(lambda candidate: not candidate.working and not candidate.archived),
         pick=PICK,
         replay=booleans(),
     )
     def open(self, pick: int, replay: bool) -> None:
-        known = self.pick(pick, lambda one: not one.working and not one.archived)
-        self.world.do(self._open(known, replay=replay))
+        session = self.pick(
+            pick, lambda candidate: not candidate.working and not candidate.archived
+        )
+        self.world.do(self._open(session, replay=replay))
 
-    @action(2, lambda self: self.some(lambda one: one.open), pick=PICK)
+    @action(2, lambda self: self.some(lambda candidate: candidate.open), pick=PICK)
     def close(self, pick: int) -> None:
-        known = self.pick(pick, lambda one: one.open)
-        self.world.do(self._leave_work(known, self.driver.ask("session/close", sessionId=known.id)))
-        known.open = False
+        session = self.pick(pick, lambda candidate: candidate.open)
+        self.world.do(
+            self._leave_work(session, self.driver.ask("session/close", sessionId=session.id))
+        )
+        session.open = False
 
     @action(1, lambda self: self.sessions, pick=PICK)
     def delete(self, pick: int) -> None:
@@ -173,21 +179,28 @@ class Sessions(RuleBasedStateMachine):
         lambda self: (
             len(self.sessions) < OPEN_AT_ONCE
             and self.driver.supports("fork")
-            and self.some(lambda one: one.begun and not one.working and not one.crashed)
+            and self.some(
+                lambda candidate: (
+                    candidate.begun and not candidate.working and not candidate.crashed
+                )
+            )
         ),
         pick=PICK,
     )
     def fork(self, pick: int) -> None:
-        known = self.pick(pick, lambda one: one.begun and not one.working and not one.crashed)
+        session = self.pick(
+            pick,
+            lambda candidate: candidate.begun and not candidate.working and not candidate.crashed,
+        )
         result = self.world.do(
             self.driver.ask(
                 "session/fork",
-                sessionId=known.id,
+                sessionId=session.id,
                 cwd=str(self.cwd),
                 mcpServers=[],
             )
         )
-        fork = Known(result["sessionId"], said=[*known.said], unsure={*known.unsure})
+        fork = Known(result["sessionId"], said=[*session.said], unsure={*session.unsure})
         fork.begun, fork.seen = True, False
         self.sessions.append(fork)
 
@@ -197,51 +210,56 @@ class Sessions(RuleBasedStateMachine):
 
     @action(
         1,
-        lambda self: self.driver.supports("title") and self.some(lambda one: one.begun),
+        lambda self: self.driver.supports("title") and self.some(lambda candidate: candidate.begun),
         pick=PICK,
         title=sampled_from(["Renamed", "Ünïcode ✓"]),
     )
     def set_title(self, pick: int, title: str) -> None:
-        known = self.pick(pick, lambda one: one.begun)
-        self.world.do(self.driver.ask("session/set_title", sessionId=known.id, title=title))
-        known.title = title
+        session = self.pick(pick, lambda candidate: candidate.begun)
+        self.world.do(self.driver.ask("session/set_title", sessionId=session.id, title=title))
+        session.title = title
 
     @action(
         1,
-        lambda self: self.driver.supports("archive") and self.some(lambda one: one.begun),
+        lambda self: (
+            self.driver.supports("archive") and self.some(lambda candidate: candidate.begun)
+        ),
         pick=PICK,
         archived=booleans(),
     )
     def archive(self, pick: int, archived: bool) -> None:
-        known = self.pick(pick, lambda one: one.begun)
-        self.world.do(self._archive(known, archived=archived))
+        session = self.pick(pick, lambda candidate: candidate.begun)
+        self.world.do(self._archive(session, archived=archived))
 
     @action(1, lambda self: self.driver.supports("status") and self.sessions, pick=PICK)
     def status(self, pick: int) -> None:
-        known = self.pick(pick)
-        result = self.world.do(self.driver.ask("session/status", sessionId=known.id))
-        assert result["status"] == ("open" if known.open else "saved")
+        session = self.pick(pick)
+        result = self.world.do(self.driver.ask("session/status", sessionId=session.id))
+        assert result["status"] == ("open" if session.open else "saved")
 
     @action(
         1,
-        lambda self: self.some(lambda one: one.open),
+        lambda self: self.some(lambda candidate: candidate.open),
         pick=PICK,
         mode=sampled_from(["ask", "accept-edits"]),
     )
     def set_option(self, pick: int, mode: str) -> None:
-        known = self.pick(pick, lambda one: one.open)
-        options = self.world.do(self.driver.choose(known.id, "mode", mode))
-        values = {one.get("id", one.get("configId")): one["currentValue"] for one in options}
+        session = self.pick(pick, lambda candidate: candidate.open)
+        options = self.world.do(self.driver.choose(session.id, "mode", mode))
+        values = {
+            candidate.get("id", candidate.get("configId")): candidate["currentValue"]
+            for candidate in options
+        }
         assert values["mode"] == mode
 
     @action(2, lambda self: self.left < 2 and self.sessions, kill=booleans())
     def leave_and_come_back(self, kill: bool) -> None:
         self.left += 1
-        for known in self.sessions:
-            if known.open:
-                self._remember(known)
-                known.crashed = known.crashed or kill or bool(known.working)
-                known.open, known.working, known.works = False, "", []
+        for session in self.sessions:
+            if session.open:
+                self._remember(session)
+                session.crashed = session.crashed or kill or bool(session.working)
+                session.open, session.working, session.works = False, "", []
         self.world.do(self.world.leave(kill=kill))
         self.world.do(self.world.start())
 
@@ -249,49 +267,49 @@ class Sessions(RuleBasedStateMachine):
 
     @action(
         4,
-        lambda self: self.some(lambda one: one.open and not one.working),
+        lambda self: self.some(lambda candidate: candidate.open and not candidate.working),
         pick=PICK,
         conduct=sampled_from(["say", "think", "slow", "read", "fail"]),
     )
     def prompt(self, pick: int, conduct: str) -> None:
-        known = self.pick(pick, lambda one: one.open and not one.working)
-        work = self.say(known, conduct)
-        wanted = "error" if conduct == "fail" else "end_turn"
-        assert self.world.do(self.driver.end(work)) == wanted
+        session = self.pick(pick, lambda candidate: candidate.open and not candidate.working)
+        work = self.say(session, conduct)
+        expected_reason = "error" if conduct == "fail" else "end_turn"
+        assert self.world.do(self.driver.end(work)) == expected_reason
 
     @action(
         2,
-        lambda self: self.some(lambda one: one.open and not one.working),
+        lambda self: self.some(lambda candidate: candidate.open and not candidate.working),
         pick=PICK,
         pressed=sampled_from(["allow_once", "reject_once", "cancelled"]),
     )
     def prompt_that_asks(self, pick: int, pressed: str) -> None:
-        known = self.pick(pick, lambda one: one.open and not one.working)
-        self.world.pressed[known.id] = pressed
-        work = self.say(known, "run")
+        session = self.pick(pick, lambda candidate: candidate.open and not candidate.working)
+        self.world.pressed[session.id] = pressed
+        work = self.say(session, "run")
         assert self.world.do(self.driver.end(work)) == "end_turn"
-        made = self.cwd / f"out-{self.world.number}.txt"
-        assert made.exists() == (pressed == "allow_once")
+        created = self.cwd / f"out-{self.world.number}.txt"
+        assert created.exists() == (pressed == "allow_once")
 
     @action(
         4,
-        lambda self: self.some(lambda one: one.open and not one.working),
+        lambda self: self.some(lambda candidate: candidate.open and not candidate.working),
         pick=PICK,
         conduct=sampled_from(["stall", "run", "wait"]),
     )
-    def begin(self, pick: int, conduct: str) -> None:
-        known = self.pick(pick, lambda one: one.open and not one.working)
-        self.world.pressed[known.id] = "late" if conduct == "run" else "allow_once"
-        self.world.do(self._begin(known, conduct))
+    def start_turn(self, pick: int, conduct: str) -> None:
+        session = self.pick(pick, lambda candidate: candidate.open and not candidate.working)
+        self.world.pressed[session.id] = "late" if conduct == "run" else "allow_once"
+        self.world.do(self._start_turn(session, conduct))
 
-    @action(4, lambda self: self.some(lambda one: bool(one.working)), pick=PICK)
+    @action(4, lambda self: self.some(lambda candidate: bool(candidate.working)), pick=PICK)
     def steer(self, pick: int) -> None:
-        known = self.pick(pick, lambda one: bool(one.working))
-        work = self.say(known, "say")
-        known.works.append(work)
+        session = self.pick(pick, lambda candidate: bool(candidate.working))
+        work = self.say(session, "say")
+        session.works.append(work)
         self.world.do(self.driver.inserted(work))
         if not self.driver.echoes:
-            known.unsure.add(known.said[-1])
+            session.unsure.add(session.said[-1])
 
     @action(
         3,
@@ -300,60 +318,71 @@ class Sessions(RuleBasedStateMachine):
         pressed=sampled_from(["allow_once", "reject_once"]),
     )
     def go_on(self, pick: int, pressed: str) -> None:
-        known = self.pick(pick, self.can_go_on)
-        if known.working == "stall":
-            self.world.conduct.release(known.number)
-        elif known.working == "run":
-            self.world.late[known.id].answered.set_result(pressed)
+        session = self.pick(pick, self.can_go_on)
+        if session.working == "stall":
+            self.world.conduct.release(session.number)
+        elif session.working == "run":
+            self.world.late[session.id].answered.set_result(pressed)
         else:
             by_terminal = pressed == "reject_once"
-            self.world.do(self.driver.stop_command(known.id, by_terminal=by_terminal))
-        self.world.do(self._ends(known, "end_turn"))
+            self.world.do(self.driver.stop_command(session.id, by_terminal=by_terminal))
+        self.world.do(self._ends(session, "end_turn"))
 
     @action(
-        3, lambda self: self.some(lambda one: bool(one.working)), pick=PICK, times=integers(1, 2)
+        3,
+        lambda self: self.some(lambda candidate: bool(candidate.working)),
+        pick=PICK,
+        times=integers(1, 2),
     )
     def cancel(self, pick: int, times: int) -> None:
-        known = self.pick(pick, lambda one: bool(one.working))
-        self.world.do(self._cancel(known, times=times))
+        session = self.pick(pick, lambda candidate: bool(candidate.working))
+        self.world.do(self._cancel(session, times=times))
 
-    @action(1, lambda self: self.some(lambda one: one.open and not one.working), pick=PICK)
+    @action(
+        1,
+        lambda self: self.some(lambda candidate: candidate.open and not candidate.working),
+        pick=PICK,
+    )
     def cancel_when_idle(self, pick: int) -> None:
-        self.driver.cancel(self.pick(pick, lambda one: one.open and not one.working).id)
+        self.driver.cancel(
+            self.pick(pick, lambda candidate: candidate.open and not candidate.working).id
+        )
 
     @action(
         2,
-        lambda self: self.some(lambda one: one.open and not one.working),
+        lambda self: self.some(lambda candidate: candidate.open and not candidate.working),
         pick=PICK,
         request=booleans(),
     )
     def prompt_and_cancel_at_once(self, pick: int, request: bool) -> None:
-        known = self.pick(pick, lambda one: one.open and not one.working)
-        work = self.say(known, "slow")
-        known.unsure.add(known.said[-1])
+        session = self.pick(pick, lambda candidate: candidate.open and not candidate.working)
+        work = self.say(session, "slow")
+        session.unsure.add(session.said[-1])
         if request:
             self.driver.cancel_request(work)
         else:
-            self.driver.cancel(known.id)
+            self.driver.cancel(session.id)
         reason = self.world.do(self.driver.end(work))
         assert reason in {"cancelled", "end_turn"}
         if reason == "end_turn":
-            known.unsure.discard(known.said[-1])
+            session.unsure.discard(session.said[-1])
 
     @action(
         1,
-        lambda self: self.driver.version == 1 and self.some(lambda one: bool(one.working)),
+        lambda self: (
+            self.driver.version == 1 and self.some(lambda candidate: bool(candidate.working))
+        ),
         pick=PICK,
     )
     def cancel_the_request(self, pick: int) -> None:
-        known = self.pick(pick, lambda one: bool(one.working))
-        self.driver.cancel_request(known.works[0])
-        self.world.do(self._ends(known, "cancelled"))
+        session = self.pick(pick, lambda candidate: bool(candidate.working))
+        self.driver.cancel_request(session.works[0])
+        self.world.do(self._ends(session, "cancelled"))
 
-    @action(1, lambda self: self.some(lambda one: not one.open), pick=PICK)
+    @action(1, lambda self: self.some(lambda candidate: not candidate.open), pick=PICK)
     def prompt_what_is_closed(self, pick: int) -> None:
-        known = self.pick(pick, lambda one: not one.open)
-        work = self.driver.post(known.id, "say #0")
+        session = self.pick(pick, lambda candidate: not candidate.open)
+        work = self.driver.post(session.id, "say #0")
         with pytest.raises(AnswerError, match="not found") as refused:
             self.world.do(self.world.running.result(work.request))
         assert refused.value.code == -32002
@@ -365,73 +394,75 @@ class Sessions(RuleBasedStateMachine):
         return self.world.driver
 
     def some(self, fits: Callable[[Known], bool]) -> bool:
-        return any(fits(one) for one in self.sessions)
+        return any(fits(candidate) for candidate in self.sessions)
 
-    def can_go_on(self, known: Known) -> bool:
+    def can_go_on(self, session: Known) -> bool:
         """Whether something can be done so that the work comes to its own end."""
-        return known.working in {"stall", "run"} or (
-            known.working == "wait" and self.driver.version > 1
+        return session.working in {"stall", "run"} or (
+            session.working == "wait" and self.driver.version > 1
         )
 
     def pick(self, index: int, fits: Callable[[Known], bool] = lambda _: True) -> Known:
-        fitting = [one for one in self.sessions if fits(one)]
+        fitting = [candidate for candidate in self.sessions if fits(candidate)]
         return fitting[index % len(fitting)]
 
-    def say(self, known: Known, conduct: str) -> Work:
+    def say(self, session: Known, conduct: str) -> Work:
         self.world.number += 1
         words = f"{conduct} #{self.world.number}"
-        known.said.append(words)
-        known.begun = True
-        return self.driver.post(known.id, words)
+        session.said.append(words)
+        session.begun = True
+        return self.driver.post(session.id, words)
 
-    async def _begin(self, known: Known, conduct: str) -> None:
+    async def _start_turn(self, session: Known, conduct: str) -> None:
         """Begin work, and wait until it stands still where its conduct lets it stand."""
-        question = self.world.late[known.id] = Question()
-        known.works = [self.say(known, conduct)]
-        known.working, known.number = conduct, self.world.number
+        question = self.world.late[session.id] = Question()
+        session.works = [self.say(session, conduct)]
+        session.working, session.number = conduct, self.world.number
         async with asyncio.timeout(15):
             if conduct == "run":
                 await question.asked.wait()
                 return
             if conduct == "wait":
-                await self.driver.printed(known.id, f"Waits for #{known.number}.")
+                await self.driver.printed(session.id, f"Waits for #{session.number}.")
                 return
-            begun = f"Begun #{known.number}."
-            await self.world.conduct.stalled(known.number)
-            await self.world.running.expect(lambda message: begun in str(message.get("params")))
+            first_text = f"Begun #{session.number}."
+            await self.world.conduct.stalled(session.number)
+            await self.world.running.expect(
+                lambda message: first_text in str(message.get("params"))
+            )
 
-    async def _ends(self, known: Known, reason: str) -> None:
-        ends = [await self.driver.end(work) for work in known.works]
+    async def _ends(self, session: Known, reason: str) -> None:
+        ends = [await self.driver.end(work) for work in session.works]
         assert ends == [reason] * len(ends), ends
         if reason == "end_turn":
-            known.unsure -= {*known.said[-len(ends) :]}  # they were heard, then
-        known.working, known.works = "", []
+            session.unsure -= {*session.said[-len(ends) :]}  # they were heard, then
+        session.working, session.works = "", []
 
-    async def _cancel(self, known: Known, *, times: int) -> None:
+    async def _cancel(self, session: Known, *, times: int) -> None:
         for _ in range(times):
-            self.driver.cancel(known.id)
-        await self._ends(known, "cancelled")
+            self.driver.cancel(session.id)
+        await self._ends(session, "cancelled")
 
-    async def _leave_work(self, known: Known, request: Coroutine[Any, Any, Json]) -> None:
+    async def _leave_work(self, session: Known, request: Coroutine[Any, Any, Json]) -> None:
         """Do what stops the work of a session; the work has ended when that is answered."""
         await request
-        if known.working:
-            await self._ends(known, "cancelled")
-        self._remember(known)
+        if session.working:
+            await self._ends(session, "cancelled")
+        self._remember(session)
 
-    async def _delete(self, known: Known) -> None:
-        await self._leave_work(known, self.driver.ask("session/delete", sessionId=known.id))
-        self.sessions.remove(known)
+    async def _delete(self, session: Known) -> None:
+        await self._leave_work(session, self.driver.ask("session/delete", sessionId=session.id))
+        self.sessions.remove(session)
 
-    async def _archive(self, known: Known, *, archived: bool) -> None:
+    async def _archive(self, session: Known, *, archived: bool) -> None:
         method = "session/archive" if archived else "session/unarchive"
-        request = self.driver.ask(method, sessionId=known.id)
+        request = self.driver.ask(method, sessionId=session.id)
         if not archived:
             await request
         else:
-            await self._leave_work(known, request)
-            known.open = False
-        known.archived = archived
+            await self._leave_work(session, request)
+            session.open = False
+        session.archived = archived
 
     async def _list(self) -> None:
         listed: dict[str, Json] = {}
@@ -449,32 +480,32 @@ class Sessions(RuleBasedStateMachine):
         sure = {one.id for one in self.sessions if set(one.said) - one.unsure}
         maybe = {one.id for one in self.sessions if one.begun}
         assert sure <= set(listed) <= maybe, (sure, set(listed), maybe)
-        for known in self.sessions:
-            if known.id in listed:
-                entry = listed[known.id]
+        for session in self.sessions:
+            if session.id in listed:
+                entry = listed[session.id]
                 assert Path(entry["cwd"]) == self.cwd
-                assert known.title in {None, entry.get("title")}
-                assert entry.get("archived", False) == known.archived
+                assert session.title in {None, entry.get("title")}
+                assert entry.get("archived", False) == session.archived
 
-    def _remember(self, known: Known) -> None:
+    def _remember(self, session: Known) -> None:
         """Add what was shown since the session was opened to what was shown before."""
-        if known.open:
-            now = self.driver.shown(known.id)
-            known.before.agent |= now.agent
-            known.before.calls |= now.calls
+        if session.open:
+            now = self.driver.shown(session.id)
+            session.before.agent |= now.agent
+            session.before.calls |= now.calls
 
-    async def _open(self, known: Known, *, replay: bool) -> None:
-        self._remember(known)
-        await self.driver.open(known.id, self.cwd, replay=replay)
-        known.open = True
+    async def _open(self, session: Known, *, replay: bool) -> None:
+        self._remember(session)
+        await self.driver.open(session.id, self.cwd, replay=replay)
+        session.open = True
         if not replay:
             return
-        shown = self.driver.shown(known.id)
-        compare_words(known, shown.said)
-        assert not shown.cut, f"the replay left calls open: {shown.cut}"
-        if known.seen:
-            compare(known, known.before, shown)
-        known.before, known.crashed, known.seen = Shown(), False, True
+        texts = self.driver.shown(session.id)
+        compare_words(session, texts.said)
+        assert not texts.cut, f"the replay left calls open: {texts.cut}"
+        if session.seen:
+            compare(session, session.before, texts)
+        session.before, session.crashed, session.seen = Shown(), False, True
 
 
 @pytest.mark.covers("T2", "T6", "T7", "S4", "S5", "S6", "P3", "P7", "P8", "P9")

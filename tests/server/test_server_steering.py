@@ -41,10 +41,10 @@ async def test_words_that_come_during_the_last_answer_get_an_answer_of_their_own
     first, second = await say_meanwhile(running, session, stall, "work", "and this")
     for request in (first, second):
         assert (await running.result(request))["stopReason"] == "end_turn"
-    sent = messages(model_server)
-    assert [message["role"] for message in sent] == ["user", "assistant", "user"]
-    assert "Nearly done." in json.dumps(sent[1])
-    assert "and this" in json.dumps(sent[2])
+    history = messages(model_server)
+    assert [message["role"] for message in history] == ["user", "assistant", "user"]
+    assert "Nearly done." in json.dumps(history[1])
+    assert "and this" in json.dumps(history[2])
     answered = [m["id"] for m in running.messages if m.get("id") in {first, second}]
     assert answered == [first, second]
 
@@ -63,8 +63,12 @@ async def test_a_cancel_ends_every_prompt_of_the_turn_and_none_of_their_words_is
     for request in (first, second):
         assert (await running.result(request))["stopReason"] == "cancelled"
     await running.prompt(session, "the third")
-    said = json.dumps(messages(model_server))
-    assert said.index("the first") < said.index("the second") < said.index("the third")
+    request_text = json.dumps(messages(model_server))
+    assert (
+        request_text.index("the first")
+        < request_text.index("the second")
+        < request_text.index("the third")
+    )
 
 
 @pytest.mark.covers("P9", "P8")
@@ -99,8 +103,8 @@ async def test_a_replay_shows_what_was_said_in_the_middle_of_the_turn(
     load = {"sessionId": session, "cwd": str(workspace_repo), "mcpServers": []}
     await running.request("session/load", load)
     replayed = running.updates(session)[before:]
-    said = [u["content"]["text"] for u in replayed if u["sessionUpdate"] == "user_message_chunk"]
-    assert said == ["read it", "quickly"]
+    texts = [u["content"]["text"] for u in replayed if u["sessionUpdate"] == "user_message_chunk"]
+    assert texts == ["read it", "quickly"]
 
 
 @pytest.mark.covers("P9", "P6")

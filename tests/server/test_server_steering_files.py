@@ -28,8 +28,8 @@ async def say(
     editor = Editor(permission=choice)
     running, session = await opened(editor=editor, environ=FULL)
     await running.prompt(session, text)
-    shown = [json.dumps(update) for update in running.updates(session)]
-    return editor, [one for one in shown if "steer agents changed" in one]
+    updates_text = [json.dumps(update) for update in running.updates(session)]
+    return editor, [one for one in updates_text if "steer agents changed" in one]
 
 
 async def test_a_file_that_steers_agents_is_asked_about_by_each_tool_that_writes_files(
@@ -80,24 +80,27 @@ async def test_the_user_and_the_model_are_told_once_what_commands_write_into_suc
         "mkdir deep; seq 200 | xargs -I{} touch deep/{}; touch deep/GEMINI.md",
         "echo x > ordinary.md",
     )
-    editor, told = await say(
+    editor, notes = await say(
         opened,
         model_server,
         "run them",
-        *(Call("shell", {"command": one}) for one in commands),
+        *(Call("shell", {"command": command}) for command in commands),
     )
     assert editor.asked == []
-    sent = [str(request.json["messages"]) for request in model_server.requests]
-    assert "steer agents changed while commands ran: AGENTS.md." in sent[1]
-    assert sent[-1].count("commands ran: AGENTS.md.") == 1
-    assert sent[-1].count("commands ran: deep/GEMINI.md.") == 1
-    assert all(name in one for name, one in zip(("AGENTS.md", "deep/GEMINI.md"), told, strict=True))
+    request_text = [str(request.json["messages"]) for request in model_server.requests]
+    assert "steer agents changed while commands ran: AGENTS.md." in request_text[1]
+    assert request_text[-1].count("commands ran: AGENTS.md.") == 1
+    assert request_text[-1].count("commands ran: deep/GEMINI.md.") == 1
+    assert all(
+        name in command
+        for name, command in zip(("AGENTS.md", "deep/GEMINI.md"), notes, strict=True)
+    )
 
 
 async def test_a_command_may_write_what_the_user_named(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     call = Call("shell", {"command": "echo 'Use tabs.' > CLAUDE.md"})
-    _, told = await say(opened, model_server, "make a CLAUDE.md", call)
+    _, notes = await say(opened, model_server, "make a CLAUDE.md", call)
     assert (workspace_repo / "CLAUDE.md").exists()
-    assert told == []
+    assert notes == []

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.server_session import EDIT, READ, OpenSession, calls_of, messages, shown_text
+from tests.server.server_session import EDIT, READ, OpenSession, calls_by_id, content_text, messages
 from tests.support.editor import EVERYTHING, Editor
 from tests.support.model_server import Call, ModelServer, Stall, Thought, answer
 
@@ -31,11 +31,11 @@ async def test_pieces_are_shown_as_they_come_each_once_and_under_one_message(
     second.release()
     assert (await running.result(prompt))["stopReason"] == "end_turn"
 
-    said = running.updates(session, "agent_message_chunk")
+    chunks = running.updates(session, "agent_message_chunk")
     thought = running.updates(session, "agent_thought_chunk")
     assert running.text(session) == "One, two, three."
     assert "".join(update["content"]["text"] for update in thought) == "Let me see."
-    ids = {update["messageId"] for update in said}
+    ids = {update["messageId"] for update in chunks}
     thoughts = {update["messageId"] for update in thought}
     assert len(ids) == len(thoughts) == 1
     assert ids.isdisjoint(thoughts)
@@ -51,8 +51,10 @@ async def test_a_long_answer_costs_bytes_in_proportion_to_its_length(
     await running.prompt(session, "talk")
     text = "".join(words)
     assert running.text(session) == text
-    written = sum(map(len, running.lines))
-    assert written < len(text) + 2200 * 300  # a bounded envelope for each piece, nothing repeated
+    byte_count = sum(map(len, running.lines))
+    assert (
+        byte_count < len(text) + 2200 * 300
+    )  # a bounded envelope for each piece, nothing repeated
 
 
 @pytest.mark.covers("P2")
@@ -96,7 +98,7 @@ async def test_a_call_is_announced_then_runs_then_ends(
     )
     running, session = await opened()
     await running.prompt(session, "read")
-    (call,) = calls_of(running.updates(session)).values()
+    (call,) = calls_by_id(running.updates(session)).values()
     assert call[0]["sessionUpdate"] == "tool_call"
     assert call[0]["status"] == "pending"
     assert call[0]["kind"] == "read"
@@ -104,8 +106,8 @@ async def test_a_call_is_announced_then_runs_then_ends(
     assert call[0]["rawInput"] == {"path": "src/app.py", "line": 3, "limit": 1}
     statuses = [update["status"] for update in call if "status" in update]
     assert statuses == ["pending", "in_progress", "completed"]
-    places = [place for update in call for place in update.get("locations") or ()]
-    assert {"path": str(workspace_repo / "src" / "app.py"), "line": 3} in places
+    locations = [location for update in call for location in update.get("locations") or ()]
+    assert {"path": str(workspace_repo / "src" / "app.py"), "line": 3} in locations
     assert "greet('Ada')" in json.dumps(messages(model_server)[-1])
 
 
@@ -152,12 +154,12 @@ async def test_calls_that_cannot_run_fail_visibly_and_the_model_hears_why(
     )
     running, session = await opened()
     assert (await running.prompt(session, "try"))["stopReason"] == "end_turn"
-    calls = calls_of(running.updates(session))
+    calls = calls_by_id(running.updates(session))
     assert len(calls) == 5
     for call in calls.values():
         assert call[-1]["status"] == "failed"
-        assert shown_text(call[-1]).strip()
-        assert "Traceback" not in shown_text(call[-1])
+        assert content_text(call[-1]).strip()
+        assert "Traceback" not in content_text(call[-1])
     results = [m["content"] for m in messages(model_server) if m["role"] == "tool"]
     for result, word in zip(
         results, ("missing.py", "path", "JSON", "no_such_tool", "passwd"), strict=True
@@ -174,17 +176,19 @@ async def test_a_long_result_is_bounded_and_the_rest_can_be_read_from_a_file(
     model_server.add(answer(Call("shell", {"command": command})), answer("Long."))
     running, session = await opened()
     await running.prompt(session, "count")
-    (call,) = calls_of(running.updates(session)).values()
-    assert len(shown_text(call[-1])) < 60_000
-    sent = str(messages(model_server)[-1]["content"])
-    assert len(sent.encode()) < 60_000
-    assert "the very end" in sent
-    kept = call[-1]["rawOutput"]["output_file"]
-    text = Path(kept).read_text()
+    (call,) = calls_by_id(running.updates(session)).values()
+    assert len(content_text(call[-1])) < 60_000
+    request_text = str(messages(model_server)[-1]["content"])
+    assert len(request_text.encode()) < 60_000
+    assert "the very end" in request_text
+    output_file = call[-1]["rawOutput"]["output_file"]
+    text = Path(output_file).read_text()
     assert text.startswith("1\n2\n")
     assert text.endswith("the very end\n")
 
-    model_server.add(answer(Call("read", {"path": kept, "line": 60_000, "limit": 1})), answer("."))
+    model_server.add(
+        answer(Call("read", {"path": output_file, "line": 60_000, "limit": 1})), answer(".")
+    )
     await running.prompt(session, "read the rest")
     assert "60000" in str(messages(model_server)[-1]["content"])
 
@@ -212,11 +216,11 @@ async def test_a_plan_is_shown_whole_each_time_it_changes(
     running, session = await opened()
     await running.prompt(session, "plan")
     plans = [update["entries"] for update in running.updates(session, "plan")]
-    assert [[(one["content"], one["status"]) for one in plan] for plan in plans] == [
+    assert [[(entry["content"], entry["status"]) for entry in plan] for plan in plans] == [
         [("Look", "in_progress"), ("Leap", "pending")],
         [("Look", "completed"), ("Leap", "in_progress")],
     ]
-    assert {one["priority"] for one in plans[0]} == {"high", "medium"}
+    assert {entry["priority"] for entry in plans[0]} == {"high", "medium"}
 
 
 @pytest.mark.covers("P3")
@@ -233,9 +237,9 @@ async def test_reads_run_side_by_side_and_results_go_back_in_the_order_of_the_ca
     )
     running, session = await opened(editor=Editor(offers=EVERYTHING - {"terminal"}))
     await running.prompt(session, "look")
-    sent = messages(model_server)
-    asked = [call["id"] for call in sent[1]["tool_calls"]]
-    results = [message for message in sent if message["role"] == "tool"]
-    assert [result["tool_call_id"] for result in results] == asked
+    history = messages(model_server)
+    request_ids = [call["id"] for call in history[1]["tool_calls"]]
+    results = [message for message in history if message["role"] == "tool"]
+    assert [result["tool_call_id"] for result in results] == request_ids
     for result, word in zip(results, ("Sample", "app.py", "Hello"), strict=True):
         assert word in str(result["content"])

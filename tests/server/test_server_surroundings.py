@@ -23,8 +23,8 @@ LIMIT = "raise the limit of open files (ulimit -n)"
 def no_more_files(running: AgentProcess) -> Iterator[None]:
     """Let the agent open no files beyond those it has."""
     pid = running.process.pid
-    taken = {int(name) for name in os.listdir(f"/proc/{pid}/fd")}
-    free = next(number for number in range(len(taken) + 1) if number not in taken)
+    descriptors = {int(name) for name in os.listdir(f"/proc/{pid}/fd")}
+    free = next(number for number in range(len(descriptors) + 1) if number not in descriptors)
     before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (free, before[1]))
     try:
@@ -44,7 +44,7 @@ async def test_the_limit_of_open_files_is_named_wherever_it_is_reached(
         await running.prompt(session, "hi")
     await until_idle(running.process.pid)  # what is prepared in the background opens files, too
     listed = {"cwd": str(workspace_repo), "mcpServers": []}
-    told: dict[str, str] = {}
+    messages_by_case: dict[str, str] = {}
     with no_more_files(running):
         for method, params in (
             ("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": "hi"}]}),
@@ -55,9 +55,11 @@ async def test_the_limit_of_open_files_is_named_wherever_it_is_reached(
             try:
                 await running.request(method, params)
             except AnswerError as error:
-                told[method] = error.message
-    assert told
-    assert {method: message for method, message in told.items() if LIMIT not in message} == {}
+                messages_by_case[method] = error.message
+    assert messages_by_case
+    assert {
+        method: message for method, message in messages_by_case.items() if LIMIT not in message
+    } == {}
     model_server.add(answer("Better now."))
     assert (await running.prompt(session, "again"))["stopReason"] == "end_turn"
 
@@ -78,7 +80,9 @@ async def test_a_call_that_finds_no_file_to_open_says_so(
     await until_idle(running.process.pid)  # another request may have the connection
     with no_more_files(running):
         await running.prompt(session, "go")
-    results = [str(one["content"]) for one in messages(model_server) if one["role"] == "tool"]
+    results = [
+        str(message["content"]) for message in messages(model_server) if message["role"] == "tool"
+    ]
     for call, result in zip(calls, results[-4:], strict=True):
         assert LIMIT in result, (call, result)
 

@@ -19,8 +19,8 @@ CONFIG = 'small_model = "openai/tiny"\n'
 def namer(request: Request) -> Reply:
     """Answers, and names the conversation when asked aside."""
     usage = Usage(input=100, output=10)
-    aside = "tools" not in request.json
-    return answer("Mend the retry limit" if aside else "I mended it.", usage=usage)
+    is_side_request = "tools" not in request.json
+    return answer("Mend the retry limit" if is_side_request else "I mended it.", usage=usage)
 
 
 @pytest.mark.parametrize("version", [1, 2])

@@ -102,20 +102,27 @@ async def test_advice_for_the_model_is_shown_to_no_user(
     )
     session = await client.new(folder)
     await client.say(session, "try everything")
-    results = [one["content"] for one in messages(model_server) if one["role"] == "tool"][1:]
+    results = [
+        message["content"] for message in messages(model_server) if message["role"] == "tool"
+    ][1:]
     assert len(results) == len(CALLS)
     for (name, arguments, advice), result in zip(CALLS, results, strict=True):
         assert advice in str(result), (name, arguments)
     page = home / "page.html"
     await command(home, "view", session, "--output", str(page), **environ)
-    shown = {
+    texts_by_place = {
         "client": str(client.wire.updates(session)),
         "page": page.read_text("utf-8"),
         "text": await command(home, "sessions", "show", session, **environ),
         "export": await command(home, "sessions", "export", session, "--format", "md", **environ),
     }
-    told = [(advice, where) for _, _, advice in CALLS for where in shown if advice in shown[where]]
-    assert told == []
+    updates = [
+        (advice, where)
+        for _, _, advice in CALLS
+        for where in texts_by_place
+        if advice in texts_by_place[where]
+    ]
+    assert updates == []
     if language == "zh":
         untold = [text for text in texts_of_errors(client, session) if not CHINESE.search(text)]
         assert untold == []
@@ -123,5 +130,5 @@ async def test_advice_for_the_model_is_shown_to_no_user(
 
 def texts_of_errors(client: EitherClient, session: str) -> list[str]:
     """The texts of the calls that failed."""
-    failed = [one for one in client.wire.updates(session) if one.get("status") == "failed"]
-    return [part["content"]["text"] for one in failed for part in one.get("content") or ()]
+    failed = [update for update in client.wire.updates(session) if update.get("status") == "failed"]
+    return [part["content"]["text"] for update in failed for part in update.get("content") or ()]

@@ -81,9 +81,11 @@ async def test_what_the_agent_asks_in_the_turn_carries_the_trace(
         prompt = running.post("session/prompt", prompt_params(session, **META))
         await client.idle(session, await client.said(prompt))
         await client.prompt(session, "again")
-    asked = [message for message in running.messages if "id" in message and "method" in message]
+    request_ids = [
+        message for message in running.messages if "id" in message and "method" in message
+    ]
     last = 2 if version == 1 else 1  # of the second turn: a file and a question, or this alone
-    traced, untraced = asked[:-last], asked[-last:]
+    traced, untraced = request_ids[:-last], request_ids[-last:]
     methods = {message["method"] for message in traced}
     assert methods >= {"session/request_permission", "elicitation/create"}
     assert ("fs/read_text_file" in methods) == (version == 1)
@@ -117,12 +119,12 @@ def test_a_parent_that_is_not_as_the_specification_says_is_no_trace(parent: obje
 
 
 def test_state_and_baggage_are_left_out_where_they_are_malformed_or_too_long() -> None:
-    def kept(**meta: object) -> tuple[str | None, str | None]:
+    def parsed(**meta: object) -> tuple[str | None, str | None]:
         context = trace_context({"traceparent": PARENT, **meta})
         assert isinstance(context, TraceContext)
         return context.tracestate, context.baggage
 
-    assert kept(tracestate="a=1, b@c=2,", baggage="k=v;p=1,l=w") == ("a=1, b@c=2,", "k=v;p=1,l=w")
+    assert parsed(tracestate="a=1, b@c=2,", baggage="k=v;p=1,l=w") == ("a=1, b@c=2,", "k=v;p=1,l=w")
     for state in (
         "nothing",
         "A=1",
@@ -132,6 +134,6 @@ def test_state_and_baggage_are_left_out_where_they_are_malformed_or_too_long() -
         3,
         "a=\x00",
     ):
-        assert kept(tracestate=state, baggage="k=v") == (None, "k=v")
+        assert parsed(tracestate=state, baggage="k=v") == (None, "k=v")
     for baggage in ("", "k=\n", "k=" + "v" * 9_000, {"k": "v"}, "k=ü"):
-        assert kept(tracestate="a=1", baggage=baggage) == ("a=1", None)
+        assert parsed(tracestate="a=1", baggage=baggage) == ("a=1", None)

@@ -15,7 +15,7 @@ from acp_agent.events import (
     UsageReported,
 )
 from acp_agent.server.v1.editor import make_session_tree
-from tests.server.v1_children_shown import KNOWS_NOT, cards, kinds, shown
+from tests.server.v1_children_shown import KNOWS_NOT, cards, kinds, project_updates
 from tests.support import child_work
 from tests.support.child_work import INNER, PARENT, TASK, TITLE, did, whole
 
@@ -31,10 +31,10 @@ def test_who_knows_of_no_children_is_shown_one_card_for_all_that_a_child_does() 
         *did(UsageReported(used=5, size=10)),
         *child_work.done(),
     ]
-    told = shown(KNOWS_NOT, quiet)
-    assert {of for of, _ in told} == {PARENT}
-    assert set(kinds(told, PARENT)) == {"tool_call", "tool_call_update"}
-    assert set(cards(told, PARENT)) == {TASK}
+    updates = project_updates(KNOWS_NOT, quiet)
+    assert {of for of, _ in updates} == {PARENT}
+    assert set(kinds(updates, PARENT)) == {"tool_call", "tool_call_update"}
+    assert set(cards(updates, PARENT)) == {TASK}
 
 
 @pytest.mark.parametrize("allowed", [True, False])
@@ -48,15 +48,15 @@ def test_a_call_that_the_user_is_asked_about_has_a_card_from_then_to_its_end(
         for at, event in enumerate(events)
         if isinstance(getattr(event, "did", None), PermissionAsked)
     )
-    assert set(cards(shown(KNOWS_NOT, events[:before]), PARENT)) == {TASK}
-    told = shown(KNOWS_NOT, events)
-    card = cards(told, PARENT)[INNER]
+    assert set(cards(project_updates(KNOWS_NOT, events[:before]), PARENT)) == {TASK}
+    updates = project_updates(KNOWS_NOT, events)
+    card = cards(updates, PARENT)[INNER]
     assert card[0]["title"] == f"{TITLE} › `touch a`"
     assert card[0]["status"] == "pending"
     assert card[-1]["status"] == ("completed" if allowed else "failed")
     if allowed:
-        assert [one.get("title") for one in card[1:]] == [None, f"{TITLE} › Done", None]
-    assert cards(told, PARENT)[TASK][-1]["status"] == "completed"
+        assert [update.get("title") for update in card[1:]] == [None, f"{TITLE} › Done", None]
+    assert cards(updates, PARENT)[TASK][-1]["status"] == "completed"
 
 
 def test_the_card_of_such_a_call_begins_with_all_that_is_known_of_it() -> None:
@@ -68,8 +68,10 @@ def test_the_card_of_such_a_call_begins_with_all_that_is_known_of_it() -> None:
         *child_work.asks(),
         *did(ToolStarted(call=INNER, cwd="/w"), ToolOutput(call=INNER, text="out\n")),
     ]
-    card = cards(shown(KNOWS_NOT, events), PARENT)[INNER]
-    assert [one["content"][0]["content"]["text"] for one in card if one.get("content")] == [
+    card = cards(project_updates(KNOWS_NOT, events), PARENT)[INNER]
+    assert [
+        update["content"][0]["content"]["text"] for update in card if update.get("content")
+    ] == [
         "a diff",
         "```console\nout\n```",
     ]
@@ -77,8 +79,8 @@ def test_the_card_of_such_a_call_begins_with_all_that_is_known_of_it() -> None:
 
 def test_the_question_names_the_child_and_a_form_no_call_that_is_not_shown() -> None:
     tree = make_session_tree(PARENT, KNOWS_NOT, replay=False)
-    begun = [*child_work.begun(), *child_work.announced(), *did(child_work.called(INNER))]
-    for event in begun:
+    events = [*child_work.begun(), *child_work.announced(), *did(child_work.called(INNER))]
+    for event in events:
         list(tree.updates(event))
     assert tree.target(INNER) == (PARENT, None, "")
     for event in child_work.asks():
@@ -90,9 +92,11 @@ def test_the_question_names_the_child_and_a_form_no_call_that_is_not_shown() -> 
 
 
 def test_a_question_of_the_childs_own_has_a_card() -> None:
-    asked = did(child_work.called(INNER, "ask_user", title="Which one?"))
-    told = shown(KNOWS_NOT, [*child_work.begun(), *child_work.announced(), *asked])
-    assert cards(told, PARENT)[INNER][0]["title"] == f"{TITLE} › Which one?"
+    question_event = did(child_work.called(INNER, "ask_user", title="Which one?"))
+    updates = project_updates(
+        KNOWS_NOT, [*child_work.begun(), *child_work.announced(), *question_event]
+    )
+    assert cards(updates, PARENT)[INNER][0]["title"] == f"{TITLE} › Which one?"
 
 
 def test_the_titles_of_a_childs_calls_are_in_the_users_language() -> None:

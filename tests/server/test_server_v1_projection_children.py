@@ -24,23 +24,23 @@ from acp_agent.server.notices import CUT_CALL
 from acp_agent.server.v1.editor import make_session_tree
 from acp_agent.session.history.interruption import close_open_turn
 from protocol.codec import typed_json
-from tests.server.v1_children_shown import KNOWS, KNOWS_NOT, Json, cards, kinds, shown
+from tests.server.v1_children_shown import KNOWS, KNOWS_NOT, Json, cards, kinds, project_updates
 from tests.support import child_work
 from tests.support.child_work import CHILD, INNER, PARENT, READ, TASK, TITLE, did, whole
 
 
 @pytest.mark.covers("P13")
 def test_a_child_is_announced_first_and_works_in_a_session_of_its_own() -> None:
-    told = shown(KNOWS, whole())
-    first = next(at for at, (of, _) in enumerate(told) if of == CHILD)
-    assert [update["sessionUpdate"] for _, update in told[:first]] == [
+    updates = project_updates(KNOWS, whole())
+    first = next(at for at, (of, _) in enumerate(updates) if of == CHILD)
+    assert [update["sessionUpdate"] for _, update in updates[:first]] == [
         "tool_call",
         "tool_call_update",
         "subagent_update",
         "session_message",
         "tool_call_update",
     ]
-    assert kinds(told, CHILD) == [
+    assert kinds(updates, CHILD) == [
         "session_message",
         "tool_call",
         "agent_message_chunk",
@@ -50,14 +50,16 @@ def test_a_child_is_announced_first_and_works_in_a_session_of_its_own() -> None:
         "tool_call_update",
         "agent_message_chunk",
     ]
-    assert set(cards(told, PARENT)) == {TASK}
-    assert [one.get("status") for one in cards(told, CHILD)[INNER]] == [
+    assert set(cards(updates, PARENT)) == {TASK}
+    assert [one.get("status") for one in cards(updates, CHILD)[INNER]] == [
         "pending",
         "in_progress",
         None,
         "completed",
     ]
-    states = [update["state"] for _, update in told if update["sessionUpdate"] == "subagent_update"]
+    states = [
+        update["state"] for _, update in updates if update["sessionUpdate"] == "subagent_update"
+    ]
     assert states == [
         {"state": "running"},
         {"state": "requires_action"},
@@ -76,34 +78,34 @@ def test_a_call_refers_to_its_child_whatever_else_it_shows() -> None:
         ToolShown(call=TASK, content=(text,)),
         *did(AgentText(message=child_work.SAID, text="a")),
     ]
-    shown_text = {"type": "content", "content": {"type": "text", "text": "Half done"}}
-    contents = [card["content"] for card in cards(shown(KNOWS, events), PARENT)[TASK][2:]]
-    assert contents == [[reference], [shown_text, reference]]
-    ended = shown(KNOWS, [*events, ToolEnded(call=TASK, content=(text, text))])
-    assert ended[-1][1]["content"] == [shown_text, shown_text, reference]
-    cut = shown(KNOWS, [*events, *close_open_turn(events)])
+    content = {"type": "content", "content": {"type": "text", "text": "Half done"}}
+    contents = [card["content"] for card in cards(project_updates(KNOWS, events), PARENT)[TASK][2:]]
+    assert contents == [[reference], [content, reference]]
+    ended = project_updates(KNOWS, [*events, ToolEnded(call=TASK, content=(text, text))])
+    assert ended[-1][1]["content"] == [content, content, reference]
+    cut = project_updates(KNOWS, [*events, *close_open_turn(events)])
     last = cards(cut, PARENT)[TASK][-1]["content"]
-    assert last[:2] == [shown_text, reference]
+    assert last[:2] == [content, reference]
     assert len(last) == 3  # and why it ended
-    assert '"session"' not in str(shown(KNOWS_NOT, events)).replace("'", '"')
+    assert '"session"' not in str(project_updates(KNOWS_NOT, events)).replace("'", '"')
 
 
 @pytest.mark.covers("P13")
 def test_what_the_child_was_asked_is_a_message_of_both_sessions_and_no_words_of_the_users() -> None:
-    told = shown(KNOWS, whole(), replay=True)
-    assert "user_message_chunk" not in kinds(told, CHILD)
+    updates = project_updates(KNOWS, whole(), replay=True)
+    assert "user_message_chunk" not in kinds(updates, CHILD)
     messages = [
         (of, {key: value for key, value in update.items() if key != "sessionUpdate"})
-        for of, update in told
+        for of, update in updates
         if update["sessionUpdate"] == "session_message"
     ]
     between = {"senderSessionId": PARENT, "recipientSessionId": CHILD}
     text = [{"type": "text", "text": "Find it"}]
-    asked = child_work.ASKED
+    question = child_work.ASKED
     assert messages == [
-        (PARENT, {"messageId": asked, "content": text} | between),
-        (CHILD, {"messageId": READ, "senderMessageId": asked, "content": text} | between),
-        (PARENT, {"messageId": asked, "recipientMessageId": READ}),
+        (PARENT, {"messageId": question, "content": text} | between),
+        (CHILD, {"messageId": READ, "senderMessageId": question, "content": text} | between),
+        (PARENT, {"messageId": question, "recipientMessageId": READ}),
         (
             PARENT,
             {
@@ -121,32 +123,32 @@ def test_what_the_child_was_asked_is_a_message_of_both_sessions_and_no_words_of_
 def test_a_replay_tells_of_children_what_was_told_live(client: ClientProfile) -> None:
     replayed = [
         (of, update)
-        for of, update in shown(client, whole(), replay=True)
+        for of, update in project_updates(client, whole(), replay=True)
         if update["sessionUpdate"] != "user_message_chunk"
     ]
-    assert replayed == shown(client, whole())
+    assert replayed == project_updates(client, whole())
 
 
 def test_two_children_side_by_side_are_kept_apart() -> None:
-    other, task = SessionId("sess_other"), CallId("call_other")
+    second_session, task = SessionId("sess_other"), CallId("call_other")
     events = [
         *child_work.begun(),
         *child_work.announced(),
-        *child_work.announced(other, task),
+        *child_work.announced(second_session, task),
         *did(AgentText(message=child_work.SAID, text="a")),
-        *did(AgentText(message=child_work.SAID, text="b"), child=other, call=task),
+        *did(AgentText(message=child_work.SAID, text="b"), child=second_session, call=task),
         *did(AgentText(message=child_work.SAID, text="c")),
     ]
-    told = shown(KNOWS, events)
+    updates = project_updates(KNOWS, events)
     texts = {
         session: "".join(
             update["content"]["text"]
-            for of, update in told
+            for of, update in updates
             if of == session and update["sessionUpdate"] == "agent_message_chunk"
         )
-        for session in (PARENT, CHILD, other)
+        for session in (PARENT, CHILD, second_session)
     }
-    assert texts == {PARENT: "", CHILD: "ac", other: "b"}
+    assert texts == {PARENT: "", CHILD: "ac", second_session: "b"}
 
 
 def test_the_user_is_asked_about_a_call_in_the_session_that_shows_it() -> None:
@@ -164,7 +166,9 @@ def test_who_missed_the_beginning_of_a_child_is_told_of_it_while_it_works() -> N
         tree = make_session_tree(PARENT, KNOWS, replay=False)
         for event in events:
             list(tree.updates(event))
-        return [msgspec.json.decode(typed_json.encode(one)) for _, one in tree.missed_updates()]
+        return [
+            msgspec.json.decode(typed_json.encode(update)) for _, update in tree.missed_updates()
+        ]
 
     begun = [*child_work.begun(), *child_work.announced(), *did(child_work.called(INNER))]
     assert announced([*begun, *child_work.asks()]) == [
@@ -181,17 +185,17 @@ def test_who_missed_the_beginning_of_a_child_is_told_of_it_while_it_works() -> N
 
 
 def test_a_fork_does_not_claim_the_children_of_its_source() -> None:
-    own, call = SessionId("sess_own"), CallId("call_own")
+    forked_child, call = SessionId("sess_own"), CallId("call_own")
     after = [
         SessionForked(source=SessionId("sess_source")),
         TurnEnded(turn=TurnId("turn_2")),
-        SubagentChanged(session=own, state="running"),
-        *did(child_work.called(call), child=own, call=call),
+        SubagentChanged(session=forked_child, state="running"),
+        *did(child_work.called(call), child=forked_child, call=call),
     ]
-    told = shown(KNOWS, without_inherited([*whole(), *after]), replay=True)
-    assert {of for of, _ in told} == {PARENT, own}
-    assert "session_message" not in kinds(told, PARENT)
-    assert set(cards(told, PARENT)) == {TASK}
+    updates = project_updates(KNOWS, without_inherited([*whole(), *after]), replay=True)
+    assert {of for of, _ in updates} == {PARENT, forked_child}
+    assert "session_message" not in kinds(updates, PARENT)
+    assert set(cards(updates, PARENT)) == {TASK}
     assert list(without_inherited(whole())) == list(whole())
 
 
@@ -204,18 +208,18 @@ def test_what_a_dead_process_left_open_of_a_child_is_closed(client: ClientProfil
         *did(child_work.called(INNER)),
         *child_work.asks(),
     ]
-    told = shown(client, [*events, *close_open_turn(events)], replay=True)
-    whose = CHILD if client.subagents else PARENT
-    card = cards(told, whose)[INNER]
+    updates = project_updates(client, [*events, *close_open_turn(events)], replay=True)
+    session = CHILD if client.subagents else PARENT
+    card = cards(updates, session)[INNER]
     assert card[-1]["status"] == "failed"
     assert card[-1]["content"][-1]["content"]["text"] == CUT_CALL
-    assert cards(told, PARENT)[TASK][-1]["status"] == "failed"
-    changed = [update for _, update in told if update["sessionUpdate"] == "subagent_update"]
+    assert cards(updates, PARENT)[TASK][-1]["status"] == "failed"
+    changed = [update for _, update in updates if update["sessionUpdate"] == "subagent_update"]
     if client.subagents:
         assert changed[-1]["state"] == {"state": "idle", "stopReason": "cancelled"}
-        assert "agent_message_chunk" in kinds(told, CHILD)[-1:]
+        assert "agent_message_chunk" in kinds(updates, CHILD)[-1:]
     else:
-        assert kinds(told, PARENT).count("agent_message_chunk") == 1
+        assert kinds(updates, PARENT).count("agent_message_chunk") == 1
 
 
 @pytest.mark.parametrize("client", [KNOWS, KNOWS_NOT])
@@ -230,7 +234,11 @@ def test_no_call_of_a_child_stays_open_when_its_end_could_not_be_written(
         ToolEnded(call=TASK, failed=True),
         *child_work.ended(),
     ]
-    told = shown(client, events)
-    assert cards(told, CHILD if client.subagents else PARENT)[INNER][-1]["status"] == "failed"
-    states = [one["state"]["state"] for _, one in told if one["sessionUpdate"] == "subagent_update"]
+    updates = project_updates(client, events)
+    assert cards(updates, CHILD if client.subagents else PARENT)[INNER][-1]["status"] == "failed"
+    states = [
+        update["state"]["state"]
+        for _, update in updates
+        if update["sessionUpdate"] == "subagent_update"
+    ]
     assert states[-1:] == (["idle"] if client.subagents else [])

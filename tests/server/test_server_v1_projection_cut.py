@@ -39,13 +39,13 @@ def left(*events: AnyEvent) -> list[str]:
 def test_what_it_showed_last_stays_and_the_reason_is_added() -> None:
     diff = DiffPart("/w/a", "new\n", "old\n")
     assert left(called(diff)) == ["diff", CUT_CALL]
-    shown = ToolShown(call=CALL, content=(text_part("half done"),))
-    assert left(called(diff), shown) == ["half done", CUT_CALL]
+    event = ToolShown(call=CALL, content=(text_part("half done"),))
+    assert left(called(diff), event) == ["half done", CUT_CALL]
 
 
 def test_a_terminal_of_the_editor_does_not_stay_since_it_is_no_more() -> None:
-    shown = ToolShown(call=CALL, content=(TerminalPart("term_1"),))
-    assert left(called(), shown) == [CUT_CALL]
+    event = ToolShown(call=CALL, content=(TerminalPart("term_1"),))
+    assert left(called(), event) == [CUT_CALL]
 
 
 def test_a_call_that_ended_is_not_cut_off() -> None:

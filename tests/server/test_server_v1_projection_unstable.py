@@ -29,7 +29,7 @@ CHILD = SessionId("sess_child")
 MESSAGE = MessageId("msg_1")
 
 
-def shown(client: ClientProfile, *events: AnyEvent) -> list[dict[str, Any]]:
+def projected(client: ClientProfile, *events: AnyEvent) -> list[dict[str, Any]]:
     family = make_session_tree(SessionId("sess_1"), client, replay=False)
     return [
         msgspec.json.decode(typed_json.encode(update))
@@ -43,7 +43,7 @@ ENTRIES = [{"content": "Look", "priority": "medium", "status": "pending"}]
 
 
 def test_a_client_that_knows_plans_by_id_gets_them_so_and_is_told_when_one_is_gone() -> None:
-    assert shown(ClientProfile(plans=True), PLAN, PlanRemoved()) == [
+    assert projected(ClientProfile(plans=True), PLAN, PlanRemoved()) == [
         {
             "sessionUpdate": "plan_update",
             "plan": {"type": "items", "planId": "plan", "entries": ENTRIES},
@@ -53,15 +53,15 @@ def test_a_client_that_knows_plans_by_id_gets_them_so_and_is_told_when_one_is_go
 
 
 def test_any_other_client_gets_the_one_plan_which_is_empty_when_it_is_gone() -> None:
-    assert shown(ClientProfile(), PLAN, PlanRemoved()) == [
+    assert projected(ClientProfile(), PLAN, PlanRemoved()) == [
         {"sessionUpdate": "plan", "entries": ENTRIES},
         {"sessionUpdate": "plan", "entries": []},
     ]
 
 
 def test_a_plan_in_an_older_journal_is_the_one_plan() -> None:
-    written = b'{"event":"plan_changed","entries":[{"content":"Look"}]}'
-    assert decode_event(written) == PLAN
+    journal_line = b'{"event":"plan_changed","entries":[{"content":"Look"}]}'
+    assert decode_event(journal_line) == PLAN
 
 
 SUBAGENT: list[AnyEvent] = [
@@ -78,7 +78,7 @@ SUBAGENT: list[AnyEvent] = [
 
 
 def test_child_sessions_are_shown_with_what_changed_alone() -> None:
-    updates = shown(ClientProfile(subagents=True), *SUBAGENT)
+    updates = projected(ClientProfile(subagents=True), *SUBAGENT)
     child = {"sessionUpdate": "subagent_update", "sessionId": CHILD}
     failed = {"code": -32000, "message": "no key"}
     assert updates[:4] == [
@@ -105,7 +105,7 @@ def test_child_sessions_are_shown_with_what_changed_alone() -> None:
 
 
 def test_nobody_else_hears_of_child_sessions() -> None:
-    assert shown(ClientProfile(notices=True, compactions=True, plans=True), *SUBAGENT) == []
+    assert projected(ClientProfile(notices=True, compactions=True, plans=True), *SUBAGENT) == []
 
 
 @pytest.mark.parametrize("event", [*SUBAGENT, PlanRemoved()])

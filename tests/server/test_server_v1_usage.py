@@ -20,8 +20,8 @@ async def test_the_response_has_the_sum_of_the_turns_requests_once(
     usage = (await running.result(first))["usage"]
     assert usage == {"totalTokens": 45, "inputTokens": 30, "outputTokens": 15}
     assert await running.result(second) == {"stopReason": "end_turn"}
-    again = await running.prompt(session, "again")
-    assert again["usage"] == {"totalTokens": 15, "inputTokens": 10, "outputTokens": 5}
+    repeated = await running.prompt(session, "again")
+    assert repeated["usage"] == {"totalTokens": 15, "inputTokens": 10, "outputTokens": 5}
 
 
 @pytest.mark.covers("P10")

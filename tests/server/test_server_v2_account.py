@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.v2_session import OpenV2, prompt_of
+from tests.server.v2_session import OpenV2, prompt_params
 from tests.support.agent_process import StartAgent
 from tests.support.model_server import ModelServer, answer
 from tests.support.v2_client import V2Client
@@ -32,9 +32,9 @@ async def test_a_terminal_login_is_offered_to_those_who_can_run_one_and_starts_t
         assert method["methodId"]
         assert method["name"]
     assert len({method["methodId"] for method in methods}) == len(methods)
-    others = (await unable.initialize())["authMethods"]
-    assert "terminal" not in {method["type"] for method in others}
-    assert "agent" in {method["type"] for method in others}
+    further_methods = (await unable.initialize())["authMethods"]
+    assert "terminal" not in {method["type"] for method in further_methods}
+    assert "agent" in {method["type"] for method in further_methods}
 
 
 @pytest.mark.covers("I4", "I5")
@@ -77,10 +77,10 @@ async def test_a_logout_lets_the_work_end_and_refuses_what_comes_next(
     assert await client.wire.request("auth/logout", {}, checked=True) == {}
     for method, params in (
         ("session/new", {"cwd": str(workspace_repo)}),
-        ("session/prompt", prompt_of(session, "still there?")),
+        ("session/prompt", prompt_params(session, "still there?")),
     ):
         with pytest.raises(AnswerError) as caught:
             await client.wire.request(method, params)
         assert caught.value.code == -32000
     listed = await client.wire.request("session/list", {}, checked=True)
-    assert [one["sessionId"] for one in listed["sessions"]] == [session]
+    assert [entry["sessionId"] for entry in listed["sessions"]] == [session]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.v2_session import OpenV2, prompt_of, said_by_user
+from tests.server.v2_session import OpenV2, prompt_params, user_texts
 from tests.support.framing import Json
 from tests.support.model_server import ModelServer, Stall, answer
 from tests.support.v2_client import V2Client
@@ -26,11 +26,11 @@ def tell(method: str, params: Json) -> Json:
 
 async def answers(client: V2Client, *requests: object) -> dict[object, Json]:
     """The responses to the requests of a batch, which came in one line."""
-    found = {request: await client.wire.answer(request) for request in requests}  # type: ignore[arg-type]
-    wanted = {b'"id":"%b"' % str(request).encode() for request in requests}
-    (line,) = [line for line in client.wire.lines if any(piece in line for piece in wanted)]
+    answers_by_id = {request: await client.wire.answer(request) for request in requests}  # type: ignore[arg-type]
+    fragments = {b'"id":"%b"' % str(request).encode() for request in requests}
+    (line,) = [line for line in client.wire.lines if any(piece in line for piece in fragments)]
     assert line.startswith(b"[")
-    return found
+    return answers_by_id
 
 
 @pytest.mark.covers("T3", "T2")
@@ -47,9 +47,9 @@ async def test_a_batch_of_both_kinds_is_answered_in_one_line_with_an_answer_a_re
             ask("c", "session/new", {"cwd": "relative"}),
         ]
     )
-    found = await answers(client, "a", "b", "c")
-    assert found["a"]["result"] == {"sessions": []}
-    assert [found[name]["error"]["code"] for name in "bc"] == [-32601, -32602]
+    answers_by_id = await answers(client, "a", "b", "c")
+    assert answers_by_id["a"]["result"] == {"sessions": []}
+    assert [answers_by_id[name]["error"]["code"] for name in "bc"] == [-32601, -32602]
 
 
 @pytest.mark.covers("T3", "T2")
@@ -72,8 +72,8 @@ async def test_a_batch_of_notifications_is_not_answered(
 async def test_one_wrong_entry_spoils_only_itself(opened_v2: OpenV2, wrong: Any) -> None:
     client, _ = await opened_v2()
     await client.wire.send([ask("a", "session/list"), wrong])
-    found = await answers(client, "a")
-    assert "result" in found["a"]
+    answers_by_id = await answers(client, "a")
+    assert "result" in answers_by_id["a"]
     fault = await client.wire.expect(lambda m: "error" in m)
     assert fault["error"]["code"] == -32600
     assert (await client.wire.request("session/list", {}))["sessions"] == []
@@ -96,13 +96,16 @@ async def test_two_prompts_in_a_batch_are_said_in_their_order(
     model_server.otherwise = answer("Yes.")
     client, session = await opened_v2()
     await client.wire.send(
-        [ask(name, "session/prompt", prompt_of(session, name)) for name in ("one", "two")]
+        [ask(name, "session/prompt", prompt_params(session, name)) for name in ("one", "two")]
     )
-    found = await answers(client, "one", "two")
-    said = [found[name]["result"]["messageId"] for name in ("one", "two")]
-    assert (await client.idle(session, said[1]))["stopReason"] == "end_turn"
-    assert said_by_user(client, session) == said
-    assert [client.view(session).messages[one].text for one in said] == ["one", "two"]
+    answers_by_id = await answers(client, "one", "two")
+    message_ids = [answers_by_id[name]["result"]["messageId"] for name in ("one", "two")]
+    assert (await client.idle(session, message_ids[1]))["stopReason"] == "end_turn"
+    assert user_texts(client, session) == message_ids
+    assert [client.view(session).messages[message_id].text for message_id in message_ids] == [
+        "one",
+        "two",
+    ]
 
 
 @pytest.mark.covers("T3", "T6")
@@ -114,5 +117,5 @@ async def test_a_batch_waits_for_its_slowest_request_and_the_others_beside_it_do
         [ask("new", "session/new", {"cwd": str(workspace_repo)}), ask("list", "session/list")]
     )
     assert (await client.wire.request("session/list", {}))["sessions"] == []
-    found = await answers(client, "new", "list")
-    assert found["new"]["result"]["sessionId"] != session
+    answers_by_id = await answers(client, "new", "list")
+    assert answers_by_id["new"]["result"]["sessionId"] != session

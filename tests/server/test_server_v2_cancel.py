@@ -14,7 +14,7 @@ import pytest
 
 from acp_agent.agent.context import CANCELLED_NOTE
 from tests.server.server_session import EDIT, READ, messages
-from tests.server.v2_session import OpenV2, connect, prompt_of, said_by_user, states
+from tests.server.v2_session import OpenV2, connect, prompt_params, states, user_texts
 from tests.support.agent_process import StartAgent
 from tests.support.framing import Json
 from tests.support.model_server import Call, ModelServer, Stall, Status, Thought, answer
@@ -30,13 +30,13 @@ SLEEP = Call("shell", {"command": "echo begun; sleep 300"})
 def lines(*messages: Json) -> bytes:
     """Messages that arrive in one piece."""
     return b"".join(
-        json.dumps({"jsonrpc": "2.0"} | one, separators=(",", ":")).encode() + b"\n"
-        for one in messages
+        json.dumps({"jsonrpc": "2.0"} | message, separators=(",", ":")).encode() + b"\n"
+        for message in messages
     )
 
 
 def prompt_line(session: str, text: str, request: str) -> Json:
-    return {"id": request, "method": "session/prompt", "params": prompt_of(session, text)}
+    return {"id": request, "method": "session/prompt", "params": prompt_params(session, text)}
 
 
 def cancel_line(session: str) -> Json:
@@ -129,18 +129,18 @@ async def test_a_cancel_while_permission_is_asked_withdraws_the_question(
     model_server.add(answer(READ), answer(EDIT))
     client, session = await opened_v2(permission="never")
     message = await client.said(client.post_prompt(session, "Go"))
-    asked = await client.wire.expect(lambda m: m.get("method") == "session/request_permission")
+    question = await client.wire.expect(lambda m: m.get("method") == "session/request_permission")
     await client.expect_view(session, lambda view: view.state == "requires_action")
     client.cancel(session)
     assert (await client.idle(session, message))["stopReason"] == "cancelled"
     withdrawn = await client.wire.expect(lambda m: m.get("method") == "$/cancel_request")
-    assert withdrawn["params"]["requestId"] == asked["id"]
+    assert withdrawn["params"]["requestId"] == question["id"]
     assert states(client, session) == ["running", "requires_action", "idle: cancelled"]
     assert [call["status"] for call in client.view(session).calls.values()][-1] == "cancelled"
     # An answer that comes too late changes nothing.
-    option = asked["params"]["options"][0]["optionId"]
+    option = question["params"]["options"][0]["optionId"]
     outcome = {"outcome": {"outcome": "selected", "optionId": option}}
-    await client.wire.send({"jsonrpc": "2.0", "id": asked["id"], "result": outcome})
+    await client.wire.send({"jsonrpc": "2.0", "id": question["id"], "result": outcome})
     await is_idle_and_well(client, session, model_server)
     assert "Hello" in (workspace_repo / "greeting.py").read_text()
 
@@ -157,12 +157,12 @@ async def test_a_cancel_while_a_form_is_open_withdraws_it(
     client, session = await opened_v2(offers=ALL_OF_V2)
     client.wire.editor._methods["elicitation/create"] = never
     message = await client.said(client.post_prompt(session, "Go"))
-    asked = await client.wire.expect(lambda m: m.get("method") == "elicitation/create")
+    question = await client.wire.expect(lambda m: m.get("method") == "elicitation/create")
     await client.expect_view(session, lambda view: view.state == "requires_action")
     client.cancel(session)
     assert (await client.idle(session, message))["stopReason"] == "cancelled"
     withdrawn = await client.wire.expect(lambda m: m.get("method") == "$/cancel_request")
-    assert withdrawn["params"]["requestId"] == asked["id"]
+    assert withdrawn["params"]["requestId"] == question["id"]
     assert states(client, session) == ["running", "requires_action", "idle: cancelled"]
 
 
@@ -173,8 +173,8 @@ async def test_a_client_that_dismisses_the_question_with_the_cancel_sees_one_idl
     model_server.add(answer(WRITE), answer("Never asked for."))
     client, session = await opened_v2(permission="never")
     message = await client.said(client.post_prompt(session, "Go"))
-    asked = await client.wire.expect(lambda m: m.get("method") == "session/request_permission")
-    dismissed = {"id": asked["id"], "result": {"outcome": {"outcome": "cancelled"}}}
+    question = await client.wire.expect(lambda m: m.get("method") == "session/request_permission")
+    dismissed = {"id": question["id"], "result": {"outcome": {"outcome": "cancelled"}}}
     await client.wire.send(lines(cancel_line(session), dismissed))
     assert (await client.idle(session, message))["stopReason"] == "cancelled"
     assert states(client, session) == ["running", "requires_action", "idle: cancelled"]
@@ -228,7 +228,7 @@ async def test_a_prompt_that_is_cancelled_before_it_is_said_is_never_said(
     assert caught.value.code == CANCELLED
     assert (await client.idle(session, first))["stopReason"] == "cancelled"
     await is_idle_and_well(client, session, model_server)
-    assert len(said_by_user(client, session)) == 2
+    assert len(user_texts(client, session)) == 2
     assert states(client, session) == ["running", "idle: cancelled", "running", "idle: end_turn"]
     assert "two" not in json.dumps(messages(model_server))
 
@@ -241,21 +241,21 @@ async def test_a_prompt_that_waits_for_the_session_to_be_resumed_is_cancelled_th
     client, session = await opened_v2()
     await client.prompt(session, "one")
     await client.wire.stop()
-    other = await connect(agent, model_server)
+    second_client = await connect(agent, model_server)
     resume = {"sessionId": session, "cwd": str(workspace_repo), "replayFrom": {"type": "start"}}
-    await other.wire.send(
+    await second_client.wire.send(
         lines(
             {"id": "resume", "method": "session/resume", "params": resume},
             prompt_line(session, "two", "second"),
             cancel_line(session),
         )
     )
-    assert "configOptions" in await other.wire.result("resume")
+    assert "configOptions" in await second_client.wire.result("resume")
     with pytest.raises(AnswerError) as caught:
-        await other.wire.result("second")
+        await second_client.wire.result("second")
     assert caught.value.code == CANCELLED
-    assert states(other, session) == ["idle"]
-    await is_idle_and_well(other, session, model_server)
+    assert states(second_client, session) == ["idle"]
+    await is_idle_and_well(second_client, session, model_server)
 
 
 @pytest.mark.covers("P7")
@@ -285,10 +285,10 @@ async def test_a_cancel_ends_the_work_and_the_prompt_that_was_to_join_it(
     assert (await client.idle(session, first))["stopReason"] == "cancelled"
     response = await client.wire.answer("second")
     if "result" in response:  # it was in time
-        assert said_by_user(client, session) == [first, response["result"]["messageId"]]
+        assert user_texts(client, session) == [first, response["result"]["messageId"]]
     else:
         assert response["error"]["code"] == CANCELLED
-        assert said_by_user(client, session) == [first]
+        assert user_texts(client, session) == [first]
     assert states(client, session) == ["running", "idle: cancelled"]
     await is_idle_and_well(client, session, model_server)
 
@@ -307,11 +307,11 @@ async def test_cancelling_a_request_that_steers_never_stops_the_work_it_would_st
     stall.release()
     assert (await client.idle(session, first))["stopReason"] == "end_turn"
     if "result" in response:  # the words were in the conversation already
-        assert len(said_by_user(client, session)) == 2
+        assert len(user_texts(client, session)) == 2
         assert client.view(session).text() == "Begun and done.Two, too."
     else:
         assert response["error"]["code"] == CANCELLED
-        assert said_by_user(client, session) == [first]
+        assert user_texts(client, session) == [first]
 
 
 @pytest.mark.covers("T5")

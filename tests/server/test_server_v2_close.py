@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.v2_session import OpenV2, connect, prompt_of, said_by_user, states
+from tests.server.v2_session import OpenV2, connect, prompt_params, states, user_texts
 from tests.support.agent_process import StartAgent
 from tests.support.framing import Json
 from tests.support.model_server import Call, ModelServer, Stall, answer
@@ -56,7 +56,7 @@ async def test_what_runs_is_reported_cancelled_before_the_session_is_closed_and_
     assert [call["status"] for call in view.calls.values()] == ["cancelled"]
     assert all(terminal.exit_status is not None for terminal in view.terminals.values())
     with pytest.raises(AnswerError) as caught:
-        await client.wire.request("session/prompt", prompt_of(session, "still there?"))
+        await client.wire.request("session/prompt", prompt_params(session, "still there?"))
     assert caught.value.code == -32002
 
 
@@ -67,10 +67,10 @@ async def test_closing_withdraws_the_question_that_is_asked(
     model_server.add(answer(WRITE))
     client, session = await opened_v2(permission="never")
     await client.said(client.post_prompt(session, "Go"))
-    asked = await client.wire.expect(lambda m: m.get("method") == "session/request_permission")
+    question = await client.wire.expect(lambda m: m.get("method") == "session/request_permission")
     await ended_by(client, "session/close", session)
     withdrawn = await client.wire.expect(lambda m: m.get("method") == "$/cancel_request")
-    assert withdrawn["params"]["requestId"] == asked["id"]
+    assert withdrawn["params"]["requestId"] == question["id"]
     assert states(client, session)[-1] == "idle: cancelled"
     assert not (workspace_repo / "new.txt").exists()
 
@@ -106,14 +106,14 @@ async def test_a_prompt_that_closing_prevents_is_answered_as_cancelled(
     first = await client.said(client.post_prompt(session, "one"))
     await client.expect_view(session, lambda view: view.text() == "Begun")
     params = {"sessionId": session}
-    sent: list[Json] = [
+    requests: list[Json] = [
         {"method": "session/cancel", "params": params},
-        {"id": "waits", "method": "session/prompt", "params": prompt_of(session, "two")},
+        {"id": "waits", "method": "session/prompt", "params": prompt_params(session, "two")},
         {"id": "closes", "method": "session/close", "params": params},
-        {"id": "late", "method": "session/prompt", "params": prompt_of(session, "three")},
+        {"id": "late", "method": "session/prompt", "params": prompt_params(session, "three")},
     ]
     await client.wire.send(
-        b"".join(json.dumps({"jsonrpc": "2.0"} | m).encode() + b"\n" for m in sent)
+        b"".join(json.dumps({"jsonrpc": "2.0"} | m).encode() + b"\n" for m in requests)
     )
     assert await client.wire.result("closes") == {}
     codes = []
@@ -122,7 +122,7 @@ async def test_a_prompt_that_closing_prevents_is_answered_as_cancelled(
             await client.wire.result(request)
         codes.append(caught.value.code)
     assert codes == [-32800, -32002]
-    assert said_by_user(client, session) == [first]
+    assert user_texts(client, session) == [first]
     assert states(client, session) == ["running", "idle: cancelled"]
     assert len(model_server.requests) == 1
 
@@ -141,10 +141,10 @@ async def test_a_closed_session_can_be_resumed_and_a_deleted_one_cannot(
     assert view.text() == "Half"
     assert (await client.prompt(session, "go on"))["stopReason"] == "end_turn"
     await ended_by(client, "session/delete", session)
-    other = await connect(agent, model_server)
-    for one in (client, other):
+    second_client = await connect(agent, model_server)
+    for resuming_client in (client, second_client):
         with pytest.raises(AnswerError) as caught:
-            await one.resume(session, workspace_repo)
+            await resuming_client.resume(session, workspace_repo)
         assert caught.value.code == -32002
         assert caught.value.data == {"sessionId": session}
 
@@ -154,22 +154,22 @@ async def test_sessions_are_listed_newest_first_with_what_the_user_knows_them_by
     opened_v2: OpenV2, model_server: ModelServer, workspace_repo: Path, tmp_path: Path
 ) -> None:
     model_server.otherwise = answer("Yes.")
-    other = tmp_path / "other"
-    other.mkdir()
+    second_folder = tmp_path / "other"
+    second_folder.mkdir()
     client, first = await opened_v2()
-    second = await client.new_session(other, additionalDirectories=[str(workspace_repo)])
-    empty = await client.new_session(other)
+    second = await client.new_session(second_folder, additionalDirectories=[str(workspace_repo)])
+    empty = await client.new_session(second_folder)
     for session, words in ((first, "mend the lamp"), (second, "paint the door")):
         assert (await client.prompt(session, words))["stopReason"] == "end_turn"
     listed = (await client.wire.request("session/list", {}, checked=True))["sessions"]
-    assert [one["sessionId"] for one in listed] == [second, first]
-    assert [one["title"] for one in listed] == ["paint the door", "mend the lamp"]
+    assert [entry["sessionId"] for entry in listed] == [second, first]
+    assert [entry["title"] for entry in listed] == ["paint the door", "mend the lamp"]
     assert listed[0]["additionalDirectories"] == [str(workspace_repo)]
-    assert listed[0]["cwd"] == str(other)
+    assert listed[0]["cwd"] == str(second_folder)
     assert listed[0]["updatedAt"].endswith("Z")
-    assert empty not in [one["sessionId"] for one in listed]
+    assert empty not in [entry["sessionId"] for entry in listed]
     of_one = await client.wire.request("session/list", {"cwd": str(workspace_repo)}, checked=True)
-    assert [one["sessionId"] for one in of_one["sessions"]] == [first]
+    assert [entry["sessionId"] for entry in of_one["sessions"]] == [first]
     nobody = await client.wire.request("session/list", {"cwd": "/nowhere"}, checked=True)
     assert nobody["sessions"] == []
     for wrong in ({"cursor": "no cursor of ours"}, {"cursor": 5}):

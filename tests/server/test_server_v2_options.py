@@ -19,7 +19,7 @@ from tests.support.wire_client import AnswerError
 
 
 def option(options: list[Json], name: str) -> Json:
-    return next(one for one in options if one["configId"] == name)
+    return next(option for option in options if option["configId"] == name)
 
 
 async def choose(client: V2Client, session: str, name: str, value: str) -> list[Json]:
@@ -33,12 +33,12 @@ async def choose(client: V2Client, session: str, name: str, value: str) -> list[
 async def test_options_and_commands_come_with_the_session(opened_v2: OpenV2) -> None:
     client, session = await opened_v2()
     view = client.view(session)
-    assert {one["configId"] for one in view.options} >= {"mode", "model"}
-    for one in view.options:
-        values = [value["value"] for value in one["options"]]
-        assert one["currentValue"] in values
+    assert {option["configId"] for option in view.options} >= {"mode", "model"}
+    for option in view.options:
+        values = [value["value"] for value in option["options"]]
+        assert option["currentValue"] in values
         assert len(set(values)) == len(values)
-        assert one["category"].removeprefix("_") == one["configId"]
+        assert option["category"].removeprefix("_") == option["configId"]
     names = [command["name"] for command in view.commands]
     assert "help" in names
     assert len(set(names)) == len(names)
@@ -53,7 +53,9 @@ async def test_an_option_is_set_by_the_id_of_a_value_and_all_options_are_answere
     before = client.view(session).options
     options = await choose(client, session, "mode", "plan")
     assert option(options, "mode")["currentValue"] == "plan"
-    assert [one["configId"] for one in options] == [one["configId"] for one in before]
+    assert [message["configId"] for message in options] == [
+        message["configId"] for message in before
+    ]
     assert option(options, "model") == option(before, "model")
 
 
@@ -61,8 +63,8 @@ async def test_an_option_is_set_by_the_id_of_a_value_and_all_options_are_answere
 async def test_an_option_that_the_user_changes_by_a_command_is_told(opened_v2: OpenV2) -> None:
     client, session = await opened_v2()
     assert (await client.prompt(session, "/mode plan"))["stopReason"] == "end_turn"
-    told = client.wire.updates(session, "config_option_update")
-    assert option(told[-1]["configOptions"], "mode")["currentValue"] == "plan"
+    option_updates = client.wire.updates(session, "config_option_update")
+    assert option(option_updates[-1]["configOptions"], "mode")["currentValue"] == "plan"
 
 
 @pytest.mark.covers("S3")
@@ -92,7 +94,7 @@ async def test_a_model_brings_its_own_further_options(opened_v2: OpenV2, home: P
 
 @pytest.mark.covers("S3", "T4")
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("params", "words"),
     [
         ({"configId": "colour", "type": "id", "value": "blue"}, "colour"),
         ({"configId": "mode", "type": "id", "value": "reckless"}, "reckless"),
@@ -107,12 +109,12 @@ async def test_a_model_brings_its_own_further_options(opened_v2: OpenV2, home: P
     ],
 )
 async def test_what_cannot_be_set_is_refused_and_everything_stays(
-    opened_v2: OpenV2, given: dict[str, Any], words: str
+    opened_v2: OpenV2, params: dict[str, Any], words: str
 ) -> None:
     client, session = await opened_v2()
     before = client.view(session).options
     with pytest.raises(AnswerError) as caught:
-        await client.wire.request("session/set_config_option", {"sessionId": session} | given)
+        await client.wire.request("session/set_config_option", {"sessionId": session} | params)
     assert caught.value.code == -32602
     assert words in caught.value.message
     current = option(before, "mode")["currentValue"]

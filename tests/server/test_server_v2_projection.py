@@ -30,7 +30,17 @@ from acp_agent.events import (
 )
 from acp_agent.ids import MessageId
 from acp_agent.session.history.interruption import find_interruption
-from tests.server.v2_projecting import CALL, MESSAGE, TURN, called, live, of, replayed, same, states
+from tests.server.v2_projecting import (
+    CALL,
+    MESSAGE,
+    TURN,
+    assert_same_replay,
+    called,
+    live,
+    of,
+    replayed,
+    states,
+)
 from tests.support.model_server import Call, ModelServer, Stall, Thought, answer
 from tests.support.open_session import Desk, open_desk, presses
 from tests.support.v2_view import SessionView
@@ -38,8 +48,8 @@ from tests.support.v2_view import SessionView
 
 @pytest.fixture
 async def desk(tmp_path: Path, model_server: ModelServer) -> AsyncIterator[Desk]:
-    async with open_desk(tmp_path, model_server) as one:
-        yield one
+    async with open_desk(tmp_path, model_server) as first:
+        yield first
 
 
 async def test_a_whole_session_is_the_same_live_and_in_a_replay(
@@ -71,9 +81,12 @@ async def test_a_whole_session_is_the_same_live_and_in_a_replay(
     assert await desk.say("go on") == "end_turn"
     assert await desk.say("and on") == "end_turn"
     journal = await desk.journal()
-    same(journal)
-    shown = live(desk.editor.shown)
-    assert SessionView.of(shown).conversation() == SessionView.of(replayed(journal)).conversation()
+    assert_same_replay(journal)
+    live_updates = live(desk.editor.shown)
+    assert (
+        SessionView.of(live_updates).conversation()
+        == SessionView.of(replayed(journal)).conversation()
+    )
     view = SessionView.of(replayed(journal))
     assert view.text("user") == "work on itgo onand on"
     assert [call["status"] for call in view.calls.values()].count("failed") == 5
@@ -82,8 +95,8 @@ async def test_a_whole_session_is_the_same_live_and_in_a_replay(
     assert terminal.output.decode() == "out\r\n好\r\n"
     assert terminal.exit_status == {"exitCode": 3}
     assert view.plans == {}
-    assert states(shown)[0] == "running"
-    assert states(shown)[-1] == "idle"
+    assert states(live_updates)[0] == "running"
+    assert states(live_updates)[-1] == "idle"
 
 
 async def test_a_replay_has_one_update_for_each_thing_and_no_state_nor_notice(
@@ -120,7 +133,7 @@ async def test_a_session_cut_off_says_so_and_its_calls_have_failed(
     await desk.cancel(turn)
     cut = find_interruption(events)
     assert cut is not None
-    same([*events, cut])
+    assert_same_replay([*events, cut])
     view = SessionView.of(replayed([*events, cut]))
     (call,) = view.calls.values()
     assert call["status"] == "failed"
@@ -154,11 +167,11 @@ async def test_stopping_a_call_and_a_turn_shows_their_calls_as_cancelled(
     desk.session.turns.cancel_call(desk.editor.of(ToolCalled)[0].call)
     await desk.editor.until(ToolOutput, 2)
     assert await desk.cancel(turn) == "cancelled"
-    shown = live(desk.editor.shown)
-    view = SessionView.of(shown)
+    live_updates = live(desk.editor.shown)
+    view = SessionView.of(live_updates)
     assert [call["status"] for call in view.calls.values()] == ["cancelled"] * 2
-    assert of(shown, "state_update")[-1]["stopReason"] == "cancelled"
-    same(await desk.journal())
+    assert of(live_updates, "state_update")[-1]["stopReason"] == "cancelled"
+    assert_same_replay(await desk.journal())
 
 
 async def test_a_turn_whose_end_cannot_be_kept_is_told_to_have_ended_and_later_explained(
@@ -171,27 +184,27 @@ async def test_a_turn_whose_end_cannot_be_kept_is_told_to_have_ended_and_later_e
     desk.session.turns.cancel_terminal(desk.editor.of(ToolCalled)[0].call)
     with pytest.raises(StoreError, match="disk is full"):
         await turn.result()
-    shown = live(desk.editor.shown)
-    view = SessionView.of(shown)
+    live_updates = live(desk.editor.shown)
+    view = SessionView.of(live_updates)
     assert view.state == "idle"
     assert view.states[-1]["stopReason"] == "error"
     assert "disk is full" in view.states[-1]["error"]["message"]
     assert [call["status"] for call in view.calls.values()] == ["failed"]
-    assert all(one.exit_status is not None for one in view.terminals.values())
+    assert all(terminal.exit_status is not None for terminal in view.terminals.values())
     desk.store.full = False
     model_server.add(answer("Here I am."))
     assert await desk.say("Go on") == "end_turn"
-    shown = live(desk.editor.shown)
-    assert states(shown) == ["running", "idle"] * 3
-    told = SessionView.of(replayed(await desk.journal()))
-    assert told.text() == SessionView.of(shown).text()
+    live_updates = live(desk.editor.shown)
+    assert states(live_updates) == ["running", "idle"] * 3
+    replayed_view = SessionView.of(replayed(await desk.journal()))
+    assert replayed_view.text() == SessionView.of(live_updates).text()
 
 
 def test_words_are_shown_live_also_with_their_id() -> None:
     message = UserMessage(message=MESSAGE, content=(TextBlock(text="Hi"),), attached="not shown")
-    shown = [{"messageId": MESSAGE, "content": [{"type": "text", "text": "Hi"}]}]
-    assert of(live([message]), "user_message") == shown
-    assert of(replayed([message]), "user_message") == shown
+    message_updates = [{"messageId": MESSAGE, "content": [{"type": "text", "text": "Hi"}]}]
+    assert of(live([message]), "user_message") == message_updates
+    assert of(replayed([message]), "user_message") == message_updates
 
 
 def test_plans_have_an_id_and_are_removed_for_those_who_know_how() -> None:
@@ -205,7 +218,7 @@ def test_plans_have_an_id_and_are_removed_for_those_who_know_how() -> None:
     assert of(live(events), "plan_removed") == [{"planId": "plan"}]
     assert replayed(events) == []
     assert len(replayed([*events, plan])) == 1
-    same([*events, plan])
+    assert_same_replay([*events, plan])
 
 
 def test_a_compaction_is_one_update_with_its_whole_summary_in_a_replay() -> None:
@@ -282,9 +295,9 @@ def test_a_message_that_goes_on_after_the_user_spoke_keeps_its_place() -> None:
         AgentText(message=MESSAGE, text=" and half"),
     ]
     updates = replayed(events)
-    assert [one["sessionUpdate"] for one in updates] == ["agent_message", "user_message"]
+    assert [update["sessionUpdate"] for update in updates] == ["agent_message", "user_message"]
     assert updates[0]["content"] == [{"type": "text", "text": "Half and half"}]
-    same(events)
+    assert_same_replay(events)
 
 
 def test_an_interrupted_turn_is_closed_once() -> None:
@@ -293,7 +306,7 @@ def test_an_interrupted_turn_is_closed_once() -> None:
     assert len(of(live(events), "tool_call_update")) == 2
     assert len(of(live([*events, cut]), "tool_call_content_chunk")) == 1
     assert states(live([*events, cut])) == ["running", "idle", "running", "idle"]
-    same(events)
+    assert_same_replay(events)
 
 
 async def test_the_same_events_give_the_same_updates(desk: Desk, model_server: ModelServer) -> None:

@@ -16,20 +16,20 @@ from acp_agent.events import (
 )
 from acp_agent.ids import MessageId
 from acp_agent.server.notices import CUT_CALL
-from tests.server.v2_projecting import CALL, TURN, called, live, of, replayed, same
+from tests.server.v2_projecting import CALL, TURN, assert_same_replay, called, live, of, replayed
 
 
 def test_only_what_changed_is_told_of_a_call() -> None:
     diff = DiffPart("/w/a", "new\n", "old\n")
-    place = (Location(path="/w/a", line=1),)
+    locations = (Location(path="/w/a", line=1),)
     events: list[AnyEvent] = [
         called("edit", "{}", kind="edit"),
-        ToolShown(call=CALL, title="Do edit", content=(diff,), locations=place),
+        ToolShown(call=CALL, title="Do edit", content=(diff,), locations=locations),
         ToolStarted(call=CALL),
         ToolShown(call=CALL, title="Edit a", content=(diff, text_part("Half"))),
-        ToolEnded(call=CALL, content=(diff, text_part("Half")), locations=place),
+        ToolEnded(call=CALL, content=(diff, text_part("Half")), locations=locations),
     ]
-    first, shown, started, renamed, ended = of(live(events), "tool_call_update")
+    first, live_updates, started, renamed, ended = of(live(events), "tool_call_update")
     assert first == {
         "toolCallId": CALL,
         "title": "Do edit",
@@ -39,14 +39,14 @@ def test_only_what_changed_is_told_of_a_call() -> None:
         "rawInput": {},
         "capabilities": {"cancel": {}},
     }
-    assert sorted(shown) == ["content", "locations", "toolCallId"]
-    assert shown["locations"] == [{"path": "/w/a", "line": 1}]
+    assert sorted(live_updates) == ["content", "locations", "toolCallId"]
+    assert live_updates["locations"] == [{"path": "/w/a", "line": 1}]
     assert started == {"toolCallId": CALL, "status": "in_progress"}
     assert renamed == {"toolCallId": CALL, "title": "Edit a"}
     (grown,) = of(live(events), "tool_call_content_chunk")
     assert grown["content"] == {"type": "content", "content": {"type": "text", "text": "Half"}}
     assert ended == {"toolCallId": CALL, "status": "completed", "capabilities": None}
-    same(events)
+    assert_same_replay(events)
 
 
 def test_content_that_is_not_as_it_was_replaces_it() -> None:
@@ -56,9 +56,11 @@ def test_content_that_is_not_as_it_was_replaces_it() -> None:
         ToolShown(call=CALL, content=(text_part("Two"),)),
         ToolEnded(call=CALL, content=(), raw_output={"a": [1, None]}),
     ]
-    contents = [one["content"] for one in of(live(events), "tool_call_update") if "content" in one]
+    contents = [
+        update["content"] for update in of(live(events), "tool_call_update") if "content" in update
+    ]
     assert [len(content) for content in contents] == [2, 1, 0]
-    same(events)
+    assert_same_replay(events)
 
 
 def test_a_command_is_a_terminal_that_can_be_stopped_while_it_runs() -> None:
@@ -83,7 +85,7 @@ def test_a_command_is_a_terminal_that_can_be_stopped_while_it_runs() -> None:
         },
         {"terminalId": CALL, "exitStatus": {"signal": "SIGTERM"}, "capabilities": None},
     ]
-    pieces = [base64.b64decode(one["data"]) for one in of(updates, "terminal_output_chunk")]
+    pieces = [base64.b64decode(update["data"]) for update in of(updates, "terminal_output_chunk")]
     assert [piece.decode() for piece in pieces] == ["naïve 好", " 🙂\r\nend\r\n"]
     calls = of(updates, "tool_call_update")
     assert calls[-2]["content"] == [{"type": "terminal", "terminalId": CALL}]
@@ -91,7 +93,7 @@ def test_a_command_is_a_terminal_that_can_be_stopped_while_it_runs() -> None:
     (snapshot,) = of(replayed(events), "terminal_update")
     assert base64.b64decode(snapshot["output"]["data"]) == b"".join(pieces)
     assert "capabilities" not in snapshot
-    same(events)
+    assert_same_replay(events)
 
 
 def test_a_command_that_ended_for_another_reason_says_it_beside_its_terminal() -> None:
@@ -103,7 +105,7 @@ def test_a_command_that_ended_for_another_reason_says_it_beside_its_terminal() -
     last = of(live(events), "tool_call_update")[-1]
     assert [part["type"] for part in last["content"]] == ["terminal", "content"]
     assert of(live(events), "terminal_update")[-1]["exitStatus"] == {}
-    same(events)
+    assert_same_replay(events)
 
 
 def test_what_a_call_without_a_command_puts_out_is_added_to_what_it_shows() -> None:
@@ -116,11 +118,11 @@ def test_what_a_call_without_a_command_puts_out_is_added_to_what_it_shows() -> N
     ]
     updates = live(events)
     assert of(updates, "terminal_output_chunk") == []
-    assert [len(one["content"]) for one in of(updates, "tool_call_update") if "content" in one] == [
-        1
-    ]
+    assert [
+        len(update["content"]) for update in of(updates, "tool_call_update") if "content" in update
+    ] == [1]
     assert len(of(updates, "tool_call_content_chunk")) == 1
-    same(events)
+    assert_same_replay(events)
 
 
 def test_what_a_call_showed_stays_when_its_turn_is_cut_off() -> None:
@@ -131,4 +133,4 @@ def test_what_a_call_showed_stays_when_its_turn_is_cut_off() -> None:
     assert [part["type"] for part in call["content"]] == ["diff", "content"]
     assert call["content"][1]["content"]["text"] == CUT_CALL
     assert call["status"] == "failed"
-    same(events)
+    assert_same_replay(events)

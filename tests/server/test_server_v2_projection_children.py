@@ -35,60 +35,60 @@ from tests.support.v2_view import SessionView
 from tests.support.wire_schema import wire_schema
 
 Json = dict[str, Any]
-Told = list[tuple[str, Json]]
+Updates = list[tuple[str, Json]]
 
 
-def as_json(updates: Iterable[tuple[SessionId, SessionUpdate]]) -> Told:
+def as_json(updates: Iterable[tuple[SessionId, SessionUpdate]]) -> Updates:
     """Updates as they go out; each is one that the protocol's schema allows."""
-    told: Told = []
+    told: Updates = []
     schema = wire_schema("v2")
     for session, update in updates:
-        written = msgspec.json.decode(typed_json.encode(update))
-        params = {"sessionId": session, "update": written}
+        encoded = msgspec.json.decode(typed_json.encode(update))
+        params = {"sessionId": session, "update": encoded}
         if schema is not None:
             problem = schema.problem("session/update", "client", "Notification", params)
-            assert problem is None, (problem, written)
-        told.append((session, written))
+            assert problem is None, (problem, encoded)
+        told.append((session, encoded))
     return told
 
 
-def live(events: Sequence[AnyEvent], tree: SessionTreeV2 | None = None) -> Told:
+def live(events: Sequence[AnyEvent], tree: SessionTreeV2 | None = None) -> Updates:
     tree = tree or SessionTreeV2(PARENT)
-    return as_json(one for event in events for one in tree.updates(event))
+    return as_json(update for event in events for update in tree.updates(event))
 
 
-def replayed(events: Sequence[AnyEvent]) -> Told:
+def replayed(events: Sequence[AnyEvent]) -> Updates:
     return as_json(replay(PARENT, events))
 
 
-def view(told: Told, session: str) -> SessionView:
-    return SessionView.of(update for of, update in told if of == session)
+def view(updates: Updates, session: str) -> SessionView:
+    return SessionView.of(update for of, update in updates if of == session)
 
 
-def states(told: Told, session: str) -> list[str]:
+def states(updates: Updates, session: str) -> list[str]:
     return [
         update["state"]
-        for of, update in told
+        for of, update in updates
         if of == session and update["sessionUpdate"] == "state_update"
     ]
 
 
-def of_kind(told: Told, kind: str) -> Told:
+def of_kind(updates: Updates, kind: str) -> Updates:
     """The updates of one kind, without their kind."""
     return [
         (of, {key: value for key, value in update.items() if key != "sessionUpdate"})
-        for of, update in told
+        for of, update in updates
         if update["sessionUpdate"] == kind
     ]
 
 
 def test_a_child_is_told_with_what_changed_and_a_message_to_it_as_a_whole_afterwards() -> None:
-    sent = MessageId("msg_2")
+    message_id = MessageId("msg_2")
     events: list[AnyEvent] = [
         SubagentChanged(session=CHILD, title="Scout", state="running", can_cancel=True, cwd="/w"),
-        SessionMessageSent(message=sent, recipient=CHILD, content=(TextBlock(text="Look"),)),
-        SessionMessageText(message=sent, text=" around"),
-        SessionMessageSent(message=sent, recipient_message=MessageId("msg_3")),
+        SessionMessageSent(message=message_id, recipient=CHILD, content=(TextBlock(text="Look"),)),
+        SessionMessageText(message=message_id, text=" around"),
+        SessionMessageSent(message=message_id, recipient_message=MessageId("msg_3")),
         SubagentChanged(session=CHILD, title="", can_cancel=False, state="idle", error="no"),
     ]
     (_, first), (_, last) = of_kind(live(events), "subagent_update")
@@ -101,15 +101,20 @@ def test_a_child_is_told_with_what_changed_and_a_message_to_it_as_a_whole_afterw
     }
     failed = {"state": "idle", "stopReason": "error", "error": {"code": -32603, "message": "no"}}
     assert last == {"sessionId": CHILD, "title": None, "capabilities": None, "state": failed}
-    told = {"sessionUpdate": "subagent_update", "sessionId": CHILD, "state": failed, "cwd": "/w"}
+    messages_by_case = {
+        "sessionUpdate": "subagent_update",
+        "sessionId": CHILD,
+        "state": failed,
+        "cwd": "/w",
+    }
     message = {
         "sessionUpdate": "session_message",
-        "messageId": sent,
+        "messageId": message_id,
         "recipientSessionId": CHILD,
         "recipientMessageId": "msg_3",
         "content": [{"type": "text", "text": "Look"}, {"type": "text", "text": " around"}],
     }
-    assert replayed(events) == [(PARENT, told), (PARENT, message)]
+    assert replayed(events) == [(PARENT, messages_by_case), (PARENT, message)]
     assert len(of_kind(live(events), "session_message_chunk")) == 1
 
 
@@ -117,10 +122,10 @@ def test_a_child_is_told_with_what_changed_and_a_message_to_it_as_a_whole_afterw
 def test_who_saw_a_child_at_work_knows_what_the_replay_tells_at_any_moment() -> None:
     events = whole()
     for end in range(1, len(events) + 1):
-        seen, told = live(events[:end]), replayed(events[:end])
+        live_view, updates = live(events[:end]), replayed(events[:end])
         for session in (PARENT, CHILD):
-            assert view(told, session).conversation() == view(seen, session).conversation()
-        messages = [view(told, PARENT).text("user"), view(told, CHILD).text("user")]
+            assert view(updates, session).conversation() == view(live_view, session).conversation()
+        messages = [view(updates, PARENT).text("user"), view(updates, CHILD).text("user")]
         assert messages[1] == ""  # the child was asked by its parent
     for middle in range(len(events)):
         tree = SessionTreeV2(PARENT)
@@ -134,12 +139,14 @@ def test_who_saw_a_child_at_work_knows_what_the_replay_tells_at_any_moment() -> 
 
 @pytest.mark.covers("P13")
 def test_a_child_is_announced_before_anything_that_bears_its_id() -> None:
-    for told in (live(whole()), replayed(whole())):
-        kinds = [update["sessionUpdate"] for of, update in told]
-        first = next(at for at, (of, _) in enumerate(told) if of == CHILD)
+    for updates in (live(whole()), replayed(whole())):
+        kinds = [update["sessionUpdate"] for of, update in updates]
+        first = next(at for at, (of, _) in enumerate(updates) if of == CHILD)
         assert kinds.index("subagent_update") < kinds.index("session_message") < first
-        named = next(at for at, (_, update) in enumerate(told) if '"session"' in json.dumps(update))
-        assert kinds.index("subagent_update") < named
+        index = next(
+            at for at, (_, update) in enumerate(updates) if '"session"' in json.dumps(update)
+        )
+        assert kinds.index("subagent_update") < index
 
 
 @pytest.mark.covers("P13", "S4")
@@ -156,15 +163,15 @@ def test_a_call_refers_to_its_child_whatever_else_it_shows() -> None:
         ToolShown(call=TASK, content=(text_part("Changed"),)),
         ToolEnded(call=TASK, content=(text_part("Changed"),)),
     ):
-        told = live([*events, last])
-        assert content_of_task(told) == content_of_task(replayed([*events, last]))
-        assert content_of_task(told) == [changed, reference]
+        updates = live([*events, last])
+        assert content_of_task(updates) == content_of_task(replayed([*events, last]))
+        assert content_of_task(updates) == [changed, reference]
 
 
-def content_of_task(told: Told) -> list[Json]:
+def content_of_task(updates: Updates) -> list[Json]:
     """What the client shows of the parent's call in the end."""
     content: list[Json] = []
-    for _, update in told:
+    for _, update in updates:
         if update.get("toolCallId") == TASK and "content" in update:
             chunk = update["sessionUpdate"] == "tool_call_content_chunk"
             content = [*content, update["content"]] if chunk else update["content"]
@@ -179,20 +186,20 @@ def test_each_view_of_what_the_child_was_asked_names_the_other() -> None:
         "recipientSessionId": CHILD,
         "content": [{"type": "text", "text": "Find it"}],
     }
-    asked = child_work.ASKED
-    assert (PARENT, {"messageId": asked, "recipientMessageId": READ} | between) in messages
-    assert (CHILD, {"messageId": READ, "senderMessageId": asked} | between) in messages
+    question = child_work.ASKED
+    assert (PARENT, {"messageId": question, "recipientMessageId": READ} | between) in messages
+    assert (CHILD, {"messageId": READ, "senderMessageId": question} | between) in messages
 
 
 @pytest.mark.covers("P13")
 def test_the_parent_waits_for_the_user_as_long_as_its_child_can_do_nothing_else() -> None:
-    told = live(whole())
-    assert states(told, CHILD) == ["running", "requires_action", "running", "idle"]
-    assert states(told, PARENT) == ["running", "requires_action", "running", "idle"]
+    updates = live(whole())
+    assert states(updates, CHILD) == ["running", "requires_action", "running", "idle"]
+    assert states(updates, PARENT) == ["running", "requires_action", "running", "idle"]
 
 
 def test_the_parent_does_not_wait_while_another_child_works() -> None:
-    other, task = SessionId("sess_other"), CallId("call_other")
+    second_session, task = SessionId("sess_other"), CallId("call_other")
     call, more = CallId("call_2"), child_work.called(CallId("call_2"))
     tree = SessionTreeV2(PARENT)
     live(
@@ -201,15 +208,15 @@ def test_the_parent_does_not_wait_while_another_child_works() -> None:
             child_work.called(task, "task"),
             ToolStarted(call=task),
             *child_work.announced(),
-            *child_work.announced(other, task),
+            *child_work.announced(second_session, task),
             *did(child_work.called(INNER)),
-            *did(more, ToolStarted(call=call), child=other, call=task),
+            *did(more, ToolStarted(call=call), child=second_session, call=task),
         ],
         tree,
     )
     assert states(live(child_work.asks(), tree), PARENT) == []
     waited = tree.waits_for_user
-    ends = live(child_work.done(other, task), tree)
+    ends = live(child_work.done(second_session, task), tree)
     assert states(ends, PARENT) == ["requires_action"]
     assert (waited, tree.waits_for_user) == (False, True)
     assert states(live(child_work.decided(), tree), PARENT) == ["running"]
@@ -217,10 +224,10 @@ def test_the_parent_does_not_wait_while_another_child_works() -> None:
 
 def test_a_form_of_a_childs_call_makes_both_wait() -> None:
     tree = SessionTreeV2(PARENT)
-    begun = [*child_work.begun(), *child_work.announced(), *did(child_work.called(INNER))]
-    live([*begun, *did(ToolStarted(call=INNER))], tree)
-    asked = as_json(tree.waiting_updates(INNER))
-    assert (states(asked, CHILD), states(asked, PARENT)) == (["requires_action"],) * 2
+    events = [*child_work.begun(), *child_work.announced(), *did(child_work.called(INNER))]
+    live([*events, *did(ToolStarted(call=INNER))], tree)
+    updates = as_json(tree.waiting_updates(INNER))
+    assert (states(updates, CHILD), states(updates, PARENT)) == (["requires_action"],) * 2
     assert tree.target(INNER) == (CHILD, INNER, "")
     answered = as_json(tree.waiting_updates(INNER, answered=True))
     assert (states(answered, CHILD), states(answered, PARENT)) == (["running"],) * 2
@@ -228,7 +235,7 @@ def test_a_form_of_a_childs_call_makes_both_wait() -> None:
 
 def test_what_runs_in_the_background_of_a_child_is_the_childs() -> None:
     running = BackgroundCommandChanged(call=INNER, name="1", status="running")
-    begun = [
+    events = [
         *child_work.begun(),
         *child_work.announced(),
         *did(
@@ -241,14 +248,16 @@ def test_what_runs_in_the_background_of_a_child_is_the_childs() -> None:
         *child_work.ended(),
     ]
     tree = SessionTreeV2(PARENT)
-    told = live(begun, tree)
-    lists = [update["background"] for of, update in of_kind(told, "state_update") if of == CHILD]
+    updates = live(events, tree)
+    lists = [update["background"] for of, update in of_kind(updates, "state_update") if of == CHILD]
     assert lists[-1] == [{"type": "terminal", "terminalId": INNER}]
     assert {
-        str(one) for of, one in of_kind(told, "state_update") if of == PARENT and INNER in str(one)
+        str(one)
+        for of, one in of_kind(updates, "state_update")
+        if of == PARENT and INNER in str(one)
     } == set()
-    known = as_json(tree.missed_updates())
-    assert [(of, one["sessionUpdate"]) for of, one in known] == [
+    missed = as_json(tree.missed_updates())
+    assert [(of, one["sessionUpdate"]) for of, one in missed] == [
         (PARENT, "subagent_update"),
         (CHILD, "terminal_update"),
     ]
@@ -267,11 +276,15 @@ def test_what_runs_in_the_background_of_a_child_is_the_childs() -> None:
 
 def test_who_missed_the_beginning_of_a_child_is_told_of_it_and_of_its_state() -> None:
     tree = SessionTreeV2(PARENT)
-    begun = [*child_work.begun(), *child_work.announced(), *did(child_work.called(INNER))]
-    live([*begun, *child_work.asks()], tree)
-    ((of, told),) = as_json(tree.missed_updates())
-    assert (of, told["sessionId"], told["state"]) == (PARENT, CHILD, {"state": "requires_action"})
-    assert [(of, one["state"]) for of, one in as_json(tree.states())] == [
+    events = [*child_work.begun(), *child_work.announced(), *did(child_work.called(INNER))]
+    live([*events, *child_work.asks()], tree)
+    ((of, updates),) = as_json(tree.missed_updates())
+    assert (of, updates["sessionId"], updates["state"]) == (
+        PARENT,
+        CHILD,
+        {"state": "requires_action"},
+    )
+    assert [(of, state_update["state"]) for of, state_update in as_json(tree.states())] == [
         (PARENT, "requires_action"),
         (CHILD, "requires_action"),
     ]
@@ -286,8 +299,8 @@ def test_what_a_dead_process_left_open_of_a_child_is_closed() -> None:
         *child_work.asks(),
     ]
     events += close_open_turn(events)
-    told = live(events)
-    assert states(told, CHILD)[-1] == states(told, PARENT)[-1] == "idle"
+    updates = live(events)
+    assert states(updates, CHILD)[-1] == states(updates, PARENT)[-1] == "idle"
     card = view(replayed(events), CHILD).calls[INNER]
     assert card["status"] == "failed"
     assert card["content"][-1]["content"]["text"] == CUT_CALL
@@ -305,8 +318,8 @@ def test_no_call_of_a_child_stays_open_when_its_end_could_not_be_written() -> No
         ToolEnded(call=TASK, failed=True),
         *child_work.ended(),
     ]
-    told = live(events)
-    assert view(told, CHILD).calls[INNER]["status"] == "failed"
-    assert view(told, CHILD).state == view(told, PARENT).state == "idle"
-    (*_, (_, child)) = of_kind(told, "subagent_update")
+    updates = live(events)
+    assert view(updates, CHILD).calls[INNER]["status"] == "failed"
+    assert view(updates, CHILD).state == view(updates, PARENT).state == "idle"
+    (*_, (_, child)) = of_kind(updates, "subagent_update")
     assert child["state"]["state"] == "idle"

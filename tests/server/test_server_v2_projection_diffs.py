@@ -55,14 +55,14 @@ def apply_below(root: Path, patch: str) -> None:
     apply(patch.replace(str(root), str(root)[1:]))
 
 
-def put(path: Path, text: str) -> None:
+def write_text(path: Path, text: str) -> None:
     path.write_bytes(text.encode())
 
 
 @pytest.mark.parametrize(("old", "new"), TEXTS)
 def test_git_makes_the_new_text_of_the_old_one(tmp_path: Path, old: str, new: str) -> None:
     path = tmp_path / "file"
-    put(path, old)
+    write_text(path, old)
     apply(git_patch(str(path), old, new))
     assert path.read_bytes() == new.encode()
     apply(git_patch(str(path), new, old))
@@ -89,7 +89,7 @@ def test_git_applies_every_patch(
     patch = ""
     for number, (old, new) in enumerate(pairs):
         path = folder / str(number)
-        put(path, old)
+        write_text(path, old)
         patch += git_patch(str(path), old, new)
     if patch:
         apply(patch)
@@ -99,13 +99,13 @@ def test_git_applies_every_patch(
 
 @given(old=st.lists(st.sampled_from("abc"), max_size=30), new=st.lists(st.sampled_from("abc")))
 def test_what_is_between_two_blocks_is_the_same(old: list[str], new: list[str]) -> None:
-    made: list[str] = []
+    created_ids: list[str] = []
     at = 0
     for block in changed_blocks(old, new):
-        assert old[at : block.old_start] == new[len(made) : block.new_start]
-        made += old[at : block.old_start] + new[block.new_start : block.new_end]
+        assert old[at : block.old_start] == new[len(created_ids) : block.new_start]
+        created_ids += old[at : block.old_start] + new[block.new_start : block.new_end]
         at = block.old_end
-    assert made + old[at:] == new
+    assert created_ids + old[at:] == new
 
 
 def test_the_script_is_the_shortest() -> None:
@@ -127,27 +127,27 @@ def test_a_modified_file_looks_as_git_shows_it_with_its_absolute_path(tmp_path: 
     new = old.replace("line 5\n", "line five\n").replace("line 25\n", "")
     (tmp_path / "old").mkdir()
     path = tmp_path / "old" / "it"
-    put(path, old)
-    put(tmp_path / "changed", new)
+    write_text(path, old)
+    write_text(tmp_path / "changed", new)
     git = subprocess.run(
         ["git", "diff", "--no-index", "--no-prefix", str(path), str(tmp_path / "changed")],
         capture_output=True,
         text=True,
         check=False,
     ).stdout
-    ours = git_patch(str(path), old, new)
+    patch = git_patch(str(path), old, new)
     # Git names a function after the second @@, which nobody needs to apply it.
     hunks = [
         line.split(" @@ ")[0].removesuffix(" @@") for line in git.splitlines() if line[:2] != "in"
     ]
-    assert [line.removesuffix(" @@") for line in ours.splitlines()[3:]] == hunks[3:]
-    assert ours.splitlines()[:3] == [f"diff --git {path} {path}", f"--- {path}", f"+++ {path}"]
+    assert [line.removesuffix(" @@") for line in patch.splitlines()[3:]] == hunks[3:]
+    assert patch.splitlines()[:3] == [f"diff --git {path} {path}", f"--- {path}", f"+++ {path}"]
 
 
 @pytest.mark.parametrize("name", [*NAMES, "\x07\x08\x0b\x0c\r\x01\x7f", "é"])
 def test_names_are_quoted_as_git_quotes_them(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
-    put(path, "x\n")
+    write_text(path, "x\n")
     git = subprocess.run(
         [
             "git",
@@ -164,8 +164,8 @@ def test_names_are_quoted_as_git_quotes_them(tmp_path: Path, name: str) -> None:
     ).stdout.decode()
     (line,) = [line for line in git.split("\n") if line.startswith("+++ ")]
     patch = git_patch(str(path), None, "x\n")
-    (ours,) = [line for line in patch.split("\n") if line.startswith("+++ ")]
-    assert ours.replace("/", "", 1) == line  # Git leaves the first slash out even here
+    (header,) = [line for line in patch.split("\n") if line.startswith("+++ ")]
+    assert header.replace("/", "", 1) == line  # Git leaves the first slash out even here
 
 
 def test_a_text_that_stays_the_same_has_no_patch() -> None:

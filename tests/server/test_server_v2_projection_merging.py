@@ -27,8 +27,8 @@ def output(data: bytes, terminal: str = "t") -> acp.TerminalOutputChunk:
     return acp.TerminalOutputChunk(terminal_id=terminal, data=encoded)
 
 
-def merged(one: acp.SessionUpdate, two: acp.SessionUpdate) -> acp.SessionUpdate | None:
-    joined = merge_updates("session/update", notification(one), notification(two))
+def merged(first: acp.SessionUpdate, second: acp.SessionUpdate) -> acp.SessionUpdate | None:
+    joined = merge_updates("session/update", notification(first), notification(second))
     if joined is None:
         return None
     assert isinstance(joined, acp.UpdateSessionNotification)
@@ -48,7 +48,7 @@ def test_bytes_are_joined_and_not_what_they_are_written_as() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "two"),
+    ("first", "second"),
     [
         (message("a"), message("b", of="n")),
         (message("a"), thought("b")),
@@ -64,8 +64,10 @@ def test_bytes_are_joined_and_not_what_they_are_written_as() -> None:
         ),
     ],
 )
-def test_what_is_of_two_things_stays_two(one: acp.SessionUpdate, two: acp.SessionUpdate) -> None:
-    assert merged(one, two) is None
+def test_what_is_of_two_things_stays_two(
+    first: acp.SessionUpdate, second: acp.SessionUpdate
+) -> None:
+    assert merged(first, second) is None
 
 
 def test_sessions_and_methods_are_not_mixed() -> None:

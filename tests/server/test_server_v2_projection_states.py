@@ -21,15 +21,15 @@ from tests.server.v2_projecting import CALL, MESSAGE, TURN, Json, as_json, calle
 
 
 def test_what_is_asked_of_the_user_is_a_state_unless_something_else_goes_on() -> None:
-    other = CallId("call_2")
-    asked = PermissionAsked(call=CALL, options=("a",))
+    second_call = CallId("call_2")
+    question = PermissionAsked(call=CALL, options=("a",))
     projector = Projector()
-    assert states(live([TurnStarted(turn=TURN), called(), called(call=other)], projector)) == [
-        "running"
-    ]
-    assert states(live([ToolStarted(call=other)], projector)) == []
-    assert states(live([asked], projector)) == []
-    assert states(live([ToolEnded(call=other)], projector)) == ["requires_action"]
+    assert states(
+        live([TurnStarted(turn=TURN), called(), called(call=second_call)], projector)
+    ) == ["running"]
+    assert states(live([ToolStarted(call=second_call)], projector)) == []
+    assert states(live([question], projector)) == []
+    assert states(live([ToolEnded(call=second_call)], projector)) == ["requires_action"]
     decided = PermissionDecided(call=CALL, allowed=True, by="user")
     assert states(live([decided, ToolStarted(call=CALL)], projector)) == ["running"]
     assert states(as_json(projector.activity.call_waits(CALL))) == ["requires_action"]
@@ -39,9 +39,9 @@ def test_what_is_asked_of_the_user_is_a_state_unless_something_else_goes_on() ->
 
 
 def test_a_call_that_is_stopped_while_the_user_is_asked_does_not_wait_any_more() -> None:
-    asked = PermissionAsked(call=CALL, options=("a",))
+    question = PermissionAsked(call=CALL, options=("a",))
     ended = ToolEnded(call=CALL, failed=True, cancelled=True)
-    events: list[AnyEvent] = [TurnStarted(turn=TURN), called(), asked, ended]
+    events: list[AnyEvent] = [TurnStarted(turn=TURN), called(), question, ended]
     updates = live([*events, ModelAsked(message=MESSAGE, model="m")])
     assert states(updates) == ["running", "requires_action", "running"]
     stopped = live([*events, TurnEnded(turn=TURN, stop_reason="cancelled")])
@@ -54,7 +54,7 @@ def test_a_call_that_is_stopped_while_the_user_is_asked_does_not_wait_any_more()
 
 
 @pytest.mark.parametrize(
-    ("ended", "told"),
+    ("ended", "expected"),
     [
         (TurnEnded(turn=TURN, stop_reason="max_tokens"), {"stopReason": "max_tokens"}),
         (
@@ -84,9 +84,9 @@ def test_a_call_that_is_stopped_while_the_user_is_asked_does_not_wait_any_more()
         ),
     ],
 )
-def test_the_end_of_a_turn_says_why_and_what_it_took(ended: TurnEnded, told: Json) -> None:
+def test_the_end_of_a_turn_says_why_and_what_it_took(ended: TurnEnded, expected: Json) -> None:
     updates = live([TurnStarted(turn=TURN), ended])
-    states = [{"state": "running"}, {"state": "idle"} | told]
+    states = [{"state": "running"}, {"state": "idle"} | expected]
     assert of(updates, "state_update") == [state | {"background": []} for state in states]
 
 

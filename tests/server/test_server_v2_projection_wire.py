@@ -46,8 +46,8 @@ async def test_another_process_replays_what_was_shown_live(
     live = client.view(session).conversation()
     await client.wire.stop()
 
-    other = await start(agent, model_server)
-    view = await other.resume(session, workspace_repo, replay=True)
+    second_client = await start(agent, model_server)
+    view = await second_client.resume(session, workspace_repo, replay=True)
     assert view.conversation() == live
     assert view.state == "idle"
     diffs = [
@@ -75,9 +75,9 @@ async def test_one_call_is_cancelled_and_the_turn_goes_on(
     assert (view.calls[call]["status"], view.calls[call]["capabilities"]) == ("cancelled", None)
     assert view.terminals[call].exit_status == {}
     assert view.text() == "Something else, then."
-    for gone in (call, "call_nobody_made"):
+    for call_id in (call, "call_nobody_made"):
         with pytest.raises(AnswerError) as refused:
-            await client.cancel_call(session, gone)
+            await client.cancel_call(session, call_id)
         assert refused.value.code == -32602
 
 
@@ -89,12 +89,12 @@ async def test_a_call_is_cancelled_while_the_user_is_asked_and_the_question_is_w
     client = await start(agent, model_server, permission="never")
     session = await client.new_session(workspace_repo)
     message = await client.said(client.post_prompt(session, "Go"))
-    asked = await client.wire.expect(lambda m: m.get("method") == "session/request_permission")
+    question = await client.wire.expect(lambda m: m.get("method") == "session/request_permission")
     view = await client.expect_view(session, lambda view: view.state == "requires_action")
     call = list(view.calls)[-1]
     await client.cancel_call(session, call)
     withdrawn = await client.wire.expect(lambda m: m.get("method") == "$/cancel_request")
-    assert withdrawn["params"]["requestId"] == asked["id"]
+    assert withdrawn["params"]["requestId"] == question["id"]
     assert (await client.idle(session, message))["stopReason"] == "end_turn"
     assert client.view(session).calls[call]["status"] == "cancelled"
     assert "Hello" in (workspace_repo / "greeting.py").read_text()
@@ -135,12 +135,12 @@ async def test_what_the_user_is_asked_says_what_it_is_about(
     client = await start(agent, model_server, offers=ALL_OF_V2)
     session = await client.new_session(workspace_repo)
     assert (await client.prompt(session, "Go"))["stopReason"] == "end_turn"
-    asked = [
+    request_ids = [
         message["params"]
         for message in client.wire.messages
         if message.get("method") == "session/request_permission"
     ]
-    command, edit = [params["subject"] for params in asked]
+    command, edit = [params["subject"] for params in request_ids]
     _, first, second, _ = client.view(session).calls
     assert command == {
         "type": "command",
@@ -149,5 +149,5 @@ async def test_what_the_user_is_asked_says_what_it_is_about(
         "toolCallId": first,
     }
     assert edit == {"type": "tool_call", "toolCall": {"toolCallId": second}}
-    told = [state["state"] for state in client.view(session).states]
-    assert told == ["running", *["requires_action", "running"] * 3, "idle"]
+    updates = [state["state"] for state in client.view(session).states]
+    assert updates == ["running", *["requires_action", "running"] * 3, "idle"]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.server.server_session import config_file, messages
-from tests.server.v2_session import OpenV2, connect, prompt_of, said_by_user, states
+from tests.server.v2_session import OpenV2, connect, prompt_params, states, user_texts
 from tests.support.agent_process import StartAgent
 from tests.support.framing import Json
 from tests.support.model_server import Cut, ModelServer, Stall, Status, answer
@@ -32,20 +32,20 @@ async def test_a_prompt_is_answered_with_the_id_of_its_message_which_is_shown_on
 ) -> None:
     model_server.add(answer("One."), answer("Two."))
     client, session = await opened_v2()
-    said = []
+    texts = []
     for words in ("first words", "second words"):
         message = await client.said(client.post_prompt(session, words))
-        said.append(message)
+        texts.append(message)
         assert (await client.idle(session, message))["stopReason"] == "end_turn"
-    assert said_by_user(client, session) == said
-    assert len(set(said)) == 2
-    assert client.view(session).messages[said[1]].text == "second words"
+    assert user_texts(client, session) == texts
+    assert len(set(texts)) == 2
+    assert client.view(session).messages[texts[1]].text == "second words"
     assert states(client, session) == ["running", "idle: end_turn"] * 2
     await client.wire.stop()
 
-    other = await connect(agent, model_server)
-    view = await other.resume(session, workspace_repo, replay=True)
-    assert said_by_user(other, session) == said
+    second_client = await connect(agent, model_server)
+    view = await second_client.resume(session, workspace_repo, replay=True)
+    assert user_texts(second_client, session) == texts
     assert [one.text for one in view.messages.values()] == [
         "first words", "One.", "second words", "Two.",
     ]  # fmt: skip
@@ -91,7 +91,7 @@ async def refused(client: V2Client, session: str, blocks: list[Any]) -> AnswerEr
 
 @pytest.mark.covers("P1")
 @pytest.mark.parametrize(
-    ("blocks", "said"),
+    ("blocks", "expected"),
     [
         ([], "prompt: expected array of length >= 1"),
         ([{"type": "text", "text": " \n"}], "empty"),
@@ -104,14 +104,14 @@ async def refused(client: V2Client, session: str, blocks: list[Any]) -> AnswerEr
     ],
 )
 async def test_content_that_cannot_be_taken_is_refused_and_nothing_is_said(
-    opened_v2: OpenV2, model_server: ModelServer, blocks: list[Any], said: str
+    opened_v2: OpenV2, model_server: ModelServer, blocks: list[Any], expected: str
 ) -> None:
     model_server.add(answer("Yes."))
     client, session = await opened_v2()
     error = await refused(client, session, blocks)
     assert error.code == -32602
-    assert said in error.message
-    assert said_by_user(client, session) == []
+    assert expected in error.message
+    assert user_texts(client, session) == []
     assert states(client, session) == []
     assert (await client.prompt(session, "words"))["stopReason"] == "end_turn"
     assert len(messages(model_server)) == 1
@@ -132,12 +132,12 @@ async def test_what_is_advertised_is_taken_and_shown_as_it_was_sent(
         {"type": "image", "data": PNG, "mimeType": "image/png"},
     ]
     assert (await client.prompt(session, *blocks))["stopReason"] == "end_turn"
-    (message,) = said_by_user(client, session)
+    (message,) = user_texts(client, session)
     assert client.view(session).messages[message].content == blocks
-    sent = str(messages(model_server))
-    assert "in a" in sent
-    assert "A repository for tests." in sent
-    assert "image/png" in sent
+    request_text = str(messages(model_server))
+    assert "in a" in request_text
+    assert "A repository for tests." in request_text
+    assert "image/png" in request_text
 
 
 @pytest.mark.covers("S6")
@@ -147,7 +147,7 @@ async def test_a_prompt_to_a_session_that_is_not_there_is_refused(
 ) -> None:
     client, _ = await opened_v2()
     with pytest.raises(AnswerError) as caught:
-        await client.wire.request("session/prompt", prompt_of(session, "hello"))
+        await client.wire.request("session/prompt", prompt_params(session, "hello"))
     assert caught.value.code == -32002
     assert caught.value.data == {"sessionId": session}
     assert "not found" in caught.value.message
@@ -204,7 +204,7 @@ async def test_a_failure_of_the_provider_ends_the_work_with_an_error_that_a_pers
         assert word in error["message"]
     assert "\n" not in error["message"]
     assert "sk-test" not in str(ended)
-    assert said_by_user(client, session) == [message]
+    assert user_texts(client, session) == [message]
     model_server.otherwise = answer("Better now.")
     assert (await client.prompt(session, "Again"))["stopReason"] == "end_turn"
 
@@ -241,10 +241,10 @@ async def test_a_connection_that_breaks_keeps_what_was_shown(
     assert client.view(session).text() == "Half of it"
     live = client.view(session).conversation()
     await client.wire.stop()
-    other = await connect(agent, model_server)
-    view = await other.resume(session, workspace_repo, replay=True)
+    second_client = await connect(agent, model_server)
+    view = await second_client.resume(session, workspace_repo, replay=True)
     assert view.conversation() == live
-    assert states(other, session) == ["idle"]
+    assert states(second_client, session) == ["idle"]
 
 
 @pytest.mark.covers("P8")
@@ -265,7 +265,7 @@ async def test_a_command_that_the_agent_answers_itself_is_work_like_any_other(
 ) -> None:
     client, session = await opened_v2()
     assert (await client.prompt(session, "/help"))["stopReason"] == "end_turn"
-    assert len(said_by_user(client, session)) == 1
+    assert len(user_texts(client, session)) == 1
     assert states(client, session) == ["running", "idle: end_turn"]
     assert "/help" in client.view(session).text()
     assert model_server.requests == []
@@ -279,8 +279,11 @@ async def test_two_prompts_at_once_are_two_messages_in_their_order(
     client, session = await opened_v2()
     first = client.post_prompt(session, "first")
     second = client.post_prompt(session, "second")
-    said = [await client.said(first), await client.said(second)]
-    await client.idle(session, said[1])
-    assert said_by_user(client, session) == said
-    assert [client.view(session).messages[one].text for one in said] == ["first", "second"]
+    message_ids = [await client.said(first), await client.said(second)]
+    await client.idle(session, message_ids[1])
+    assert user_texts(client, session) == message_ids
+    assert [client.view(session).messages[message_id].text for message_id in message_ids] == [
+        "first",
+        "second",
+    ]
     assert states(client, session) == ["running", "idle: end_turn"]

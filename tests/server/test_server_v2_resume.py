@@ -20,7 +20,7 @@ from tests.support.wire_client import AnswerError
 
 SLEEP = Call("shell", {"command": "printf begun; sleep 300"})
 # What tells of the conversation, as opposed to the state and the title of the session.
-TOLD = {
+INITIAL_UPDATES = {
     "user_message", "agent_message", "agent_thought", "agent_message_chunk", "tool_call_update",
     "terminal_update", "plan_update",
 }  # fmt: skip
@@ -44,18 +44,20 @@ async def test_the_state_is_told_before_the_response_and_the_conversation_only_w
     await client.prompt(session, "read it")
     live = client.view(session).conversation()
     await client.wire.stop()
-    other = await connect(agent, model_server)
-    view = await other.resume(session, workspace_repo, replay=replay)
-    assert states(other, session) == ["idle"]
-    response = next(m for m in other.wire.messages if "configOptions" in m.get("result", {}))
-    before = other.wire.messages[: other.wire.messages.index(response)]
-    told = [m["params"]["update"]["sessionUpdate"] for m in before if "params" in m]
-    assert told[-1] == "state_update"
-    assert bool(TOLD & set(told)) == replay
+    second_client = await connect(agent, model_server)
+    view = await second_client.resume(session, workspace_repo, replay=replay)
+    assert states(second_client, session) == ["idle"]
+    response = next(
+        m for m in second_client.wire.messages if "configOptions" in m.get("result", {})
+    )
+    before = second_client.wire.messages[: second_client.wire.messages.index(response)]
+    updates = [m["params"]["update"]["sessionUpdate"] for m in before if "params" in m]
+    assert updates[-1] == "state_update"
+    assert bool(INITIAL_UPDATES & set(updates)) == replay
     assert response["result"]["availableCommands"]
     if replay:
         assert view.conversation() == live
-    assert (await other.prompt(session, "go on"))["stopReason"] == "end_turn"
+    assert (await second_client.prompt(session, "go on"))["stopReason"] == "end_turn"
     assert "Read." in str(model_server.requests[-1].json["messages"])
 
 
@@ -119,7 +121,7 @@ async def test_a_null_cursor_is_none(opened_v2: OpenV2, workspace_repo: Path) ->
     client, session = await opened_v2()
     params = {"sessionId": session, "cwd": str(workspace_repo), "replayFrom": None}
     await client.wire.request("session/resume", params, checked=True)
-    assert not TOLD & set(kinds(client, session))
+    assert not INITIAL_UPDATES & set(kinds(client, session))
 
 
 @pytest.mark.covers("S1", "S4", "S6")
@@ -146,15 +148,15 @@ async def test_what_cannot_be_resumed_says_why(
 async def test_a_session_resumed_in_another_folder_works_there(
     opened_v2: OpenV2, model_server: ModelServer, tmp_path: Path
 ) -> None:
-    other = tmp_path / "other"
-    other.mkdir()
+    second_folder = tmp_path / "other"
+    second_folder.mkdir()
     model_server.add(answer(Call("shell", {"command": "pwd"})), answer("There."))
     client, session = await opened_v2()
-    await client.resume(session, other)
+    await client.resume(session, second_folder)
     assert (await client.prompt(session, "where are we?"))["stopReason"] == "end_turn"
     (terminal,) = client.view(session).terminals.values()
-    assert terminal.cwd == str(other)
-    assert terminal.output.decode().strip() == str(other)
+    assert terminal.cwd == str(second_folder)
+    assert terminal.output.decode().strip() == str(second_folder)
 
 
 @pytest.mark.covers("S4", "P3", "T8")
@@ -167,16 +169,16 @@ async def test_after_a_kill_in_the_middle_of_an_answer_the_replay_has_all_that_w
     await client.expect_view(session, lambda view: view.text().endswith("said"))
     await client.wire.kill()
 
-    other = await connect(agent, model_server)
-    view = await other.resume(session, workspace_repo, replay=True)
+    second_client = await connect(agent, model_server)
+    view = await second_client.resume(session, workspace_repo, replay=True)
     texts = [(one.author, one.text) for one in view.messages.values()]
     assert texts[:2] == [("user", "say it"), ("agent", "It was half said")]
     assert next(iter(view.messages)) == message
     assert "stopped here before it finished" in texts[2][1]
     assert view.state == "idle"
-    again = await other.resume(session, workspace_repo, replay=True)
-    assert again.conversation() == view.conversation()
-    assert (await other.prompt(session, "go on"))["stopReason"] == "end_turn"
+    resumed = await second_client.resume(session, workspace_repo, replay=True)
+    assert resumed.conversation() == view.conversation()
+    assert (await second_client.prompt(session, "go on"))["stopReason"] == "end_turn"
 
 
 @pytest.mark.covers("S4", "P3", "P5")
@@ -189,8 +191,8 @@ async def test_after_a_kill_in_the_middle_of_a_command_its_call_has_failed_and_i
     await client.expect_update(session, "terminal_output_chunk")
     await client.wire.kill()
 
-    other = await connect(agent, model_server)
-    view = await other.resume(session, workspace_repo, replay=True)
+    second_client = await connect(agent, model_server)
+    view = await second_client.resume(session, workspace_repo, replay=True)
     assert [call["status"] for call in view.calls.values()] == ["completed", "failed"]
     assert all(call["capabilities"] is None for call in view.calls.values())
     (terminal,) = view.terminals.values()
@@ -208,7 +210,7 @@ async def test_an_old_session_can_be_looked_at_where_its_model_cannot_be_used_an
     await client.prompt(session, "hello")
     live = client.view(session).conversation()
     await client.wire.stop()
-    other = V2Client(await agent(*DEMO, editor=EditorV2()))
-    await other.initialize()
-    view = await other.resume(session, workspace_repo, replay=True)
+    second_client = V2Client(await agent(*DEMO, editor=EditorV2()))
+    await second_client.initialize()
+    view = await second_client.resume(session, workspace_repo, replay=True)
     assert view.conversation() == live

@@ -22,7 +22,7 @@ from tests.support.v2_editor import ALL_OF_V2
 QUESTION = Call("ask_user", {"question": "Which colour?"})
 
 
-class Held:
+class HeldAnswer:
     """A user who decides when the test says so."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Held:
 
 def option(request: Json, kind: str) -> str:
     """The id of the button of this kind."""
-    return next(str(one["optionId"]) for one in request["options"] if one["kind"] == kind)
+    return next(str(option["optionId"]) for option in request["options"] if option["kind"] == kind)
 
 
 def in_state(state: str) -> Callable[[object], bool]:
@@ -53,7 +53,7 @@ async def test_a_session_waits_for_the_user_while_permission_is_asked_and_runs_w
     opened_v2: OpenV2, model_server: ModelServer, workspace_repo: Path, kind: str
 ) -> None:
     model_server.add(answer(READ), answer(EDIT), answer("Well."))
-    user = Held()
+    user = HeldAnswer()
     client, session = await opened_v2(permission=user)
     message = await client.said(client.post_prompt(session, "Go"))
     deciding = await user.next()
@@ -61,8 +61,8 @@ async def test_a_session_waits_for_the_user_while_permission_is_asked_and_runs_w
     assert states(client, session) == ["running", "requires_action"]
     deciding.set_result(kind)
     assert (await client.idle(session, message))["stopReason"] == "end_turn"
-    told = ["running", "requires_action", "running", "idle: end_turn"]
-    assert states(client, session) == told
+    updates = ["running", "requires_action", "running", "idle: end_turn"]
+    assert states(client, session) == updates
     changed = "Good day" in (workspace_repo / "greeting.py").read_text()
     assert changed == (kind != "reject_once")
     status = [call["status"] for call in client.view(session).calls.values()]
@@ -78,9 +78,9 @@ async def test_a_session_waits_for_the_user_while_a_form_is_open(
     client.wire.editor.answer = lambda _: {"action": "accept", "content": {"answer": "blue"}}
     assert (await client.prompt(session, "Go"))["stopReason"] == "end_turn"
     assert states(client, session) == ["running", "requires_action", "running", "idle: end_turn"]
-    (asked,) = client.wire.editor.questions
-    assert asked["sessionId"] == session
-    assert asked["toolCallId"] in client.view(session).calls
+    (form,) = client.wire.editor.questions
+    assert form["sessionId"] == session
+    assert form["toolCallId"] in client.view(session).calls
 
 
 @pytest.mark.covers("P6")
@@ -89,14 +89,14 @@ async def test_each_of_several_questions_is_waited_for(
 ) -> None:
     calls = [Call("write", {"path": f"{name}.txt", "content": name}) for name in "abc"]
     model_server.add(answer(*calls), answer("Done."))
-    user = Held()
+    user = HeldAnswer()
     client, session = await opened_v2(permission=user)
     message = await client.said(client.post_prompt(session, "Go"))
     for kind in ("allow_once", "reject_once", "allow_once"):
         (await user.next()).set_result(kind)
     assert (await client.idle(session, message))["stopReason"] == "end_turn"
-    begun, *between, ended = states(client, session)
-    assert (begun, ended) == ("running", "idle: end_turn")
+    first_state, *between, ended = states(client, session)
+    assert (first_state, ended) == ("running", "idle: end_turn")
     # Once more where a call is still being looked at while another one's question is open.
     assert len(between) >= 6
     assert between == ["requires_action", "running"] * (len(between) // 2)
@@ -115,7 +115,7 @@ async def test_a_session_runs_while_something_is_read_beside_the_question(
         answer("It is ", stall, "4711."),
         answer("Done."),
     )
-    user = Held()
+    user = HeldAnswer()
     client, session = await opened_v2(permission=user)
     message = await client.said(client.post_prompt(session, "Go"))
     deciding = await user.next()

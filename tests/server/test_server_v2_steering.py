@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.server.server_session import READ, messages
-from tests.server.v2_session import OpenV2, said_by_user, states
+from tests.server.v2_session import OpenV2, states, user_texts
 from tests.support.model_server import Call, ModelServer, Stall, Status, answer
 
 WRITE = Call("write", {"path": "new.txt", "content": "x"})
@@ -32,10 +32,15 @@ async def test_words_said_while_the_model_answers_are_inserted_at_once_and_one_i
     assert client.view(session).state == "running"
     stall.release()
     assert (await client.idle(session, second))["stopReason"] == "end_turn"
-    assert said_by_user(client, session) == [first, second]
+    assert user_texts(client, session) == [first, second]
     assert states(client, session) == ["running", "idle: end_turn"]
     assert len(model_server.requests) == 2
-    assert [one["role"] for one in messages(model_server)] == ["user", "assistant", "tool", "user"]
+    assert [message["role"] for message in messages(model_server)] == [
+        "user",
+        "assistant",
+        "tool",
+        "user",
+    ]
     assert "answer in French" in json.dumps(messages(model_server)[-1])
 
 
@@ -47,14 +52,14 @@ async def test_words_said_while_the_user_is_asked_wait_for_no_answer_and_do_not_
     client, session = await opened_v2(permission="never")
     first = await client.said(client.post_prompt(session, "write"))
     await client.expect_view(session, lambda view: view.state == "requires_action")
-    asked = await client.wire.expect(lambda m: m.get("method") == "session/request_permission")
+    question = await client.wire.expect(lambda m: m.get("method") == "session/request_permission")
     second = await client.said(client.post_prompt(session, "use tabs"))
     assert client.view(session).state == "requires_action"
-    option = asked["params"]["options"][0]["optionId"]
+    option = question["params"]["options"][0]["optionId"]
     outcome = {"outcome": {"outcome": "selected", "optionId": option}}
-    await client.wire.send({"jsonrpc": "2.0", "id": asked["id"], "result": outcome})
+    await client.wire.send({"jsonrpc": "2.0", "id": question["id"], "result": outcome})
     assert (await client.idle(session, second))["stopReason"] == "end_turn"
-    assert said_by_user(client, session) == [first, second]
+    assert user_texts(client, session) == [first, second]
     assert (workspace_repo / "new.txt").exists()
     assert "use tabs" in json.dumps(messages(model_server)[-1])
 
@@ -92,10 +97,12 @@ async def test_a_command_of_the_agents_own_is_answered_while_the_model_goes_on(
     assert view.state == "running"
     stall.release()
     assert (await client.idle(session, first))["stopReason"] == "end_turn"
-    assert said_by_user(client, session) == [first, second]
+    assert user_texts(client, session) == [first, second]
     assert states(client, session) == ["running", "idle: end_turn"]
-    own, _ = [one for one in client.view(session).messages.values() if one.author == "agent"]
-    assert own.text == "Half and half"
+    agent_message, _ = [
+        message for message in client.view(session).messages.values() if message.author == "agent"
+    ]
+    assert agent_message.text == "Half and half"
     assert len(model_server.requests) == 1
 
 
@@ -129,7 +136,7 @@ async def test_a_failure_ends_the_work_of_both_prompts_with_one_idle(
     ended = await client.idle(session, second)
     assert ended["stopReason"] == "error"
     assert "too odd" in ended["error"]["message"]
-    assert said_by_user(client, session) == [first, second]
+    assert user_texts(client, session) == [first, second]
     assert (await client.prompt(session, "again"))["stopReason"] == "end_turn"
     assert states(client, session) == ["running", "idle: error", "running", "idle: end_turn"]
 
@@ -145,8 +152,8 @@ async def test_a_cancel_ends_the_work_of_both_prompts_with_one_idle(
     second = await client.said(client.post_prompt(session, "two"))
     client.cancel(session)
     assert (await client.idle(session, second))["stopReason"] == "cancelled"
-    assert said_by_user(client, session) == [first, second]
+    assert user_texts(client, session) == [first, second]
     assert (await client.prompt(session, "again"))["stopReason"] == "end_turn"
     assert states(client, session) == ["running", "idle: cancelled", "running", "idle: end_turn"]
-    sent = json.dumps(messages(model_server))
-    assert sent.index("one") < sent.index("two") < sent.index("again")
+    request_text = json.dumps(messages(model_server))
+    assert request_text.index("one") < request_text.index("two") < request_text.index("again")

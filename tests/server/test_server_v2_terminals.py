@@ -26,7 +26,7 @@ async def ran(client: V2Client, session: str, server: ModelServer, command: str)
 
 @pytest.mark.covers("P5")
 @pytest.mark.parametrize(
-    ("command", "written"),
+    ("command", "output_bytes"),
     [
         ("printf 'one\\ntwo\\n'", b"one\r\ntwo\r\n"),
         ("printf '\\303'; sleep 0.1; printf '\\251'", "é".encode()),
@@ -45,18 +45,18 @@ async def test_the_bytes_of_a_command_are_shown_live_and_replayed_as_they_were(
     model_server: ModelServer,
     workspace_repo: Path,
     command: str,
-    written: bytes,
+    output_bytes: bytes,
 ) -> None:
     client, session = await opened_v2()
     terminal = await ran(client, session, model_server, command)
-    assert terminal.output == written
+    assert terminal.output == output_bytes
     assert terminal.exit_status == {"exitCode": 0}
     await client.wire.stop()
-    other = await connect(agent, model_server)
-    view = await other.resume(session, workspace_repo, replay=True)
+    second_client = await connect(agent, model_server)
+    view = await second_client.resume(session, workspace_repo, replay=True)
     (replayed,) = view.terminals.values()
-    assert replayed.output == written
-    assert other.wire.updates(session, "terminal_output_chunk") == []  # a snapshot instead
+    assert replayed.output == output_bytes
+    assert second_client.wire.updates(session, "terminal_output_chunk") == []  # a snapshot instead
 
 
 @pytest.mark.covers("P5")
@@ -92,13 +92,13 @@ async def test_a_terminal_is_announced_with_its_command_and_folder_before_it_is_
     assert first["capabilities"] == {"cancel": {}}
     ((name, call),) = client.view(session).calls.items()
     assert call["content"][0] == {"type": "terminal", "terminalId": first["terminalId"]}
-    told = [update["sessionUpdate"] for update in client.wire.updates(session)]
+    updates = [update["sessionUpdate"] for update in client.wire.updates(session)]
     running = next(
         index
         for index, update in enumerate(client.wire.updates(session))
         if update.get("toolCallId") == name and update.get("status") == "in_progress"
     )
-    assert told.index("terminal_update") < running
+    assert updates.index("terminal_update") < running
 
 
 @pytest.mark.covers("P5", "T9")

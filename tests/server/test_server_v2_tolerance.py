@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.v2_session import OpenV2, prompt_of, said_by_user
+from tests.server.v2_session import OpenV2, prompt_params, user_texts
 from tests.support.agent_process import StartAgent
 from tests.support.framing import Json
 from tests.support.model_server import ModelServer, answer
@@ -41,7 +41,7 @@ async def test_fields_that_nobody_knows_are_let_pass_everywhere(
         {"cwd": str(workspace_repo), "mcpServers": None, "additionalDirectories": None} | MORE,
     )
     session = opened["sessionId"]
-    prompt = prompt_of(session, "hello") | MORE
+    prompt = prompt_params(session, "hello") | MORE
     prompt["prompt"][0] |= MORE | {"annotations": {"audience": ["_nobody"], "later": 1}}
     message = (await running.request("session/prompt", prompt))["messageId"]
     assert (await client.idle(session, message))["stopReason"] == "end_turn"
@@ -53,7 +53,7 @@ async def test_fields_that_nobody_knows_are_let_pass_everywhere(
     assert (await running.request("session/resume", resumed))["availableCommands"]
     for method in ("session/list", "session/close", "session/delete", "auth/logout"):
         assert isinstance(await running.request(method, {"sessionId": session} | MORE), dict)
-    assert said_by_user(client, session)[0] == message
+    assert user_texts(client, session)[0] == message
 
 
 @pytest.mark.covers("T4")

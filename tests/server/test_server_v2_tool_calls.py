@@ -21,7 +21,7 @@ from tests.support.wire_client import AnswerError
 SLEEP = Call("shell", {"command": "echo begun; sleep 300"})
 
 
-def updates_of(client: V2Client, session: str, call: str) -> list[Json]:
+def call_updates(client: V2Client, session: str, call: str) -> list[Json]:
     """The updates of one call, without what they have in common."""
     return [
         {key: value for key, value in update.items() if key not in {"sessionUpdate", "toolCallId"}}
@@ -38,7 +38,7 @@ async def test_a_call_is_announced_whole_and_later_only_what_changed_is_told(
     client, session = await opened_v2()
     assert (await client.prompt(session, "Go"))["stopReason"] == "end_turn"
     (call,) = client.view(session).calls
-    first, *_, last = updates_of(client, session, call)
+    first, *_, last = call_updates(client, session, call)
     assert first["title"] == "Read greeting.py"
     assert (first["kind"], first["status"], first["name"]) == ("read", "pending", "read")
     assert first["rawInput"] == {"path": "greeting.py"}
@@ -46,8 +46,8 @@ async def test_a_call_is_announced_whole_and_later_only_what_changed_is_told(
     assert last["status"] == "completed"
     assert last["capabilities"] is None
     assert not {"title", "kind", "rawInput", "name"} & set(last)
-    told = [set(update) for update in updates_of(client, session, call)]
-    assert {"status"} in told  # in_progress, and nothing else
+    updates = [set(update) for update in call_updates(client, session, call)]
+    assert {"status"} in updates  # in_progress, and nothing else
     view = client.view(session).calls[call]
     assert view["locations"] == [{"path": str(workspace_repo / "greeting.py"), "line": 1}]
     assert None not in first.values()
@@ -70,7 +70,7 @@ async def test_git_applies_the_patches_of_edited_and_new_files(
     client, session = await opened_v2()
     assert (await client.prompt(session, "Go"))["stopReason"] == "end_turn"
     changed = ["greeting.py", "src/new.py", odd.name]
-    wanted = {name: (workspace_repo / name).read_bytes() for name in changed}
+    contents = {name: (workspace_repo / name).read_bytes() for name in changed}
     diffs = [
         part
         for call in client.view(session).calls.values()
@@ -96,7 +96,7 @@ async def test_git_applies_the_patches_of_edited_and_new_files(
             cwd=workspace_repo,
             check=True,
         )
-    assert {name: (workspace_repo / name).read_bytes() for name in changed} == wanted
+    assert {name: (workspace_repo / name).read_bytes() for name in changed} == contents
 
 
 @pytest.mark.covers("P3", "P6")
@@ -147,8 +147,8 @@ async def test_a_plan_is_told_whole_each_time_under_one_id(
     plans = [update["plan"] for update in client.wire.updates(session, "plan_update")]
     assert {plan["type"] for plan in plans} == {"items"}
     assert len({plan["planId"] for plan in plans}) == 1
-    told = [[entry["status"] for entry in plan["entries"]] for plan in plans]
-    assert told == [["in_progress", "pending"], ["completed", "in_progress"]]
+    updates = [[entry["status"] for entry in plan["entries"]] for plan in plans]
+    assert updates == [["in_progress", "pending"], ["completed", "in_progress"]]
 
 
 @pytest.mark.covers("P7", "P3")
@@ -159,12 +159,14 @@ async def test_a_call_that_has_not_begun_is_cancelled_and_its_neighbours_go_on(
     model_server.add(answer(*files), answer("Done."))
     client, session = await opened_v2(permission="never")
     message = await client.said(client.post_prompt(session, "Go"))
-    asked = await client.wire.expect(lambda m: m.get("method") == "session/request_permission")
+    question = await client.wire.expect(lambda m: m.get("method") == "session/request_permission")
     first, second, third = client.view(session).calls
     await client.cancel_call(session, second)
     client.wire.editor.permission = "allow_once"
-    outcome = await client.wire.editor._request_permission(**asked["params"])
-    await client.wire.send({"jsonrpc": "2.0", "id": asked["id"], "result": outcome._value.result})
+    outcome = await client.wire.editor._request_permission(**question["params"])
+    await client.wire.send(
+        {"jsonrpc": "2.0", "id": question["id"], "result": outcome._value.result}
+    )
     assert (await client.idle(session, message))["stopReason"] == "end_turn"
     calls = client.view(session).calls
     assert [calls[name]["status"] for name in (first, second, third)] == [

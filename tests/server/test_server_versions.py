@@ -30,7 +30,7 @@ async def fresh(agent: StartAgent, request: pytest.FixtureRequest, tmp_path: Pat
 
 @pytest.mark.covers("I1")
 @pytest.mark.parametrize(
-    ("asked", "shape", "spoken"),
+    ("requested", "shape", "expected"),
     [
         (1, V1_SHAPE, 1),
         (1, V2_SHAPE, 1),
@@ -44,13 +44,13 @@ async def fresh(agent: StartAgent, request: pytest.FixtureRequest, tmp_path: Pat
     ],
 )
 async def test_the_highest_version_that_the_parameters_have_the_shape_of_is_spoken(
-    fresh: AgentProcess, asked: int, shape: Json, spoken: int
+    fresh: AgentProcess, requested: int, shape: Json, expected: int
 ) -> None:
     for _ in range(2):  # some clients ask twice
-        result = await fresh.request("initialize", {"protocolVersion": asked} | shape)
-        assert result["protocolVersion"] == spoken
-        assert ("capabilities" in result) == (spoken == 2)
-        assert ("agentCapabilities" in result) == (spoken == 1)
+        result = await fresh.request("initialize", {"protocolVersion": requested} | shape)
+        assert result["protocolVersion"] == expected
+        assert ("capabilities" in result) == (expected == 2)
+        assert ("agentCapabilities" in result) == (expected == 1)
 
 
 @pytest.mark.covers("I1")
@@ -81,9 +81,9 @@ async def test_version_2_without_a_name_is_refused_by_field_and_the_next_try_wor
 @pytest.mark.covers("I1")
 async def test_a_connection_keeps_to_its_version(fresh: AgentProcess, workspace_repo: Path) -> None:
     await fresh.request("initialize", {"protocolVersion": 2} | V2_SHAPE)
-    for other in ({"protocolVersion": 1} | V1_SHAPE, {"protocolVersion": 65535} | V1_SHAPE):
+    for params in ({"protocolVersion": 1} | V1_SHAPE, {"protocolVersion": 65535} | V1_SHAPE):
         with pytest.raises(AnswerError) as caught:
-            await fresh.request("initialize", other)
+            await fresh.request("initialize", params)
         assert caught.value.code == -32600
         assert "version 2 already" in caught.value.message
     opened = await fresh.request("session/new", {"cwd": str(workspace_repo)})
@@ -171,12 +171,12 @@ async def test_a_session_goes_from_one_version_to_the_other_and_back(
     model_server.add(
         answer("First.", Call("write", {"path": "a.txt", "content": "one\n"})), answer("Written.")
     )
-    one = await agent(*OPENAI, environ=environ)
-    await one.initialize()
-    session = await one.new_session(workspace_repo)
-    assert (await one.prompt(session, "write it"))["stopReason"] == "end_turn"
-    before = one.updates(session)
-    await one.stop()
+    first = await agent(*OPENAI, environ=environ)
+    await first.initialize()
+    session = await first.new_session(workspace_repo)
+    assert (await first.prompt(session, "write it"))["stopReason"] == "end_turn"
+    before = first.updates(session)
+    await first.stop()
 
     model_server.add(answer(Call("shell", {"command": "cat a.txt"})), answer("It says one."))
     two = await agent(*OPENAI, environ=environ, editor=EditorV2())
@@ -185,13 +185,13 @@ async def test_a_session_goes_from_one_version_to_the_other_and_back(
     view = await client.resume(session, workspace_repo, replay=True)
     assert view.text("user") == "write it"
     assert view.text() == "First.Written."
-    ((call, written),) = view.calls.items()
-    shown = next(u for u in before if u["sessionUpdate"] == "tool_call")
+    ((call, call_view),) = view.calls.items()
+    call_update = next(u for u in before if u["sessionUpdate"] == "tool_call")
     ended = [u for u in before if u["sessionUpdate"] == "tool_call_update"][-1]
-    assert call == shown["toolCallId"]
-    assert written["status"] == ended["status"] == "completed"
-    assert written["rawInput"] == shown["rawInput"]
-    assert "+one" in written["content"][0]["patch"]["text"]
+    assert call == call_update["toolCallId"]
+    assert call_view["status"] == ended["status"] == "completed"
+    assert call_view["rawInput"] == call_update["rawInput"]
+    assert "+one" in call_view["content"][0]["patch"]["text"]
     assert (await client.prompt(session, "what does it say?"))["stopReason"] == "end_turn"
     live = client.view(session)
     await two.stop()
@@ -213,8 +213,8 @@ async def test_a_session_goes_from_one_version_to_the_other_and_back(
     assert diff["toolCallId"] == call
 
     # The model was sent one conversation, each request beginning with the one before.
-    sent = [request.json["messages"] for request in model_server.requests]
-    for earlier, later in pairwise(sent):
+    history = [request.json["messages"] for request in model_server.requests]
+    for earlier, later in pairwise(history):
         assert later[: len(earlier)] == earlier
 
 

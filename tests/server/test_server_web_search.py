@@ -13,7 +13,7 @@ from tests.support.agent_process import StartAgent
 from tests.support.model_server import Call, ModelServer, answer
 from tests.support.web_site import Server, response
 
-FOUND = {"title": "The docs", "url": "https://example.com/docs", "content": "All about it."}
+RESULT = {"title": "The docs", "url": "https://example.com/docs", "content": "All about it."}
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -22,7 +22,7 @@ async def test_a_search_is_shown_with_its_sources(
 ) -> None:
     async with Server() as site:
         site.pages["/search?q=the+docs&format=json"] = response(
-            json.dumps({"results": [FOUND]}).encode(), "application/json"
+            json.dumps({"results": [RESULT]}).encode(), "application/json"
         )
         model_server.add(answer(Call("WebSearch", {"query": "the docs"})), answer("Done."))
         environ = {"SEARXNG_URL": f"http://127.0.0.1:{site.port}", "ACP_AGENT_MODE": "full"}
@@ -31,8 +31,10 @@ async def test_a_search_is_shown_with_its_sources(
         )
         session = await client.new(workspace_repo)
         await client.say(session, "find the docs")
-    (result,) = [one["content"] for one in messages(model_server) if one["role"] == "tool"]
+    (result,) = [
+        message["content"] for message in messages(model_server) if message["role"] == "tool"
+    ]
     assert result == "1. The docs\nhttps://example.com/docs\nAll about it."
-    shown = str(client.wire.updates(session))
-    assert "Search the web for the docs" in shown
-    assert "The docs: <https://example.com/docs>" in shown
+    updates_text = str(client.wire.updates(session))
+    assert "Search the web for the docs" in updates_text
+    assert "The docs: <https://example.com/docs>" in updates_text

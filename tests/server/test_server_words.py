@@ -12,10 +12,10 @@ from tests.server.server_session import (
     OPENAI,
     READ,
     OpenSession,
-    calls_of,
+    calls_by_id,
     config_file,
+    content_text,
     messages,
-    shown_text,
     system,
 )
 from tests.support.agent_process import StartAgent
@@ -83,19 +83,19 @@ async def test_titles_and_reasons_are_in_the_users_language_live_and_in_a_replay
     running, session = await opened(environ=CHINESE)
     await running.prompt(session, "/mode plan")
     await running.prompt(session, "look and remove")
-    read, run = calls_of(running.updates(session)).values()
+    read, run = calls_by_id(running.updates(session)).values()
     assert read[0]["title"] == "读取 greeting.py"
     assert run[0]["title"] == "`rm greeting.py`"
-    assert shown_text(run[-1]) == "会话处于计划模式，不作任何更改"
+    assert content_text(run[-1]) == "会话处于计划模式，不作任何更改"
     assert "the session is in plan mode" in json.dumps(messages(model_server))
     await running.stop()
     load = {"sessionId": session, "cwd": str(workspace_repo), "mcpServers": []}
     for environ, title in ((CHINESE, "读取 greeting.py"), ({}, "Read greeting.py")):
-        again = await agent(*OPENAI, environ=environ)
-        await again.initialize()
-        await again.request("session/load", load)
-        await again.stop()
-        assert next(iter(calls_of(again.updates(session)).values()))[0]["title"] == title
+        restarted = await agent(*OPENAI, environ=environ)
+        await restarted.initialize()
+        await restarted.request("session/load", load)
+        await restarted.stop()
+        assert next(iter(calls_by_id(restarted.updates(session)).values()))[0]["title"] == title
 
 
 async def test_a_providers_failure_is_told_in_the_users_language_and_its_data_is_not(
@@ -107,9 +107,9 @@ async def test_a_providers_failure_is_told_in_the_users_language_and_its_data_is
         await running.prompt(session, "go")
     assert caught.value.message.startswith("OpenAI 拒绝了 API 密钥（HTTP 401）。请运行 `acp-agent")
     assert caught.value.data == {"provider": "openai", "status": 401}
-    shown = json.dumps(running.updates(session), ensure_ascii=False)
-    assert "OpenAI 出错（HTTP 500）" in shown
-    assert "后重试（第 2 次，共 5 次）" in shown
+    updates_text = json.dumps(running.updates(session), ensure_ascii=False)
+    assert "OpenAI 出错（HTTP 500）" in updates_text
+    assert "后重试（第 2 次，共 5 次）" in updates_text
 
 
 async def test_a_configuration_that_cannot_be_used_is_told_in_the_language_of_the_locale(
@@ -132,7 +132,7 @@ async def test_keys_are_named_in_the_users_language(agent: StartAgent) -> None:
     running = await agent(environ=CHINESE | {"OPENAI_API_KEY": "sk-test"})
     await running.initialize()
     accounts = (await running.request("auth/status", {}))["accounts"]
-    assert [one["label"] for one in accounts] == ["OpenAI 的 API 密钥，来自 OPENAI_API_KEY"]
+    assert [account["label"] for account in accounts] == ["OpenAI 的 API 密钥，来自 OPENAI_API_KEY"]
 
 
 async def test_a_session_that_is_not_open_is_told_in_the_users_language(
@@ -154,10 +154,10 @@ async def test_what_is_wrong_with_a_skill_is_told_in_the_users_language(
     model_server.add(answer("好。"))
     await running.prompt(session, "你好")
     notice = await running.expect_update(session, "notice")
-    *lines, rest = notice["description"].splitlines()
+    *lines, last_line = notice["description"].splitlines()
     assert len(lines) == 3
     assert all("SKILL.md: 第 2 行不是 YAML" in line for line in lines)
-    assert rest == "`acp-agent doctor` 会说明其余的问题。"
+    assert last_line == "`acp-agent doctor` 会说明其余的问题。"
 
 
 async def test_going_back_is_spoken_of_in_the_users_language(opened: OpenSession) -> None:
@@ -165,8 +165,8 @@ async def test_going_back_is_spoken_of_in_the_users_language(opened: OpenSession
     await running.prompt(session, "/rewind")
     await running.prompt(session, "/rewind 9 files")
     await running.prompt(session, "/budget day $2")
-    said = running.text(session)
-    assert "还没有可以返回的位置。" in said
-    assert "没有可返回的位置 '9'。" in said
-    assert "- 今天，所有会话：" in said
-    assert "/ $2.00" in said
+    text = running.text(session)
+    assert "还没有可以返回的位置。" in text
+    assert "没有可返回的位置 '9'。" in text
+    assert "- 今天，所有会话：" in text
+    assert "/ $2.00" in text

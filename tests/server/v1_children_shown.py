@@ -31,28 +31,28 @@ def problem(update: bytes) -> str | None:
     return schema.problem("session/update", "client", "Notification", params)
 
 
-def shown(
+def project_updates(
     client: ClientProfile, events: Sequence[AnyEvent], *, replay: bool = False
 ) -> list[tuple[str, Json]]:
     """What goes out, each with the session that it is of."""
     family = make_session_tree(PARENT, client, replay=replay)
-    told: list[tuple[str, Json]] = []
+    updates: list[tuple[str, Json]] = []
     for event in events:
         for session, update in family.updates(event):
-            written = typed_json.encode(update)
-            assert not problem(written), (problem(written), written)
-            told.append((session, msgspec.json.decode(written)))
-    return told
+            encoded = typed_json.encode(update)
+            assert not problem(encoded), (problem(encoded), encoded)
+            updates.append((session, msgspec.json.decode(encoded)))
+    return updates
 
 
-def kinds(told: Sequence[tuple[str, Json]], session: str) -> list[str]:
-    return [update["sessionUpdate"] for of, update in told if of == session]
+def kinds(updates: Sequence[tuple[str, Json]], session: str) -> list[str]:
+    return [update["sessionUpdate"] for of, update in updates if of == session]
 
 
-def cards(told: Sequence[tuple[str, Json]], session: str) -> dict[str, list[Json]]:
+def cards(updates: Sequence[tuple[str, Json]], session: str) -> dict[str, list[Json]]:
     """The updates of each call."""
-    found: dict[str, list[Json]] = {}
-    for of, update in told:
+    result: dict[str, list[Json]] = {}
+    for of, update in updates:
         if of == session and update["sessionUpdate"].startswith("tool_call"):
-            found.setdefault(update["toolCallId"], []).append(update)
-    return found
+            result.setdefault(update["toolCallId"], []).append(update)
+    return result

@@ -25,10 +25,10 @@ TURN = TurnId("turn_1")
 
 def as_json(updates: Iterable[object]) -> list[Json]:
     """Updates as they go out; each is one that the protocol's schema allows."""
-    written = [typed_json.encode(one) for one in updates]
-    for update in written:
+    encoded = [typed_json.encode(one) for one in updates]
+    for update in encoded:
         assert not problem(update), (problem(update), update)
-    return [msgspec.json.decode(update) for update in written]
+    return [msgspec.json.decode(update) for update in encoded]
 
 
 @cache
@@ -55,22 +55,25 @@ def replayed(events: Sequence[AnyEvent]) -> list[Json]:
 def of(updates: Iterable[Json], kind: str) -> list[Json]:
     """The updates of one kind, without their kind."""
     return [
-        {key: value for key, value in one.items() if key != "sessionUpdate"}
-        for one in updates
-        if one["sessionUpdate"] == kind
+        {key: value for key, value in update.items() if key != "sessionUpdate"}
+        for update in updates
+        if update["sessionUpdate"] == kind
     ]
 
 
 def states(updates: Iterable[Json]) -> list[str]:
-    return [one["state"] for one in of(updates, "state_update")]
+    return [update["state"] for update in of(updates, "state_update")]
 
 
-def same(events: Sequence[AnyEvent]) -> None:
+def assert_same_replay(events: Sequence[AnyEvent]) -> None:
     """Whoever saw the session live knows what whoever saw the replay knows, at any moment."""
     for end in range(1, len(events) + 1):
-        seen, told = SessionView.of(live(events[:end])), SessionView.of(replayed(events[:end]))
-        assert told.conversation() == seen.conversation()
-        assert told.usage == seen.usage
+        live_view, updates = (
+            SessionView.of(live(events[:end])),
+            SessionView.of(replayed(events[:end])),
+        )
+        assert updates.conversation() == live_view.conversation()
+        assert updates.usage == live_view.usage
     # And whoever comes in the middle and stays.
     for middle in range(len(events)):
         projector = Projector()

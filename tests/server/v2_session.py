@@ -73,7 +73,7 @@ def opener(agent: StartAgent, server: ModelServer, repository: Path) -> OpenV2:
     return start
 
 
-def prompt_of(session: str, text: str) -> Json:
+def prompt_params(session: str, text: str) -> Json:
     """The parameters of `session/prompt`."""
     return {"sessionId": session, "prompt": [{"type": "text", "text": text}]}
 
@@ -86,6 +86,6 @@ def states(client: V2Client, session: str) -> list[str]:
     ]
 
 
-def said_by_user(client: V2Client, session: str) -> list[str]:
+def user_texts(client: V2Client, session: str) -> list[str]:
     """The ids of the user's messages that were shown, in order, as often as each was."""
     return [update["messageId"] for update in client.wire.updates(session, "user_message")]

@@ -14,8 +14,8 @@ from tests.server.login_page.page_login import KEY
 @pytest.fixture
 def served() -> Iterator[Provider]:
     """A provider that takes KEY alone."""
-    with provider(KEY) as one:
-        yield one
+    with provider(KEY) as first:
+        yield first
 
 
 @pytest.fixture

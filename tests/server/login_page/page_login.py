@@ -24,11 +24,11 @@ PAGES: Any = frozenset({"elicitation"})
 class Login:
     """An `authenticate` that waits for the user, and the page that they were sent to."""
 
-    def __init__(self, running: AgentProcess, request: int, asked: Json) -> None:
+    def __init__(self, running: AgentProcess, request: int, requested: Json) -> None:
         self.running = running
         self.request = request
-        self.asked = asked
-        self.url: str = asked["params"]["url"]
+        self.asked = requested
+        self.url: str = requested["params"]["url"]
 
     @property
     def origin(self) -> str:
@@ -62,8 +62,8 @@ async def begin(
     running = await agent("--model", "mine/any", *flags, editor=editor)
     await running.initialize()
     request = running.post("authenticate", {"methodId": "login-page"}, checked=True)
-    asked = await running.expect(lambda message: message.get("method") == "elicitation/create")
-    return Login(running, request, asked)
+    question = await running.expect(lambda message: message.get("method") == "elicitation/create")
+    return Login(running, request, question)
 
 
 async def form(browser: httpx2.AsyncClient, url: str, **headers: str) -> dict[str, str]:

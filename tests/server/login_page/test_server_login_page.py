@@ -86,10 +86,10 @@ async def test_the_key_is_in_no_message_no_log_and_no_page(
     log = find_paths({"ACP_AGENT_HOME": str(home / "acp-agent")}).log_file.read_text()
     assert "login page" in log
     log += trace.read_text()
-    seen = "".join(page.text for page in pages) + log
-    seen += b"".join(login.running.lines).decode() + login.running.stderr.decode()
+    all_text = "".join(page.text for page in pages) + log
+    all_text += b"".join(login.running.lines).decode() + login.running.stderr.decode()
     for key in (KEY, wrong):
-        assert key not in seen
+        assert key not in all_text
 
 
 @pytest.mark.covers("P12")
@@ -208,10 +208,12 @@ async def test_a_login_that_nobody_completes_ends_and_says_so(
     paths = find_paths(environ)
     secrets = Secrets(paths.secrets_file, environ)
     core = Core(paths, secrets=secrets, environ=environ, model_flag=None)
-    ours, theirs = socket.socketpair()
-    link = ClientConnection(StdioTransport(ours.fileno(), ours.fileno()), core, surface_for)
+    client_socket, server_socket = socket.socketpair()
+    link = ClientConnection(
+        StdioTransport(client_socket.fileno(), client_socket.fileno()), core, surface_for
+    )
     serving = asyncio.create_task(link.run())
-    reader, writer = await asyncio.open_connection(sock=theirs)
+    reader, writer = await asyncio.open_connection(sock=server_socket)
 
     async def next_message() -> Json:
         async with asyncio.timeout(20):
@@ -241,4 +243,4 @@ async def test_a_login_that_nobody_completes_ends_and_says_so(
         writer.close()
         await serving
         await core.close()
-        ours.close()
+        client_socket.close()

@@ -57,12 +57,12 @@ async def test_other_addresses_methods_hosts_and_forms_of_others_get_nothing(
     assert (await browser.post(url, data=fields)).status_code == 200  # it still works
 
 
-async def raw(login: Login, sent: bytes, *, until_end: bool = True) -> bytes:
+async def raw(login: Login, data: bytes, *, until_end: bool = True) -> bytes:
     """What the page's server answers to bytes."""
     port = int(login.origin.rpartition(":")[2])
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
-        writer.write(sent)
+        writer.write(data)
         async with asyncio.timeout(20):
             return await reader.read() if until_end else await reader.read(100)
     finally:
@@ -91,10 +91,10 @@ async def test_what_is_no_request_or_far_too_large_is_refused_at_once(
         (long_head, b"431"),
         (both + b"GET /smuggled HTTP/1.1\r\n\r\n", b"4"),
     ]
-    for sent, expected in cases:
-        answered = await raw(login, sent, until_end=b"\x16" not in sent)
+    for data, expected in cases:
+        answered = await raw(login, data, until_end=b"\x16" not in data)
         assert answered.count(b"HTTP/1.1 ") <= 1
-        assert answered.removeprefix(b"HTTP/1.1 ").startswith(expected), (sent[:40], answered[:80])
+        assert answered.removeprefix(b"HTTP/1.1 ").startswith(expected), (data[:40], answered[:80])
     assert (await browser.get(login.url)).status_code == 200
 
 
@@ -136,12 +136,12 @@ async def test_a_visitor_who_is_slow_to_ask_is_sent_away_and_others_are_served(
         writer.write(b"GET / HTTP/1.1\r\n")
         async with asyncio.timeout(30):
             assert (await reader.read()).startswith(b"HTTP/1.1 408 ")
-            for other, _ in crowd:
+            for visitor, _ in crowd:
                 with contextlib.suppress(ConnectionError):
-                    await other.read()
+                    await visitor.read()
         assert (await browser.get(page.url)).status_code == 200
-        for _, one in [(reader, writer), *crowd]:
-            one.close()
+        for _, connection_writer in [(reader, writer), *crowd]:
+            connection_writer.close()
 
 
 @pytest.mark.covers("P12")

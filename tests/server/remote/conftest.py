@@ -23,13 +23,13 @@ def listening(home: Path) -> Iterator[StartListening]:
         listen: str = "127.0.0.1:0",
         token: str | None = TOKEN,
     ) -> RemoteAgent:
-        one = RemoteAgent(home, *arguments, environ=environ, listen=listen, token=token)
-        started.append(one)
-        return one
+        first = RemoteAgent(home, *arguments, environ=environ, listen=listen, token=token)
+        started.append(first)
+        return first
 
     yield start
-    for one in started:
-        with one:
+    for remote_agent in started:
+        with remote_agent:
             pass
 
 

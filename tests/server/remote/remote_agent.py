@@ -88,16 +88,16 @@ class RemoteAgent:
 
     def line_with(self, text: str, *, seconds: float = 20.0) -> str:
         """The first line of stderr with `text` in it, when it is there."""
-        found: list[str] = []
+        result: list[str] = []
 
-        def look() -> bool:
-            found[:] = [line for line in self._lines if text in line]
-            return bool(found) or self.process.poll() is not None
+        def is_logged() -> bool:
+            result[:] = [line for line in self._lines if text in line]
+            return bool(result) or self.process.poll() is not None
 
         with self._changed:
-            assert self._changed.wait_for(look, seconds), "".join(self._lines)
-            assert found, "".join(self._lines)
-        return found[0].strip()
+            assert self._changed.wait_for(is_logged, seconds), "".join(self._lines)
+            assert result, "".join(self._lines)
+        return result[0].strip()
 
     def stop(self, *, check: bool = True, by: signal.Signals = signal.SIGTERM) -> None:
         """End it in order."""

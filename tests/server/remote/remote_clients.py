@@ -92,7 +92,7 @@ class RemoteClient(WireClient):
     @asynccontextmanager
     async def running(self, *pumps: Any) -> AsyncIterator[None]:
         """Carry messages while the block runs, then assert that none broke the protocol."""
-        tasks = [asyncio.create_task(one) for one in (self.read(), *pumps)]
+        tasks = [asyncio.create_task(coroutine) for coroutine in (self.read(), *pumps)]
         try:
             yield
         finally:
@@ -173,7 +173,7 @@ class HttpClient(RemoteClient):
             line = await self.outgoing.waiting.get()
             message = json.loads(line)
             if not self.connection:
-                await self._begin(line)
+                await self._open(line)
                 continue
             session = message.get("params", {}).get("sessionId")
             if "method" not in message:
@@ -183,7 +183,7 @@ class HttpClient(RemoteClient):
             response = await self.post_line(line, session)
             self.statuses.append(response.status_code)
 
-    async def _begin(self, line: bytes) -> None:
+    async def _open(self, line: bytes) -> None:
         response = await self.posts.post(
             self.agent.url, content=line, headers={"Content-Type": "application/json"}
         )
@@ -221,8 +221,8 @@ class HttpClient(RemoteClient):
         async with (
             # A socket of its own: of two streams that wait on one, this library keeps the answers
             # of a third from whoever waits for them.
-            http(self.agent, version=self.version) as own,
-            own.stream("GET", self.agent.url, headers=headers) as response,
+            http(self.agent, version=self.version) as client,
+            client.stream("GET", self.agent.url, headers=headers) as response,
         ):
             assert response.status_code == 200, await response.aread()
             assert response.headers["content-type"] == "text/event-stream"

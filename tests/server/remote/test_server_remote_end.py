@@ -45,8 +45,8 @@ async def test_a_signal_ends_turns_says_goodbye_and_keeps_what_was_said(
             await client.connection.wait_closed()
         assert client.connection.close_code == 1001
     agent.stop(by=by)
-    again = listening(*MODEL, environ=model_server.environ("openai"))
-    async with websocket_client(again) as client:
+    restarted = listening(*MODEL, environ=model_server.environ("openai"))
+    async with websocket_client(restarted) as client:
         await client.initialize()
         params = {"sessionId": session, "cwd": str(project), "mcpServers": []}
         await client.request("session/load", params, checked=True)
@@ -71,8 +71,10 @@ class Link:
 
 
 @pytest.mark.covers("T6", "T8")
-@pytest.mark.parametrize("who", ["client", "agent"])
-async def test_sessions_are_left_at_once_to_who_comes_back_unless_the_agent_ends(who: str) -> None:
+@pytest.mark.parametrize("subject", ["client", "agent"])
+async def test_sessions_are_left_at_once_to_who_comes_back_unless_the_agent_ends(
+    subject: str,
+) -> None:
     """Whoever has left a session is told no more of it, and so not how its calls ended."""
     links: list[Link] = []
 
@@ -83,18 +85,18 @@ async def test_sessions_are_left_at_once_to_who_comes_back_unless_the_agent_ends
     connections = Connections(make, Limits())
     connection, _ = connections.open_http(local=True)
     await asyncio.sleep(0)  # it is served
-    if who == "client":
+    if subject == "client":
         connections.end(connection)
     await connections.close()
-    assert links[0].happened == (["left", "answered"] if who == "client" else ["answered"])
+    assert links[0].happened == (["left", "answered"] if subject == "client" else ["answered"])
 
 
 @BOTH
 async def test_event_streams_end_with_the_agent(listening: StartListening, version: int) -> None:
     agent = listening(*DEMO)
     async with http(agent, version=version) as client:
-        mine = await connected(client, agent)
-        async with client.stream("GET", agent.url, headers=EVENTS | mine) as stream:
+        headers = await connected(client, agent)
+        async with client.stream("GET", agent.url, headers=EVENTS | headers) as stream:
             agent.process.terminate()
             async with asyncio.timeout(20):
                 assert [line async for line in stream.aiter_lines() if line.strip(":")] == []
@@ -124,12 +126,12 @@ async def test_many_idle_clients_do_not_hold_up_the_end(listening: StartListenin
         await connect(agent.websocket_url, additional_headers=agent.authorization)
         for _ in range(30)
     ]
-    for one in sockets[::2]:
-        await one.send("not JSON")
+    for idle_socket in sockets[::2]:
+        await idle_socket.send("not JSON")
     agent.process.terminate()
-    for one in sockets:
-        await asyncio.wait_for(one.wait_closed(), 5)
-        assert one.close_code == 1001
+    for idle_socket in sockets:
+        await asyncio.wait_for(idle_socket.wait_closed(), 5)
+        assert idle_socket.close_code == 1001
     agent.stop()
 
 

@@ -20,10 +20,10 @@ from tests.support.ordinary_user import POWERLESS, may_inspect
 
 def refused(home: Path, *words: str, token: str | None = None) -> str:
     """The one line with which it refuses to begin."""
-    given = {} if token is None else {"ACP_AGENT_LISTEN_TOKEN": token}
+    environ = {} if token is None else {"ACP_AGENT_LISTEN_TOKEN": token}
     done = subprocess.run(
         [sys.executable, "-m", "acp_agent", "serve", *words],
-        env=environment(home, given | {"PYTHONPATH": str(ROOT)}),
+        env=environment(home, environ | {"PYTHONPATH": str(ROOT)}),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -39,10 +39,10 @@ def refused(home: Path, *words: str, token: str | None = None) -> str:
 
 @pytest.mark.parametrize("address", ["0.0.0.0:0", "[::]:0", "192.0.2.1:8080"])
 def test_an_address_that_others_reach_needs_tls_or_a_proxy(home: Path, address: str) -> None:
-    said = refused(home, "--listen", address)
-    assert "--tls-cert" in said
-    assert "--behind-proxy" in said
-    assert "127.0.0.1" in said
+    message = refused(home, "--listen", address)
+    assert "--tls-cert" in message
+    assert "--behind-proxy" in message
+    assert "127.0.0.1" in message
 
 
 def test_without_a_token_only_this_computer_may_reach_it(home: Path) -> None:
@@ -91,23 +91,23 @@ async def test_a_client_that_writes_binary_frames_is_answered_where_that_is_want
 
 def test_a_port_in_use_is_named(listening: StartListening, home: Path) -> None:
     agent = listening(*DEMO)
-    said = refused(home, "--listen", f"127.0.0.1:{agent.port}")
-    assert f"127.0.0.1:{agent.port} is already in use; choose" in said
-    assert "attempting" not in said  # the words of a library
+    message = refused(home, "--listen", f"127.0.0.1:{agent.port}")
+    assert f"127.0.0.1:{agent.port} is already in use; choose" in message
+    assert "attempting" not in message  # the words of a library
 
 
 def test_an_address_of_another_computer_is_named(home: Path) -> None:
     # TEST-NET-1, of no computer (RFC 5737)
-    said = refused(home, "--listen", "192.0.2.1:8765", "--behind-proxy")
-    assert "192.0.2.1 is not an address of this computer; choose another" in said
-    said = refused(home, "--listen", "[::1%nowhere]:0")  # which the resolver refuses
-    assert "::1%nowhere is not an address of this computer; choose another" in said
+    message = refused(home, "--listen", "192.0.2.1:8765", "--behind-proxy")
+    assert "192.0.2.1 is not an address of this computer; choose another" in message
+    message = refused(home, "--listen", "[::1%nowhere]:0")  # which the resolver refuses
+    assert "::1%nowhere is not an address of this computer; choose another" in message
 
 
 def test_a_weak_token_is_refused_and_not_repeated(home: Path, tmp_path: Path) -> None:
-    said = refused(home, "--listen", "127.0.0.1:0", token="hunter2")
-    assert "16" in said
-    assert "hunter2" not in said
+    message = refused(home, "--listen", "127.0.0.1:0", token="hunter2")
+    assert "16" in message
+    assert "hunter2" not in message
     missing = str(tmp_path / "missing")
     assert missing in refused(home, "--listen", "127.0.0.1:0", "--token-file", missing)
 
@@ -123,8 +123,8 @@ def test_the_token_cannot_be_read_where_the_system_shows_environments(
 def test_certificate_and_key_go_together(home: Path, tmp_path: Path) -> None:
     file = tmp_path / "not-a-certificate.pem"
     file.write_text("nothing")
-    said = refused(home, "--listen", "127.0.0.1:0", "--tls-cert", str(file))
-    assert "--tls-key" in said
+    message = refused(home, "--listen", "127.0.0.1:0", "--tls-cert", str(file))
+    assert "--tls-key" in message
     both = ("--tls-cert", str(file), "--tls-key", str(file))
     assert str(file) in refused(home, "--listen", "127.0.0.1:0", *both)
 

@@ -76,23 +76,23 @@ def websocket(agent: RemoteAgent) -> bytes:
 
 def changed(data: bytes, chance: random.Random) -> bytes:
     """The same with a few bytes flipped, cut out, doubled or put in, not before the first line."""
-    found = bytearray(data)
+    mutated = bytearray(data)
     for _ in range(chance.randint(1, 4)):
-        at = chance.randrange(4, len(found))
+        at = chance.randrange(4, len(mutated))
         match chance.randrange(5):
             case 0:
-                found[at] ^= 1 << chance.randrange(8)
+                mutated[at] ^= 1 << chance.randrange(8)
             case 1:
-                del found[at : at + chance.randint(1, 20)]
+                del mutated[at : at + chance.randint(1, 20)]
             case 2:
-                found[at:at] = found[max(0, at - 30) : at]
+                mutated[at:at] = mutated[max(0, at - 30) : at]
             case 3:
-                found[at:at] = chance.randbytes(chance.randint(1, 20))
+                mutated[at:at] = chance.randbytes(chance.randint(1, 20))
             case _:
-                del found[at + 1 :]
-        if len(found) < 5:
+                del mutated[at + 1 :]
+        if len(mutated) < 5:
             break
-    return bytes(found)
+    return bytes(mutated)
 
 
 @pytest.fixture(scope="module")
@@ -106,10 +106,10 @@ def tried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RemoteAgent]:
 @pytest.mark.parametrize("kind", [http1, http2, websocket])
 async def test_no_bytes_break_the_agent(tried: RemoteAgent, kind: object) -> None:
     assert callable(kind)
-    whole = kind(tried)
+    transport = kind(tried)
     for number in range(TRIES):
         chance = random.Random(SEED + number)
-        data = changed(whole, chance)
+        data = changed(transport, chance)
         with (
             socket.create_connection(("127.0.0.1", tried.port), timeout=10) as sock,
             contextlib.suppress(ConnectionError),

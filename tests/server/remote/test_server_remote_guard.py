@@ -28,12 +28,12 @@ def lenient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RemoteAgent]:
         yield agent
 
 
-async def begin(agent: RemoteAgent, version: int = 2, **headers: Any) -> httpx2.Response:
+async def initialize(agent: RemoteAgent, version: int = 2, **headers: Any) -> httpx2.Response:
     """`initialize` with these headers, and no token but what they bring."""
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    request_headers = {name.replace("_", "-"): value for name, value in headers.items()}
     options: dict[str, Any] = {"http1": version == 1, "http2": version == 2}
     async with httpx2.AsyncClient(**options, trust_env=False, verify=False) as client:
-        return await client.post(agent.url, content=INITIALIZE, headers=JSON | named)
+        return await client.post(agent.url, content=INITIALIZE, headers=JSON | request_headers)
 
 
 async def refused(agent: RemoteAgent, **options: Any) -> int:
@@ -55,12 +55,12 @@ async def test_without_the_token_nothing_is_answered(remote: RemoteAgent, versio
         {"Authorization": b"Bearer \xff"},
         {"Cookie": f"token={remote.token}"},
     ):
-        response = await begin(remote, version, **headers)
+        response = await initialize(remote, version, **headers)
         assert response.status_code == 401
         assert response.headers["www-authenticate"].startswith("Bearer")
         assert remote.token not in response.text
         assert "acp-connection-id" not in response.headers
-    assert (await begin(remote, version, Authorization=f"bearer {remote.token}")).is_success
+    assert (await initialize(remote, version, Authorization=f"bearer {remote.token}")).is_success
 
 
 async def test_a_get_and_a_delete_need_the_token_too(remote: RemoteAgent) -> None:
@@ -111,7 +111,7 @@ async def test_a_websocket_without_the_token_is_refused_401(remote: RemoteAgent)
 async def test_a_name_that_was_led_here_is_refused(
     remote: RemoteAgent, version: int, host: str
 ) -> None:
-    response = await begin(remote, version, Host=host, **remote.authorization)
+    response = await initialize(remote, version, Host=host, **remote.authorization)
     assert response.status_code in {400, 421}
     if response.content:
         assert "Host" in reason(response)
@@ -124,13 +124,13 @@ async def test_a_name_that_was_led_here_is_refused(
 async def test_the_names_of_this_computer_are_answered_to(
     remote: RemoteAgent, version: int, host: str
 ) -> None:
-    assert (await begin(remote, version, Host=host, **remote.authorization)).is_success
+    assert (await initialize(remote, version, Host=host, **remote.authorization)).is_success
 
 
 async def test_a_websocket_with_a_foreign_name_is_refused_421(remote: RemoteAgent) -> None:
     url = f"ws://attacker.example:{remote.port}/acp"
-    led_here: Any = {"host": "127.0.0.1", "port": remote.port}
-    status = await refused(remote, url=url, additional_headers=remote.authorization, **led_here)
+    target: Any = {"host": "127.0.0.1", "port": remote.port}
+    status = await refused(remote, url=url, additional_headers=remote.authorization, **target)
     assert status == 421
 
 
@@ -141,7 +141,7 @@ async def test_a_websocket_with_a_foreign_name_is_refused_421(remote: RemoteAgen
 async def test_a_page_of_a_foreign_origin_is_refused_even_with_the_token(
     remote: RemoteAgent, version: int, origin: str
 ) -> None:
-    response = await begin(remote, version, Origin=origin, **remote.authorization)
+    response = await initialize(remote, version, Origin=origin, **remote.authorization)
     assert response.status_code == 403
     assert "access-control-allow-origin" not in response.headers
     assert "--allow-origin" in reason(response)
@@ -151,13 +151,13 @@ async def test_a_page_of_a_foreign_origin_is_refused_even_with_the_token(
 
 @BOTH
 async def test_a_page_of_an_allowed_origin_may_use_it(lenient: RemoteAgent, version: int) -> None:
-    response = await begin(lenient, version, Origin=PAGE, **lenient.authorization)
+    response = await initialize(lenient, version, Origin=PAGE, **lenient.authorization)
     assert response.status_code == 200
     assert response.headers["access-control-allow-origin"] == PAGE
     assert response.headers["access-control-expose-headers"] == "acp-connection-id"
-    assert (await begin(lenient, version, Origin=PAGE)).status_code == 401
-    other = await begin(lenient, version, Origin=PAGE + ".evil", **lenient.authorization)
-    assert other.status_code == 403
+    assert (await initialize(lenient, version, Origin=PAGE)).status_code == 401
+    denied = await initialize(lenient, version, Origin=PAGE + ".evil", **lenient.authorization)
+    assert denied.status_code == 403
     page = Origin(PAGE)
     async with connect(
         lenient.websocket_url, origin=page, additional_headers=lenient.authorization
@@ -169,11 +169,11 @@ async def test_a_page_of_an_allowed_origin_may_use_it(lenient: RemoteAgent, vers
 async def test_a_browser_may_ask_for_an_allowed_origin_before_it_sends(
     lenient: RemoteAgent, version: int
 ) -> None:
-    asked = {"Access-Control-Request-Method": "POST"}
+    preflight = {"Access-Control-Request-Method": "POST"}
     options: dict[str, Any] = {"http1": version == 1, "http2": version == 2}
     async with httpx2.AsyncClient(**options, trust_env=False, verify=False) as client:
-        allowed = await client.options(lenient.url, headers=asked | {"Origin": PAGE})
-        foreign = await client.options(lenient.url, headers=asked | {"Origin": "https://evil"})
+        allowed = await client.options(lenient.url, headers=preflight | {"Origin": PAGE})
+        foreign = await client.options(lenient.url, headers=preflight | {"Origin": "https://evil"})
     assert allowed.status_code == 204
     assert allowed.headers["access-control-allow-origin"] == PAGE
     assert "authorization" in allowed.headers["access-control-allow-headers"]
@@ -183,46 +183,48 @@ async def test_a_browser_may_ask_for_an_allowed_origin_before_it_sends(
 
 async def test_an_allowed_host_is_answered_to(lenient: RemoteAgent) -> None:
     for host in ("agent.example", "Agent.Example:8443"):
-        assert (await begin(lenient, 2, Host=host, **lenient.authorization)).is_success
+        assert (await initialize(lenient, 2, Host=host, **lenient.authorization)).is_success
 
 
 async def test_a_token_that_was_made_is_printed_and_one_that_was_given_is_not(
     listening: StartListening, home: Path
 ) -> None:
-    made = listening(*DEMO, token=None)
-    made.token = made.line_with("access token for this run: ").split()[-1]
-    assert len(made.token) >= 32
-    async with websocket_client(made) as client:
+    generated = listening(*DEMO, token=None)
+    generated.token = generated.line_with("access token for this run: ").split()[-1]
+    assert len(generated.token) >= 32
+    async with websocket_client(generated) as client:
         await client.initialize()
-    given = listening(*DEMO)
-    assert (await begin(given, Authorization="Bearer wrong-0123456789")).status_code == 401
-    async with connect(f"{given.websocket_url}?access_token={given.token}"):
+    configured = listening(*DEMO)
+    assert (
+        await initialize(configured, Authorization="Bearer wrong-0123456789")
+    ).status_code == 401
+    async with connect(f"{configured.websocket_url}?access_token={configured.token}"):
         pass
-    given.stop()
-    made.stop()
-    assert given.token not in given.stderr
-    kept = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
-    assert given.token.encode() not in kept
-    assert made.token.encode() not in kept
-    assert b"wrong-0123456789" not in kept
+    configured.stop()
+    generated.stop()
+    assert configured.token not in configured.stderr
+    stored_bytes = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+    assert configured.token.encode() not in stored_bytes
+    assert generated.token.encode() not in stored_bytes
+    assert b"wrong-0123456789" not in stored_bytes
 
 
 async def test_a_token_comes_from_a_file_too(listening: StartListening, tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("the-token-of-the-file\n")
     agent = listening(*DEMO, "--token-file", str(file), token=None)
-    assert (await begin(agent)).status_code == 401
+    assert (await initialize(agent)).status_code == 401
     agent.token = "the-token-of-the-file"
-    assert (await begin(agent, 2, **agent.authorization)).is_success
+    assert (await initialize(agent, 2, **agent.authorization)).is_success
 
 
 async def test_without_a_token_this_computer_is_let_in_but_no_page(
     listening: StartListening,
 ) -> None:
     agent = listening(*DEMO, "--no-token", token=None)
-    assert (await begin(agent)).is_success
-    assert (await begin(agent, Origin=PAGE)).status_code == 403
-    assert (await begin(agent, Host="attacker.example")).status_code == 421
+    assert (await initialize(agent)).is_success
+    assert (await initialize(agent, Origin=PAGE)).status_code == 403
+    assert (await initialize(agent, Host="attacker.example")).status_code == 421
     async with connect(agent.websocket_url):
         pass
 

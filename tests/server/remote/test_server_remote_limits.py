@@ -112,9 +112,9 @@ async def test_a_websocket_message_over_the_limit_costs_one_error_and_nothing_el
 
 async def test_there_are_no_more_connections_than_allowed(listening: StartListening) -> None:
     agent = listening(*DEMO, "--max-connections", "2")
-    async with websocket_client(agent) as one, http(agent) as client:
-        await one.initialize()
-        mine = await connected(client, agent)
+    async with websocket_client(agent) as first, http(agent) as client:
+        await first.initialize()
+        headers = await connected(client, agent)
         response = await client.post(agent.url, content=INITIALIZE, headers=JSON)
         assert response.status_code == 503
         assert int(response.headers["retry-after"]) > 0
@@ -124,8 +124,8 @@ async def test_there_are_no_more_connections_than_allowed(listening: StartListen
                 pass
         assert refused.value.response.status_code == 503
         assert b"--max-connections" in (refused.value.response.body or b"")
-        await client.delete(agent.url, headers=mine)
-        mine = await connected(client, agent)
+        await client.delete(agent.url, headers=headers)
+        headers = await connected(client, agent)
 
 
 async def test_what_broken_clients_left_behind_makes_room_for_new_ones(
@@ -138,10 +138,10 @@ async def test_what_broken_clients_left_behind_makes_room_for_new_ones(
         async with asyncio.timeout(30):
             while (await client.post(agent.url, content=INITIALIZE, headers=JSON)).is_error:
                 await asyncio.sleep(0.2)
-        gone = await client.post(
+        rejected = await client.post(
             agent.url, content=request("session/list", {}), headers=JSON | left
         )
-        assert gone.status_code == 404
+        assert rejected.status_code == 404
         assert await used.request("session/list", {})
 
 
@@ -153,15 +153,17 @@ async def test_a_connection_has_no_more_sessions_than_allowed(
         async with open_client(agent) as client:
             await client.initialize()
             params = {"cwd": str(project), "mcpServers": []}
-            asked = [client.post("session/new", params) for _ in range(4)]
-            answers = [await client.answer(one) for one in asked]
-            made = [one["result"]["sessionId"] for one in answers if "result" in one]
-            assert len(made) == 2
-            errors = [one["error"] for one in answers if "error" in one]
+            request_ids = [client.post("session/new", params) for _ in range(4)]
+            answers = [await client.answer(request) for request in request_ids]
+            session_ids = [
+                request["result"]["sessionId"] for request in answers if "result" in request
+            ]
+            assert len(session_ids) == 2
+            errors = [request["error"] for request in answers if "error" in request]
             assert all("close one" in error["message"] for error in errors)
-            load = {"sessionId": made[0], "cwd": str(project), "mcpServers": []}
+            load = {"sessionId": session_ids[0], "cwd": str(project), "mcpServers": []}
             await client.request("session/load", load)
-            await client.request("session/close", {"sessionId": made[0]})
+            await client.request("session/close", {"sessionId": session_ids[0]})
             assert await client.new_session(project)
 
 
@@ -175,9 +177,9 @@ async def test_a_connection_has_no_more_streams_than_sessions(
             await client.initialize()
             names.append(await client.new_session(project))
     async with http(agent) as client:
-        mine = await connected(client, agent)
-        first = EVENTS | mine | {"Acp-Session-Id": names[0]}
-        second = EVENTS | mine | {"Acp-Session-Id": names[1]}
+        headers = await connected(client, agent)
+        first = EVENTS | headers | {"Acp-Session-Id": names[0]}
+        second = EVENTS | headers | {"Acp-Session-Id": names[1]}
         async with client.stream("GET", agent.url, headers=first) as stream:
             assert stream.status_code == 200
             assert (await client.get(agent.url, headers=second)).status_code == 429

@@ -28,7 +28,7 @@ INITIALIZE: Json = {
 
 
 @pytest.fixture(scope="module")
-def named(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RemoteAgent]:
+def reachable_by_name(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RemoteAgent]:
     """An agent that has another name, by which a proxy's clients reach it."""
     flags = ("--allow-host", "agent.example")
     with RemoteAgent(tmp_path_factory.mktemp("home"), *DEMO, *flags) as agent:
@@ -37,21 +37,25 @@ def named(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RemoteAgent]:
 
 async def offered(agent: RemoteAgent, version: int = 2, **headers: str) -> list[str]:
     """The ids of the logins that a client is offered over HTTP."""
-    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    request_headers = {name.replace("_", "-"): value for name, value in headers.items()}
     async with http(agent, version=version) as client:
-        answer = await client.post(agent.url, content=json.dumps(INITIALIZE), headers=JSON | given)
+        answer = await client.post(
+            agent.url, content=json.dumps(INITIALIZE), headers=JSON | request_headers
+        )
     return [method["id"] for method in answer.json()["result"]["authMethods"]]
 
 
 @BOTH
 async def test_a_client_on_this_computer_is_offered_the_login_page(
-    named: RemoteAgent, version: int
+    reachable_by_name: RemoteAgent, version: int
 ) -> None:
-    assert "login-page" in await offered(named, version)
+    assert "login-page" in await offered(reachable_by_name, version)
 
 
-async def test_so_is_one_on_a_websocket(named: RemoteAgent) -> None:
-    async with connect(named.websocket_url, additional_headers=named.authorization) as socket:
+async def test_so_is_one_on_a_websocket(reachable_by_name: RemoteAgent) -> None:
+    async with connect(
+        reachable_by_name.websocket_url, additional_headers=reachable_by_name.authorization
+    ) as socket:
         await socket.send(json.dumps(INITIALIZE))
         answer = json.loads(await socket.recv())
     assert "login-page" in [method["id"] for method in answer["result"]["authMethods"]]
@@ -69,9 +73,9 @@ async def test_so_is_one_on_a_websocket(named: RemoteAgent) -> None:
     ],
 )
 async def test_one_who_came_through_a_proxy_is_offered_the_other_logins_alone(
-    named: RemoteAgent, version: int, name: str, value: str
+    reachable_by_name: RemoteAgent, version: int, name: str, value: str
 ) -> None:
-    methods = await offered(named, version, **{name: value})
+    methods = await offered(reachable_by_name, version, **{name: value})
     assert methods
     assert "login-page" not in methods
 

@@ -65,9 +65,13 @@ async def test_a_turn_goes_on_without_its_client_and_who_comes_back_sees_all_of_
     first.release()
     async with open_client(agent, joins=True) as client:
         await load(client, session, project)
-        await client.expect_update(session, "agent_message_chunk", lambda u: "two" in said(u))
+        await client.expect_update(
+            session, "agent_message_chunk", lambda u: "two" in message_text(u)
+        )
         second.release()
-        await client.expect_update(session, "agent_message_chunk", lambda u: "three" in said(u))
+        await client.expect_update(
+            session, "agent_message_chunk", lambda u: "three" in message_text(u)
+        )
         assert client.text(session) == "One, two, three."
         assert len(client.updates(session, "user_message_chunk")) == 1
 
@@ -89,10 +93,12 @@ async def test_a_turn_goes_on_when_the_lost_connection_of_its_client_has_ended(
     stall.release()
     async with websocket_client(agent, joins=True) as client:
         await load(client, session, project)
-        await client.expect_update(session, "agent_message_chunk", lambda u: "two" in said(u))
+        await client.expect_update(
+            session, "agent_message_chunk", lambda u: "two" in message_text(u)
+        )
 
 
-def said(update: dict[str, Any]) -> str:
+def message_text(update: dict[str, Any]) -> str:
     return str(update["content"]["text"])
 
 
@@ -135,11 +141,15 @@ async def test_a_question_is_asked_again_behind_the_call_that_it_is_about(
             await V2Client(client).initialize()
             params = {"sessionId": session, "cwd": str(project), "replayFrom": {"type": "start"}}
             await client.request("session/resume", params, checked=True)
-        asked = await client.expect(lambda m: m.get("method") == "session/request_permission")
-        before = client.messages[: client.messages.index(asked)]
-        told = [one["params"]["update"] for one in before if one.get("method") == "session/update"]
-        subject = asked["params"].get("toolCall") or asked["params"]["subject"]
-        assert subject["toolCallId"] in {update.get("toolCallId") for update in told}
+        question = await client.expect(lambda m: m.get("method") == "session/request_permission")
+        before = client.messages[: client.messages.index(question)]
+        updates = [
+            message["params"]["update"]
+            for message in before
+            if message.get("method") == "session/update"
+        ]
+        subject = question["params"].get("toolCall") or question["params"]["subject"]
+        assert subject["toolCallId"] in {update.get("toolCallId") for update in updates}
 
 
 async def test_a_session_goes_from_a_websocket_to_http_and_back(
@@ -151,10 +161,10 @@ async def test_a_session_goes_from_a_websocket_to_http_and_back(
         await client.initialize()
         session = await client.new_session(project)
         await client.prompt(session, "One.")
-        async with http_client(agent) as other:
-            await load(other, session, project)
-            await other.prompt(session, "Two.")
-            assert other.text(session) == "First.Second."
+        async with http_client(agent) as second:
+            await load(second, session, project)
+            await second.prompt(session, "Two.")
+            assert second.text(session) == "First.Second."
         params = {"sessionId": session, "cwd": str(project), "mcpServers": []}
         client.messages.clear()
         await client.request("session/load", params, checked=True)
@@ -229,8 +239,10 @@ async def test_a_client_that_missed_too_much_is_told_to_load_and_then_has_everyt
 ) -> None:
     stall = Stall()
     flood = [f"{number:05d} " for number in range(15_000)]
-    apart = [step for text in flood for step in (Thought("Hm. "), text)]  # a message for each piece
-    model_server.add(answer("Begun. ", stall, *apart), answer("After."))
+    steps_in_messages = [
+        step for text in flood for step in (Thought("Hm. "), text)
+    ]  # a message for each piece
+    model_server.add(answer("Begun. ", stall, *steps_in_messages), answer("After."))
     agent = listening(*MODEL, environ=model_server.environ("openai"))
     async with http_client(agent, joins=True) as client:
         await client.initialize()
@@ -243,15 +255,15 @@ async def test_a_client_that_missed_too_much_is_told_to_load_and_then_has_everyt
         await asyncio.wait_for(conflict(client, session), 20)
         await client.open(session)
         assert (await client.result(prompt))["stopReason"] == "end_turn"
-        whole = "Begun. " + "".join(flood)
-        assert len(client.text(session)) < len(whole) / 2
+        full_text = "Begun. " + "".join(flood)
+        assert len(client.text(session)) < len(full_text) / 2
         client.messages.clear()
         params = {"sessionId": session, "cwd": str(project), "mcpServers": []}
         await client.request("session/load", params, checked=True)
         await client.expect(lambda message: flood[-1] in json.dumps(message))
-        assert client.text(session) == whole
+        assert client.text(session) == full_text
         await client.prompt(session, "Go on.")
-        assert client.text(session) == whole + "After."
+        assert client.text(session) == full_text + "After."
         assert 409 not in client.statuses
 
 
@@ -276,8 +288,8 @@ async def test_a_connection_without_stream_and_requests_is_ended_in_time(
         await stays.initialize()  # and has a stream open from now on
         await client.initialize()
         session = await client.new_session(project)
-        for one in list(client.streams):
-            await client.close_stream(one)
+        for stream in list(client.streams):
+            await client.close_stream(stream)
         log = home / "acp-agent" / "logs" / "agent.log"
         await until(lambda: "closed a connection that had no open stream" in log.read_text())
         listing = request("session/list", {}, 90)
@@ -326,8 +338,10 @@ async def test_a_childs_question_is_asked_again_of_who_comes_back_where_the_pare
     editor = Editor(offers=offers, permission="allow_once")
     async with open_client(agent, editor=editor, joins=True) as client:
         await load(client, session, project)
-        await client.expect_update(session, "agent_message_chunk", lambda u: "there" in said(u))
-        (asked,) = editor.asked
-        assert asked["sessionId"] == first["params"]["sessionId"] != session
-        assert client.text(asked["sessionId"]) == "There."
+        await client.expect_update(
+            session, "agent_message_chunk", lambda u: "there" in message_text(u)
+        )
+        (question,) = editor.asked
+        assert question["sessionId"] == first["params"]["sessionId"] != session
+        assert client.text(question["sessionId"]) == "There."
     assert (project / "made.txt").exists()

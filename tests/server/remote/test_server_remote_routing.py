@@ -59,8 +59,8 @@ async def test_a_post_that_is_no_json_by_its_type_is_415(
 @BOTH
 async def test_a_get_that_takes_no_events_is_406(remote: RemoteAgent, version: int) -> None:
     async with http(remote, version=version) as client:
-        mine = await connected(client, remote)
-        response = await client.get(remote.url, headers=mine | {"Accept": "application/json"})
+        headers = await connected(client, remote)
+        response = await client.get(remote.url, headers=headers | {"Accept": "application/json"})
         assert response.status_code == 406
         assert "text/event-stream" in reason(response)
 
@@ -133,10 +133,10 @@ async def test_an_unknown_connection_is_404(remote: RemoteAgent, version: int) -
 
 
 async def test_a_websockets_id_is_no_connection_of_http(remote: RemoteAgent) -> None:
-    async with websocket_client(remote) as client, http(remote) as other:
+    async with websocket_client(remote) as client, http(remote) as second:
         assert client.connection.response is not None
         name = client.connection.response.headers[CONNECTION]
-        response = await other.delete(remote.url, headers={CONNECTION: name})
+        response = await second.delete(remote.url, headers={CONNECTION: name})
         assert response.status_code == 404
         await client.initialize()
 
@@ -165,9 +165,9 @@ async def test_a_message_of_a_session_without_its_header_is_400(
 @BOTH
 async def test_a_stream_of_an_unknown_session_is_404(remote: RemoteAgent, version: int) -> None:
     async with http(remote, version=version) as client:
-        mine = await connected(client, remote)
+        headers = await connected(client, remote)
         for name in ("sess_unknown", "../../etc/passwd", "x" * 2000):
-            response = await client.get(remote.url, headers=EVENTS | mine | {SESSION: name})
+            response = await client.get(remote.url, headers=EVENTS | headers | {SESSION: name})
             assert response.status_code == 404
             assert "no session" in reason(response)
 
@@ -175,19 +175,19 @@ async def test_a_stream_of_an_unknown_session_is_404(remote: RemoteAgent, versio
 async def test_a_session_of_another_connection_is_neither_seen_nor_driven(
     remote: RemoteAgent, project: Path
 ) -> None:
-    async with http_client(remote) as owner, http_client(remote) as other:
+    async with http_client(remote) as owner, http_client(remote) as second:
         await owner.initialize()
-        await other.initialize()
+        await second.initialize()
         session = await owner.new_session(project)
         with pytest.raises(AnswerError) as refused:
-            await other.request(
+            await second.request(
                 "session/prompt",
                 {"sessionId": session, "prompt": [{"type": "text", "text": "hi"}]},
             )
         assert refused.value.code == -32002
         await owner.prompt(session, "hi")
         assert owner.text(session)
-        assert other.updates(session) == []
+        assert second.updates(session) == []
 
 
 @BOTH
@@ -195,16 +195,16 @@ async def test_after_delete_the_connection_is_gone_and_its_streams_end(
     remote: RemoteAgent, version: int
 ) -> None:
     async with http(remote, version=version) as client:
-        mine = await connected(client, remote)
-        async with client.stream("GET", remote.url, headers=EVENTS | mine) as stream:
-            assert (await client.delete(remote.url, headers=mine)).status_code == 202
+        headers = await connected(client, remote)
+        async with client.stream("GET", remote.url, headers=EVENTS | headers) as stream:
+            assert (await client.delete(remote.url, headers=headers)).status_code == 202
             async with asyncio.timeout(20):
                 assert [line async for line in stream.aiter_lines() if line.strip(":")] == []
         listing = request("session/list", {})
         for response in (
-            await client.post(remote.url, content=listing, headers=JSON | mine),
-            await client.get(remote.url, headers=EVENTS | mine),
-            await client.delete(remote.url, headers=mine),
+            await client.post(remote.url, content=listing, headers=JSON | headers),
+            await client.get(remote.url, headers=EVENTS | headers),
+            await client.delete(remote.url, headers=headers),
         ):
             assert response.status_code == 404
 
@@ -214,15 +214,15 @@ async def test_of_two_streams_for_the_same_the_newer_one_is_used_and_the_older_e
     remote: RemoteAgent, version: int
 ) -> None:
     async with http(remote, version=version) as client:
-        mine = await connected(client, remote)
+        headers = await connected(client, remote)
         async with (
-            client.stream("GET", remote.url, headers=EVENTS | mine) as older,
-            client.stream("GET", remote.url, headers=EVENTS | mine) as newer,
+            client.stream("GET", remote.url, headers=EVENTS | headers) as older,
+            client.stream("GET", remote.url, headers=EVENTS | headers) as newer,
         ):
             async with asyncio.timeout(20):
                 assert [line async for line in older.aiter_lines() if line.strip(":")] == []
             listing = request("session/list", {}, 7)
-            await client.post(remote.url, content=listing, headers=JSON | mine)
+            await client.post(remote.url, content=listing, headers=JSON | headers)
             async with asyncio.timeout(20):
                 lines = newer.aiter_lines()
                 line = await anext(line async for line in lines if line.startswith("data:"))
@@ -235,11 +235,11 @@ async def test_large_messages_are_taken_one_after_the_other(
 ) -> None:
     large = request("session/list", {"x": "y" * 4_000_000}, 8)
     async with http(remote, version=version) as client:
-        mine = await connected(client, remote)
-        async with client.stream("GET", remote.url, headers=EVENTS | mine):
+        headers = await connected(client, remote)
+        async with client.stream("GET", remote.url, headers=EVENTS | headers):
             for _ in range(4):
                 async with asyncio.timeout(20):
-                    response = await client.post(remote.url, content=large, headers=JSON | mine)
+                    response = await client.post(remote.url, content=large, headers=JSON | headers)
                 assert response.status_code == 202
 
 
@@ -299,13 +299,13 @@ async def test_an_answer_in_another_session_than_the_question_is_400_and_not_tak
         await client.initialize()
         session = await client.new_session(project)
         prompt = client.post_prompt(session, "$ touch made.txt")
-        asked = await client.expect(lambda m: m.get("method") == "session/request_permission")
-        option = next(o for o in asked["params"]["options"] if o["kind"] == "allow_once")
+        question = await client.expect(lambda m: m.get("method") == "session/request_permission")
+        option = next(o for o in question["params"]["options"] if o["kind"] == "allow_once")
         outcome = {"outcome": "selected", "optionId": option["optionId"]}
-        answer = {"jsonrpc": "2.0", "id": asked["id"], "result": {"outcome": outcome}}
+        answer = {"jsonrpc": "2.0", "id": question["id"], "result": {"outcome": outcome}}
         line = json.dumps(answer).encode()
-        for elsewhere in (None, "another"):
-            response = await client.post_line(line, elsewhere)
+        for session_header in (None, "another"):
+            response = await client.post_line(line, session_header)
             assert response.status_code == 400
             assert "acp-session-id" in reason(response)
         client.oracle.sent(line)

@@ -13,7 +13,7 @@ from tests.support.framing import Json
 from tests.support.wire_client import AnswerError, WireClient
 
 
-def told(client: WireClient) -> list[str]:
+def status_updates(client: WireClient) -> list[str]:
     """The states of `auth/status_update` that came so far."""
     messages = [m for m in client.messages if m.get("method") == "auth/status_update"]
     return [message["params"]["state"] for message in messages]
@@ -23,41 +23,41 @@ async def test_a_change_of_the_login_is_told_to_every_client_but_those_that_know
     listening: StartListening,
 ) -> None:
     agent = listening(*DEMO)
-    async with websocket_client(agent) as one, websocket_client(agent) as other:
-        for client in (one, other):
+    async with websocket_client(agent) as first, websocket_client(agent) as second:
+        for client in (first, second):
             await client.initialize()
-        assert (await other.request("auth/status", {}))["state"] == "not_required"
-        await one.request("logout", {})
+        assert (await second.request("auth/status", {}))["state"] == "not_required"
+        await first.request("logout", {})
 
         def out(message: Json) -> bool:
             return message.get("method") == "auth/status_update"
 
-        for client in (one, other):
+        for client in (first, second):
             await client.expect(out)
-            assert told(client) == ["unauthenticated"]
-        await other.request("logout", {})
-        await one.request("auth/status", {})
-        await other.request("auth/status", {})
-        assert told(one) == told(other) == ["unauthenticated"]
+            assert status_updates(client) == ["unauthenticated"]
+        await second.request("logout", {})
+        await first.request("auth/status", {})
+        await second.request("auth/status", {})
+        assert status_updates(first) == status_updates(second) == ["unauthenticated"]
 
 
 async def test_a_session_of_one_client_is_named_archived_and_looked_up_by_another(
     listening: StartListening, project: Path
 ) -> None:
     agent = listening(*DEMO)
-    async with websocket_client(agent) as one, websocket_client(agent) as other:
-        await one.initialize()
-        await other.initialize()
-        session = await one.new_session(project)
-        assert await other.request("session/status", {"sessionId": session}) == {"status": "open"}
-        await other.request("session/set_title", {"sessionId": session, "title": "Shared"})
-        update = await one.expect_update(session, "session_info_update")
+    async with websocket_client(agent) as first, websocket_client(agent) as second:
+        await first.initialize()
+        await second.initialize()
+        session = await first.new_session(project)
+        assert await second.request("session/status", {"sessionId": session}) == {"status": "open"}
+        await second.request("session/set_title", {"sessionId": session, "title": "Shared"})
+        update = await first.expect_update(session, "session_info_update")
         assert update["title"] == "Shared"
-        assert other.updates(session) == []
-        await other.request("session/archive", {"sessionId": session})
-        assert await one.request("session/status", {"sessionId": session}) == {"status": "saved"}
+        assert second.updates(session) == []
+        await second.request("session/archive", {"sessionId": session})
+        assert await first.request("session/status", {"sessionId": session}) == {"status": "saved"}
         with pytest.raises(AnswerError) as caught:
-            await one.prompt(session, "hello")
+            await first.prompt(session, "hello")
         assert caught.value.code == -32002
 
 

@@ -45,12 +45,12 @@ async def test_a_socket_that_sends_nothing_is_closed(listening: StartListening) 
 
 
 @pytest.mark.parametrize(
-    "sent",
+    "data",
     [b"", b"GET /acp HTTP/1.1\r\nHost: 127", b"POST /acp HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"],
     ids=["nothing", "half a head", "no token"],
 )
 async def test_silent_sockets_keep_out_nobody_who_has_the_token(
-    listening: StartListening, sent: bytes
+    listening: StartListening, data: bytes
 ) -> None:
     agent = listening(*DEMO)
     async with websocket_client(agent) as first:
@@ -58,7 +58,7 @@ async def test_silent_sockets_keep_out_nobody_who_has_the_token(
         silent = []
         for _ in range(300):
             silent.append(await asyncio.open_connection("127.0.0.1", agent.port))
-            silent[-1][1].write(sent)
+            silent[-1][1].write(data)
         async with asyncio.timeout(20), websocket_client(agent) as second:
             await second.initialize()
             assert await second.request("session/list", {})
@@ -90,8 +90,8 @@ async def test_a_silent_peer_is_pinged_and_one_that_does_not_answer_is_cut(
 async def test_streams_are_kept_alive_by_comments(listening: StartListening) -> None:
     agent = listening(*DEMO, "--ping-interval", "0.1")
     async with http(agent, version=1) as client:
-        mine = await connected(client, agent)
-        async with client.stream("GET", agent.url, headers=EVENTS | mine) as stream:
+        headers = await connected(client, agent)
+        async with client.stream("GET", agent.url, headers=EVENTS | headers) as stream:
             async with asyncio.timeout(20):
                 lines = stream.aiter_lines()
                 assert await anext(lines) == ":"

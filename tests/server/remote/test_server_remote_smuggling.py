@@ -24,7 +24,7 @@ def bearer(agent: RemoteAgent) -> bytes:
     return f"Authorization: Bearer {agent.token}\r\n".encode()
 
 
-def said(agent: RemoteAgent, data: bytes, *, half_close: bool = False) -> bytes:
+def exchange(agent: RemoteAgent, data: bytes, *, half_close: bool = False) -> bytes:
     """All that comes back for these bytes until the agent closes the socket."""
     with socket.create_connection(("127.0.0.1", agent.port), timeout=15) as sock:
         with contextlib.suppress(ConnectionError):
@@ -76,7 +76,7 @@ def test_a_request_that_could_hide_another_is_refused_and_nothing_after_it_is_re
 ) -> None:
     head = b"POST /acp HTTP/1.1\r\n" + HOST + JSON + bearer(remote) + fields + b"\r\n"
     hidden = b"DELETE /acp HTTP/1.1\r\n" + HOST + bearer(remote) + b"\r\n"
-    answers = statuses(said(remote, head + INITIALIZE + hidden))
+    answers = statuses(exchange(remote, head + INITIALIZE + hidden))
     assert len(answers) == 1
     assert answers[0] in {400, 501}
 
@@ -88,7 +88,7 @@ def test_a_body_with_two_lengths_is_refused_even_where_one_of_them_is_right(
     fields = b"Content-Length: " + length + b"\r\nTransfer-Encoding: chunked\r\n"
     head = b"POST /acp HTTP/1.1\r\n" + HOST + JSON + bearer(remote) + fields + b"\r\n"
     body = b"%x\r\n" % len(INITIALIZE) + INITIALIZE + b"\r\n0\r\n\r\n"
-    assert statuses(said(remote, head + body)) == [400]
+    assert statuses(exchange(remote, head + body)) == [400]
 
 
 @pytest.mark.parametrize(
@@ -108,20 +108,22 @@ def test_a_body_with_two_lengths_is_refused_even_where_one_of_them_is_right(
 def test_a_line_that_is_no_request_for_the_endpoint_is_refused(
     remote: RemoteAgent, line: bytes
 ) -> None:
-    answer = said(remote, line + HOST + bearer(remote) + b"\r\n", half_close=True)
+    answer = exchange(remote, line + HOST + bearer(remote) + b"\r\n", half_close=True)
     assert all(400 <= status < 600 for status in statuses(answer))
 
 
 def test_too_many_headers_are_refused(remote: RemoteAgent) -> None:
     many = b"".join(b"X-%d: %s\r\n" % (n, b"x" * 100) for n in range(1000))
-    answer = said(remote, b"GET /acp HTTP/1.1\r\n" + HOST + many + b"\r\n")
+    answer = exchange(remote, b"GET /acp HTTP/1.1\r\n" + HOST + many + b"\r\n")
     assert statuses(answer) in ([431], [400])
 
 
 def test_two_requests_on_one_socket_are_answered_in_order(remote: RemoteAgent) -> None:
-    one = b"POST /acp HTTP/1.1\r\n" + HOST + JSON + bearer(remote) + LENGTH + b"\r\n" + INITIALIZE
+    first_request = (
+        b"POST /acp HTTP/1.1\r\n" + HOST + JSON + bearer(remote) + LENGTH + b"\r\n" + INITIALIZE
+    )
     last = b"DELETE /acp HTTP/1.1\r\nConnection: close\r\n" + HOST + bearer(remote) + b"\r\n"
-    assert statuses(said(remote, one + one + last)) == [200, 200, 400]
+    assert statuses(exchange(remote, first_request + first_request + last)) == [200, 200, 400]
 
 
 def test_a_client_that_asks_first_is_told_to_go_on(remote: RemoteAgent) -> None:
@@ -131,7 +133,7 @@ def test_a_client_that_asks_first_is_told_to_go_on(remote: RemoteAgent) -> None:
         assert statuses(sock.recv(1000)) == [100]
         sock.sendall(INITIALIZE)
         assert statuses(received(sock)) == [200]
-    refused = said(remote, head + LENGTH + b"\r\n")
+    refused = exchange(remote, head + LENGTH + b"\r\n")
     assert statuses(refused) == [401]
 
 
@@ -149,14 +151,14 @@ def test_an_upgrade_that_is_none_is_refused(
 ) -> None:
     upgrade = b"Upgrade: websocket\r\nConnection: keep-alive, Upgrade\r\n"
     head = b"GET /acp HTTP/1.1\r\n" + HOST + bearer(remote) + upgrade + fields + b"\r\n"
-    assert statuses(said(remote, head)) == [status]
+    assert statuses(exchange(remote, head)) == [status]
 
 
 @pytest.fixture
 def frames(remote: RemoteAgent) -> Iterator[Frames]:
-    one = Frames(remote)
-    with one.sock:
-        yield one
+    connection = Frames(remote)
+    with connection.sock:
+        yield connection
 
 
 @pytest.mark.parametrize(

@@ -40,26 +40,26 @@ async def test_a_stranger_neither_drives_nor_stops_the_turn_of_a_session(
     model_server.add(answer("Half ", stall, "and half."))
     agent = listening("--model", "openai/gpt-5", environ=model_server.environ("openai"))
     editor = Editor() if version == 1 else EditorV2()
-    async with websocket_client(agent) as owner, websocket_client(agent, editor=editor) as other:
+    async with websocket_client(agent) as owner, websocket_client(agent, editor=editor) as second:
         await owner.initialize()
         session = await owner.new_session(project)
-        asked = owner.post_prompt(session, "go")
+        request_id = owner.post_prompt(session, "go")
         await owner.expect_update(session, "agent_message_chunk")
 
-        begun = other if version == 1 else V2Client(other)
-        await begun.initialize()
+        starter = second if version == 1 else V2Client(second)
+        await starter.initialize()
         for method, params in REQUESTS[version].items():
-            error = (await other.answer(other.post(method, {"sessionId": session} | params)))[
+            error = (await second.answer(second.post(method, {"sessionId": session} | params)))[
                 "error"
             ]
             assert error["code"] == -32002, method
             assert "not open here" in error["message"], method
-        other.notify("session/cancel", {"sessionId": session})
-        closed = await other.answer(other.post("session/close", {"sessionId": session}))
+        second.notify("session/cancel", {"sessionId": session})
+        closed = await second.answer(second.post("session/close", {"sessionId": session}))
         assert ("error" in closed) == (version == 1)  # in version 2 what is not there is closed
 
         stall.release()
-        assert (await owner.result(asked))["stopReason"] == "end_turn"
+        assert (await owner.result(request_id))["stopReason"] == "end_turn"
         assert owner.text(session) == "Half and half."
-        assert other.updates(session) == []
+        assert second.updates(session) == []
         assert len(model_server.requests) == 1

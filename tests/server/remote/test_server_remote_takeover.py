@@ -34,7 +34,7 @@ async def taken_over(
         await prompter.initialize()
         session = await prompter.new_session(project)
         prompt = prompter.post_prompt(session, "$ touch made.txt")
-        asked = await owner.expect(lambda m: m.get("method") == ASKS)
+        question = await owner.expect(lambda m: m.get("method") == ASKS)
         params: Json = {"sessionId": session, "cwd": str(project)}
         if second == 1:
             await other.initialize()
@@ -45,7 +45,7 @@ async def taken_over(
             await other.request("session/resume", params | start, checked=True)
         await other.expect(lambda m: m.get("method") == ASKS)
         withdrawn = await owner.expect(lambda m: m.get("method") == "$/cancel_request")
-        assert withdrawn["params"]["requestId"] == asked["id"]
+        assert withdrawn["params"]["requestId"] == question["id"]
         yield owner, other, session, prompt
 
 
@@ -83,7 +83,7 @@ async def test_a_prompt_that_waits_in_the_queue_ends_when_another_client_opens_t
     editor = Editor(permission="never") if version == 1 else EditorV2(permission="never")
     async with (
         websocket_client(agent, editor=editor) as owner,
-        websocket_client(agent, editor=Editor(permission="never"), joins=True) as other,
+        websocket_client(agent, editor=Editor(permission="never"), joins=True) as second,
     ):
         prompter = owner if version == 1 else V2Client(owner)
         await prompter.initialize()
@@ -101,9 +101,9 @@ async def test_a_prompt_that_waits_in_the_queue_ends_when_another_client_opens_t
             )
             for _ in range(3)
         ]
-        await other.initialize()
+        await second.initialize()
         params = {"sessionId": session, "cwd": str(project), "mcpServers": []}
-        await other.request("session/load", params, checked=True)
+        await second.request("session/load", params, checked=True)
         for prompt in waiting:
             error = (await owner.answer(prompt))["error"]
             assert error["code"] == -32002

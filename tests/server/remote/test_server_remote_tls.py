@@ -94,5 +94,7 @@ async def test_behind_a_proxy_the_name_that_it_passes_on_has_to_be_allowed(
         response = await client.post(agent.url, content=INITIALIZE, headers=public)
         assert response.status_code == 200
         assert "Secure" in response.headers["set-cookie"]
-        other = JSON | {"Host": "other.example"}
-        assert (await client.post(agent.url, content=INITIALIZE, headers=other)).status_code == 421
+        headers_of_other_host = JSON | {"Host": "other.example"}
+        assert (
+            await client.post(agent.url, content=INITIALIZE, headers=headers_of_other_host)
+        ).status_code == 421

@@ -42,7 +42,7 @@ async def test_batches_are_taken_on_a_websocket_in_version_2_and_refused_in_vers
         await wire.send(batch)
         assert "result" in await wire.answer(71)
         assert "result" in await wire.answer(72)
-        assert {one["id"] for one in json.loads(wire.lines[-1])} == {71, 72}
+        assert {answer["id"] for answer in json.loads(wire.lines[-1])} == {71, 72}
     async with websocket_client(remote) as wire:
         await wire.initialize()
         await wire.send(batch)
@@ -58,12 +58,12 @@ async def test_a_session_goes_from_one_version_and_transport_to_the_other(
         await wire.initialize()
         session = await wire.new_session(project)
         await wire.prompt(session, "read greeting.py")
-        shown = wire.text(session)
+        text = wire.text(session)
     async with http_client(remote, editor=EditorV2()) as wire:
         client = V2Client(wire)
         await client.initialize()
         view = await client.resume(session, project, replay=True)
-        assert view.text() == shown
+        assert view.text() == text
         assert (await client.prompt(session, "hi"))["stopReason"] == "end_turn"
 
 
