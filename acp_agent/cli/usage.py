@@ -145,11 +145,8 @@ async def _read(
     try:
         for events in await store.decisions_since(since):
             questions.add(events)
-        by_length = catalog.priced_by_length()
-        rows = await store.usage_since(
-            since, by=["time" if by == "day" else by], separate=by_length
-        )
-        return rows, questions
+        keys, by_length = ["time" if by == "day" else by], catalog.priced_by_length()
+        return await store.usage_since(since, by=keys, separate=by_length), questions
     finally:
         await store.close()
 
