@@ -28,10 +28,10 @@ from acp_agent.extensions.definitions.locations import (
     AGENT_TABLES,
     DefinitionFolders,
     any_plugin_folder,
-    find_repository,
     foreign_hook_files,
     hook_files,
     project_hook_files,
+    project_top,
 )
 from acp_agent.extensions.definitions.skill_files import is_visible
 from acp_agent.hooks.settings_files import (
@@ -236,7 +236,7 @@ class _HookCollector:
         if project is not None:
             hooks = [hook for hook in hooks_and_problems if isinstance(hook, Hook)]
             description = "; ".join(f"{hook.event}: {hook.name}" for hook in hooks)
-            top = find_repository(project) or project
+            top = project_top(project)
             if file.suffix == ".toml":  # its other settings may change without a new decision
                 raw = msgspec.json.encode(settings["hooks"], enc_hook=str)
             item = text_item("hooks", folder_name(top), file, raw, description[:_MAX_DESCRIPTION])

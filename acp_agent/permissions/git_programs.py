@@ -64,6 +64,15 @@ class WatchedGitPrograms:
             self._cached = str(folder), _stamps(folder, programs), programs
             return programs
 
+    def are_known_absent(self, folder: Path) -> bool:
+        """Return whether an earlier call found none; starts no git and never waits."""
+        cached = self._cached
+        return (
+            cached is not None
+            and cached[2] is None
+            and cached[:2] == (str(folder), _stamps(folder, None))
+        )
+
     def close(self) -> None:
         """Stop git if it runs, and wait until it has ended. Blocks for a moment."""
         self._closed = True

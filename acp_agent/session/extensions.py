@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -15,10 +14,10 @@ from acp_agent.events import NoticeShown
 from acp_agent.extensions.definitions.locations import (
     BundledSkill,
     any_folder_exists,
+    any_mcp_file,
     any_plugin_folder,
     bundled_agents,
     bundled_skills,
-    mcp_files,
 )
 from acp_agent.session.commands.command import Command, commands_in
 from acp_agent.session.core import SessionCore
@@ -123,7 +122,7 @@ class Extensions:
         core = self._core
         return (
             bool(core.services.config.mcp_servers)
-            or any(os.path.lexists(file) for file in mcp_files(core.cwd))
+            or any_mcp_file(core.cwd)
             or any_plugin_folder(core.services.definition_folders(core.cwd))
         )
 

@@ -23,9 +23,9 @@ from acp_agent.events import NoticeShown, PermissionAsked, PermissionDecided, To
 from acp_agent.extensions.definitions.locations import (
     DefinitionFolders,
     any_folder_exists,
-    find_repository,
-    mcp_files,
-    project_hook_files,
+    any_mcp_file,
+    any_project_hook_file,
+    project_top,
 )
 from acp_agent.ids import new_call_id, new_message_id
 from acp_agent.permissions.git_programs import WatchedGitPrograms
@@ -71,7 +71,7 @@ class Change(Struct, frozen=True):
 
 def trusted_folder(cwd: Path) -> str:
     """Return the name of the folder that the user trusts for `cwd`: the project's top folder."""
-    return folder_name(find_repository(cwd) or cwd)
+    return folder_name(project_top(cwd))
 
 
 def find_items(
@@ -101,15 +101,29 @@ def find_items(
         for source in project_rules(str(cwd))
         if any(rule.effect == "allow" for rule in source.rules)
     ]
-    if any(os.path.lexists(file) for file in mcp_files(cwd)):
+    if any_mcp_file(cwd):
         from acp_agent.extensions.mcp.configured import project_items  # noqa: PLC0415 - if there are any
 
         items += project_items(cwd)
-    if any(os.path.lexists(file) for file in project_hook_files(cwd)):
+    if any_project_hook_file(cwd):
         from acp_agent.hooks.sources import project_items as hook_items  # noqa: PLC0415 - if there are any
 
         items += hook_items(cwd)
     return [*items, *instruction_items(cwd)]
+
+
+def _may_find_items(cwd: Path, folders: DefinitionFolders) -> bool:
+    """Return whether `find_items` may find any but git's programs; blocks for some `stat` calls."""
+    from acp_agent.permissions.policy.loading import any_project_rules  # noqa: PLC0415 - not at start
+    from acp_agent.workspace.instructions.files import any_instruction_item  # noqa: PLC0415 - likewise
+
+    return (
+        any_folder_exists(folders)
+        or any_mcp_file(cwd)
+        or any_project_hook_file(cwd)
+        or any_project_rules(str(cwd))
+        or any_instruction_item(cwd)
+    )
 
 
 def _trust_nothing(item: Item) -> bool:
@@ -201,7 +215,7 @@ class FolderTrust:
         git = self._git.of(cwd)
         if git is not None and not trusts(git.item):
             environ |= with_settings(git.overrides, environ)
-        if "PATH" in environ and not trusts(code_item(find_repository(cwd) or cwd)):
+        if "PATH" in environ and not trusts(code_item(project_top(cwd))):
             environ["PATH"] = absolute_folders(environ["PATH"])
         return environ
 
@@ -212,12 +226,18 @@ class FolderTrust:
             include_code: include the project's code, which only language servers run.
         """
         core, services = self._core, self._core.services
+        if (
+            not include_code
+            and self._git.are_known_absent(core.cwd)
+            and not _may_find_items(core.cwd, services.definition_folders(core.cwd))
+        ):
+            return []  # the usual case, found without waiting for a thread
 
         def find() -> list[Change]:
             folders = services.definition_folders(core.cwd)
             items = find_items(core.cwd, folders, services.config, self._git.of(core.cwd))
             if include_code:
-                items.append(code_item(find_repository(core.cwd) or core.cwd))
+                items.append(code_item(project_top(core.cwd)))
             return find_changes(items, services.trust())
 
         return await asyncio.to_thread(find)

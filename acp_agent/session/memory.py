@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from acp_agent.content import escaped
 from acp_agent.errors import InvalidInputError, ToolError
 from acp_agent.events import ModelAnswered, Usage
-from acp_agent.extensions.definitions.locations import find_repository
+from acp_agent.extensions.definitions.locations import project_top
 from acp_agent.ids import SessionId, new_message_id
 from acp_agent.session.core import SessionCore
 from acp_agent.session.store.records import UnknownEvent
@@ -36,7 +36,7 @@ def note_folders(core: SessionCore) -> NoteFolders | None:
     services = core.services
     if not services.config.memory:
         return None
-    project = find_repository(core.cwd) or core.cwd
+    project = project_top(core.cwd)
     if not services.trust().trusts(code_item(project)):
         return None
     from acp_agent.tools.memory.notes import NoteFolders  # noqa: PLC0415 - only with a memory

@@ -20,7 +20,7 @@ from acp_agent.config.secrets import Secrets
 from acp_agent.config.types import Config
 from acp_agent.errors import InvalidInputError
 from acp_agent.events import AnyEvent
-from acp_agent.extensions.definitions.locations import find_folders, find_repository
+from acp_agent.extensions.definitions.locations import find_folders, project_top
 from acp_agent.models.base import ModelInfo
 from acp_agent.models.registry import Models
 from acp_agent.replay.comparison import Difference
@@ -94,7 +94,7 @@ def _is_confined(config: Config) -> bool:
 
 def _is_trusted(cwd: Path, config: Config, trust: Path) -> bool:
     """Return whether the user trusts the code of a folder's project."""
-    return TrustStore(trust, config.trusted_folders).trusts(code_item(find_repository(cwd) or cwd))
+    return TrustStore(trust, config.trusted_folders).trusts(code_item(project_top(cwd)))
 
 
 def _definitions(cwd: Path, user: Path, home: Path, config: Config, trust: Path) -> dict[str, str]:

@@ -12,7 +12,7 @@ from acp_agent.cli.parser import Parser
 from acp_agent.config.load import load_config
 from acp_agent.config.paths import find_paths
 from acp_agent.errors import StoreError
-from acp_agent.extensions.definitions.locations import find_folders, find_repository
+from acp_agent.extensions.definitions.locations import find_folders, project_top
 from acp_agent.extensions.workflows.find import workflow_items
 from acp_agent.permissions.git_programs import git_programs
 from acp_agent.session.folder_trust import (
@@ -81,7 +81,7 @@ def _items(cwd: Path) -> list[Item]:
     config_file = find_paths(os.environ).config_file
     folders = find_folders(cwd, user=config_file.parent, home=Path.home())
     config = load_config(config_file, os.environ)
-    code = code_item(find_repository(cwd) or cwd)
+    code = code_item(project_top(cwd))
     workflows = workflow_items(cwd, user=config_file.parent)
     return [*find_items(cwd, folders, config, git_programs(cwd)), *workflows, code]
 

@@ -8,10 +8,10 @@ once.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from acp_agent.config.types import Config, DefinitionConfig
 
 Source = Literal["bundled", "user", "project"]
+_PathsByParent: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
 BUNDLED = Path(__file__).parents[1] / "bundled"
 # Folders of other programs' agents, and a table, in the home folder and in projects.
 FOREIGN_AGENT_FOLDERS = (
@@ -54,6 +55,7 @@ FOREIGN_HOOK_PATHS = (
     ".cursor/hooks.json", ".github/hooks", ".gemini/settings.json", ".opencode/plugin",
     ".opencode/plugins", ".opencode/tool", ".opencode/tools", *AGENT_TABLES,
 )  # fmt: skip
+_TABLES = (".json", ".jsonc", ".toml")  # the ends of the names of files with tables of definitions
 PACKAGES = ".packages"  # has a folder for each plugin that is a Python package
 BUNDLED_INDEX = "index.json"  # in the folders `skills` and `agents`
 
@@ -100,7 +102,7 @@ def _index(kind: str) -> Sequence[BundledSkill]:
     return msgspec.json.decode(index.read_bytes(), type=list[BundledSkill])
 
 
-class DefinitionFolders(Struct, frozen=True):
+class DefinitionFolders(Struct, frozen=True, cache_hash=True):
     """Folders with their owners, from the most general to the most specific: later ones win.
 
     Attributes:
@@ -191,10 +193,38 @@ def _skill_folders(user: Path, home: Path, projects: list[Path]) -> tuple[tuple[
 
 def any_folder_exists(folders: DefinitionFolders) -> bool:
     """Return whether a folder of definitions exists. Blocks for a few `stat` calls."""
+    return any_plugin_folder(folders) or _any_exists(_definition_paths(folders), _holds_definitions)
+
+
+@lru_cache(maxsize=32)
+def _definition_paths(folders: DefinitionFolders) -> _PathsByParent:
+    paths = [path for path, _ in (*folders.skills, *folders.agents)]
+    return _by_parent(paths, (folders.top,))
+
+
+def _holds_definitions(path: str) -> bool:
     # Path would raise an error for a folder without permission.
-    return any_plugin_folder(folders) or any(
-        os.path.isfile(folder) if is_table(folder) else os.path.isdir(folder)  # noqa: PTH112, PTH113
-        for folder, _ in (*folders.skills, *folders.agents)
+    return os.path.isfile(path) if path.endswith(_TABLES) else os.path.isdir(path)  # noqa: PTH112, PTH113
+
+
+def _by_parent(paths: Sequence[Path], existing: Sequence[Path]) -> _PathsByParent:
+    """Group paths by their parents, so that those in a missing folder are found with one call.
+
+    A group of one path, and of paths in `existing` folders, has "" instead of a parent.
+    """
+    groups: dict[str, list[str]] = {}
+    for path in dict.fromkeys(paths):
+        groups.setdefault("" if path.parent in existing else str(path.parent), []).append(str(path))
+    return tuple(
+        (parent if len(group) > 1 else "", tuple(group)) for parent, group in groups.items()
+    )
+
+
+def _any_exists(groups: _PathsByParent, check: Callable[[str], bool] = os.path.lexists) -> bool:
+    """Return whether a path exists and passes `check`. Blocks: reads the disk."""
+    return any(
+        (not parent or os.access(parent, os.F_OK)) and any(map(check, paths))
+        for parent, paths in groups
     )
 
 
@@ -222,7 +252,7 @@ def readable_skill_folders(folders: DefinitionFolders) -> list[Path]:
 
 def is_table(path: Path) -> bool:
     """Return whether a place is a file with a table of definitions, and not a folder."""
-    return path.suffix in {".json", ".jsonc", ".toml"}
+    return path.name.endswith(_TABLES)
 
 
 def plugin_roots(folder: Path) -> list[Path]:
@@ -251,37 +281,66 @@ def project_folder(path: Path) -> Path:
 
 def mcp_files(cwd: Path) -> tuple[Path, ...]:
     """Return the files in which a project names MCP servers, the most general first."""
-    top = find_repository(cwd) or cwd
-    return tuple(folder / name for folder in dict.fromkeys((top, cwd)) for name in _MCP_FILES)
+    return _files_of_project(cwd, project_top(cwd), _MCP_FILES)
+
+
+def any_mcp_file(cwd: Path) -> bool:
+    """Return whether a project has a file that names MCP servers. Blocks: reads the disk."""
+    top = project_top(cwd)
+    return _any_exists(_grouped_files(cwd, top, _MCP_FILES))
 
 
 def hook_files(folder: Path) -> tuple[Path, ...]:
     """Return the files of a folder that may define hooks."""
-    return tuple(folder / name for name in _HOOK_FILES)
+    return _files_of_project(folder, folder, _HOOK_FILES)
 
 
 def project_hook_files(cwd: Path) -> tuple[Path, ...]:
     """Return the files of a project that may define hooks, the most general first."""
-    top = find_repository(cwd) or cwd
-    return tuple(file for folder in dict.fromkeys((top, cwd)) for file in hook_files(folder))
+    return _files_of_project(cwd, project_top(cwd), _HOOK_FILES)
+
+
+def any_project_hook_file(cwd: Path) -> bool:
+    """Return whether a project has a file that may define hooks. Blocks: reads the disk."""
+    return _any_exists(_grouped_files(cwd, project_top(cwd), _HOOK_FILES))
 
 
 def any_hook_file(home: Path, cwd: Path) -> bool:
     """Return whether a file exists that may define hooks. Blocks: reads the disk."""
-    files = (*hook_files(home), *project_hook_files(cwd))
-    return any(map(os.path.lexists, files)) or bool(foreign_hook_files(cwd))
+    top = project_top(cwd)
+    return (
+        _any_exists(_grouped_files(home, home, _HOOK_FILES))
+        or _any_exists(_grouped_files(cwd, top, _HOOK_FILES))
+        or _any_exists(_grouped_files(cwd, top, FOREIGN_HOOK_PATHS), os.path.exists)
+    )
 
 
 def foreign_hook_files(cwd: Path) -> tuple[Path, ...]:
     """Return the files and folders of a project that may have hooks of another contract."""
-    top = find_repository(cwd) or cwd
-    files = (folder / name for folder in dict.fromkeys((top, cwd)) for name in FOREIGN_HOOK_PATHS)
+    files = _files_of_project(cwd, project_top(cwd), FOREIGN_HOOK_PATHS)
     return tuple(file for file in files if os.path.exists(file))  # noqa: PTH110 - as above
+
+
+@lru_cache(maxsize=64)
+def _files_of_project(cwd: Path, top: Path, names: Sequence[str]) -> tuple[Path, ...]:
+    return tuple(folder / name for folder in dict.fromkeys((top, cwd)) for name in names)
+
+
+@lru_cache(maxsize=64)
+def _grouped_files(cwd: Path, top: Path, names: Sequence[str]) -> _PathsByParent:
+    return _by_parent(_files_of_project(cwd, top, names), (cwd, top))
+
+
+def project_top(cwd: Path) -> Path:
+    """Return the top folder of a project: that of its repository, or the folder itself."""
+    return find_repository(cwd) or cwd
 
 
 def find_repository(cwd: Path) -> Path | None:
     """Return the top folder of the repository that contains a folder, or None if there is none."""
-    for folder in (cwd, *cwd.parents):
-        if os.path.exists(folder / ".git"):  # noqa: PTH110 - as above
-            return folder
-    return None
+    folder = cwd
+    while not os.path.exists(os.path.join(folder, ".git")):  # noqa: PTH110, PTH118 - as above
+        if folder.parent == folder:
+            return None
+        folder = folder.parent
+    return folder

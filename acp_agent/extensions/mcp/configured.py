@@ -25,8 +25,8 @@ from acp_agent.errors import ConfigError, InvalidInputError
 from acp_agent.extensions.definitions.locations import (
     DefinitionFolders,
     any_plugin_folder,
-    find_repository,
     mcp_files,
+    project_top,
 )
 from acp_agent.extensions.mcp.config import HttpServer, ProgramServer, ServerConfig
 from acp_agent.extensions.mcp.foreign import ServerFormat, read_document, server_format
@@ -190,7 +190,7 @@ def _read_project(
     cwd: Path, problems: list[str]
 ) -> Iterator[tuple[Path, Item, str, Mapping[str, Any]]]:
     """Yield each file of a project with its item, its text and its servers."""
-    top = Path(os.path.realpath(find_repository(cwd) or cwd))
+    top = Path(os.path.realpath(project_top(cwd)))
     for file in mcp_files(cwd):
         try:
             raw = read_trusted(file, top, trusted_owners(top, cwd), limit=SIZE_LIMIT + 1)

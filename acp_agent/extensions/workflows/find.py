@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from acp_agent.errors import ConfigError
-from acp_agent.extensions.definitions.locations import Source, find_repository
+from acp_agent.extensions.definitions.locations import Source, project_top
 from acp_agent.extensions.definitions.reading import MAX_FILE_SIZE, MAX_FILES, decode
 from acp_agent.extensions.workflows.fields import Mistake
 from acp_agent.extensions.workflows.parse import parse_workflow
@@ -58,7 +58,7 @@ def workflow_folders(cwd: Path, *, user: Path) -> Sequence[tuple[Path, Source]]:
         cwd: the session's folder, absolute.
         user: the folder of the user's configuration file.
     """
-    top = find_repository(cwd) or cwd
+    top = project_top(cwd)
     user_folder = user / "flows"
     projects = [folder / PROJECT_PLACE for folder in dict.fromkeys((top, cwd))]
     return [
@@ -85,7 +85,7 @@ def find_workflows(cwd: Path, *, user: Path) -> Sequence[WorkflowFile]:
             why = f"cannot be read ({describe_os_error(error)}); check who may read it"
             files.append(WorkflowFile(path=folder, source=source, mistakes=[Mistake(0, why)]))
             continue
-        top = find_repository(cwd) or cwd
+        top = project_top(cwd)
         project = None if source == "user" else (folder.parent.parent, top)
         files += (_read(folder / name, source, project) for name in names[:MAX_FILES])
     return files

@@ -17,7 +17,7 @@ from msgspec import Struct
 from acp_agent.config.load import SIZE_LIMIT, decode, parse, read_text
 from acp_agent.config.policy_types import PermissionsConfig, RuleConfig
 from acp_agent.errors import ConfigError
-from acp_agent.extensions.definitions.locations import find_repository
+from acp_agent.extensions.definitions.locations import find_repository, project_top
 from acp_agent.permissions.policy.examples import check_examples
 from acp_agent.permissions.policy.policy import Policy
 from acp_agent.permissions.policy.rules import (
@@ -172,12 +172,20 @@ def project_files(project: str) -> tuple[str, ...]:
     return tuple(f"{folder}/{name}" for folder in folders for name in (PROJECT_FILE, *_SETTINGS))
 
 
+def any_project_rules(project: str) -> bool:
+    """Return whether a project has a file that may contain rules. Blocks: reads the disk."""
+    return any(map(os.path.lexists, project_files(project)))
+
+
 def project_rules(project: str) -> tuple[ProjectRules, ...]:
     """Return the rules in the files of a project. Reads the files."""
-    top = Path(os.path.realpath(find_repository(Path(project)) or project))
+    files = [Path(file) for file in project_files(project) if os.path.lexists(file)]
+    if not files:
+        return ()
+    top = Path(os.path.realpath(project_top(Path(project))))
     owners = trusted_owners(top, Path(project))
     loaded = []
-    for file in map(Path, project_files(project)):
+    for file in files:
         raw, problem = b"", ""
         rules: tuple[PolicyRule, ...] = ()
         try:

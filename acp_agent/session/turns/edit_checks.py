@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acp_agent.events import NoticeShown
-from acp_agent.extensions.definitions.locations import find_repository
+from acp_agent.extensions.definitions.locations import project_top
 from acp_agent.session.core import SessionCore
 from acp_agent.trust.items import code_item
 from acp_agent.workspace.files import WorkspaceFiles
@@ -115,7 +115,7 @@ class SessionEditChecks:
     def _may_run_code(self) -> bool:
         """Return whether the user trusts the code of all of the session's folders."""
         trusts = self._core.services.trust().trusts
-        return all(trusts(code_item(find_repository(root) or root)) for root in self._files.roots)
+        return all(trusts(code_item(project_top(root))) for root in self._files.roots)
 
     def _notify_untrusted(self, names: Sequence[str]) -> None:
         """Notify the user, once, that the project's own servers are not used."""

@@ -7,7 +7,7 @@ import logging
 import os
 import tomllib
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Literal
@@ -15,7 +15,7 @@ from typing import Literal
 from msgspec import Struct, convert
 
 from acp_agent.content import printable_line
-from acp_agent.extensions.definitions.locations import AGENT_TABLES, find_repository
+from acp_agent.extensions.definitions.locations import AGENT_TABLES, project_top
 from acp_agent.platform.first_use import first_use
 from acp_agent.platform.nofollow import real_path
 from acp_agent.platform.trusted_files import (
@@ -115,7 +115,7 @@ def read_instructions(cwd: Path, user_file: Path, trusts: Trusts) -> Instruction
         user_file: the file with the user's own instructions.
         trusts: returns whether the user trusts a file.
     """
-    top = find_repository(cwd) or cwd
+    top = project_top(cwd)
     collector = _Collector()
     collector.add_file(user_file, partial(read_user_file, user_file, limit=FILE_LIMIT + 1))
     project_reader, parent_owners = _Reader(top, trusted_owners(top, cwd)), trusted_owners()
@@ -128,12 +128,24 @@ def read_instructions(cwd: Path, user_file: Path, trusts: Trusts) -> Instruction
     return collector.instructions()
 
 
+def any_instruction_item(cwd: Path) -> bool:
+    """Return whether `instruction_items` may find one; reads no file."""
+    return any(map(os.path.lexists, _item_paths(cwd, project_top(cwd))))
+
+
+@lru_cache(maxsize=32)
+def _item_paths(cwd: Path, top: Path) -> tuple[str, ...]:
+    tables = (folder / name for folder in (top, cwd) for name in AGENT_TABLES)
+    above = (folder / _table().first for folder in top.parents)
+    return tuple(map(str, (*tables, *above)))
+
+
 def instruction_items(cwd: Path) -> tuple[Item, ...]:
     """Return the instructions that the user can trust.
 
     These are the files above the project of `cwd`, and the lists of files in its opencode.json.
     """
-    top = find_repository(cwd) or cwd
+    top = project_top(cwd)
     collector, owners = _Collector(), trusted_owners()
     for folder in top.parents:
         collector.add_trusted(folder / _table().first, _Reader(folder, owners), lambda _: False)
@@ -152,7 +164,7 @@ def added_instructions(path: Path, root: Path, is_known: Callable[[Path], bool])
         root: the session folder that contains the file, resolved.
         is_known: returns whether the model already has an instruction file, which is then skipped.
     """
-    top = find_repository(root) or root
+    top = project_top(root)
     if not path.is_relative_to(top) or not _table().packages.isdisjoint(
         path.relative_to(root).parts
     ):
