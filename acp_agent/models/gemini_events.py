@@ -5,10 +5,12 @@ https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from acp_agent.content import JsonObject
 from acp_agent.events import Usage
@@ -92,6 +94,15 @@ class _Response(Struct, rename="camel"):
 
 
 _decode_response = event_decoder(_Response)
+# The names of fields as services write them that pass on the objects of Google's Python library.
+_STRUCTS = (_Part, _Grounding, _Candidate, _Usage, _Feedback, _Response)
+_CAMEL_NAMES = {
+    field.name: field.encode_name
+    for kind in _STRUCTS
+    for field in structs.fields(kind)
+    if field.name != field.encode_name
+}
+_SNAKE_KEY = re.compile(rb'"(?:%s)"\s*:' % "|".join(_CAMEL_NAMES).encode())
 
 _LENGTH = {"MAX_TOKENS", "CONTINUATION"}
 # The model failed; the same request may succeed when repeated.
@@ -101,6 +112,25 @@ _BROKEN = {
 }  # fmt: skip
 _USUAL = {"STOP", "FINISH_REASON_UNSPECIFIED"}
 _REFUSALS = {"SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"}
+
+
+def _camel_case(data: bytes) -> bytes:
+    """Return a response with its fields renamed; the arguments of calls are not changed."""
+
+    def renamed(value: object) -> object:
+        if isinstance(value, list):
+            return [renamed(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        return {
+            _CAMEL_NAMES.get(key, key): item if key == "args" else renamed(item)
+            for key, item in value.items()
+        }
+
+    try:
+        return json.dumps(renamed(json.loads(data))).encode()
+    except (ValueError, RecursionError):
+        return data
 
 
 class GeminiDecoder:
@@ -139,7 +169,7 @@ class GeminiDecoder:
         Raises:
             msgspec.DecodeError: the response cannot be decoded.
         """
-        response = _decode_response(data)
+        response = _decode_response(_camel_case(data) if _SNAKE_KEY.search(data) else data)
         if response.error is not None:
             self._failed = failures.from_event(self._provider, response.error, model=self._model)
             self.ended = True

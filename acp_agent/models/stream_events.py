@@ -1,12 +1,13 @@
 """Decode parts of streamed answers: server-sent events, their JSON, calls and usage.
 
-https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation. Only
-the data of an event is used, because these APIs repeat the event's name in the data.
+https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation. These
+APIs repeat the event's name in the data, as its type. Where a service does not, the type is added.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from types import NoneType, UnionType
 from typing import Any, Final, TypeVar, Union, get_args, get_origin
@@ -30,6 +31,10 @@ class EventTooLargeError(ValueError):
     """An event is longer than the limit."""
 
 
+_UNTYPED = re.compile(rb'\s*\{\s*"(?!type")')
+_NAME = re.compile(rb"[\w.]{1,64}")
+
+
 class SseDecoder:
     """Splits the bytes of an event stream into the data of its events.
 
@@ -41,6 +46,7 @@ class SseDecoder:
         self._line: list[bytes] = []  # the pieces of the unfinished line
         self._data: list[bytes] = []  # the data lines of the unfinished event
         self._data_size = 0  # including the line ends
+        self._name = b""  # the name of the unfinished event
         self._size = 0
         self._after_cr = False
         self._started = False
@@ -70,9 +76,10 @@ class SseDecoder:
                 line = line.removeprefix(b"\xef\xbb\xbf")
             if line:
                 self._take(line)
-            elif self._data:
-                complete.append(b"\n".join(self._data))
-                self._data, self._data_size = [], 0
+            else:
+                if self._data:
+                    complete.append(self._event())
+                self._data, self._data_size, self._name = [], 0, b""
         self._size = 0
         self._grow(sum(map(len, self._line)) + self._data_size)
         return complete
@@ -84,15 +91,26 @@ class SseDecoder:
         """
         if self._line:
             self._take(b"".join(self._line))
-        events = [b"\n".join(self._data)] if self._data else []
+        events = [self._event()] if self._data else []
         self._line, self._data, self._data_size, self._size = [], [], 0, 0
         return events
+
+    def _event(self) -> bytes:
+        """Return the data of the event, with its name as the type if the data may have none."""
+        data = b"\n".join(self._data)
+        if not self._name or not _UNTYPED.match(data) or not _NAME.fullmatch(self._name):
+            return data
+        # A type in the data counts, because the last of two keys does.
+        return b'{"type":"%s",%s' % (self._name, data[data.index(b"{") + 1 :])
 
     def _take(self, line: bytes) -> None:
         if line.startswith(b"data:"):
             self._data.append(line[6:] if line.startswith(b"data: ") else line[5:])
         elif line == b"data":
             self._data.append(b"")
+        elif line.startswith(b"event:"):
+            self._name = line[6:].strip()
+            return
         else:
             return  # a comment, or a field that these APIs do not use
         self._data_size += len(self._data[-1]) + 1

@@ -13,6 +13,7 @@ from acp_agent.models.gemini_events import GeminiDecoder
 from acp_agent.models.openai_events import OpenAIDecoder
 from acp_agent.models.openai_responses_events import OpenAIResponsesDecoder
 from acp_agent.models.providers import Provider
+from acp_agent.models.stream_events import SseDecoder
 from tests.support.model_asking import Gathered
 
 Json = dict[str, Any]
@@ -409,3 +410,39 @@ def test_what_came_only_in_part_is_completed_by_what_comes_whole(
 def test_an_answer_that_comes_whole_is_read() -> None:
     got = read("openai", {"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]})
     assert got.text == "Hi"
+
+
+def test_an_event_that_is_named_only_in_its_line_has_that_type() -> None:
+    events = [*SAID, ended("end_turn")]
+    stream = b"".join(
+        f"event: {event.pop('type')}\r\ndata:{json.dumps(event)}\r\n\r\n".encode()
+        for event in json.loads(json.dumps(events))
+    )
+    framing = SseDecoder()
+    data = [part for at in range(0, len(stream), 7) for part in framing.feed(stream[at : at + 7])]
+    got = read("anthropic", *data, *framing.end())
+    assert got.text == "Hello."
+    assert got.finished.stop == "end_turn"
+
+
+def test_a_type_in_the_data_of_an_event_takes_precedence_over_its_name() -> None:
+    framing = SseDecoder()
+    data = framing.feed(b'event: message\ndata: {"index": 1, "type": "ping"}\n\n')
+    assert [json.loads(part)["type"] for part in data] == ["ping"]
+    # The name is that of one event only.
+    assert framing.feed(b'data: {"index": 1}\n\n') == [b'{"index": 1}']
+
+
+def test_gemini_with_names_in_snake_case_is_read_and_arguments_are_left_as_they_are() -> None:
+    call = {"function_call": {"name": "read", "args": {"finish_reason": "x"}}}
+    counts = {"prompt_token_count": 7, "candidates_token_count": 2}
+    got = read(
+        "gemini",
+        {"candidates": [{"content": {"parts": [{"text": "Hello."}, call]}}]},
+        {"candidates": [{"finish_reason": "STOP"}], "usage_metadata": counts},
+    )
+    assert got.text == "Hello."
+    assert [(name, json.loads(arguments)) for name, arguments in got.calls] == [
+        ("read", {"finish_reason": "x"})
+    ]
+    assert got.finished.usage.input == 7
