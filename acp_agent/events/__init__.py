@@ -70,7 +70,7 @@ from acp_agent.events.turns import (
 from acp_agent.ids import CallId, SessionId
 
 __all__ = [
-    "OTHERS_WORDS",
+    "EXTERNAL_TEXT_EVENTS",
     "PLAN",
     "USER_CALL",
     "Activity",
@@ -126,7 +126,7 @@ __all__ = [
     "UserMessage",
     "agent_message",
     "agent_notice",
-    "of_a_child",
+    "unwrap_child_event",
 ]
 
 
@@ -186,7 +186,7 @@ AnyEvent = (
 
 
 # Events that show text which a model, a server or a file chose.
-OTHERS_WORDS = (
+EXTERNAL_TEXT_EVENTS = (
     NoticeShown,
     PermissionDecided,
     PlanChanged,
@@ -198,6 +198,6 @@ OTHERS_WORDS = (
 T = TypeVar("T")
 
 
-def of_a_child(event: T) -> T | AnyEvent:
+def unwrap_child_event(event: T) -> T | AnyEvent:
     """Return the event inside a `ChildWorked`; any other value unchanged."""
     return event.did if isinstance(event, ChildWorked) else event

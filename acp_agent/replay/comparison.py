@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from acp_agent.events import AnyEvent, SystemPromptWritten, TurnStarted, of_a_child
+from acp_agent.events import AnyEvent, SystemPromptWritten, TurnStarted, unwrap_child_event
 
 _MAX_DIFF_LINES = 60  # of one diff
 
@@ -108,7 +108,7 @@ def _first_difference(old: list[AnyEvent], new: list[AnyEvent], turn: int) -> li
     for index in range(max(len(old), len(new))):
         old_event = old[index] if index < len(old) else None
         new_event = new[index] if index < len(new) else None
-        inner = of_a_child(old_event)
+        inner = unwrap_child_event(old_event)
         if isinstance(inner, SystemPromptWritten) and not inner.text:
             continue  # not recorded
         name = _event_name(old_event if old_event is not None else new_event)

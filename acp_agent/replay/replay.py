@@ -46,7 +46,7 @@ from acp_agent.replay.surroundings import PlainRepositories, RecordedSandboxes
 from acp_agent.server.core import Core
 from acp_agent.session.account import Account
 from acp_agent.session.services import Services
-from acp_agent.session.store.event_codec import known_events
+from acp_agent.session.store.event_codec import recovered_events
 from acp_agent.session.store.store import Store
 from acp_agent.tools.spec import ToolSpec
 from acp_agent.trust.store import TrustStore
@@ -139,7 +139,7 @@ async def _replay(record: Record, base: Path) -> Replayed:
                 break
         else:
             await act(script.last_actions)
-        stored = known_events(await store.read_all(client.session))
+        stored = recovered_events(await store.read_all(client.session))
     normal = Normaliser(lambda text: scrub(folders.hide(text)))
     events = normal.events(stored)
     requests = tuple(
@@ -164,7 +164,7 @@ async def _rewind(
     core: Core, store: Store, session: SessionId, script: Script, rewound: Rewound
 ) -> None:
     """Rewind the conversation as the user did between two turns."""
-    events = known_events(await store.read_all(session))
+    events = recovered_events(await store.read_all(session))
     messages = [
         event.message for event in events if isinstance(event, UserMessage) and not event.steering
     ]

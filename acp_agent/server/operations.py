@@ -94,11 +94,11 @@ class Operations:
             return await manager.create(cwd, directories, self.editor, system_prompt=system_prompt)
 
     async def system_prompt(self, mode: str, texts: Sequence[str]) -> SystemPromptGiven:
-        """Return the client's instructions as they are stored; see `given_system_prompt`."""
-        from acp_agent.session.turns.system_prompt import given_system_prompt  # noqa: PLC0415 - rare
+        """Return the client's instructions as they are stored; see `client_prompt_event`."""
+        from acp_agent.session.turns.system_prompt import client_prompt_event  # noqa: PLC0415 - rare
 
         services = await self.core.services()
-        return given_system_prompt(mode, texts, secrets=services.secrets.values())
+        return client_prompt_event(mode, texts, secrets=services.secrets.values())
 
     async def open(
         self,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from acp_agent.agent.context import Context
 from acp_agent.config.localization import Translator
 from acp_agent.errors import AcpAgentError
-from acp_agent.events import OTHERS_WORDS, AnyEvent, DirectoriesChanged, of_a_child
+from acp_agent.events import EXTERNAL_TEXT_EVENTS, AnyEvent, DirectoriesChanged, unwrap_child_event
 from acp_agent.ids import SessionId
 from acp_agent.models.base import ModelInfo
 from acp_agent.session.client import AttachedClient
@@ -224,7 +224,7 @@ class SessionCore:
 
     def _without_secrets(self, events: tuple[AnyEvent, ...]) -> tuple[AnyEvent, ...]:
         """Return events without secrets in texts from the user, models and tools."""
-        if not any(isinstance(of_a_child(event), OTHERS_WORDS) for event in events):
+        if not any(isinstance(unwrap_child_event(event), EXTERNAL_TEXT_EVENTS) for event in events):
             return events
         from acp_agent.agent.scrub_events import scrub_event  # noqa: PLC0415 - as with `clean`
 

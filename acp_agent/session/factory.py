@@ -15,7 +15,7 @@ from acp_agent.ids import SessionId, new_session_id
 from acp_agent.session.history.interruption import close_lost_commands, close_open_turn
 from acp_agent.session.services import Services
 from acp_agent.session.session import Session
-from acp_agent.session.store.event_codec import known_events
+from acp_agent.session.store.event_codec import recovered_events
 
 if TYPE_CHECKING:
     from acp_agent.config.types import Config
@@ -83,7 +83,7 @@ async def reopen(services: Services, session_id: SessionId) -> Session:
     record = await services.store.get(session_id)
     lease = services.store.lease(session_id)
     try:
-        events = known_events(await services.store.read_all(session_id))
+        events = recovered_events(await services.store.read_all(session_id))
         closing_events = [*close_lost_commands(events), *close_open_turn(events)]
         await services.store.append(session_id, closing_events)
         events += closing_events

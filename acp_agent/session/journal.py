@@ -14,9 +14,9 @@ from acp_agent.events import AgentText, AgentThought, AnyEvent, ToolOutput
 from acp_agent.ids import SessionId
 from acp_agent.platform.first_use import first_use
 from acp_agent.session.store.event_codec import (
-    known_events,
     merge_adjacent,
     readable_events,
+    recovered_events,
     replace_surrogates,
 )
 from acp_agent.session.store.records import UnknownEvent
@@ -62,7 +62,7 @@ class JournalWriter:
         if self._cached_history is not None:
             events, self._cached_history = self._cached_history, None
             return events
-        return known_events(await self._store.read_all(self._session))
+        return recovered_events(await self._store.read_all(self._session))
 
     async def dated_history(self) -> Sequence[tuple[int, AnyEvent]]:
         """Return every event so far with its time, in milliseconds since 1970 (UTC)."""

@@ -91,7 +91,7 @@ class Session:
         New instructions change the system prompt from the next turn on, which invalidates the
         provider's cache of the conversation.
         """
-        if system_prompt is not None and system_prompt != self.core.state.given_system_prompt:
+        if system_prompt is not None and system_prompt != self.core.state.client_prompt:
             await self.core.emit(system_prompt)
 
     def attach(self, client: Client, final_events: Sequence[AnyEvent] = ()) -> None:

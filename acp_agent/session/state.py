@@ -73,7 +73,7 @@ class SessionState:
         budget: the changed budgets, by option.
         turn_is_open: whether the journal ends within a turn.
         moved: whether a client opened it with other folders.
-        given_system_prompt: the instructions that a client gave.
+        client_prompt: the instructions that a client gave.
         system_prompt_is_due: whether the system prompt must be written before the next request.
         sources: the sessions from which its beginning was copied, oldest first.
     """
@@ -95,7 +95,7 @@ class SessionState:
         self.budget: dict[str, str] = {}
         self.turn_is_open = False
         self.moved = False
-        self.given_system_prompt: SystemPromptGiven | None = None
+        self.client_prompt: SystemPromptGiven | None = None
         self.system_prompt_is_due = True
         self._models = services.models
         self.sources: list[SessionId] = []
@@ -185,7 +185,7 @@ class SessionState:
             case DirectoriesChanged():
                 self.moved = True
             case SystemPromptGiven():
-                self.given_system_prompt, self.system_prompt_is_due = event, True
+                self.client_prompt, self.system_prompt_is_due = event, True
             case SystemPromptWritten():
                 self.system_prompt_is_due = False
             case SessionForked():

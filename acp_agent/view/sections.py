@@ -147,7 +147,7 @@ def _is_aftermath(event: object) -> bool:
     The state of a child session changes then too; at other times, other events of the child are
     written at the same moment.
     """
-    event = events.of_a_child(event) if isinstance(event, events.ChildWorked) else event
+    event = events.unwrap_child_event(event) if isinstance(event, events.ChildWorked) else event
     return (
         isinstance(event, events.TurnInterrupted | events.SubagentChanged)
         or (isinstance(event, events.BackgroundCommandChanged) and event.status == "lost")

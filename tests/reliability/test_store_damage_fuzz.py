@@ -41,7 +41,7 @@ from acp_agent.ids import (
 )
 from acp_agent.session.store.database import open_database
 from acp_agent.session.store.database_recovery import recover_sessions
-from acp_agent.session.store.event_codec import known_events
+from acp_agent.session.store.event_codec import recovered_events
 from acp_agent.session.store.store import Store
 from tests.reliability.damaged_journals import bodies, damage, real_journal, whole_sessions
 from tests.support.agent_process import AgentProcess
@@ -101,7 +101,7 @@ async def read_and_go_on(path: Path, known: Collection[str]) -> set[str]:
         page = await store.list(with_empty=True, archived="include")
         for record in page.sessions:
             try:
-                events = known_events(await store.read_all(record.id))
+                events = recovered_events(await store.read_all(record.id))
             except SessionNotFoundError:
                 assert record.id not in known  # the index of the list has another id for it
                 continue

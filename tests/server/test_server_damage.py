@@ -26,7 +26,7 @@ from acp_agent.server.handshake import ClientProfile
 from acp_agent.server.v1.projection import Projector
 from acp_agent.server.v2.replay import replay
 from acp_agent.session.store.damaged_events import damaged_event
-from acp_agent.session.store.event_codec import encode_event, known_events
+from acp_agent.session.store.event_codec import encode_event, recovered_events
 from acp_agent.session.store.records import StoredEvent
 from protocol.v1 import types as acp
 from protocol.v2 import types as acp2
@@ -47,7 +47,7 @@ EVENTS: list[AnyEvent] = [
 
 def lost(*seqs: int) -> list[AnyEvent]:
     """The events as they are known where some cannot be read."""
-    return known_events(
+    return recovered_events(
         [
             damaged_event(seq, 0, b"{") if seq in seqs else StoredEvent(seq, 0, event)
             for seq, event in enumerate(EVENTS, 1)

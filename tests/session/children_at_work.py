@@ -12,7 +12,7 @@ from acp_agent.events import (
     ToolEnded,
     TurnEnded,
     TurnStarted,
-    of_a_child,
+    unwrap_child_event,
 )
 from acp_agent.ids import SessionId
 from tests.support.model_server import Answer, Request, answer
@@ -64,7 +64,7 @@ def what_is_open(events: Sequence[AnyEvent]) -> list[str]:
             found[event.session] = None
             if event.state == "idle":
                 found.pop(event.session)
-        match of_a_child(event):
+        match unwrap_child_event(event):
             case ToolCalled(call=call):
                 found[call] = None
             case ToolEnded(call=call):

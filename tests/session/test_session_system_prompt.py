@@ -6,7 +6,7 @@ import pytest
 
 from acp_agent.errors import InvalidInputError
 from acp_agent.events import SystemPromptGiven, SystemPromptWritten
-from acp_agent.session.turns.system_prompt import given_system_prompt
+from acp_agent.session.turns.system_prompt import client_prompt_event
 from tests.server.server_session import system
 from tests.support.model_server import ModelServer, answer
 from tests.support.open_session import SECRET, Desk
@@ -106,7 +106,7 @@ async def test_a_fork_keeps_those_of_its_source_unless_it_is_given_its_own(
 
 
 def test_the_texts_are_joined_and_what_must_not_be_kept_is_taken_out() -> None:
-    given = given_system_prompt("append", ["  One.", f"Two {SECRET}. "], secrets=[SECRET])
+    given = client_prompt_event("append", ["  One.", f"Two {SECRET}. "], secrets=[SECRET])
     assert given == SystemPromptGiven(mode="append", text="One.\n\nTwo [secret].")
 
 
@@ -121,6 +121,6 @@ def test_the_texts_are_joined_and_what_must_not_be_kept_is_taken_out() -> None:
 )
 def test_what_cannot_be_applied_is_refused_by_name(mode: str, texts: list[str], field: str) -> None:
     with pytest.raises(InvalidInputError) as caught:
-        given_system_prompt(mode, texts, secrets=[])
+        client_prompt_event(mode, texts, secrets=[])
     assert caught.value.field == field
     assert str(caught.value).startswith(field)

@@ -15,7 +15,7 @@ from acp_agent.cli.parser import Parser
 from acp_agent.cli.session_lookup import existing_store, find_session
 from acp_agent.session.history.questions import QuestionCounts
 from acp_agent.session.history.transcript import describe_decision
-from acp_agent.session.store.event_codec import known_events, readable_events
+from acp_agent.session.store.event_codec import readable_events, recovered_events
 from acp_agent.session.store.records import StoredEvent
 
 
@@ -68,7 +68,7 @@ async def _show(name: str, *, refused: bool, as_json: bool) -> int:
         ]
         say_table(headings, [_row(decision) for decision in selected])
         questions = QuestionCounts()
-        questions.add(known_events(stored))
+        questions.add(recovered_events(stored))
         say()
         say(questions.describe(user_translator()))
     else:
@@ -86,7 +86,7 @@ def decisions(stored: Sequence[StoredEvent]) -> Iterator[Decision]:
             if isinstance(stored_event.event, events.ChildWorked)
             else None
         )
-        event = events.of_a_child(stored_event.event)
+        event = events.unwrap_child_event(stored_event.event)
         match event:
             case events.ToolCalled(call=call):
                 calls[call] = event

@@ -60,7 +60,7 @@ def questions(stored: Sequence[StoredEvent], cwd: str) -> Iterator[Question]:
     calls: dict[str, events.ToolCalled] = {}
     questioned: set[str] = set()
     for stored_event in readable_events(stored):
-        event = events.of_a_child(stored_event.event)
+        event = events.unwrap_child_event(stored_event.event)
         match event:
             case events.ToolCalled(call=call):
                 calls[call] = event

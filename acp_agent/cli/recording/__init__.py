@@ -27,7 +27,7 @@ from acp_agent.replay.comparison import Difference
 from acp_agent.replay.record import Record, read_record, request_count, write_lines
 from acp_agent.replay.recorder import Recorded, add_observed_requests, make_record, used_models
 from acp_agent.replay.replay import Replayed, replay
-from acp_agent.session.store.event_codec import known_events
+from acp_agent.session.store.event_codec import recovered_events
 from acp_agent.session.store.records import SessionRecord
 from acp_agent.trust.items import code_item
 from acp_agent.trust.store import TrustStore
@@ -39,7 +39,7 @@ async def read_session(name: str) -> tuple[SessionRecord, list[AnyEvent]]:
     """Return a session with its events; see `find_session`."""
     async with existing_store() as store:
         record = await find_session(store, name)
-        return record, known_events(await store.read_all(record.id))
+        return record, recovered_events(await store.read_all(record.id))
 
 
 def record_session(

@@ -14,7 +14,7 @@ from acp_agent.events import (
     TurnEnded,
     TurnInterrupted,
     TurnStarted,
-    of_a_child,
+    unwrap_child_event,
 )
 from acp_agent.ids import SessionId
 from acp_agent.server.conversion import join_texts, raw_input
@@ -122,7 +122,7 @@ class EditorV1(ClientEditor["SessionTree[acp.SessionUpdate]"]):
     ) -> Iterator[AnyEvent]:
         for event in events:
             yield event
-            change = of_a_child(event)
+            change = unwrap_child_event(event)
             if not isinstance(change, BackgroundCommandChanged) or change.status == "running":
                 continue
             if session not in self._in_turn:

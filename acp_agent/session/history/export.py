@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from acp_agent import events
 from acp_agent.errors import InvalidInputError
-from acp_agent.events import of_a_child
+from acp_agent.events import unwrap_child_event
 from acp_agent.ids import SessionId
 from acp_agent.session.history.transcript import Kind, Passage, transcript
 from acp_agent.session.store.damaged_events import as_json
@@ -179,7 +179,7 @@ def _join_texts(stored: Sequence[StoredEvent]) -> Iterator[StoredEvent]:
     texts: dict[int, list[StoredEvent]] = {}  # by the index of the first piece
     last: dict[tuple[str, str], tuple[_Text | None, int]] = {}  # by child session and call
     for index, item in enumerate(stored):
-        event = of_a_child(item.event)
+        event = unwrap_child_event(item.event)
         child = item.event.session if isinstance(item.event, events.ChildWorked) else ""
         key = child, getattr(event, "call", "")
         text = _identify_text(event)

@@ -36,7 +36,7 @@ from acp_agent.events import (
 )
 from acp_agent.ids import CallId, MessageId, SessionId
 from acp_agent.session.history.interruption import close_lost_commands, find_interruption
-from acp_agent.session.store.event_codec import known_events
+from acp_agent.session.store.event_codec import recovered_events
 from acp_agent.session.store.records import StoredEvent, UnknownEvent
 from acp_agent.session.turns.titles import fork_title
 
@@ -118,7 +118,7 @@ class ForkedJournal:
         if point is not None:
             stored = stored[: point.length([item.event for item in stored])]
         self.copied = stored[: sound_length([item.event for item in stored])]
-        events = known_events(self.copied)
+        events = recovered_events(self.copied)
         self.added: list[AnyEvent] = [*close_lost_commands(events)]  # they belong to the source
         interruption = find_interruption(events)
         if interruption is not None:
@@ -141,7 +141,7 @@ class ForkedJournal:
 
     def events(self) -> list[AnyEvent]:
         """Return all events except those that only a newer version of the program knows."""
-        return [*known_events(self.copied), *self.added]
+        return [*recovered_events(self.copied), *self.added]
 
 
 def _folders(events: Sequence[AnyEvent]) -> tuple[str, tuple[str, ...]]:

@@ -21,7 +21,7 @@ from acp_agent.events import (
     TurnEnded,
     TurnInterrupted,
     TurnStarted,
-    of_a_child,
+    unwrap_child_event,
 )
 from acp_agent.ids import CallId, MessageId, SessionId, TurnId, new_message_id
 
@@ -92,7 +92,7 @@ def close_lost_commands(events: Iterable[Event]) -> list[AnyEvent]:
     for event in events:
         if type(event) not in _COMMAND_EVENTS:  # a fast path: most events are others
             continue
-        change = of_a_child(event)
+        change = unwrap_child_event(event)
         if not isinstance(change, BackgroundCommandChanged):
             continue
         lost = msgspec.structs.replace(change, status="lost")

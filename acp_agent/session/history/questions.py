@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from acp_agent.config.localization import Translator
-from acp_agent.events import AnyEvent, PermissionAsked, PermissionDecided, of_a_child
+from acp_agent.events import AnyEvent, PermissionAsked, PermissionDecided, unwrap_child_event
 from acp_agent.permissions.access import CONFINED_LABEL, CONFINED_WHY
 
 
@@ -45,7 +45,7 @@ class QuestionCounts(Struct, kw_only=True):
     def add(self, events: Iterable[AnyEvent]) -> None:
         """Count the questions of one session and its child sessions."""
         open_calls: set[str] = set()
-        for event in map(of_a_child, events):
+        for event in map(unwrap_child_event, events):
             if isinstance(event, PermissionAsked):
                 open_calls.add(event.call)
             elif isinstance(event, PermissionDecided):

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from acp_agent.events import NoticeShown, ToolEnded, of_a_child
+from acp_agent.events import NoticeShown, ToolEnded, unwrap_child_event
 from acp_agent.ids import new_message_id
 from acp_agent.permissions.access import Access, CommandAccess, McpAccess, may_write
 from acp_agent.permissions.guarded_files import steers_agents
@@ -87,7 +87,7 @@ class SteeringChanges:
             await self._core.emit(_notice(changed, self._project, cause))
 
     async def _tool_writes(self) -> set[tuple[str, str]]:
-        events = map(of_a_child, await self._core.history())
+        events = map(unwrap_child_event, await self._core.history())
         return {wrote for event in events if isinstance(event, ToolEnded) for wrote in event.wrote}
 
 

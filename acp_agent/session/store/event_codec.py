@@ -170,7 +170,7 @@ def _with_text(event: EventT, text: str) -> EventT:
     return replace(event, text=text)
 
 
-def known_events(stored: Sequence[StoredEvent]) -> list[AnyEvent]:
+def recovered_events(stored: Sequence[StoredEvent]) -> list[AnyEvent]:
     """Return the events, recovered if some cannot be read; see `recovery`."""
     return [
         item.event for item in readable_events(stored) if not isinstance(item.event, UnknownEvent)

@@ -21,7 +21,7 @@ from acp_agent.events import (
     TurnStarted,
     Usage,
     UserMessage,
-    of_a_child,
+    unwrap_child_event,
 )
 from acp_agent.ids import SessionId
 from acp_agent.session.store.event_codec import encode_event, replace_surrogates
@@ -61,7 +61,7 @@ class JournalEntry:
         self.configured = False
         self.usage = [
             (replace_surrogates(event.model), *_counts(event.usage), event.cost)
-            for event in map(of_a_child, events)
+            for event in map(unwrap_child_event, events)
             if isinstance(event, ModelAnswered) and (event.usage or event.cost)
         ]
         for event in (*earlier, *events):

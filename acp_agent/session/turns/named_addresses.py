@@ -13,7 +13,7 @@ from urllib.parse import urldefrag, urlsplit
 
 from acp_agent.config.loopback import is_loopback
 from acp_agent.errors import AcpAgentError
-from acp_agent.events import AnyEvent, ToolCalled, ToolEnded, of_a_child
+from acp_agent.events import AnyEvent, ToolCalled, ToolEnded, unwrap_child_event
 from acp_agent.ids import CallId
 from acp_agent.sandbox.host_rules import HostRules
 from acp_agent.session.core import SessionCore
@@ -64,7 +64,7 @@ def _search_results(events: Sequence[AnyEvent]) -> set[str]:
     """Return the addresses that web searches found."""
     searches: set[CallId] = set()
     addresses: set[str] = set()
-    for event in map(of_a_child, events):
+    for event in map(unwrap_child_event, events):
         if isinstance(event, ToolCalled) and event.kind == "search":  # no MCP tool has it
             searches.add(event.call)
         elif isinstance(event, ToolEnded) and event.call in searches and event.raw_output:

@@ -131,7 +131,7 @@ class SessionResources:
             from acp_agent.session.turns.agent import agent_system_prompt  # noqa: PLC0415 - only if there is one
 
             agent_prompt = agent_system_prompt(core, agent)
-        client_prompt = core.state.given_system_prompt
+        client_prompt = core.state.client_prompt
         await write_system_prompt(core, core, client_prompt, self.environment, agent_prompt)
 
     async def _wait_for_imports(self) -> None:

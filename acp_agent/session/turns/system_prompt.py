@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # first needed when a prompt runs
 _MAX_FILES = 10  # files that a notice lists
 
 
-def given_system_prompt(
+def client_prompt_event(
     mode: str, texts: Sequence[str], *, secrets: Sequence[str]
 ) -> SystemPromptGiven:
     """Return the event that records a client's instructions.

@@ -34,7 +34,7 @@ from acp_agent.models.base import AnswerCall, Message, ModelSide, ToolResult, Us
 from acp_agent.session.history.interruption import close_open_turn
 from acp_agent.session.localize import localize
 from acp_agent.session.store.damaged_events import damaged_event
-from acp_agent.session.store.event_codec import encode_event, known_events, readable_events
+from acp_agent.session.store.event_codec import encode_event, readable_events, recovered_events
 from acp_agent.session.store.records import StoredEvent, UnknownEvent
 from acp_agent.session.store.recovery import recover
 
@@ -102,8 +102,8 @@ def test_whatever_is_lost_the_model_is_sent_a_conversation_in_order(seed: int) -
             body = encode_event(events[place])
             bodies[f"_{place + 1}"] = source.choice([b"\xff", body[: source.randrange(len(body))]])
         stored = damaged(events, **bodies)
-        found = known_events(stored)
-        assert found == known_events(stored)
+        found = recovered_events(stored)
+        assert found == recovered_events(stored)
         assert_sound(sent([*found, *close_open_turn(found)]))
         kept = {one.text for one in found if isinstance(one, AgentText)}
         whole = [one.event.text for one in stored if isinstance(one.event, AgentText)]
@@ -115,12 +115,12 @@ def test_whatever_is_lost_the_model_is_sent_a_conversation_in_order(seed: int) -
 def test_a_sound_conversation_is_not_touched() -> None:
     stored = damaged(turn(1))
     assert readable_events(stored) is stored
-    assert known_events(stored) == turn(1)
+    assert recovered_events(stored) == turn(1)
     assert [item.event for item in recover(stored)] == turn(1)
 
 
 def test_what_is_missing_is_said_to_the_user_in_their_language_and_to_the_model() -> None:
-    found = known_events(damaged(turn(1), _2=b'{"event":"user_message","mes'))
+    found = recovered_events(damaged(turn(1), _2=b'{"event":"user_message","mes'))
     note = found[1]
     assert isinstance(note, NoticeShown)
     assert "is no longer readable: what you said." in note.title
@@ -150,7 +150,7 @@ TEXTS = {
 
 @pytest.mark.parametrize("body", TEXTS)
 def test_a_text_that_is_damaged_is_read_as_far_as_it_goes(body: bytes) -> None:
-    found = known_events(damaged(turn(1), _4=body))
+    found = recovered_events(damaged(turn(1), _4=body))
     texts = [one.text for one in found if isinstance(one, AgentText)]
     assert texts == [TEXTS[body], "done 1"]
     note = next(one for one in found if isinstance(one, NoticeShown))
@@ -159,14 +159,14 @@ def test_a_text_that_is_damaged_is_read_as_far_as_it_goes(body: bytes) -> None:
 
 def test_a_call_whose_arguments_are_cut_off_stays_a_call_with_its_result() -> None:
     body = b'{"event":"tool_called","call":"c1a","message":"m1a","name":"read","arguments":"{\\"pa'
-    found = known_events(damaged(turn(1), _5=body))
+    found = recovered_events(damaged(turn(1), _5=body))
     call = next(one for one in found if isinstance(one, ToolCalled))
     assert (call.call, call.name, call.arguments) == ("c1a", "read", "{}")
     assert_sound(sent(found))
 
 
 def test_a_call_whose_beginning_is_lost_keeps_its_result() -> None:
-    found = known_events(damaged(turn(1), _5=b"{"))
+    found = recovered_events(damaged(turn(1), _5=b"{"))
     results = [part for part in sent(found)[2].parts if isinstance(part, ToolResult)]
     assert [(one.call, one.text) for one in results] == [
         ("c1a", "result 1a"), ("c1b", "result 1b"),
@@ -174,17 +174,19 @@ def test_a_call_whose_beginning_is_lost_keeps_its_result() -> None:
 
 
 def test_a_lost_result_is_said_with_the_call_and_the_other_result_is_kept() -> None:
-    found = known_events(damaged(turn(1), _9=b"{"))
+    found = recovered_events(damaged(turn(1), _9=b"{"))
     results = [part for part in sent(found)[2].parts if isinstance(part, ToolResult)]
     assert [(one.call, one.failed) for one in results] == [("c1a", True), ("c1b", False)]
     assert "is lost" in results[0].text
 
 
 def test_a_turn_whose_end_is_lost_at_the_end_of_the_journal_is_closed_once() -> None:
-    found = known_events(damaged(turn(1)[:-1], _1=b"", _14=b""))
+    found = recovered_events(damaged(turn(1)[:-1], _1=b"", _14=b""))
     cut = close_open_turn(found)
     assert [type(one) for one in cut] == [TurnInterrupted]
-    again = known_events([*damaged(turn(1)[:-1], _1=b"", _14=b""), StoredEvent(15, 1_015, cut[0])])
+    again = recovered_events(
+        [*damaged(turn(1)[:-1], _1=b"", _14=b""), StoredEvent(15, 1_015, cut[0])]
+    )
     assert again == [*found, *cut]
     assert close_open_turn(again) == []
 
@@ -197,7 +199,7 @@ def test_what_a_child_did_is_in_order_where_a_part_of_it_is_lost() -> None:
     ]
     events = [*turn(1)[:8], *work, *turn(1)[8:]]
     for seq in range(12, 24):  # within the child's turn, behind the task
-        found = known_events(damaged(events, **{f"_{seq}": b'{"event":"child_worked","ses'}))
+        found = recovered_events(damaged(events, **{f"_{seq}": b'{"event":"child_worked","ses'}))
         assert_sound(sent(found))
         assert_sound(sent([one.did for one in found if isinstance(one, ChildWorked)]))
         note = next(one for one in found if isinstance(one, NoticeShown))
@@ -213,7 +215,7 @@ def test_what_a_newer_version_wrote_is_said_once_and_breaks_nothing() -> None:
     notes = [one.event for one in recover(stored) if isinstance(one.event, NoticeShown)]
     assert [note.description for note in notes] == ["Update acp-agent to see it."]
     assert notes[0].for_model == ""
-    assert_sound(sent(known_events(stored)))
+    assert_sound(sent(recovered_events(stored)))
 
 
 @pytest.mark.parametrize("old", ["c1a", "m1a", "m1b", "t1", "u1"])
