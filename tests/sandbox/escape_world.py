@@ -157,7 +157,7 @@ class World:
         while True:
             for found in select.select([*self._sockets, self._pipe], [], [])[0]:
                 if found == self._pipe:
-                    self.heard.append(os.read(found, 999))
+                    self.heard += os.read(found, 999).split(b"\n")  # of several writers
                 elif self._sockets[found].type == socket.SOCK_DGRAM:
                     self.heard.append(self._sockets[found].recv(999))
                 else:
