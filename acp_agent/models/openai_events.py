@@ -66,6 +66,7 @@ class _Delta(Struct):
     reasoning_content: str | None = None
     reasoning: str | None = None
     thinking: str | None = None
+    reasoning_text: str | None = None
     reasoning_details: list[JsonObject] | None = None
     refusal: str | None = None
     tool_calls: list[_CallPiece] | None = None
@@ -96,6 +97,7 @@ class _Choice(Struct):
     index: int | None = None
     delta: _Delta | None = None
     message: _Delta | None = None  # the whole answer, from services that do not stream
+    text: str | None = None  # the field of the older API for completions
     finish_reason: str | None = None
     usage: _Usage | None = None  # Kimi's place for it
     error: JsonObject | str | None = None
@@ -193,6 +195,8 @@ class OpenAIDecoder:
             delta = choice.delta
             if delta is None and not self._started:
                 delta = choice.message
+            if delta is None and choice.text:
+                delta = _Delta(content=choice.text)
             if delta is not None:
                 self._started = True
                 self._delta(delta, events)
@@ -245,6 +249,7 @@ class OpenAIDecoder:
                 self._citations.setdefault(cited.url, Source(cited.url, cited.title or ""))
         content = delta.content
         thought = delta.reasoning_content or delta.reasoning or delta.thinking
+        thought = thought or delta.reasoning_text
         if isinstance(content, list):
             thought = thought or "".join(_text(part.thinking) for part in content)
             content = _text(content)

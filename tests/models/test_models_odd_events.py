@@ -446,3 +446,14 @@ def test_gemini_with_names_in_snake_case_is_read_and_arguments_are_left_as_they_
         ("read", {"finish_reason": "x"})
     ]
     assert got.finished.usage.input == 7
+
+
+def test_the_fields_of_the_older_api_and_of_other_services_are_read() -> None:
+    got = read(
+        "openai",
+        {"choices": [{"delta": {"reasoning_text": "Hm."}}]},
+        {"choices": [{"text": "Hello."}]},
+        {"choices": [{"text": "", "finish_reason": "stop"}]},
+    )
+    assert (got.thought, got.text) == ("Hm.", "Hello.")
+    assert got.finished.stop == "end_turn"
