@@ -114,8 +114,8 @@ def _github(fields: Mapping[str, object]) -> Mapping[str, object]:
         renamed["subagents"] = agents
     if isinstance(renamed.get("tools"), str | list):
         several = [str(value).strip() for value in _split_names(renamed["tools"])]
-        known_tools = [name for value in several for name in github_tools(value)]
-        renamed["tools"] = known_tools or several  # unknown names are reported
+        converted = [name for value in several for name in github_tools(value)]
+        renamed["tools"] = converted or several  # unknown names are reported
     return renamed
 
 

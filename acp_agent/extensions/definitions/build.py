@@ -265,7 +265,9 @@ class AgentInheritance:
             return None
         files = self._by_name.get(name, [])
         if name == file.fields.name:
-            files = files[: next(index for index, other in enumerate(files) if other is file)]
+            files = files[
+                : next(index for index, candidate in enumerate(files) if candidate is file)
+            ]
         if not files:
             raise ConfigError(
                 f"extends: there is no agent {name} to extend; add it, or fix the name"

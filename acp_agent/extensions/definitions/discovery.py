@@ -82,9 +82,9 @@ def find_definitions(
     if any_plugin_folder(folders):
         from acp_agent.extensions.plugins.find import find_plugins  # noqa: PLC0415 - where there may be any
 
-        found_plugins = find_plugins(folders, trusted)
-        plugins = found_plugins.plugins
-        problems += [Problem(path, printable_line(why)) for path, why in found_plugins.problems]
+        plugin_search = find_plugins(folders, trusted)
+        plugins = plugin_search.plugins
+        problems += [Problem(path, printable_line(why)) for path, why in plugin_search.problems]
     skills = _find_skills(folders, plugins, config.skills, problems, trusted)
     agents = _find_agents(folders, plugins, config.agents, problems, trusted)
     return FoundDefinitions(

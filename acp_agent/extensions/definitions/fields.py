@@ -248,8 +248,8 @@ def parse_fields(front_matter: Mapping[str, object], kind: type[_Fields]) -> _Fi
 
 def unused_fields(front_matter: Mapping[str, object], kind: type[RunFields]) -> list[str]:
     """Return the fields that have no meaning here, except those that have none in any program."""
-    known_names = {field.encode_name for field in msgspec.structs.fields(kind)} | _FOR_PEOPLE
-    return sorted(name for name in front_matter if FIELD_ALIASES.get(name, name) not in known_names)
+    field_names = {field.encode_name for field in msgspec.structs.fields(kind)} | _FOR_PEOPLE
+    return sorted(name for name in front_matter if FIELD_ALIASES.get(name, name) not in field_names)
 
 
 def drop_invalid_notes(

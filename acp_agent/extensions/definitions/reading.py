@@ -182,9 +182,9 @@ def read_definitions(
                 folder_name,
                 plain_name(folder_name),
             }:
-                other = _folder_name_error(checked.name, path)
+                name_error = _folder_name_error(checked.name, path)
                 line = field_line(file_text, "name")
-                problems.append(make_problem(path, other, skipped=False, line=line))
+                problems.append(make_problem(path, name_error, skipped=False, line=line))
             if origin is not None:
                 checked = structs.replace(checked, name=f"{origin.prefix}{checked.name}")
             files.append(

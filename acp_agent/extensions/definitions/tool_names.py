@@ -86,8 +86,8 @@ _GITHUB_SETS = frozenset({"vscode", "agent", "edit", "execute", "read", "search"
 
 def normalize_tools(names: str | Sequence[str]) -> list[str]:
     """Return tools as a list with our names; a text is split at commas."""
-    parts = _COMMA.split(names) if isinstance(names, str) else names
-    stripped = (name.strip() for name in parts)
+    entries = _COMMA.split(names) if isinstance(names, str) else names
+    stripped = (name.strip() for name in entries)
     return [TOOL_ALIASES.get(name, name) for name in stripped if name]
 
 
