@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from acp_agent.permissions.access import Tier
 from acp_agent.permissions.arguments import OptionTable, parse_arguments
+from acp_agent.permissions.piped_names import appended_words, piped_names
 from acp_agent.permissions.rules import Wrapper, has_option, operands, option_matches, shell_rules
 from acp_agent.permissions.shell.syntax import Assignment, Command, without_reserved
 from acp_agent.permissions.shell.words import UNKNOWN, Word
@@ -246,7 +247,7 @@ def wrapped_commands(command: Command, name: str, wrapper: Wrapper) -> list[Inne
     assignments = list(command.assignments)
     takes_text = not wrapper.text_programs or name in wrapper.text_programs
     table = wrapper.options.get(name)
-    value_options = wrapper.value_options if table is None else tuple(table.values)
+    value_options = wrapper.value_options or (tuple(table.values) if table else ())
     skipped = wrapper.leading.get(name, 0)
     ended = False
     operand_count = 0  # operands before the command
@@ -289,7 +290,12 @@ def wrapped_commands(command: Command, name: str, wrapper: Wrapper) -> list[Inne
     if wrapper.text_only or not words:
         return [*(option_commands or _default_commands(command, name, wrapper)), *guesses]
     inner = replace(_inner_command(command, words, assignments, wrapper), folders=tuple(folders))
-    if table is not None and _covers(table, command.words[1:], operand_count + len(words)):
+    certain = not wrapper.appends_input or bool(piped_names(command))
+    if (
+        certain
+        and table is not None
+        and _covers(table, command.words[1:], operand_count + len(words))
+    ):
         return [*option_commands, replace(inner, transparent=True)]
     return [*option_commands, inner, *guesses]
 
@@ -385,10 +391,8 @@ def _inner_command(
         elif values.text:
             text = join_words([text, values])
         return InnerCommand(text=text, tier=wrapper.tier, why=wrapper.why)
-    if wrapper.appends_input and command.stdin is not None:
-        words = [*words, *(Word(text, static=False) for text in command.stdin.text.split())]
-    elif wrapper.appends_input:
-        words = [*words, Word("…", static=False)]
+    if wrapper.appends_input:
+        words = [*words, *appended_words(command)]
     return InnerCommand(
         command=replace(with_words(command, tuple(words)), assignments=tuple(assignments)),
         tier=wrapper.tier,

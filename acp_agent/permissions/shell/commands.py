@@ -52,6 +52,7 @@ class WalkState(Struct, frozen=True, kw_only=True):
     piped: bool = False
     concurrent: bool = False
     function: str | None = None
+    source: Command | None = None
     calls: tuple[str, ...] = ()
     depth: int = 0
 
@@ -143,6 +144,7 @@ class CommandReader(ABC):
             piped=state.piped,
             concurrent=state.concurrent,
             function=state.function,
+            source=None if attached.stdin else state.source,
         )
         self.add_command(command)
         if not command.words:
@@ -230,7 +232,7 @@ class CommandReader(ABC):
         if self.expander.quoted_document(node) is not None:
             return
         if node.type in {"command_substitution", "process_substitution"}:
-            self.walk(node, replace(state, stdin=None, piped=False))
+            self.walk(node, replace(state, stdin=None, piped=False, source=None))
         else:
             if node.type in _TEXTS and not node.child_count:
                 self._read_hidden(self.expander.source(node), state)

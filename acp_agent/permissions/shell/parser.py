@@ -273,7 +273,12 @@ class _Walker(CommandReader):
                 self.expander.origins = dict(origins)
                 stages = self.commands[start:]
                 output = static_output(stages[-1]) if stages else None
-                piped = replace(piped, stdin=Word(output) if output else None, piped=True)
+                piped = replace(
+                    piped,
+                    stdin=Word(output) if output else None,
+                    piped=True,
+                    source=stages[0] if len(stages) == 1 else None,
+                )
 
     def _loop(self, node: Node, state: WalkState) -> None:
         name = self.expander.source(node.child_by_field_name("variable") or node)
@@ -342,6 +347,9 @@ class _Walker(CommandReader):
         start = len(self.commands)
         if body is not None:
             self.walk(body, inside)
+        if any(redirect.operator == "<" for redirect in attached.redirects):
+            # It belongs to the last command of a pipeline, which then does not read the pipe.
+            self.commands[start:] = [replace(each, source=None) for each in self.commands[start:]]
         stages = self.commands[start:]
         if stages and body is not None and body.type == "command":
             last = stages[-1]

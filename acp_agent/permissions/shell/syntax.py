@@ -35,6 +35,7 @@ class Command(Struct, frozen=True, kw_only=True):
 
     `stdin` is its input as far as it is known; `piped` is true after a `|`. `concurrent` is true in
     the background and in a pipeline; `function` is the name of the function whose body contains it.
+    `source` is the command whose output is its input, if that is a single one.
     """
 
     words: tuple[Word, ...] = ()
@@ -44,6 +45,7 @@ class Command(Struct, frozen=True, kw_only=True):
     piped: bool = False
     concurrent: bool = False
     function: str | None = None
+    source: Command | None = None
 
     def __str__(self) -> str:
         text = " ".join(word.text or "''" for word in self.words)
