@@ -32,7 +32,7 @@ async def test_the_model_knows_nothing_of_it_unless_the_user_wants_it(
     assert "http_request" not in tools(model_server)
 
 
-@pytest.mark.usefixtures("wanted")
+@pytest.mark.usefixtures("enable_tool")
 async def test_the_user_is_asked_with_host_method_and_body_and_no_answer_is_for_good(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
@@ -55,7 +55,7 @@ async def test_the_user_is_asked_with_host_method_and_body_and_no_answer_is_for_
     assert "refused" in result
 
 
-@pytest.mark.usefixtures("wanted")
+@pytest.mark.usefixtures("enable_tool")
 async def test_plan_mode_refuses_it_and_a_secret_is_sent_nowhere(
     opened: OpenSession, model_server: ModelServer
 ) -> None:

@@ -42,7 +42,7 @@ async def test_what_comes_behind_an_option_is_shown_though_the_session_is_being_
         notify=lambda _, params: updates.append(params.update), drain=drain
     )
     handshake: Any = SimpleNamespace(client=ClientProfile())
-    core: Any = SimpleNamespace(opened=Closing(), translate=ENGLISH)
+    core: Any = SimpleNamespace(active_manager=Closing(), translate=ENGLISH)
     changed = ConfigChanged(option="model", value="demo/demo")
     client_editor = editor(connection, handshake, core, lambda *_: None)
     await client_editor.show(NAME, [changed, TitleChanged(title="After it")])
