@@ -143,9 +143,10 @@ def _foreign_hook_problems(cwd: Path) -> Iterator[HookProblem]:
             ):
                 yield HookProblem(f"{file}:{line}", _FOREIGN_HOOKS_REASON)
         elif file.name in AGENT_TABLES:
-            plugins, line = _setting(file, "plugin")
-            if plugins:
-                yield HookProblem(f"{file}:{line}", _FOREIGN_CODE_REASONS["plugin"])
+            for name in ("plugin", "plugins"):
+                plugins, line = _setting(file, name)
+                if plugins:
+                    yield HookProblem(f"{file}:{line}", _FOREIGN_CODE_REASONS["plugin"])
         elif file.parent.name == ".opencode":
             if any(is_visible(groups.name) for groups in file.glob("*")):
                 yield HookProblem(str(file), _FOREIGN_CODE_REASONS[file.name.removesuffix("s")])

@@ -95,10 +95,12 @@ def test_plugins_and_tools_of_opencode_are_named_once(tmp_path: Path) -> None:
     (folder / "tool").mkdir()  # empty
     table = write(tmp_path / "project" / "opencode.json", '{\n"plugin": ["opencode-example"]}')
     write(tmp_path / "project" / "opencode.jsonc", '{"plugin": []}')
+    second = write(folder / "opencode.json", '{"plugins": ["./mine"]}')
     assert [(one.path, one.why.partition(";")[0]) for one in find(tmp_path).problems] == [
         (str(folder / "plugin"), "plugins of opencode are not run here"),
         (str(folder / "tools"), "tools of opencode are not run here"),
         (f"{table}:2", "plugins of opencode are not run here"),
+        (f"{second}:1", "plugins of opencode are not run here"),
     ]
 
 

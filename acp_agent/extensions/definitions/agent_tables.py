@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_agent.config.json_comments import read_json
+from acp_agent.config.json_lines import member_line
 from acp_agent.content import printable_line
 from acp_agent.errors import ConfigError, InvalidInputError
 from acp_agent.extensions.definitions.agent_files import codex_fields, opencode_fields
@@ -101,6 +102,10 @@ def _read(
         if kind == "agent" and path.suffix != ".toml":  # else reported with agents, or hooks
             problems.append(make_problem(path, error))
         return []
+    folders = _skill_folders_error(raw) if kind == "agent" and path.suffix != ".toml" else None
+    if folders is not None:
+        line = member_line(raw.decode("utf-8", "replace"), ("skills",))
+        problems.append(make_problem(path, folders, skipped=False, line=line))
     if not entries:
         return []
     item: ItemKind = "agent" if kind == "agent" else "skill"
@@ -125,6 +130,18 @@ def _read(
         else:
             files.append(replace(definition, file_text=file_text, entry=(kind, entry.name)))
     return files
+
+
+def _skill_folders_error(raw: bytes) -> ConfigError | None:
+    """Return the error that names folders of skills elsewhere, which are not read."""
+    content = read_json(raw)
+    skills = content.get("skills") if isinstance(content, dict) else None
+    named = skills.get("paths") or skills.get("urls") if isinstance(skills, dict) else None
+    if not named:
+        return None
+    return ConfigError(
+        "skills: folders of skills that it names are not read; link them into .opencode/skills"
+    )
 
 
 def _entries(path: Path, raw: bytes, origin: Origin | None, kind: Kind) -> list[_Entry]:

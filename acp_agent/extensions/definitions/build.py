@@ -170,6 +170,12 @@ def find_warnings(fields: RunFields, config: DefinitionConfig) -> Iterator[Confi
             f"tools: {printable_line(', '.join(tools), 80)} is not known here, so it has no tools; "
             "name tools of this program, such as read and shell, or take the field out"
         )
+    unknown = [name for name in tools if not may_exist(name)]
+    if unknown and len(unknown) < len(tools):
+        yield ConfigError(
+            f"tools: {printable_line(', '.join(unknown), 200)} is not known here and left out; "
+            "name a tool of this program or of an MCP server, or take it out"
+        )
     for tool in normalize_tools(fields.disallowed_tools or ()):
         if restricted_tool(tool) is not None:
             yield ConfigError(

@@ -40,9 +40,10 @@ FOREIGN_SKILL_FOLDERS = (
 )  # fmt: skip
 # Files with a table of agents, in projects and in the user's folder of that program.
 AGENT_TABLES = ("opencode.json", "opencode.jsonc")
+PROJECT_TABLES = (*AGENT_TABLES, *(f".opencode/{name}" for name in AGENT_TABLES))
 # Files in which a project names MCP servers; for a duplicate name the later file wins.
 _MCP_FILES = (
-    ".codex/config.toml", *AGENT_TABLES, ".gemini/settings.json", ".vscode/mcp.json",
+    ".codex/config.toml", *PROJECT_TABLES, ".gemini/settings.json", ".vscode/mcp.json",
     ".cursor/mcp.json", ".mcp.json",
 )  # fmt: skip
 _HOOK_FILES = (
@@ -53,7 +54,7 @@ _HOOK_FILES = (
 # Only some settings of Gemini have hooks.
 FOREIGN_HOOK_PATHS = (
     ".cursor/hooks.json", ".github/hooks", ".gemini/settings.json", ".opencode/plugin",
-    ".opencode/plugins", ".opencode/tool", ".opencode/tools", *AGENT_TABLES,
+    ".opencode/plugins", ".opencode/tool", ".opencode/tools", *PROJECT_TABLES,
 )  # fmt: skip
 _TABLES = (".json", ".jsonc", ".toml")  # the ends of the names of files with tables of definitions
 PACKAGES = ".packages"  # has a folder for each plugin that is a Python package
@@ -149,7 +150,7 @@ def _agent_folders(user: Path, home: Path, projects: list[Path]) -> tuple[tuple[
         home / ".config" / "opencode" / name for name in (*AGENT_TABLES, "agent", "agents")
     ]
     user_folders += [user / "agents", home / ".agents" / "agents"]
-    project_paths = (*AGENT_TABLES, *FOREIGN_AGENT_FOLDERS, ".agents/agents", ".acp-agent/agents")
+    project_paths = (*PROJECT_TABLES, *FOREIGN_AGENT_FOLDERS, ".agents/agents", ".acp-agent/agents")
     project_folders = [folder / path for folder in projects for path in project_paths]
     return (
         *((folder, "user") for folder in user_folders),
@@ -182,7 +183,7 @@ def _skill_folders(user: Path, home: Path, projects: list[Path]) -> tuple[tuple[
     )  # fmt: skip
     user_folders = [home / path for path in (*only_home, *foreign_paths, ".agents/skills")]
     user_folders.append(user / "skills")
-    project_paths = (*AGENT_TABLES, *foreign_paths, ".agents/skills", ".acp-agent/skills")
+    project_paths = (*PROJECT_TABLES, *foreign_paths, ".agents/skills", ".acp-agent/skills")
     project_folders = [folder / path for folder in projects for path in project_paths]
     # If a session is opened in the home folder, its folders still belong to the user.
     return (
@@ -276,7 +277,8 @@ def _linked(folder: Path) -> list[str]:
 
 def project_folder(path: Path) -> Path:
     """Return the project folder of a place such as `.agents/skills`."""
-    return path.parent if path.name in AGENT_TABLES else path.parent.parent
+    is_at_top = path.name in AGENT_TABLES and path.parent.name != ".opencode"
+    return path.parent if is_at_top else path.parent.parent
 
 
 def mcp_files(cwd: Path) -> tuple[Path, ...]:

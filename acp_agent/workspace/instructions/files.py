@@ -15,7 +15,7 @@ from typing import Literal
 from msgspec import Struct, convert
 
 from acp_agent.content import printable_line
-from acp_agent.extensions.definitions.locations import AGENT_TABLES, project_top
+from acp_agent.extensions.definitions.locations import PROJECT_TABLES, project_top
 from acp_agent.platform.first_use import first_use
 from acp_agent.platform.nofollow import real_path
 from acp_agent.platform.trusted_files import (
@@ -135,7 +135,7 @@ def any_instruction_item(cwd: Path) -> bool:
 
 @lru_cache(maxsize=32)
 def _item_paths(cwd: Path, top: Path) -> tuple[str, ...]:
-    tables = (folder / name for folder in (top, cwd) for name in AGENT_TABLES)
+    tables = (folder / name for folder in (top, cwd) for name in PROJECT_TABLES)
     above = (folder / _table().first for folder in top.parents)
     return tuple(map(str, (*tables, *above)))
 
@@ -239,7 +239,7 @@ class _Collector:
     def add_listed(self, top: Path, cwd: Path, reader: _Reader, trusts: Trusts) -> None:
         """Add the files that `instructions` of the project's opencode.json lists, if trusted."""
         for folder in dict.fromkeys((top, cwd)):
-            for config in (folder / name for name in AGENT_TABLES):
+            for config in (folder / name for name in PROJECT_TABLES):
                 try:
                     entries = listed_entries(reader.read(config, CONFIG_LIMIT))
                 except OSError:

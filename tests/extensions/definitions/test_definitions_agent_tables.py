@@ -245,3 +245,21 @@ def test_agents_of_the_configuration_of_codex_are_read_with_their_files(files: F
     untrusted = find_definitions(files.places, Config(), lambda _: False)
     assert untrusted.agents == ()
     assert [one.path for one in untrusted.untrusted] == [".codex/config.toml"]
+
+
+def test_the_table_in_the_folder_of_opencode_counts_and_its_folders_of_skills_are_named(
+    files: Files,
+) -> None:
+    folder = files.project / ".opencode"
+    folder.mkdir()
+    (folder / "prompt.md").write_text("Review it.")
+    text = (
+        '{"agent": {"review": {"prompt": "{file:./prompt.md}"}},\n"skills": {"paths": ["../more"]}}'
+    )
+    path = table(folder, text)
+    found = files.find()
+    (agent,) = [one for one in found.agents if one.name == "review"]
+    assert "Review it." in agent.prompt
+    (problem,) = found.problems
+    assert problem.location == f"{path}:2"
+    assert problem.why.startswith("skills: folders of skills that it names are not read")

@@ -43,11 +43,18 @@ def test_tools_that_are_all_unknown_are_reported_with_their_line(files: Files, k
 
 
 @pytest.mark.parametrize(
-    "tools", ["[mail_send, Read]", "[mcp__git__*]", "[sample__count]", "[skill_fix]", "'*'", "[]"]
+    "tools", ["[Read]", "[mcp__git__*]", "[sample__count]", "[skill_fix]", "'*'", "[]"]
 )
 def test_tools_of_which_one_may_exist_are_not_reported(files: Files, tools: str) -> None:
     files.agent("fix", f"tools: {tools}")
     assert files.find().problems == ()
+
+
+def test_each_unknown_tool_is_named_although_another_is_known(files: Files) -> None:
+    path = files.agent("fix", "tools: [Read, mail_send, Calendar]")
+    (problem,) = files.find().problems
+    assert problem.location == f"{path}:4"
+    assert problem.why.startswith("tools: mail_send, Calendar is not known here and left out")
 
 
 def test_unknown_tools_of_github_and_of_a_table_are_reported(files: Files) -> None:

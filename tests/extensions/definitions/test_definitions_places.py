@@ -27,6 +27,7 @@ def test_the_users_places_come_first_then_the_repositorys_then_the_folders(files
         ".acp-agent/skills",
     )
     tables = "opencode.json", "opencode.jsonc"
+    inner = tuple(f".opencode/{name}" for name in tables)
     folders = "command", "commands", "skill", "skills"
     only_home = (
         *(f".config/opencode/{name}" for name in tables),
@@ -37,15 +38,15 @@ def test_the_users_places_come_first_then_the_repositorys_then_the_folders(files
     assert files.places.skills == (
         *((files.home / name, "user") for name in (*only_home, *names[:-1])),
         (files.user / "skills", "user"),
-        *((files.project / name, "project") for name in (*tables, *names)),
-        *((files.cwd / name, "project") for name in (*tables, *names)),
+        *((files.project / name, "project") for name in (*tables, *inner, *names)),
+        *((files.cwd / name, "project") for name in (*tables, *inner, *names)),
     )
     own = (
         *FOREIGN_AGENT_FOLDERS,
         ".copilot/agents",
         *(f".config/opencode/{name}" for name in (*tables, "agent", "agents")),
     )
-    ours = *tables, *FOREIGN_AGENT_FOLDERS, ".agents/agents", ".acp-agent/agents"
+    ours = *tables, *inner, *FOREIGN_AGENT_FOLDERS, ".agents/agents", ".acp-agent/agents"
     assert files.places.agents == (
         *((files.home / name, "user") for name in own),
         (files.user / "agents", "user"),
@@ -62,6 +63,8 @@ def test_a_folder_that_is_the_repository_or_in_none_is_looked_into_once(files: F
     assert [folder for folder, source in outside.skills if source == "project"] == [
         Path("/opencode.json"),
         Path("/opencode.jsonc"),
+        Path("/.opencode/opencode.json"),
+        Path("/.opencode/opencode.jsonc"),
         *(Path("/", name) for name in FOREIGN_COMMAND_FOLDERS),
         *(Path("/", name) for name in FOREIGN_SKILL_FOLDERS),
         Path("/.agents/skills"),
@@ -72,7 +75,7 @@ def test_a_folder_that_is_the_repository_or_in_none_is_looked_into_once(files: F
 def test_in_the_home_folder_the_users_own_are_not_taken_for_a_projects(files: Files) -> None:
     here = find_folders(files.home, user=files.home / ".acp-agent", home=files.home)
     projects = [place.name for place, source in here.skills if source == "project"]
-    assert projects == ["opencode.json", "opencode.jsonc"], "which are no place of the user's"
+    assert projects == ["opencode.json", "opencode.jsonc"] * 2, "which are no place of the user's"
 
 
 def test_one_folder_in_one_place_is_enough_to_have_a_look(files: Files) -> None:
