@@ -12,7 +12,9 @@ from msgspec import Struct
 
 from acp_agent.workspace.known_secrets import Hit, Span
 
-_MAX_COMMON = 4  # characters of a prefix that hashes in base64 often contain: `-fw_`
+_MAX_COMMON = 3  # characters of a prefix that hashes in base64 often contain: `-fw_`
+_MIN_BASE64 = 16  # characters before a prefix that show that it is in the middle of base64
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]+")
 _MIN_MARK = 3  # characters of a mark that is specific enough to identify a key
 # A key may follow any character that is not a letter or digit, and also these escapes: that of a
 # line break in JSON, and that of a character in a URL.
@@ -84,9 +86,30 @@ def _may_start_at(text: str, start: int, prefix: str) -> bool:
     before = text[start - 1 : start]
     if _is_alnum(before):
         return _ESCAPE.search(text, max(0, start - _MAX_ESCAPE), start) is not None
-    joins = ("+", "/", "-") if len(prefix) <= _MAX_COMMON else ("+", "/")
-    in_base64 = before in joins and _is_alnum(text[start - 2 : start - 1])
-    return before != "_" and not (in_base64 and (before == "-" or prefix.isalnum()))
+    if before not in {"+", "/", "-", "_"}:
+        return True
+    if (
+        before in {"+", "/"} and not prefix.isalnum()
+    ):  # base64 has no "-" and "_" where it has these
+        return True
+    if (
+        len(prefix) <= _MAX_COMMON
+        and prefix.endswith("_")
+        and _is_alnum(text[start - 2 : start - 1])
+    ):
+        return False
+    return not _ends_base64(text[max(0, start - _MIN_BASE64) : start])
+
+
+def _ends_base64(text: str) -> bool:
+    """Return whether a text looks like base64 and not like words joined by `-`, `_` or `/`."""
+    return (
+        len(text) == _MIN_BASE64
+        and _BASE64.fullmatch(text) is not None
+        and any(map(str.isdigit, text))
+        and any(map(str.islower, text))
+        and any(map(str.isupper, text))
+    )
 
 
 def _is_alnum(char: str) -> bool:
