@@ -300,7 +300,7 @@ def _git_reads(words: Sequence[Word], context: CommandContext, folders: Sequence
     texts = [word.text for word in command_words]
     if texts[:1] == ["config"] and not _LISTING_WORDS.isdisjoint(texts):
         name_form = commands["git config"].like
-        if any(
+        if "--local" not in texts or any(  # the user's own settings may contain tokens
             not re.fullmatch(name_form, name)
             for folder in git_folders
             for repository in context.repositories.used_in(os.path.realpath(folder)) or ()
