@@ -253,9 +253,9 @@ def test_a_viewer_is_asked_about_where_a_variable_names_its_filter(
 def test_all_settings_of_git_are_asked_about_where_some_are_for_credentials(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     context = CommandContext(cwd=str(tmp_path), roots=(str(tmp_path),), home=str(tmp_path.parent))
-    assert classify("git config --list", context).tier == "read_only"
+    assert classify("git config --list --local", context).tier == "read_only"
     header = ["git", "config", "http.https://x.example/.extraheader", "Authorization: basic eA=="]
     subprocess.run(header, cwd=tmp_path, check=True)
     later = CommandContext(cwd=str(tmp_path), roots=(str(tmp_path),), home=str(tmp_path.parent))
-    assert classify("git config --list", later).tier == "standard"
+    assert classify("git config --list --local", later).tier == "standard"
     assert classify("git config user.name", later).tier == "read_only"
