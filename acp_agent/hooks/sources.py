@@ -148,7 +148,7 @@ def _foreign_hook_problems(cwd: Path) -> Iterator[HookProblem]:
                 if plugins:
                     yield HookProblem(f"{file}:{line}", _FOREIGN_CODE_REASONS["plugin"])
         elif file.parent.name == ".opencode":
-            if any(is_visible(groups.name) for groups in file.glob("*")):
+            if any(is_visible(entry.name) for entry in file.glob("*")):
                 yield HookProblem(str(file), _FOREIGN_CODE_REASONS[file.name.removesuffix("s")])
         else:
             yield HookProblem(str(file), _FOREIGN_HOOKS_REASON)

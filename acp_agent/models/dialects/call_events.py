@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from acp_agent.models.dialects.form import Tools, WrittenCall
 
 
-def events_of(calls: Iterable[WrittenCall]) -> list[StreamEvent]:
+def convert_calls(calls: Iterable[WrittenCall]) -> list[StreamEvent]:
     """Return the events of calls."""
     events: list[StreamEvent] = []
     for index, call in enumerate(calls):

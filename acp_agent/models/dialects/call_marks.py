@@ -86,9 +86,9 @@ def find_end_tokens(text: str) -> int:
     at = text.rfind("<")
     if text[at:] not in proper_prefixes(END_TOKENS) and text[at:].rstrip() not in END_TOKENS:
         return len(text)
-    begin = max(0, len(text) - _MAX_END_LENGTH)
-    while (preceding := text[begin:at].rstrip()).endswith(END_TOKENS):
-        at = begin + preceding.rindex("<")
+    window_start = max(0, len(text) - _MAX_END_LENGTH)
+    while (preceding := text[window_start:at].rstrip()).endswith(END_TOKENS):
+        at = window_start + preceding.rindex("<")
     return at
 
 

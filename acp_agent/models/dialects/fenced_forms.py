@@ -41,13 +41,13 @@ class Fenced:
 
     def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
         """See `form.Form`."""
-        opened = _OPENING.match(text)
-        if opened is None:
+        opening = _OPENING.match(text)
+        if opening is None:
             return MORE if not final and _PARTIAL_OPENING.fullmatch(text) else None
-        at = opened.end()
-        named = names_tool(text, at, tools, final=final)
-        if named is not True:
-            return named if isinstance(named, More) else None
+        at = opening.end()
+        is_call = names_tool(text, at, tools, final=final)
+        if is_call is not True:
+            return is_call if isinstance(is_call, More) else None
         end = json_text.value_end(text, at)
         if end is None:
             return Block(len(text), (broken_call(NO_END, text[at:], tools),)) if final else SURE
@@ -55,10 +55,10 @@ class Fenced:
         if not calls:
             return None
         close = skip_space(text, end)
-        rest = text[close : close + len(_FENCE)]
-        if rest == _FENCE:
+        after_call = text[close : close + len(_FENCE)]
+        if after_call == _FENCE:
             return Block(close + len(_FENCE), tuple(calls))
-        if _FENCE.startswith(rest):
+        if _FENCE.startswith(after_call):
             return Block(len(text), tuple(calls)) if final else SURE
         return None
 
@@ -104,16 +104,18 @@ class Action(Fenced):
             return (
                 Block(at + verdict.end, verdict.content) if isinstance(verdict, Block) else verdict
             )
-        named = _ACTION_NAME.match(text, len(_ACTION))
-        if named is None:
-            begun = _ACTION_PART.fullmatch(text, len(_ACTION)) or _FENCE.startswith(text[at:])
-            return MORE if begun and not final else None
-        if named[1] not in tools:
+        match = _ACTION_NAME.match(text, len(_ACTION))
+        if match is None:
+            may_continue = _ACTION_PART.fullmatch(text, len(_ACTION)) or _FENCE.startswith(
+                text[at:]
+            )
+            return MORE if may_continue and not final else None
+        if match[1] not in tools:
             return None
-        end = json_text.value_end(text, named.end())
+        end = json_text.value_end(text, match.end())
         if end is None:
             return SURE if not final else Block(len(text), (broken_call(NO_END, text, tools),))
-        return Block(end, (read_arguments(named[1], text[named.end() : end]),))
+        return Block(end, (read_arguments(match[1], text[match.end() : end]),))
 
     def instructions(self, tools: Tools) -> str:
         """See `form.Form`."""

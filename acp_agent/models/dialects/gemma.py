@@ -67,31 +67,31 @@ class Gemma:
     def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
         """See `form.Form`."""
         marks = next(marks for marks in _FORMS if text.startswith(marks.open))
-        named = _NAME.match(text, len(marks.open))
-        if named is None:
+        match = _NAME.match(text, len(marks.open))
+        if match is None:
             if _NAME_PART.fullmatch(text, len(marks.open)) and not final:
                 return SURE
             return Block(len(marks.open), ())
         try:
-            given, at = _object(text, named.end(), marks.text, _DEPTH)
+            arguments, at = _object(text, match.end(), marks.text, _DEPTH)
             at = skip_space(text, at)
             if expect_mark(text, at, (marks.close,), final=final):
                 at += len(marks.close)
-            return Block(at, (WrittenCall(name=named[1], arguments=json_text.encode(given)),))
+            return Block(at, (WrittenCall(name=match[1], arguments=json_text.encode(arguments)),))
         except CutError:
             if not final:
                 return SURE
             end, problem = len(text), NO_END
         except _UnreadableError:
-            end, problem = text.find(marks.close, named.end()), _BAD
+            end, problem = text.find(marks.close, match.end()), _BAD
             if end < 0:
                 if not final:
                     return SURE
                 end = len(text)
-        written = text[len(marks.open) : end]
-        call = broken_call(problem, written, tools)
-        if named[1] in tools:
-            call = WrittenCall(name=named[1], arguments=call.arguments, problem=problem)
+        content = text[len(marks.open) : end]
+        call = broken_call(problem, content, tools)
+        if match[1] in tools:
+            call = WrittenCall(name=match[1], arguments=call.arguments, problem=problem)
         return Block(min(len(text), end + len(marks.close)), (call,))
 
     def instructions(self, tools: Tools) -> str:
@@ -106,27 +106,27 @@ class Gemma:
     def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
         """See `form.Form`."""
         return "".join(
-            f"{_WRAPPER.open}call:{name}{_written(json_text.decode(arguments))}{_WRAPPER.close}"
+            f"{_WRAPPER.open}call:{name}{_encode(json_text.decode(arguments))}{_WRAPPER.close}"
             for _, name, arguments in calls
         )
 
     def results(self, results: Sequence[tuple[int, str, str]]) -> str:
         """See `form.Form`."""
         return "".join(
-            f"<start_function_response>response:{name}{{value:{_written(text)}}}"
+            f"<start_function_response>response:{name}{{value:{_encode(text)}}}"
             "<end_function_response>"
             for _, name, text in results
         )
 
 
-def _written(value: object) -> str:
+def _encode(value: object) -> str:
     """Return a value in the notation of FunctionGemma."""
     if isinstance(value, str):
         return f"{_WRAPPER.text}{value}{_WRAPPER.text}"
     if isinstance(value, dict):
-        return "{" + ",".join(f"{key}:{_written(event)}" for key, event in value.items()) + "}"
+        return "{" + ",".join(f"{key}:{_encode(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
-        return "[" + ",".join(map(_written, value)) + "]"
+        return "[" + ",".join(map(_encode, value)) + "]"
     return json_text.encode(value)
 
 
@@ -137,7 +137,7 @@ def _object(text: str, at: int, mark: str, depth: int) -> tuple[dict[str, object
         CutError: the object has no end.
         _UnreadableError: the text is not an object.
     """
-    given: dict[str, object] = {}
+    members: dict[str, object] = {}
     at = _next(text, at + 1)
     while text[at] != "}":
         if text.startswith(mark, at):
@@ -145,17 +145,17 @@ def _object(text: str, at: int, mark: str, depth: int) -> tuple[dict[str, object
             key, at = text[at + len(mark) : end], skip_space(text, end + len(mark))
             at = _next(text, at + 1)
         else:
-            named = _KEY.match(text, at)
-            if named is None:
+            match = _KEY.match(text, at)
+            if match is None:
                 raise CutError if _KEY_PART.fullmatch(text, at) else _UnreadableError
-            key, at = named[1].strip("\"'"), named.end()
-        given[key], at = _value(text, at, mark, depth)
+            key, at = match[1].strip("\"'"), match.end()
+        members[key], at = _value(text, at, mark, depth)
         at = _next(text, at)
         if text[at] == ",":
             at = _next(text, at + 1)
         elif text[at] != "}":
             raise _UnreadableError
-    return given, at + 1
+    return members, at + 1
 
 
 def _value(text: str, at: int, mark: str, depth: int) -> tuple[object, int]:

@@ -129,23 +129,23 @@ def _call(
     Raises:
         CutError: the end of the call is missing.
     """
-    begin = skip_space(text, start)
-    end = begin
-    if text[begin : begin + 1] == "{":
-        json_end = json_text.value_end(text, begin)
+    json_start = skip_space(text, start)
+    end = json_start
+    if text[json_start : json_start + 1] == "{":
+        json_end = json_text.value_end(text, json_start)
         if json_end is None and not final:
             raise CutError
-        end = begin if json_end is None else json_end
+        end = json_start if json_end is None else json_end
     follows = skip_space(text, end)
     mark = expect_mark(text, follows, (*_ENDS, *_NEXT), final=final)
-    if mark is not None and (end > begin or follows == begin):
-        return read_arguments(name, text[begin:end]), follows + len(mark) * (mark in _ENDS)
-    if final and follows == len(text) and end > begin:
-        return read_arguments(name, text[begin:end]), follows
+    if mark is not None and (end > json_start or follows == json_start):
+        return read_arguments(name, text[json_start:end]), follows + len(mark) * (mark in _ENDS)
+    if final and follows == len(text) and end > json_start:
+        return read_arguments(name, text[json_start:end]), follows
     stop = _ANY_END.search(text, follows)
     if stop is None and not final:
         raise CutError
     close = len(text) if stop is None else stop.start()
-    call = broken_call(NO_END if stop is None else _BAD, text[begin:close], tools)
+    call = broken_call(NO_END if stop is None else _BAD, text[json_start:close], tools)
     call = WrittenCall(name=name, arguments=call.arguments, problem=call.problem)
     return call, stop.end() if stop is not None and stop[0] in _ENDS else close

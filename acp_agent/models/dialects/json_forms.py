@@ -129,8 +129,8 @@ class Tagged(Hermes):
                 return Block(end + len(closer), tuple(calls))
             end += 1
         if not final:
-            named = _PYTHON_NAME.match(text, at)
-            return None if end >= 0 else SURE if named and named[1] in tools else MORE
+            match = _PYTHON_NAME.match(text, at)
+            return None if end >= 0 else SURE if match and match[1] in tools else MORE
         calls = read_python_calls(text[at:], tools)
         return Block(len(text), tuple(calls)) if calls else None
 

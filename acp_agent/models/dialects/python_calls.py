@@ -23,7 +23,7 @@ def read_python_calls(source: str, tools: Tools) -> list[WrittenCall]:
     fenced = _FENCE.fullmatch(text)
     try:
         module = _Constants().visit(ast.parse((fenced[1] if fenced else text).strip()))
-        calls = [_call(node, tools) for line in module.body for node in _calls_of(line)]
+        calls = [_call(node, tools) for line in module.body for node in _expressions(line)]
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
         return []
     return calls
@@ -36,7 +36,7 @@ class _Constants(ast.NodeTransformer):
         return ast.Constant(_CONSTANTS[node.id]) if node.id in _CONSTANTS else node
 
 
-def _calls_of(line: ast.stmt) -> list[ast.expr]:
+def _expressions(line: ast.stmt) -> list[ast.expr]:
     """Return the expressions of a line, which may be a list.
 
     Raises:

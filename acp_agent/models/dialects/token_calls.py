@@ -36,7 +36,7 @@ class Tokens(Struct, frozen=True, kw_only=True):
     """The tokens of one form, and a function that extracts the tool's name.
 
     `stop` is the token at the end of an answer, which some servers pass on. `arguments` are the
-    tokens of which one separates the name from the arguments. `others` are tokens of other
+    tokens of which one separates the name from the arguments. `stray_tokens` are tokens of other
     spellings, which are removed from the text between calls.
     """
 
@@ -47,7 +47,7 @@ class Tokens(Struct, frozen=True, kw_only=True):
     arguments: tuple[str, ...]
     stop: str
     name: Callable[[str], str]
-    others: tuple[str, ...] = ()
+    stray_tokens: tuple[str, ...] = ()
 
 
 _STEP_CALL = '<steptml:invoke name="'
@@ -69,7 +69,7 @@ class TokenReader:
     def __init__(self, tokens: Tokens) -> None:
         self._tokens = tokens
         marks = (*tokens.open, *tokens.close, tokens.call, tokens.call_end, *tokens.arguments)
-        marks += (tokens.stop, *tokens.others)
+        marks += (tokens.stop, *tokens.stray_tokens)
         self._separator = marks_pattern(tokens.arguments)
         self._all_marks = marks
         self._marks = marks_pattern(marks)
@@ -224,21 +224,21 @@ def _deepseek_readers() -> dict[str, TokenReader]:
     """Return the reader of each opener."""
     tokens = (_DEEPSEEK_BEGIN, _DEEPSEEK_END, _DEEPSEEK_CALL, _DEEPSEEK_CALL_END, _SEP)
     readers: dict[str, TokenReader] = {}
-    for begin, end, call, call_end, separator in zip(*map(_spellings, tokens), strict=True):
-        readers[begin] = TokenReader(
+    for opener, closer, call, call_end, separator in zip(*map(_spellings, tokens), strict=True):
+        readers[opener] = TokenReader(
             Tokens(
-                open=(begin,),
-                close=(end,),
+                open=(opener,),
+                close=(closer,),
                 call=call,
                 call_end=call_end,
                 arguments=(separator,),
                 stop=STOP,
                 name=lambda head: head,
-                others=tuple(itertools.chain(*map(_spellings, tokens))),
+                stray_tokens=tuple(itertools.chain(*map(_spellings, tokens))),
             )
         )
         if call != _KIMI_CALL:  # alone, it begins a call of Kimi
-            readers[call] = readers[begin]
+            readers[call] = readers[opener]
     return readers
 
 

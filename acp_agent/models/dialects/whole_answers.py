@@ -15,7 +15,7 @@ _PYTHON = re.compile(
 _ANSWER_OPENERS = ("```tool_code", "print(default_api.", "functools[")  # the whole answer is a call
 # GLM 4 and ChatGLM write a name and JSON on the next line, Functionary marks the name.
 _MARK = ">>>"
-_NAMED = re.compile(r"\s*(?:>>>)?\s*([\w.-]{1,128})[ \t]*\n\s*(?=\{)")
+_NAME_LINE = re.compile(r"\s*(?:>>>)?\s*([\w.-]{1,128})[ \t]*\n\s*(?=\{)")
 _NAME_PART = re.compile(r"([\w.-]{1,128})[ \t]*(?:\n\s*)?")
 
 
@@ -24,25 +24,29 @@ def may_be_calls(answer: str, tools: Callable[[], Tools]) -> bool:
     if len(answer) > _LONGEST:
         return False
     text = answer[:LONGEST_HEAD].lstrip()
-    if any(text.startswith(whole) or whole.startswith(text) for whole in (*_ANSWER_OPENERS, _MARK)):
-        return not text.startswith(_MARK) or _may_be_named(text.removeprefix(_MARK), tools)
-    begun = text.removeprefix("[").lstrip()
-    if not begun or begun.isidentifier():
-        return any(tool.name.startswith(begun) for tool in tools())
-    found = _PYTHON.match(text[:200])
-    return (found is not None and found[1] in tools()) or _may_be_named(text, tools)
+    if any(
+        text.startswith(opener) or opener.startswith(text) for opener in (*_ANSWER_OPENERS, _MARK)
+    ):
+        return not text.startswith(_MARK) or _may_start_named_call(text.removeprefix(_MARK), tools)
+    word = text.removeprefix("[").lstrip()
+    if not word or word.isidentifier():
+        return any(tool.name.startswith(word) for tool in tools())
+    match = _PYTHON.match(text[:200])
+    return (match is not None and match[1] in tools()) or _may_start_named_call(text, tools)
 
 
-def _may_be_named(text: str, tools: Callable[[], Tools]) -> bool:
-    named = _NAMED.match(text)
-    if named is not None:
-        return named[1] in tools()
-    begun = text.lstrip()
-    part = _NAME_PART.fullmatch(begun)
+def _may_start_named_call(text: str, tools: Callable[[], Tools]) -> bool:
+    match = _NAME_LINE.match(text)
+    if match is not None:
+        return match[1] in tools()
+    head = text.lstrip()
+    part = _NAME_PART.fullmatch(head)
     if part is None:
-        return not begun
-    ended = part.end(1) < len(begun)
-    return any(tool.name == part[1] if ended else tool.name.startswith(part[1]) for tool in tools())
+        return not head
+    is_complete = part.end(1) < len(head)
+    return any(
+        tool.name == part[1] if is_complete else tool.name.startswith(part[1]) for tool in tools()
+    )
 
 
 def read_whole(answer: str, tools: Tools) -> list[WrittenCall]:
@@ -53,21 +57,21 @@ def read_whole(answer: str, tools: Tools) -> list[WrittenCall]:
     text = answer.strip()
     if text.startswith("functools["):
         return read_calls(text.removeprefix("functools"), tools, strict=True)
-    return read_python_calls(text, tools) or _read_named(text, tools)
+    return read_python_calls(text, tools) or _read_named_calls(text, tools)
 
 
-def _read_named(text: str, tools: Tools) -> list[WrittenCall]:
+def _read_named_calls(text: str, tools: Tools) -> list[WrittenCall]:
     from acp_agent.models.dialects.json_calls import read_arguments  # noqa: PLC0415 - as above
     from acp_agent.models.dialects.json_text import value_end  # noqa: PLC0415 - as above
 
     calls: list[WrittenCall] = []
     at = 0
     while at < len(text):
-        named = _NAMED.match(text, at)
-        end = value_end(text, named.end()) if named is not None else None
-        if named is None or end is None or named[1] not in tools:
+        match = _NAME_LINE.match(text, at)
+        end = value_end(text, match.end()) if match is not None else None
+        if match is None or end is None or match[1] not in tools:
             return []
-        call = read_arguments(named[1], text[named.end() : end])
+        call = read_arguments(match[1], text[match.end() : end])
         if call.problem:
             return []
         calls.append(call)

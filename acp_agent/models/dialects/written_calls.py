@@ -30,7 +30,7 @@ from acp_agent.models.base import (
     TextDelta,
     ThoughtDelta,
 )
-from acp_agent.models.dialects.call_events import are_known, cut_off, events_of
+from acp_agent.models.dialects.call_events import are_known, convert_calls, cut_off
 from acp_agent.models.dialects.call_marks import (
     ANNOUNCES,
     END_TOKENS,
@@ -221,8 +221,8 @@ class WrittenCalls:
     @property
     def _holds_text(self) -> bool:
         """Return whether text is held back, or may be Python, reasoning or a call."""
-        held = self._emitted < len(self._text) or self._may_be_calls
-        return held or bool(self._thought_end) or self._scanner is not None
+        is_withheld = self._emitted < len(self._text) or self._may_be_calls
+        return is_withheld or bool(self._thought_end) or self._scanner is not None
 
     def _drop_old_text(self) -> None:
         """Remove text that is too far before a possible call."""
@@ -395,4 +395,4 @@ class WrittenCalls:
         if not self._may_be_calls or not self._text.strip():
             return []
         end = find_end_tokens(self._text)
-        return events_of(read_whole(self._text[:end], self._tools()))
+        return convert_calls(read_whole(self._text[:end], self._tools()))
