@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 MARK = "ACP_TEST_PROCESS"
@@ -27,4 +28,8 @@ def marked_processes(mark: str) -> dict[int, str]:
 def child_processes() -> list[int]:
     """The processes that this one has started and not reaped, on Linux."""
     tasks = Path("/proc/self/task").glob("*/children")
-    return [int(word) for task in tasks for word in task.read_text().split()]
+    children: list[int] = []
+    for task in tasks:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended
+            children += map(int, task.read_text().split())
+    return children
