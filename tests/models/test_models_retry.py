@@ -207,9 +207,9 @@ async def test_an_answer_that_pauses_too_long_is_given_up_and_asked_for_again(
 async def test_a_provider_that_says_that_it_is_still_there_is_waited_for(
     driver: Driver, server: ModelServer
 ) -> None:
-    signs = [step for _ in range(8) for step in (Raw(b": still there\n\n"), Pause(0.03))]
+    signs = [step for _ in range(16) for step in (Raw(b": still there\n\n"), Pause(0.05))]
     server.add(answer(*signs, "At last."))
-    got = await tried(driver, RetryPolicy(retries=0, first_byte=0.15))
+    got = await tried(driver, RetryPolicy(retries=0, first_byte=0.6))
     assert got.text == "At last."
     assert isinstance(got.last, Finished)
 
