@@ -63,6 +63,7 @@ class ModuleCache:
         self._file = -1
         self._offset = 0
         self._entries: dict[str, Entry] = {}
+        self._saved = False
         try:
             self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             length = int.from_bytes(os.pread(self._file, _LENGTH, 0), "little")
@@ -89,7 +90,13 @@ class ModuleCache:
         )
 
     def save(self) -> None:
-        """Write the file again if many of the imported modules are missing in it."""
+        """Write the file again if many of the imported modules are missing in it.
+
+        Only the first call does something: each session of a process ends its preparation with it.
+        """
+        if self._saved:
+            return
+        self._saved = True
         missing = [
             (name, spec)
             for name, module in list(sys.modules.items())
@@ -157,14 +164,23 @@ def _is_current(entry: Entry) -> bool:
 
 
 def _replace(path: str, contents: Sequence[bytes]) -> None:
-    """Write a file under another name and rename it, so that no process reads half of it."""
+    """Write a file under another name and rename it, so that no process reads half of it.
+
+    One process writes at a time, and the next one overwrites what a killed one left.
+    """
     from contextlib import suppress  # noqa: PLC0415 - not imported yet when the module is
 
-    new = f"{path}.{os.getpid()}"
+    from acp_agent.platform.posix import try_lock  # noqa: PLC0415 - likewise
+
+    new = f"{path}.new"
     with suppress(OSError):
-        try:
-            with open(new, "xb") as file:  # noqa: PTH123 - pathlib takes time
-                file.writelines(contents)
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        with os.fdopen(descriptor, "wb") as file:
+            if not try_lock(descriptor):
+                return
+            if not os.path.samestat(os.fstat(descriptor), os.stat(new)):  # noqa: PTH116 - likewise
+                return  # another process has just renamed the file that was opened
+            file.truncate(0)
+            file.writelines(contents)
+            file.flush()
             os.replace(new, path)  # noqa: PTH105 - likewise
-        except OSError:
-            os.unlink(new)  # noqa: PTH108 - likewise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -119,10 +120,29 @@ def test_the_file_gains_modules_and_loses_none_that_another_start_needs(package:
     for number in range(MODULES):
         (other / f"m{number}.py").write_text("")
     names = f"[f'more.m{{number}}' for number in range({MODULES})]"
-    start(package, code=f"[importlib.import_module(name) for name in {names}]; cache.save()")
+    other_start = f"""
+second = ModuleCache({str(package / "cache.bin")!r}, ("same",))
+[importlib.import_module(name) for name in {names}]
+second.save()
+"""
+    start(package, code=other_start)
     output = start(package, code=f"print(all(cache.find_spec(name, None) for name in {names}))")
     assert cached(output) == MODULES
     assert output.endswith("True\n")
+
+
+def test_what_a_killed_process_left_is_overwritten(package: Path) -> None:
+    (package / "cache.bin.new").write_bytes(b"x" * 10_000_000)
+    start(package)
+    assert cached(start(package)) == MODULES
+    assert [path.name for path in package.glob("cache.bin*")] == ["cache.bin"]
+
+
+def test_a_file_that_another_process_writes_is_left_alone(package: Path) -> None:
+    with (package / "cache.bin.new").open("wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert cached(start(package)) == 0
+        assert not (package / "cache.bin").exists()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root can write everywhere")
@@ -141,7 +161,7 @@ def test_a_process_that_must_not_write_bytecode_writes_no_file(
     monkeypatch.setattr(sys, "meta_path", [module_cache.ModuleCache(str(path), ()), *sys.meta_path])
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     module_cache.save()
-    assert not path.exists()
+    assert not list(package.glob("cache.bin*"))
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     module_cache.save()
     assert path.exists()
