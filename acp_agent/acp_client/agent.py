@@ -33,7 +33,7 @@ START_SECONDS = 60.0  # for the answer to `initialize`, and to `session/new`
 _EXIT_SECONDS = 1.0  # for the program to end by itself
 _STATUS_SECONDS = 0.5  # between the end of its output and that of the program, or the reverse
 _MAX_PENDING_EVENTS = 500  # events that wait to be written, from which on nothing more is read
-_MAX_PENDING_TEXT = 50_000  # characters of theirs
+_MAX_PENDING_TEXT = 50_000  # characters of text in those events
 _MAX_REASON_LENGTH = 400  # characters of the agent's own words in an error
 
 R = TypeVar("R")

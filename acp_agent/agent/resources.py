@@ -48,8 +48,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     """The limits of a turn; times are in seconds.
 
     If `refusal_ends_turn` is true, the turn ends when the user refuses a call. `loop_rounds` are
-    the numbers of rounds of a loop after which the model is told, the user is asked and the turn is
-    ended; 0 means never. `context` limits the size of the context.
+    the numbers of rounds of a loop after which the model gets a note, the user is asked and the
+    turn is ended; 0 means never. `context` limits the size of the context.
     """
 
     model_requests: int = 100

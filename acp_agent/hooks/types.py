@@ -108,7 +108,7 @@ class HookAnswer(Struct, frozen=True, kw_only=True):
         stop: the turn ends.
         display: text for the user in place of a piece of the answer; None: that piece.
         response: the answer to a form or page of an MCP server; None: the user answers.
-        watch: the files whose changes hooks are told of.
+        watch: the files whose changes run hooks.
         variables: variables of the environment for commands.
         message: a notice for the user.
         failure: why the hook itself failed; "" if it did not.

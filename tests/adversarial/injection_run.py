@@ -3,7 +3,7 @@
     python -m tests.adversarial.injection_run FOLDER MODE ANSWER
 
 prints a JSON object. MODE is a permission mode. ANSWER is what the user does when asked: `refuse`,
-`grants` (refuses, and allowed much for good before), `leave` (nobody answers, and the turn is
+`grants` (refuses, and had allowed much permanently), `leave` (nobody answers, and the turn is
 stopped in the end), or `allow`, which is without a sandbox too and shows that the deeds do harm. It
 changes nothing but FOLDER, and needs a network of its own; see test_injections.py.
 """
