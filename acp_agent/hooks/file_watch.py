@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Literal
 
 from acp_agent.hooks.types import Hook
+from acp_agent.platform.trusted_files import file_stamp
 
 _MAX_FILES = 500  # files that are watched
 
 FileEvent = Literal["add", "change", "unlink"]
-_Stamp = tuple[int, int, int]
 
 
 def is_watched(matcher: str, name: str) -> bool:
@@ -33,7 +33,7 @@ class WatchedFiles:
 
     def __init__(self, cwd: Path, hooks: Sequence[Hook]) -> None:
         self._cwd = cwd
-        self._stamps: dict[Path, _Stamp | None] = {}
+        self._stamps: dict[Path, tuple[int, int, int] | None] = {}
         self.add(
             [name for hook in hooks if hook.event == "FileChanged" for name in _names(hook.matcher)]
         )
@@ -42,24 +42,15 @@ class WatchedFiles:
         """Watch further files; relative paths are in the session's folder."""
         for path in (self._cwd / name for name in paths):
             if path not in self._stamps and len(self._stamps) < _MAX_FILES:
-                self._stamps[path] = _stamp(path)
+                self._stamps[path] = file_stamp(path)
 
     def changes(self) -> list[tuple[Path, FileEvent]]:
         """Return the files that have changed since the last call. Blocks: reads the disk."""
         changed: list[tuple[Path, FileEvent]] = []
         for path, old in list(self._stamps.items()):
-            new = _stamp(path)
+            new = file_stamp(path)
             if new != old:
                 self._stamps[path] = new
                 kind: FileEvent = "change" if old and new else ("add" if new else "unlink")
                 changed.append((path, kind))
         return changed
-
-
-def _stamp(path: Path) -> _Stamp | None:
-    """Return what changes with a file's content; None if there is no file."""
-    try:
-        status = path.stat()
-    except (OSError, ValueError):
-        return None
-    return status.st_mtime_ns, status.st_size, status.st_ino

@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -41,6 +42,10 @@ class GitPrograms(Struct, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
 
 
+# A folder, the stamps of its files, and what was found.
+_Cached: TypeAlias = tuple[str, tuple[object, ...], GitPrograms | None]
+
+
 class WatchedGitPrograms:
     """The programs of a folder's repositories, read again when the files that name them change.
 
@@ -52,13 +57,12 @@ class WatchedGitPrograms:
         self._confine = confine
         self._lock = threading.Lock()
         self._closed = False
-        self._cached: tuple[str, tuple[object, ...], GitPrograms | None] | None = None
+        self._cached: _Cached | None = None
 
     def of(self, folder: Path) -> GitPrograms | None:
         """Return the programs; see `git_programs`."""
         with self._lock:
-            cached = self._cached
-            if cached is not None and cached[:2] == (str(folder), _stamps(folder, cached[2])):
+            if (cached := self._current(folder)) is not None:
                 return cached[2]
             programs = git_programs(folder, lambda: self._closed, self._confine)
             self._cached = str(folder), _stamps(folder, programs), programs
@@ -66,12 +70,15 @@ class WatchedGitPrograms:
 
     def are_known_absent(self, folder: Path) -> bool:
         """Return whether an earlier call found none; starts no git and never waits."""
+        cached = self._current(folder)
+        return cached is not None and cached[2] is None
+
+    def _current(self, folder: Path) -> _Cached | None:
+        """Return what was found in a folder, if none of its files has changed since."""
         cached = self._cached
-        return (
-            cached is not None
-            and cached[2] is None
-            and cached[:2] == (str(folder), _stamps(folder, None))
-        )
+        if cached is None or cached[:2] != (str(folder), _stamps(folder, cached[2])):
+            return None
+        return cached
 
     def close(self) -> None:
         """Stop git if it runs, and wait until it has ended. Blocks for a moment."""
@@ -81,9 +88,7 @@ class WatchedGitPrograms:
 
 
 def _stamps(folder: Path, programs: GitPrograms | None) -> tuple[object, ...]:
-    top = next(
-        (path for path in (folder, *folder.parents) if os.path.lexists(path / ".git")), folder
-    )
+    top = _git_top(folder) or folder
     files = [f"{top}/.git{name}" for name in ("", "/config", "/config.worktree", "/hooks")]
     return tuple(_stamp(file) for file in (*files, *(() if programs is None else programs.files)))
 
@@ -105,7 +110,7 @@ def git_programs(
     no digest and is never trusted. Starts git: call it in a thread.
     """
     cwd = os.path.realpath(folder)
-    if not _in_repository(Path(cwd)):
+    if _git_top(Path(cwd)) is None:
         return None
     repositories = GitRepositories(stopped, confine).used_in(cwd)
     top = folder_name(folder) if not repositories else folder_name(Path(repositories[0].work_tree))
@@ -144,8 +149,11 @@ def git_programs(
     return GitPrograms(item=item, overrides=overrides, files=tuple(hooks))
 
 
-def _in_repository(folder: Path) -> bool:
-    return any(os.path.lexists(path / ".git") for path in (folder, *folder.parents))
+def _git_top(folder: Path) -> Path | None:
+    """Return the nearest folder with a `.git`, be it a broken link; None if there is none."""
+    return next(
+        (path for path in (folder, *folder.parents) if os.path.lexists(path / ".git")), None
+    )
 
 
 def _hooks(repository: Repository) -> Iterator[Path]:

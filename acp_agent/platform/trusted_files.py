@@ -104,6 +104,15 @@ def _require_safe_folder(status: os.stat_result, owners: frozenset[int]) -> None
         raise RefusedFileError(WORLD_WRITABLE)
 
 
+def file_stamp(path: Path | str) -> tuple[int, int, int] | None:
+    """Return values that change with a file's content; None if there is no readable status."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - called often
+    except (OSError, ValueError):
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
 def path_exists(path: Path) -> bool:
     """Return whether a path exists; a broken link counts, and so does an inaccessible path.
 

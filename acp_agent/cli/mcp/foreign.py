@@ -14,8 +14,9 @@ from acp_agent.config.load import read_text
 from acp_agent.config.mcp_types import McpServerConfig
 from acp_agent.config.secrets import is_secret_name
 from acp_agent.errors import ConfigError, InvalidInputError
+from acp_agent.extensions.definitions.locations import AGENT_TABLES, PROJECT_TABLES
 from acp_agent.extensions.mcp.checks import make_http_server
-from acp_agent.extensions.mcp.foreign import OPENCODE, read_document, server_format
+from acp_agent.extensions.mcp.foreign import read_document, server_format
 
 _PUBLIC_HEADERS = frozenset({"accept", "content-type", "user-agent"})
 _NOT_ALPHANUMERIC = re.compile(r"[^A-Za-z0-9]+")
@@ -42,7 +43,7 @@ def find_files(folder: Path, home: Path, environ: Mapping[str, str]) -> list[Pat
         home / ".copilot" / "mcp-config.json",
         *(home / ".codeium" / name / "mcp_config.json" for name in ("windsurf", "windsurf-next")),
         *_editor_files(home, config),
-        *(config / "opencode" / name for name in OPENCODE),
+        *(config / "opencode" / name for name in AGENT_TABLES),
         codex / "config.toml",
         folder / ".mcp.json",
         folder / ".claude" / "settings.json",
@@ -51,8 +52,7 @@ def find_files(folder: Path, home: Path, environ: Mapping[str, str]) -> list[Pat
         folder / ".vscode" / "mcp.json",
         folder / ".roo" / "mcp.json",
         folder / ".zed" / "settings.json",
-        *(folder / name for name in OPENCODE),
-        *(folder / ".opencode" / name for name in OPENCODE),
+        *(folder / name for name in PROJECT_TABLES),
         folder / ".codex" / "config.toml",
     ]
     return [file for file in dict.fromkeys(files) if file.is_file()]
@@ -81,7 +81,7 @@ def read_foreign(file: Path, folder: Path) -> ForeignServers:
     document = read_document(file, read_text(file))
     form = server_format(file)
     if isinstance(document.get("mcp"), dict) and form.key not in document:
-        form = server_format(file.with_name(OPENCODE[0]))
+        form = server_format(file.with_name(AGENT_TABLES[0]))
     projects = _object(document.get("projects"))
     folders = (_object(projects.get(str(parent))) for parent in (folder, *folder.parents))
     project = next((settings for settings in folders if settings.get(form.key)), {})

@@ -20,11 +20,11 @@ from acp_agent.config.json_comments import read_json
 from acp_agent.config.mcp_types import McpServerConfig
 from acp_agent.config.toml_errors import explain_syntax_error
 from acp_agent.errors import ConfigError, InvalidInputError
+from acp_agent.extensions.definitions.locations import AGENT_TABLES
 from acp_agent.extensions.mcp.tables import PROJECT_KEY, project_table
 
 Table = dict[str, Any]  # a server as in its program's file
 Translate = Callable[[str, Table, list[str]], McpServerConfig | None]
-OPENCODE = ("opencode.json", "opencode.jsonc")
 _GEMINI_VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 _OPENCODE_VARIABLE = re.compile(r"\{env:([^}]+)\}")
 _EDITOR_VARIABLE = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)((?::-[^}]*)?)\}")
@@ -48,7 +48,7 @@ def server_format(file: Path) -> ServerFormat:
     folder = file.parent.name
     if file.suffix == ".toml":
         return ServerFormat("mcp_servers", _translate_codex)
-    if file.name in OPENCODE:
+    if file.name in AGENT_TABLES:
         return ServerFormat("mcp", _translate_opencode)
     if folder == ".zed" or (folder.lower() == "zed" and file.name == "settings.json"):
         return ServerFormat("context_servers", _translate_zed)

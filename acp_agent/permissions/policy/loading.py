@@ -28,7 +28,12 @@ from acp_agent.permissions.policy.rules import (
     read_rule,
     tool_subject,
 )
-from acp_agent.platform.trusted_files import RefusedFileError, read_trusted, trusted_owners
+from acp_agent.platform.trusted_files import (
+    RefusedFileError,
+    file_stamp,
+    read_trusted,
+    trusted_owners,
+)
 from acp_agent.trust.items import Item, Trusts, folder_name, text_item
 
 KEY = "permissions"
@@ -131,7 +136,7 @@ class Policies:
     def of(self, project: str) -> Policy:
         """Return the policy of a session in an absolute folder. Checks some files on disk."""
         files = project_files(project)
-        stamps = tuple(_stamp(file) for file in files)
+        stamps = tuple(map(file_stamp, files))
         if not any(stamps):
             return self._user
         read = self._loaded.get(project)
@@ -284,11 +289,3 @@ def _ask_about_all(file: str, problem: str) -> PolicyRule:
         rule="*", justification=f"the rules of this project cannot be read: {problem}"
     )
     return make_rule("ask", table, source)
-
-
-def _stamp(file: str) -> tuple[int, int, int] | None:
-    try:
-        status = os.stat(file)  # noqa: PTH116 - for every call
-    except OSError:
-        return None
-    return status.st_ino, status.st_size, status.st_mtime_ns

@@ -14,8 +14,8 @@ from acp_agent.cli.policy.imports.gemini import read_gemini
 from acp_agent.cli.policy.imports.opencode import read_opencode
 from acp_agent.cli.policy.imports.translation import Translation, read_settings
 from acp_agent.errors import InvalidInputError
+from acp_agent.extensions.definitions.locations import AGENT_TABLES
 
-_OPENCODE = ("opencode.json", "opencode.jsonc")
 _CURSOR = ("cli.json", "cli-config.json")
 _RULES = ("*.rules", "*.codexpolicy")
 
@@ -88,7 +88,7 @@ def _reader(file: Path) -> Callable[[Path], Translation]:
         return read_gemini
     if file.name in _CURSOR:
         return read_cursor
-    if file.name in _OPENCODE:
+    if file.name in AGENT_TABLES:
         return read_opencode
     if file.name.startswith("settings") or isinstance(read_settings(file).get("permissions"), dict):
         return read_claude
@@ -120,7 +120,7 @@ def _gemini_files(gemini: Path) -> Iterator[Path]:
 
 
 def _opencode_files(folder: Path) -> Iterator[Path]:
-    yield from (folder / name for name in _OPENCODE)
+    yield from (folder / name for name in AGENT_TABLES)
 
 
 def _real(file: Path) -> Path:
