@@ -30,6 +30,7 @@ from acp_agent.content import (
 from acp_agent.errors import ToolError
 from acp_agent.events import ToolKind
 from acp_agent.extensions.mcp.config import identity
+from acp_agent.extensions.mcp.errors import SessionLostError
 from acp_agent.extensions.mcp.schemas import ToolSchema
 from acp_agent.extensions.mcp.server import McpServer
 from acp_agent.permissions.access import McpAccess
@@ -204,6 +205,9 @@ async def call_server(
 ) -> T:
     """Call a server and wait at most `seconds`, not counting the time that the user takes.
 
+    A server that lost the session, for example because it was restarted, is called once more in a
+    new session.
+
     Raises:
         ToolError: it failed, is gone, or did not answer in time.
     """
@@ -217,6 +221,11 @@ async def call_server(
             f"the MCP server {name!r} did not answer within {seconds:g} s; the call was cancelled",
             advice="it may have taken effect: check before you call it again",
         ) from None
+    except SessionLostError:
+        await server.renew(client)
+        if retry:
+            return await call_server(server, request, seconds=seconds, retry=False)
+        raise ToolError(f"the MCP server {name!r} ended the session twice") from None
     except MCPError as error:
         if retry and await client.visit(error):
             return await call_server(server, request, seconds=seconds, retry=False)

@@ -95,10 +95,8 @@ async def test_a_server_that_comes_back_is_connected_again(
         model_server.add(answer(add), answer("Done."))
         await running.prompt(session, "hi")
     async with web_server(kind, port=web.port):
-        if kind == "http":  # only a request tells that the server knows nothing of us any more
-            model_server.add(answer(add), answer("Done."))
-            await running.prompt(session, "go")
-        await running.expect_update(session, "notice")
+        if kind == "sse":  # with "http", a call finds out, and is made in a new session
+            await running.expect_update(session, "notice")
         model_server.add(answer(add), answer("Done."))
         await running.prompt(session, "go on")
         assert results(model_server)[-1] == "2"

@@ -28,7 +28,7 @@ from acp_agent.extensions.mcp.checks import make_http_server
 from acp_agent.extensions.mcp.config import HttpServer
 from acp_agent.extensions.mcp.configured import KEY
 from acp_agent.extensions.mcp.errors import describe_error
-from acp_agent.extensions.mcp.oauth.device import device_login
+from acp_agent.extensions.mcp.oauth.device import HELLO, HELLO_HEADERS, device_login
 from acp_agent.extensions.mcp.oauth.logins import Login, LoginStore
 from acp_agent.extensions.mcp.oauth.provider import (
     ClientSettings,
@@ -41,16 +41,6 @@ from acp_agent.extensions.mcp.tables import build_server
 _LOGIN_SECONDS = 600.0  # for the user to log in
 _REQUEST_SECONDS = 30.0
 _MAX_LINE_BYTES = 16_000  # bytes of a line of the browser's request
-_HELLO = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "acp-agent", "version": "1"},
-    },
-}
 
 
 def login(options: argparse.Namespace) -> int:
@@ -69,7 +59,8 @@ def login(options: argparse.Namespace) -> int:
     # The package logs a failed flow with a traceback; the user sees the reason instead.
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
     store = LoginStore(setup.paths.mcp_logins_file)
-    initial = Login(keyring=options.keyring)
+    previous = store.get(server.url)
+    initial = Login(keyring=options.keyring, scope="" if previous is None else previous.scope)
     try:
         required = asyncio.run(_login(server, settings, store, initial, options))
     except (OAuthFlowError, httpx2.HTTPError, TimeoutError) as error:
@@ -141,8 +132,10 @@ async def _login(
     async with asyncio.timeout(_LOGIN_SECONDS):
         if options.device:
             async with client() as http:
-                tokens = await device_login(server.url, http, settings, _show_code)
-            stored = msgspec.structs.replace(tokens, keyring=initial.keyring)
+                tokens = await device_login(
+                    server.url, http, settings, _show_code, missing_scope=initial.scope
+                )
+            stored = msgspec.structs.replace(tokens, keyring=initial.keyring, scope=initial.scope)
             await asyncio.to_thread(store.set, server.url, stored)
             return True
         async with _callback(options) as person:
@@ -150,11 +143,7 @@ async def _login(
             initial = msgspec.structs.replace(initial, client=client_info)
             provider = Provider(server, store, initial, settings=settings, person=person)
             async with client(provider) as http:
-                response = await http.post(
-                    server.url,
-                    json=_HELLO,
-                    headers={"Accept": "application/json, text/event-stream"},
-                )
+                response = await http.post(server.url, json=HELLO, headers=HELLO_HEADERS)
             if response.status_code in {401, 403}:
                 raise ConfigError(f"the server refuses the login (HTTP {response.status_code})")
             return provider.context.current_tokens is not None

@@ -35,7 +35,7 @@ from acp_agent.extensions.mcp.config import (
     ServerConfig,
 )
 from acp_agent.extensions.mcp.elicitation import Asker, answer_elicitation
-from acp_agent.extensions.mcp.errors import describe_error
+from acp_agent.extensions.mcp.errors import SessionLostError, describe_error
 from acp_agent.extensions.mcp.http_transport import HttpStatus, http_transport
 from acp_agent.extensions.mcp.listing import ServerCatalog, list_catalog
 from acp_agent.extensions.mcp.sanitizer import Sanitizer, sanitized_transport
@@ -46,6 +46,8 @@ T = TypeVar("T")
 
 # Errors of a server that only supports the newer handshake.
 _UNSUPPORTED_HANDSHAKE = frozenset({types.UNSUPPORTED_PROTOCOL_VERSION, types.METHOD_NOT_FOUND})
+
+_OLDER_HTTP_SECONDS = 5.0  # for a server of the older transport to accept the connection
 
 _log = logging.getLogger(__name__)
 
@@ -105,6 +107,7 @@ class McpClient:
         self.timeouts = CallTimeouts()
         self._busy = 0  # requests of ours that the server is processing
         self.ended = asyncio.Event()
+        self.is_stale = False  # the connection is to be replaced by a new one
         self.changed = asyncio.Event()  # the server reported that its lists have changed
 
     # -- requests --------------------------------------------------------------------------
@@ -123,6 +126,7 @@ class McpClient:
 
         Raises:
             MCPError: the server answered with an error, or is disconnected.
+            SessionLostError: the server no longer knows the session.
             ValueError: its answer has the wrong shape.
         """
         return await self._ask(
@@ -165,8 +169,8 @@ class McpClient:
             task.add_done_callback(_mark_retrieved)
             raise
         except MCPError as error:
-            if self._http_status.unknown_session and error.code != types.METHOD_NOT_FOUND:
-                self.ended.set()
+            if self._http_status.is_session_unknown(error):
+                raise SessionLostError from error
             raise
         finally:
             self._busy -= 1
@@ -177,6 +181,11 @@ class McpClient:
         return self._client
 
     # -- the connection --------------------------------------------------------------------
+
+    @property
+    def wants_login(self) -> bool:
+        """Return whether the server refused the credentials of the last request."""
+        return self._http_status.wants_login
 
     def ending(self) -> str:
         """Return why the connection ended, as far as it is known."""
@@ -191,7 +200,8 @@ class McpClient:
         closed = isinstance(error, MCPError) and error.code == types.CONNECTION_CLOSED
         if closed and self._program is not None:
             return self._program.ending()
-        return self._http_status.ending() or describe_error(error, clean)
+        description = describe_error(error, clean)
+        return self._http_status.ending(description) or description
 
     @asynccontextmanager
     async def connected(
@@ -208,18 +218,19 @@ class McpClient:
         """Connect for the duration of the context; see `stdio_transport` for the arguments.
 
         All known servers support the old handshake, and some end if anything else comes first. A
-        server that rejects it gets the newer one. MCP over ACP starts with the newer one, because
-        it has no notifications to the server, which the old handshake needs.
+        server that rejects it gets the newer one, and then, over HTTP, the older transport with
+        server-sent events. MCP over ACP starts with the newer handshake, because it has no
+        notifications to the server, which the old handshake needs.
         """
         _silence_package_logs()
 
-        def transport() -> AbstractAsyncContextManager[TransportStreams]:
-            match self._config:
+        def transport(config: ServerConfig) -> AbstractAsyncContextManager[TransportStreams]:
+            match config:
                 case ProgramServer():
                     return stdio_transport(
-                        self._config,
+                        config,
                         label=label,
-                        cwd=cwd / self._config.cwd,  # `cwd` may be ""
+                        cwd=cwd / config.cwd,  # `cwd` may be ""
                         environ=environ,
                         watch=watch,
                         clean=clean,
@@ -227,19 +238,11 @@ class McpClient:
                         on_start=self._started,
                     )
                 case HttpServer():
-                    return http_transport(self._config, self._http_status, logins)
+                    return http_transport(config, self._http_status, logins, self.ended.set)
                 case ChannelServer():
-                    return acp_transport(self._config)
+                    return acp_transport(config)
 
-        is_newer_first = isinstance(self._config, ChannelServer)
-        client = self._new_client(transport(), newer=is_newer_first)
-        try:
-            await client.__aenter__()
-        except MCPError as error:
-            if is_newer_first or error.code not in _UNSUPPORTED_HANDSHAKE:
-                raise
-            client = self._new_client(transport(), newer=True)
-            await client.__aenter__()
+        client = await self._negotiate(transport)
         self._client = client
         following = asyncio.create_task(self._subscribe_to_changes(client))
         try:
@@ -248,6 +251,40 @@ class McpClient:
             following.cancel()
             await asyncio.wait([following])
             await client.__aexit__(None, None, None)
+
+    async def _negotiate(
+        self, transport: Callable[[ServerConfig], AbstractAsyncContextManager[TransportStreams]]
+    ) -> Client:
+        """Return an entered client, connected in the first way that the server supports.
+
+        Source: Model Context Protocol 2026-07-28, Backward Compatibility.
+        """
+        config = self._config
+        is_newer_first = isinstance(config, ChannelServer)
+        try:
+            client = self._new_client(transport(config), newer=is_newer_first)
+            return await client.__aenter__()
+        except (MCPError, ExceptionGroup) as error:
+            code = _error_code(error)
+            may_be_older = code is not None and self._http_status.may_be_older
+            if is_newer_first or (code not in _UNSUPPORTED_HANDSHAKE and not may_be_older):
+                raise
+        try:
+            self.ended.clear()
+            return await self._new_client(transport(config), newer=True).__aenter__()
+        except (MCPError, ExceptionGroup) as error:
+            may_be_older = _error_code(error) is not None and self._http_status.may_be_older
+            if not isinstance(config, HttpServer) or not may_be_older:
+                raise
+            status, self._http_status = self._http_status, HttpStatus()
+            older = transport(msgspec.structs.replace(config, sse=True))
+            try:
+                self.ended.clear()
+                async with asyncio.timeout(_OLDER_HTTP_SECONDS):
+                    return await self._new_client(older, newer=False).__aenter__()
+            except Exception:  # noqa: BLE001 - the error of the newer transport is reported
+                self._http_status = status
+                raise error from None
 
     def _new_client(
         self, transport: AbstractAsyncContextManager[TransportStreams], *, newer: bool
@@ -333,6 +370,13 @@ class McpClient:
             if response is None or response.action != "accept":
                 return False
         return bool(elicitations)
+
+
+def _error_code(error: Exception) -> int | None:
+    """Return the code of a server's error; task groups wrap it where transports have them."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error.code if isinstance(error, MCPError) else None
 
 
 def _mark_retrieved(task: asyncio.Future[Any]) -> None:

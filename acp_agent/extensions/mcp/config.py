@@ -145,6 +145,13 @@ class SavedLogins(Struct, frozen=True):
     path: Path
     learn: Callable[[Sequence[str]], None]
 
+    def stamp(self) -> int:
+        """Return a number that changes with the file; 0 without a file."""
+        try:
+            return self.path.stat().st_mtime_ns
+        except OSError:
+            return 0
+
 
 ServerConfig = ProgramServer | HttpServer | ChannelServer
 

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from acp_agent.content import printable_line
 from acp_agent.platform.descriptor_limit import explain_descriptor_limit
 
+if TYPE_CHECKING:  # 40 ms that only servers over HTTP need
+    import httpx2
+
 MAX_LINE_LENGTH = 300  # characters
+_MAX_SCOPE_LENGTH = 200  # characters
+
+
+class SessionLostError(Exception):
+    """The server no longer knows the session, and has not processed the request."""
 
 
 def _describe_validation_error(error: BaseException) -> str:
@@ -19,6 +29,15 @@ def _describe_validation_error(error: BaseException) -> str:
     return "; ".join(
         f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}" for detail in details[:3]
     )
+
+
+def missing_scope(response: httpx2.Response) -> str:
+    """Return the OAuth scopes that a refused request lacks (RFC 6750), or an empty string."""
+    challenge = response.headers.get("www-authenticate", "")
+    if response.status_code != 403 or "insufficient_scope" not in challenge:
+        return ""
+    match = re.search(r'\bscope="([^"]*)"', challenge)
+    return printable_line(match[1], _MAX_SCOPE_LENGTH) if match else ""
 
 
 def describe_error(error: BaseException, clean: Callable[[str], str]) -> str:

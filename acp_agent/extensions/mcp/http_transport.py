@@ -6,21 +6,29 @@ Source: Model Context Protocol, Transports. The package implements them; this mo
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import httpx2
 from mcp.client._transport import TransportStreams
 from mcp.client.sse import sse_client
-from mcp.client.streamable_http import streamable_http_client
+from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
+from mcp.shared.exceptions import MCPError
+from mcp_types import METHOD_NOT_FOUND
 
 from acp_agent.config.certificates import tls_verification
 from acp_agent.config.loopback import no_proxy_mounts
 from acp_agent.extensions.mcp.config import HttpServer, SavedLogins
+from acp_agent.extensions.mcp.errors import missing_scope
 
 BODY_LIMIT = 16_000_000  # bytes of one answer, or of one event of a stream
 _CONNECT_SECONDS = 30.0
 _SILENCE_SECONDS = 86_400.0  # a stream may be silent; every request has its own limit
+
+# What the package says of a refused request whose answer has no message of the server.
+_PACKAGE_MESSAGES = frozenset(
+    {"Server returned an error response", "Session terminated", "Not Found"}
+)
 
 
 class HttpStatus:
@@ -28,26 +36,54 @@ class HttpStatus:
 
     def __init__(self) -> None:
         self._status: int | None = None
+        self._in_session = False
+        self._scope = ""
 
-    def record(self, status: int) -> None:
+    def record(self, response: httpx2.Response) -> None:
         """Record the status of a response."""
-        self._status = status if status >= 400 else None
+        self._status = response.status_code if response.status_code >= 400 else None
+        self._in_session = MCP_SESSION_ID in response.request.headers
+        self._scope = missing_scope(response)
 
     @property
-    def unknown_session(self) -> bool:
-        """Return whether the server lost the session, so that a new one is needed (Transports)."""
-        return self._status == 404
+    def may_be_older(self) -> bool:
+        """Return whether a server of the older transport would refuse a request like this."""
+        return self._status in {400, 404, 405}
 
-    def ending(self) -> str:
-        """Describe the last error; empty if there was none."""
+    @property
+    def wants_login(self) -> bool:
+        """Return whether the server refused our credentials."""
+        return self._status in {401, 403}
+
+    def is_session_unknown(self, error: MCPError) -> bool:
+        """Return whether the server no longer knows the session, so that a new one is needed.
+
+        The specification has status 404 for this; servers that follow the examples of the
+        TypeScript SDK answer 400 and name the session in the message.
+        """
+        if not self._in_session or error.code == METHOD_NOT_FOUND:
+            return False
+        return self._status == 404 or (
+            self._status == 400 and "session" in error.error.message.lower()
+        )
+
+    def ending(self, message: str = "") -> str:
+        """Describe the last error, also with the server's `message`; empty if there was none."""
         match self._status:
             case None:
                 return ""
+            case 401 | 403 if self._scope:
+                return (
+                    f"it wants the permission {self._scope} (HTTP {self._status}): log in again "
+                    "with acp-agent mcp login"
+                )
             case 401 | 403:
                 return (
                     f"it wants other credentials (HTTP {self._status}): check its headers, or log "
                     "in with acp-agent mcp login"
                 )
+            case _ if message and message not in _PACKAGE_MESSAGES:
+                return f"{message} (HTTP {self._status})"
             case _:
                 return f"it answered with HTTP {self._status}"
 
@@ -56,7 +92,8 @@ class HttpStatus:
 async def http_transport(
     server: HttpServer,
     status: HttpStatus,
-    logins: SavedLogins | None = None,
+    logins: SavedLogins | None,
+    on_broken: Callable[[], None],
 ) -> AsyncIterator[TransportStreams]:
     """Connect to a server over HTTP. Redirects are followed only within its origin.
 
@@ -64,6 +101,7 @@ async def http_transport(
         server: the configuration of the server.
         status: records the status of every response.
         logins: the user's logins.
+        on_broken: called when no request can be sent any more.
 
     Raises:
         ConfigError: the logins cannot be read.
@@ -96,7 +134,9 @@ async def http_transport(
     async def limit_body(response: httpx2.Response) -> None:
         # With streamable HTTP, servers often refuse the GET stream for their own messages.
         if server.sse or response.request.method == "POST":
-            status.record(response.status_code)
+            status.record(response)
+            if server.sse and response.status_code >= 400:
+                on_broken()  # the package would wait for an answer to the refused request
         kind = response.headers.get("content-type", "").lower()
         if not kind.startswith("text/event-stream") and isinstance(
             response.stream, httpx2.AsyncByteStream

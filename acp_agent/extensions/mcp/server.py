@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from acp_agent.content import JsonObject
 from acp_agent.errors import ToolError
-from acp_agent.extensions.mcp.config import Launcher, SavedLogins, ServerConfig
+from acp_agent.extensions.mcp.config import HttpServer, Launcher, SavedLogins, ServerConfig
 from acp_agent.platform.watchdog import Watchdog
 
 if TYPE_CHECKING:  # these import the `mcp` package
@@ -27,6 +27,7 @@ _STABLE_SECONDS = 60.0  # after this uptime the restart count is reset
 _BACKOFF_FACTOR = 4  # factor by which the delay grows with each restart
 _SETTLE_SECONDS = 0.1  # delay before lists are read again: changes often come in groups
 _LISTING_INTERVAL = 1.0  # seconds; limits a server that reports changes continuously
+_RETRY_SECONDS = 30.0  # between two attempts to reach a server that was given up
 _CLOSE_SECONDS = 1.2
 _CANCELLED_SECONDS = 0.3
 
@@ -91,6 +92,10 @@ class McpServer:
         self._client: McpClient | None = None
         self._settled = asyncio.Event()
         self._stop = asyncio.Event()
+        self._was_connected = False
+        self._is_stale = False  # the last connection is to be replaced at once
+        self._given_up_at = 0.0  # the loop's time
+        self._logins_stamp = 0
         self._task = asyncio.create_task(self._run())
 
     @property
@@ -112,6 +117,35 @@ class McpServer:
     async def settled(self) -> None:
         """Wait until it is known whether the server can be used, also after a restart."""
         await self._settled.wait()
+
+    async def renew(self, client: McpClient) -> None:
+        """Replace a connection that cannot be used any more, and wait for the new one."""
+        self._replace(client)
+        await self.settled()
+
+    def try_again(self) -> None:
+        """Connect again to a server that was given up, or at which the user has logged in since.
+
+        Only over HTTP, where servers come back without us, and only now and then. Does not wait.
+        """
+        if not isinstance(self.config, HttpServer) or self._stop.is_set():
+            return
+        has_new_login = self._setting.logins.stamp() != self._logins_stamp
+        if self._client is not None:
+            if has_new_login and self._client.wants_login:
+                self._replace(self._client)
+        elif self._task.done():
+            pause = asyncio.get_running_loop().time() - self._given_up_at
+            if has_new_login or pause > _RETRY_SECONDS:
+                self._settled.clear()
+                self._task = asyncio.create_task(self._run())
+
+    def _replace(self, client: McpClient) -> None:
+        if self._client is client:
+            self._client = None
+            self._settled.clear()
+            client.is_stale = True
+            client.ended.set()
 
     async def aclose(self) -> None:
         """End the connection, and the program behind it. Takes at most two seconds."""
@@ -135,29 +169,33 @@ class McpServer:
             self.problem = "an internal error: see the log"
             await self._owner.tell(f"The MCP server {self.config.name!r} cannot be used.")
         finally:
+            self._given_up_at = asyncio.get_running_loop().time()
             self._settled.set()
 
     async def _stay_connected(self) -> None:
         loop = asyncio.get_running_loop()
         restarts = 0
-        was_connected = False
         while True:
             start = loop.time()
+            previous = self.problem
             why = self.problem = await self._connect_once()
             if self._stop.is_set():
                 return
-            was_connected = was_connected or self._settled.is_set()
             self._settled.clear()  # a new turn waits briefly for the server to return
-            if not was_connected:
-                await self._owner.tell(
-                    f"The MCP server {self.config.name!r} could not be connected.", f"{why}."
-                )
+            if self._is_stale:
+                continue
+            if not self._was_connected:
+                if why != previous:
+                    await self._owner.tell(
+                        f"The MCP server {self.config.name!r} could not be connected.", f"{why}."
+                    )
                 return
             self.offer = None
             self._owner.changed()
             if loop.time() - start > _STABLE_SECONDS:
                 restarts = 0
             if restarts == RESTARTS:
+                self._was_connected = False
                 await self._owner.tell(
                     (f"The MCP server {self.config.name!r} ended repeatedly and is not restarted."),
                     f"{why}.",
@@ -175,6 +213,7 @@ class McpServer:
 
         client = McpClient(self.config, self._asker, self._owner.trace)
         setting = self._setting
+        self._logins_stamp = setting.logins.stamp()
         try:
             async with AsyncExitStack() as stack:
                 async with asyncio.timeout(setting.connect):
@@ -191,6 +230,7 @@ class McpServer:
                     )
                     self.offer = await client.list_offer()
                 self._client = client
+                self._was_connected = True
                 self.problem = ""
                 self._settled.set()
                 self._owner.changed()
@@ -202,15 +242,16 @@ class McpServer:
             return client.why(error, setting.clean)
         finally:
             self._client = None
+            self._is_stale = client.is_stale
         return client.ending()
 
     async def _until_ended(self, client: McpClient) -> None:
         """Keep the lists up to date while the connection is open."""
         loop = asyncio.get_running_loop()
         listed = loop.time()
-        while await self._wait_for_first(client.changed) is client.changed:
+        while await self._wait_for_first(client, client.changed) is client.changed:
             pause = max(_SETTLE_SECONDS, listed + _LISTING_INTERVAL - loop.time())
-            if await self._wait_for_first(client.ended, limit=pause) is not None:
+            if await self._wait_for_first(client, client.ended, limit=pause) is not None:
                 return
             try:
                 async with asyncio.timeout(self._setting.connect):
@@ -222,11 +263,10 @@ class McpServer:
             self._owner.changed()
 
     async def _wait_for_first(
-        self, event: asyncio.Event, *, limit: float | None = None
+        self, client: McpClient, event: asyncio.Event, *, limit: float | None = None
     ) -> asyncio.Event | None:
         """Wait for `event` or the connection's end; return the event set, or None on timeout."""
-        assert self._client is not None
-        events = [self._stop, self._client.ended, event]
+        events = [self._stop, client.ended, event]
         waits = [asyncio.create_task(candidate.wait()) for candidate in events]
         try:
             await asyncio.wait(waits, timeout=limit, return_when=asyncio.FIRST_COMPLETED)

@@ -154,6 +154,8 @@ class McpServers:
 
         A server that exceeded this time once is not awaited again.
         """
+        for server in self.servers:
+            server.try_again()
         awaited = [server for server in self.servers if server not in self._slow]
         try:
             async with asyncio.timeout(READY_TIMEOUT):

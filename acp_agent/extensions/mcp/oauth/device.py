@@ -13,7 +13,10 @@ import msgspec
 from mcp.client.auth.utils import (
     build_oauth_authorization_server_metadata_discovery_urls,
     build_protected_resource_metadata_discovery_urls,
+    extract_resource_metadata_from_www_auth,
+    extract_scope_from_www_auth,
     issuers_match,
+    union_scopes,
 )
 from mcp.shared.auth_utils import resource_url_from_server_url
 
@@ -26,6 +29,19 @@ _MAX_LOGIN_SECONDS = 1_800.0  # most seconds for the user to log in
 _SLOW_DOWN_SECONDS = 5.0  # seconds, from RFC 8628
 _MAX_RESPONSE_SIZE = 1_000_000  # bytes of a response
 
+# A request that a server refuses where it needs a login.
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "acp-agent", "version": "1"},
+    },
+}
+HELLO_HEADERS = {"Accept": "application/json, text/event-stream"}
+
 Document = dict[str, Any]  # JSON of the authorization server; values are checked on use
 
 
@@ -34,6 +50,8 @@ async def device_login(
     http: httpx2.AsyncClient,
     settings: ClientSettings,
     show: Callable[[str, str], None],
+    *,
+    missing_scope: str = "",
 ) -> Login:
     """Log in with another device, and return the server's response as a login.
 
@@ -42,11 +60,16 @@ async def device_login(
         http: the HTTP client for all requests.
         settings: the registration settings of this program.
         show: shows the address to visit and the code to enter there.
+        missing_scope: scopes that an earlier request lacked.
 
     Raises:
         ConfigError: the login failed, or the user refused it; the message says why.
     """
-    resource = await _fetch_first(http, build_protected_resource_metadata_discovery_urls(None, url))
+    challenge = await http.post(url, json=HELLO, headers=HELLO_HEADERS)
+    addresses = build_protected_resource_metadata_discovery_urls(
+        extract_resource_metadata_from_www_auth(challenge), url
+    )
+    resource = await _fetch_first(http, addresses)
     servers = resource.get("authorization_servers")
     issuer = servers[0] if isinstance(servers, list) and servers else None
     addresses = build_oauth_authorization_server_metadata_discovery_urls(issuer, url)
@@ -59,8 +82,15 @@ async def device_login(
         "client_id": str(client["client_id"]),
         "resource": resource_url_from_server_url(url),
     }
-    if settings.scopes:
-        parameters["scope"] = " ".join(settings.scopes)
+    if isinstance(client.get("client_secret"), str):
+        parameters["client_secret"] = client["client_secret"]
+    scopes = resource.get("scopes_supported")
+    suggested = extract_scope_from_www_auth(challenge) or (
+        " ".join(map(str, scopes)) if isinstance(scopes, list) else None
+    )
+    scope = union_scopes(" ".join(settings.scopes) or suggested, missing_scope)
+    if scope:
+        parameters["scope"] = scope
     grant = await _post(http, endpoint, parameters)
     address = grant.get("verification_uri_complete") or grant.get("verification_uri")
     if "error" in grant or not isinstance(address, str):
@@ -84,7 +114,11 @@ async def _poll(
     while time.monotonic() < deadline:
         await asyncio.sleep(pause)
         form = parameters | {"grant_type": GRANT, "device_code": str(grant.get("device_code"))}
-        answer = await _post(http, endpoint, form)
+        try:
+            answer = await _post(http, endpoint, form)
+        except httpx2.TransportError:  # RFC 8628, section 3.5
+            pause += _SLOW_DOWN_SECONDS
+            continue
         match answer.get("error"):
             case None if isinstance(answer.get("access_token"), str):
                 return answer

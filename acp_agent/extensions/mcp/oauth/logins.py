@@ -38,6 +38,7 @@ class Login(Struct, frozen=True, kw_only=True):
         metadata: the authorization server's metadata (RFC 8414).
         expires_at: when the access token expires, in seconds since 1970; None if unknown.
         keyring: whether the tokens are in the keyring.
+        scope: scopes that a request lacked, for the next login.
     """
 
     tokens: dict[str, Any] = field(default_factory=dict)
@@ -45,6 +46,7 @@ class Login(Struct, frozen=True, kw_only=True):
     metadata: dict[str, Any] = field(default_factory=dict)
     expires_at: float | None = None
     keyring: bool = False
+    scope: str = ""
 
     def __repr__(self) -> str:
         return "Login(...)"

@@ -14,7 +14,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 import httpx2
-from mcp.client.auth import OAuthClientProvider, OAuthFlowError
+from mcp.client.auth import OAuthClientProvider
+from mcp.client.auth.utils import union_scopes
 from mcp.shared.auth import (
     AuthorizationCodeResult,
     OAuthClientInformationFull,
@@ -24,9 +25,10 @@ from mcp.shared.auth import (
 )
 from msgspec import Struct
 from msgspec.structs import replace
-from pydantic import AnyUrl, BaseModel, ValidationError
+from pydantic import AnyUrl, BaseModel, PrivateAttr, ValidationError
 
 from acp_agent.extensions.mcp.config import HttpServer
+from acp_agent.extensions.mcp.errors import missing_scope
 from acp_agent.extensions.mcp.oauth.logins import Login, LoginStore
 
 NO_REDIRECT = "http://127.0.0.1/callback"  # for a provider that never opens a page
@@ -82,6 +84,9 @@ def saved_authorization(server: HttpServer, store: LoginStore, learn: Learn) -> 
 class Provider(OAuthClientProvider):
     """Authorizes requests to one server.
 
+    Without a user it only uses and refreshes tokens: a request that the server refuses for another
+    login stays refused, and the scopes that it lacks are saved for the next login.
+
     Args:
         server: the server of the requests.
         store: where the login is saved.
@@ -106,14 +111,17 @@ class Provider(OAuthClientProvider):
         self._store = store
         self._login = login
         self._learn = learn
+        self._has_user = person is not None
         self._lock: int | None = None  # the descriptor of the lock during a refresh
-        metadata = client_metadata(settings, NO_REDIRECT if person is None else person.redirect_uri)
+        metadata = client_metadata(
+            settings, NO_REDIRECT if person is None else person.redirect_uri, login.scope
+        )
         super().__init__(
             server.url,
             metadata,
             self,
-            self._nobody if person is None else person.visit,
-            _no_answer if person is None else person.answer,
+            None if person is None else person.visit,
+            None if person is None else person.answer,
             client_metadata_url=settings.client_metadata_url or None,
         )
         learn(login.secrets)
@@ -175,6 +183,9 @@ class Provider(OAuthClientProvider):
                         has_refreshed = True
                         self.context.token_expiry_time = 1.0
                         break
+                    if outgoing is request and not self._has_user:
+                        await self._save_missing_scope(response)
+                        return
                     outgoing = await flow.asend(response)
             except _RefreshedElsewhereError:
                 continue
@@ -215,26 +226,48 @@ class Provider(OAuthClientProvider):
             os.close(self._lock)
             self._lock = None
 
-    async def _nobody(self, address: str) -> None:
-        del address
-        raise OAuthFlowError(
-            f"it wants you to log in again: acp-agent mcp login {self._server.name}"
-        )
+    async def _save_missing_scope(self, response: httpx2.Response) -> None:
+        scope = union_scopes(self._login.scope, missing_scope(response)) or ""
+        if scope != self._login.scope:
+            self._login = replace(self._login, scope=scope)
+            await asyncio.to_thread(self._store.set, self._server.url, self._login)
 
 
-async def _no_answer() -> AuthorizationCodeResult:
-    raise OAuthFlowError("nobody is there to log in")
+class _ClientMetadata(OAuthClientMetadata):
+    """Metadata whose scope does not only follow the server's suggestion.
+
+    The package sets the scope that the server suggests. The user's configuration takes precedence,
+    and scopes that an earlier request lacked are added.
+    """
+
+    _configured_scope: str = PrivateAttr("")
+    _missing_scope: str = PrivateAttr("")
+
+    def __setattr__(self, name: str, value: Any) -> None:  # as pydantic declares it
+        """Set a field."""
+        if name == "scope":
+            value = union_scopes(self._configured_scope or value, self._missing_scope)
+        super().__setattr__(name, value)
+
+    def set_scopes(self, configured: str, missing: str) -> None:
+        """Set the user's scopes, and those that an earlier request lacked."""
+        self._configured_scope = configured
+        self._missing_scope = missing
+        self.scope = configured or None
 
 
-def client_metadata(settings: ClientSettings, redirect_uri: str) -> OAuthClientMetadata:
+def client_metadata(
+    settings: ClientSettings, redirect_uri: str, missing_scope: str = ""
+) -> OAuthClientMetadata:
     """Return the metadata with which this program registers."""
-    return OAuthClientMetadata(
+    metadata = _ClientMetadata(
         client_name="acp-agent",
         redirect_uris=[AnyUrl(redirect_uri)],
         token_endpoint_auth_method="none",  # noqa: S106 - a method without a secret
         grant_types=["authorization_code", "refresh_token"],
-        scope=" ".join(settings.scopes) or None,
     )
+    metadata.set_scopes(" ".join(settings.scopes), missing_scope)
+    return metadata
 
 
 def configured_client(settings: ClientSettings, redirect_uri: str) -> dict[str, Any]:
