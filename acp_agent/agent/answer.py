@@ -380,11 +380,12 @@ async def _ask(turn: TurnResources, after: FollowUp, note: str) -> tuple[ModelIn
     calls = WrittenCalls(lambda: _known_tools(turn))
     texts = DisplayedText(turn.hooks, turn.journal.secrets)
     try:
-        await turn.journal.emit(writer.start(note))
+        asked = turn.journal.write(writer.start(note))  # meanwhile the model begins to answer
         fallbacks, load = turn.models.fallbacks(model), turn.models.driver
         answers = stream_with_fallback(driver, request, policy, fallbacks=fallbacks, load=load)
         async with aclosing(answers) as stream:
             async for batch in stream:
+                await asked
                 turn.budget.streamed(batch)
                 events = writer.convert(await texts.display(calls.read(batch)))
                 if events:

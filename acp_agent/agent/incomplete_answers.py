@@ -1,13 +1,17 @@
-"""Follow up incomplete answers: those cut off by their token limit, and empty ones."""
+"""Follow up incomplete answers, those cut off and empty ones, and say why an answer is missing."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from acp_agent.agent.answer import Answer
+from acp_agent.agent.context import Context
 from acp_agent.agent.continued_text import FollowUp
 from acp_agent.agent.resources import TurnResources
-from acp_agent.events import agent_notice
+from acp_agent.config.localization import Translator
+from acp_agent.events import AnyEvent, StopReason, agent_notice
+from acp_agent.models.base import AnswerCall, AnswerText, ModelSide, ToolResult
 
 MAX_CONTINUATIONS = 4  # in a row; a model that needs more makes no progress
 
@@ -81,3 +85,58 @@ class IncompleteAnswers:
         if answer.visible and not answer.calls:
             return FollowUp(note=_CONTINUE, continues=answer.message, text=answer.text)
         return FollowUp(note=_CONTINUE if answer.calls else _NOTHING_SEEN)
+
+
+def stop_notice(stop: StopReason, context: Context, translate: Translator) -> Sequence[AnyEvent]:
+    """Return a notice that says why an answer is missing or cut off; empty if it is complete.
+
+    Not every client shows the protocol's `stopReason`. The model never sees the notice.
+
+    Args:
+        stop: why the model stopped.
+        context: the conversation, including the model's answer.
+        translate: the translator into the user's language.
+    """
+    text = _why_stopped(stop, context, translate)
+    return () if text is None else agent_notice(text)
+
+
+def _why_stopped(stop: StopReason, context: Context, translate: Translator) -> str | None:
+    if stop == "refusal":
+        return translate(
+            "The model refused. Your prompt and the answer are no longer sent to the model. "
+            "Rephrase the prompt, or choose another model."
+        )
+    if context.has_unsent_message:  # the model runs again
+        return None
+    match stop, _has_answer(context):
+        case "max_tokens", True:
+            return translate(
+                "The answer is cut off: it reached the token limit for one answer. Send “go on” "
+                "to get the rest."
+            )
+        case "max_tokens", False:
+            return translate(
+                "No answer: the model reached the token limit for one answer while reasoning or "
+                "writing a call. Ask for less at once, or choose another model."
+            )
+        case _:
+            return None
+
+
+def _has_answer(context: Context) -> bool:
+    """Return whether the model has answered or called a tool since the user's last message."""
+    for entry in reversed(context.entries):
+        message = entry.message
+        if isinstance(message, ModelSide):
+            if any(_is_answer(part) for part in message.parts):
+                return True
+        elif not any(isinstance(part, ToolResult) for part in message.parts):
+            return False
+    return False
+
+
+def _is_answer(part: object) -> bool:
+    return isinstance(part, AnswerCall) or (
+        isinstance(part, AnswerText) and bool(part.text.strip())
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -97,6 +97,10 @@ class Journal(Protocol):
         Raises:
             StoreError: the events could not be written; they were neither applied nor shown.
         """
+        ...
+
+    def write(self, *events: AnyEvent) -> Awaitable[None]:
+        """Queue events as `emit` does, without waiting; the result waits, and raises its errors."""
         ...
 
     async def flush(self) -> None:

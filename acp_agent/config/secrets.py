@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal, NoReturn, final
 
@@ -61,6 +62,7 @@ _ENDINGS = (
 _WORD_ENDINGS = tuple(f"_{ending}" for ending in _ENDINGS)
 
 
+@lru_cache(maxsize=1024)  # asked of all variables before each write to the journal
 def is_secret_name(name: str) -> bool:
     """Return whether a variable's name marks a credential, by its whole-word ending in any case."""
     upper = name.upper()

@@ -13,14 +13,12 @@ from acp_agent.config.localization import Translator
 from acp_agent.events import NoticeShown
 from acp_agent.extensions.definitions.locations import (
     BundledSkill,
-    any_folder_exists,
-    any_mcp_file,
-    any_plugin_folder,
     bundled_agents,
     bundled_skills,
 )
 from acp_agent.session.commands.command import Command, commands_in
 from acp_agent.session.core import SessionCore
+from acp_agent.session.extension_files import ExtensionFiles
 from acp_agent.session.settings import Value
 
 if TYPE_CHECKING:  # only for sessions with extensions
@@ -52,6 +50,7 @@ class Extensions:
         selection: the selection among configured servers; None if only the client named servers.
         definitions: the skills and agents.
         on_trusted: called when the user trusts more of the session's folder.
+        files: tells whether there may be any files of extensions.
     """
 
     def __init__(self, core: SessionCore) -> None:
@@ -62,7 +61,8 @@ class Extensions:
         self._selection_lock = asyncio.Lock()
         self._trust: FolderTrust | None = None
         self.on_trusted: Callable[[], None] = lambda: None
-        self.definitions = Definitions(core, self.announce_commands)
+        self.files = ExtensionFiles(core.services)
+        self.definitions = Definitions(core, self.files, self.announce_commands)
 
     @property
     def trust(self) -> FolderTrust:
@@ -70,7 +70,7 @@ class Extensions:
         if self._trust is None:
             from acp_agent.session.folder_trust import FolderTrust  # noqa: PLC0415 - not at start
 
-            self._trust = FolderTrust(self._core, self._trusted)
+            self._trust = FolderTrust(self._core, self.files, self._trusted)
         return self._trust
 
     async def _trusted(self) -> None:
@@ -119,12 +119,7 @@ class Extensions:
 
     def _any_configured(self) -> bool:
         """Return whether there may be servers that the client did not name; reads the disk."""
-        core = self._core
-        return (
-            bool(core.services.config.mcp_servers)
-            or any_mcp_file(core.cwd)
-            or any_plugin_folder(core.services.definition_folders(core.cwd))
-        )
+        return self.files.may_have_servers(self._core.cwd)
 
     @property
     def server_configs(self) -> Sequence[ServerConfig]:
@@ -189,6 +184,7 @@ class Definitions:
 
     Args:
         core: the session.
+        files: tells whether there may be any files.
         on_commands: called when the commands have changed.
 
     Attributes:
@@ -198,8 +194,11 @@ class Definitions:
 
     skill_requested = False
 
-    def __init__(self, core: SessionCore, on_commands: Callable[[], None]) -> None:
+    def __init__(
+        self, core: SessionCore, files: ExtensionFiles, on_commands: Callable[[], None]
+    ) -> None:
         self._core = core
+        self._files = files
         self._on_commands = on_commands
         self._loaded: FoundDefinitions | None = None
         self._reported: set[tuple[Path, str]] = set()
@@ -212,7 +211,7 @@ class Definitions:
     @property
     def folder_exists(self) -> bool:
         """Return whether there is a folder of definitions; reads the disk."""
-        return self._loaded is not None or any_folder_exists(self._folders)
+        return self._loaded is not None or self._files.may_have_definitions(self._core.cwd)
 
     @property
     def any_loaded(self) -> bool:

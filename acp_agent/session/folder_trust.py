@@ -31,6 +31,7 @@ from acp_agent.ids import new_call_id, new_message_id
 from acp_agent.permissions.git_programs import WatchedGitPrograms
 from acp_agent.platform.programs import absolute_folders
 from acp_agent.session.core import SessionCore
+from acp_agent.session.extension_files import ExtensionFiles
 from acp_agent.trust.items import TRUST_OPTION, Item, Kind, code_item, folder_name
 from acp_agent.trust.store import TrustStore
 from acp_agent.workspace.environment import with_settings
@@ -112,20 +113,6 @@ def find_items(
     return [*items, *instruction_items(cwd)]
 
 
-def _may_find_items(cwd: Path, folders: DefinitionFolders) -> bool:
-    """Return whether `find_items` may find any but git's programs; blocks for some `stat` calls."""
-    from acp_agent.permissions.policy.loading import any_project_rules  # noqa: PLC0415 - not at start
-    from acp_agent.workspace.instructions.files import any_instruction_item  # noqa: PLC0415 - likewise
-
-    return (
-        any_folder_exists(folders)
-        or any_mcp_file(cwd)
-        or any_project_hook_file(cwd)
-        or any_project_rules(str(cwd))
-        or any_instruction_item(cwd)
-    )
-
-
 def _trust_nothing(item: Item) -> bool:
     del item
     return False
@@ -188,11 +175,15 @@ class FolderTrust:
 
     Args:
         core: the session.
+        files: tells whether its folder has any.
         on_trusted: called when the user trusts further items.
     """
 
-    def __init__(self, core: SessionCore, on_trusted: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self, core: SessionCore, files: ExtensionFiles, on_trusted: Callable[[], Awaitable[None]]
+    ) -> None:
         self._core = core
+        self._files = files
         self._on_trusted = on_trusted
         self._asked_keys: set[tuple[str, ...]] = set()
         self._notice_shown = False
@@ -229,7 +220,7 @@ class FolderTrust:
         if (
             not include_code
             and self._git.are_known_absent(core.cwd)
-            and not _may_find_items(core.cwd, services.definition_folders(core.cwd))
+            and not self._files.may_need_trust(core.cwd)
         ):
             return []  # the usual case, found without waiting for a thread
 

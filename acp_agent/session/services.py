@@ -19,8 +19,6 @@ from acp_agent.events import Usage
 from acp_agent.extensions.definitions.locations import (
     PACKAGES,
     DefinitionFolders,
-    any_hook_file,
-    any_plugin_folder,
     find_folders,
 )
 from acp_agent.extensions.mcp.config import MARK
@@ -375,14 +373,6 @@ class Services(Struct, frozen=True, kw_only=True):
         """The user's home folder."""
         home = self.environ.get("HOME")
         return Path(home) if home else Path.home()
-
-    def may_have_hooks(self, cwd: Path) -> bool:
-        """Return whether a session in `cwd` may have hooks; reads the disk."""
-        return (
-            bool(self.config.hooks)
-            or any_hook_file(self.home, cwd)
-            or any_plugin_folder(self.definition_folders(cwd))
-        )
 
     def definition_folders(self, cwd: Path) -> DefinitionFolders:
         """Return the folders with definitions for a session in `cwd`."""

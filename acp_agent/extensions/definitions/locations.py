@@ -8,10 +8,10 @@ once.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 from msgspec import Struct
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from acp_agent.config.types import Config, DefinitionConfig
 
 Source = Literal["bundled", "user", "project"]
-_PathsByParent: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
 BUNDLED = Path(__file__).parents[1] / "bundled"
 # Folders of other programs' agents, and a table, in the home folder and in projects.
 FOREIGN_AGENT_FOLDERS = (
@@ -193,40 +192,19 @@ def _skill_folders(user: Path, home: Path, projects: list[Path]) -> tuple[tuple[
 
 
 def any_folder_exists(folders: DefinitionFolders) -> bool:
-    """Return whether a folder of definitions exists. Blocks for a few `stat` calls."""
-    return any_plugin_folder(folders) or _any_exists(_definition_paths(folders), _holds_definitions)
+    """Return whether a folder of definitions exists. Blocks: reads the disk."""
+    return any_plugin_folder(folders) or any(
+        # Path would raise an error for a folder without permission.
+        os.path.isfile(path) if path.name.endswith(_TABLES) else os.path.isdir(path)  # noqa: PTH112, PTH113
+        for path, _ in (*folders.skills, *folders.agents)
+    )
 
 
 @lru_cache(maxsize=32)
-def _definition_paths(folders: DefinitionFolders) -> _PathsByParent:
-    paths = [path for path, _ in (*folders.skills, *folders.agents)]
-    return _by_parent(paths, (folders.top,))
-
-
-def _holds_definitions(path: str) -> bool:
-    # Path would raise an error for a folder without permission.
-    return os.path.isfile(path) if path.endswith(_TABLES) else os.path.isdir(path)  # noqa: PTH112, PTH113
-
-
-def _by_parent(paths: Sequence[Path], existing: Sequence[Path]) -> _PathsByParent:
-    """Group paths by their parents, so that those in a missing folder are found with one call.
-
-    A group of one path, and of paths in `existing` folders, has "" instead of a parent.
-    """
-    groups: dict[str, list[str]] = {}
-    for path in dict.fromkeys(paths):
-        groups.setdefault("" if path.parent in existing else str(path.parent), []).append(str(path))
-    return tuple(
-        (parent if len(group) > 1 else "", tuple(group)) for parent, group in groups.items()
-    )
-
-
-def _any_exists(groups: _PathsByParent, check: Callable[[str], bool] = os.path.lexists) -> bool:
-    """Return whether a path exists and passes `check`. Blocks: reads the disk."""
-    return any(
-        (not parent or os.access(parent, os.F_OK)) and any(map(check, paths))
-        for parent, paths in groups
-    )
+def definition_paths(folders: DefinitionFolders) -> tuple[str, ...]:
+    """Return all folders of definitions, and files with tables of them."""
+    every = (*folders.skills, *folders.agents, *folders.plugins)
+    return tuple(dict.fromkeys(str(path) for path, _ in every))
 
 
 def any_plugin_folder(folders: DefinitionFolders) -> bool:
@@ -288,8 +266,7 @@ def mcp_files(cwd: Path) -> tuple[Path, ...]:
 
 def any_mcp_file(cwd: Path) -> bool:
     """Return whether a project has a file that names MCP servers. Blocks: reads the disk."""
-    top = project_top(cwd)
-    return _any_exists(_grouped_files(cwd, top, _MCP_FILES))
+    return any(map(os.path.lexists, mcp_files(cwd)))
 
 
 def hook_files(folder: Path) -> tuple[Path, ...]:
@@ -304,33 +281,22 @@ def project_hook_files(cwd: Path) -> tuple[Path, ...]:
 
 def any_project_hook_file(cwd: Path) -> bool:
     """Return whether a project has a file that may define hooks. Blocks: reads the disk."""
-    return _any_exists(_grouped_files(cwd, project_top(cwd), _HOOK_FILES))
+    return any(map(os.path.lexists, project_hook_files(cwd)))
 
 
-def any_hook_file(home: Path, cwd: Path) -> bool:
-    """Return whether a file exists that may define hooks. Blocks: reads the disk."""
-    top = project_top(cwd)
-    return (
-        _any_exists(_grouped_files(home, home, _HOOK_FILES))
-        or _any_exists(_grouped_files(cwd, top, _HOOK_FILES))
-        or _any_exists(_grouped_files(cwd, top, FOREIGN_HOOK_PATHS), os.path.exists)
-    )
+def foreign_hook_paths(cwd: Path) -> tuple[Path, ...]:
+    """Return the places of a project in which other programs keep hooks of another contract."""
+    return _files_of_project(cwd, project_top(cwd), FOREIGN_HOOK_PATHS)
 
 
 def foreign_hook_files(cwd: Path) -> tuple[Path, ...]:
     """Return the files and folders of a project that may have hooks of another contract."""
-    files = _files_of_project(cwd, project_top(cwd), FOREIGN_HOOK_PATHS)
-    return tuple(file for file in files if os.path.exists(file))  # noqa: PTH110 - as above
+    return tuple(path for path in foreign_hook_paths(cwd) if os.path.exists(path))  # noqa: PTH110 - as above
 
 
 @lru_cache(maxsize=64)
 def _files_of_project(cwd: Path, top: Path, names: Sequence[str]) -> tuple[Path, ...]:
     return tuple(folder / name for folder in dict.fromkeys((top, cwd)) for name in names)
-
-
-@lru_cache(maxsize=64)
-def _grouped_files(cwd: Path, top: Path, names: Sequence[str]) -> _PathsByParent:
-    return _by_parent(_files_of_project(cwd, top, names), (cwd, top))
 
 
 def project_top(cwd: Path) -> Path:

@@ -177,11 +177,6 @@ def project_files(project: str) -> tuple[str, ...]:
     return tuple(f"{folder}/{name}" for folder in folders for name in (PROJECT_FILE, *_SETTINGS))
 
 
-def any_project_rules(project: str) -> bool:
-    """Return whether a project has a file that may contain rules. Blocks: reads the disk."""
-    return any(map(os.path.lexists, project_files(project)))
-
-
 def project_rules(project: str) -> tuple[ProjectRules, ...]:
     """Return the rules in the files of a project. Reads the files."""
     files = [Path(file) for file in project_files(project) if os.path.lexists(file)]

@@ -7,7 +7,7 @@ rules as the parent's.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from msgspec.structs import replace
@@ -168,6 +168,10 @@ class ChildSession:
     async def flush(self) -> None:
         """Wait until every emitted event is applied and shown."""
         await self._core.flush()
+
+    def write(self, *events: AnyEvent) -> Awaitable[None]:
+        """Queue events of the child to be written to the parent's journal."""
+        return self._core.write(*map(self.wrap, events))
 
     async def emit(self, *events: AnyEvent) -> None:
         """Write the child's events to the parent's journal; notices become the parent's."""

@@ -348,7 +348,7 @@ class SessionResources:
 
     async def _current_hooks(self, tools: WorkspaceTools) -> SessionHooks | None:
         """Return the current hooks; None if there are none."""
-        if self._hooks is None and not self._core.services.may_have_hooks(self._core.cwd):
+        if self._hooks is None and not self._extensions.files.may_have_hooks(self._core.cwd):
             return None
         return await self.hooks.current(tools)
 

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from acp_agent.agent.context import Context
 from acp_agent.agent.resources import TurnResources
-from acp_agent.config.localization import Translator
 from acp_agent.errors import AcpAgentError, InvalidInputError, ModelError, StoreError
 from acp_agent.events import (
     AnyEvent,
@@ -25,7 +23,6 @@ from acp_agent.events import (
     agent_notice,
 )
 from acp_agent.ids import CallId, MessageId, new_turn_id
-from acp_agent.models.base import AnswerCall, AnswerText, ModelSide, ToolResult
 from acp_agent.platform.descriptor_limit import explain_descriptor_limit
 from acp_agent.session.children.running import RunningChildren
 from acp_agent.session.core import SessionCore
@@ -280,7 +277,8 @@ class Turn:
             self._resources.environment.start()
         await self._resources.wait_for_extensions()
 
-        from acp_agent.agent.turn import run_turn, run_user_call  # noqa: PLC0415 - for prompts only
+        from acp_agent.agent.incomplete_answers import stop_notice  # noqa: PLC0415 - for prompts only
+        from acp_agent.agent.turn import run_turn, run_user_call  # noqa: PLC0415 - likewise
         from acp_agent.session.turns.parts import turn_slot  # noqa: PLC0415 - likewise
 
         is_new = core.state.system_prompt_is_due
@@ -322,61 +320,6 @@ class Turn:
         assert self._task is not None
         while self._task.cancelling():
             self._task.uncancel()
-
-
-def stop_notice(stop: StopReason, context: Context, translate: Translator) -> Sequence[AnyEvent]:
-    """Return a notice that says why an answer is missing or cut off; empty if it is complete.
-
-    Not every client shows the protocol's `stopReason`. The model never sees the notice.
-
-    Args:
-        stop: why the model stopped.
-        context: the conversation, including the model's answer.
-        translate: the translator into the user's language.
-    """
-    text = _why_stopped(stop, context, translate)
-    return () if text is None else agent_notice(text)
-
-
-def _why_stopped(stop: StopReason, context: Context, translate: Translator) -> str | None:
-    if stop == "refusal":
-        return translate(
-            "The model refused. Your prompt and the answer are no longer sent to the model. "
-            "Rephrase the prompt, or choose another model."
-        )
-    if context.has_unsent_message:  # the model runs again
-        return None
-    match stop, _has_answer(context):
-        case "max_tokens", True:
-            return translate(
-                "The answer is cut off: it reached the token limit for one answer. Send “go on” "
-                "to get the rest."
-            )
-        case "max_tokens", False:
-            return translate(
-                "No answer: the model reached the token limit for one answer while reasoning or "
-                "writing a call. Ask for less at once, or choose another model."
-            )
-        case _:
-            return None
-
-
-def _has_answer(context: Context) -> bool:
-    """Return whether the model has answered or called a tool since the user's last message."""
-    for entry in reversed(context.entries):
-        message = entry.message
-        if isinstance(message, ModelSide):
-            if any(_is_answer(part) for part in message.parts):
-                return True
-        elif not any(isinstance(part, ToolResult) for part in message.parts):
-            return False
-    return False
-
-
-def _is_answer(part: object) -> bool:
-    return isinstance(part, AnswerCall) or (
-        isinstance(part, AnswerText) and bool(part.text.strip())
-    )
 
 
 def no_such_call(call: CallId) -> InvalidInputError:

@@ -7,7 +7,7 @@ import logging
 import os
 import tomllib
 from collections.abc import Callable, Iterator
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Literal
@@ -128,16 +128,15 @@ def read_instructions(cwd: Path, user_file: Path, trusts: Trusts) -> Instruction
     return collector.instructions()
 
 
-def any_instruction_item(cwd: Path) -> bool:
-    """Return whether `instruction_items` may find one; reads no file."""
-    return any(map(os.path.lexists, _item_paths(cwd, project_top(cwd))))
+def item_paths(cwd: Path, top: Path) -> tuple[Path, ...]:
+    """Return the files in which `instruction_items` may find one; reads no file.
 
-
-@lru_cache(maxsize=32)
-def _item_paths(cwd: Path, top: Path) -> tuple[str, ...]:
+    Args:
+        cwd: a folder.
+        top: the top folder of its project.
+    """
     tables = (folder / name for folder in (top, cwd) for name in PROJECT_TABLES)
-    above = (folder / _table().first for folder in top.parents)
-    return tuple(map(str, (*tables, *above)))
+    return (*tables, *(folder / _table().first for folder in top.parents))
 
 
 def instruction_items(cwd: Path) -> tuple[Item, ...]:
