@@ -219,8 +219,8 @@ class FolderTrust:
         core, services = self._core, self._core.services
         if (
             not include_code
-            and self._git.are_known_absent(core.cwd)
             and not self._files.may_need_trust(core.cwd)
+            and self._git.are_known_absent(core.cwd)
         ):
             return []  # the usual case, found without waiting for a thread
 
