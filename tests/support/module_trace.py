@@ -105,7 +105,9 @@ def _main() -> None:
         seen.clear()
 
     def end(*_: object) -> None:
-        names = [path.removeprefix(f"{ROOT}/") for path in seen.copy() if path.startswith(f"{ROOT}/")]
+        names = [
+            path.removeprefix(f"{ROOT}/") for path in seen.copy() if path.startswith(f"{ROOT}/")
+        ]
         modules = [name for name in names if name.startswith(PACKAGES)]
         partial = result.with_suffix(".partial")
         partial.write_text(json.dumps(modules), "utf-8")
