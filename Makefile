@@ -103,9 +103,11 @@ fuzz: $(STAMP)
 		tests/protocol/test_protocol_fuzz.py tests/adversarial/test_hostile_wire.py \
 		tests/reliability/test_store_damage_fuzz.py
 
-# Every prompt injection in three modes; `make test` has those of full mode.
+# Every prompt injection in three modes, with users who refuse, leave or have granted much, and without
+# a sandbox, where they have to do harm; `make test` has full mode with a user who refuses.
 injections: $(STAMP)
-	ACP_AGENT_TEST_ALL_INJECTIONS=1 $(BIN)/python -m pytest tests/adversarial/test_injections.py
+	ACP_AGENT_TEST_ALL_INJECTIONS=1 $(BIN)/python -m pytest -n 3 --dist worksteal \
+		tests/adversarial/test_injections.py
 
 # About STEPS random actions of clients of each protocol version, from SEED on; `make test` tries a few.
 soak: $(STAMP)

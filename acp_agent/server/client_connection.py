@@ -13,7 +13,7 @@ from acp_agent.server.editor import ClientEditor
 from acp_agent.server.errors import to_rpc_error
 from acp_agent.server.handshake import Handshake
 from acp_agent.server.operations import Operations
-from acp_agent.workspace.threads import release_memory_soon
+from acp_agent.workspace.threads import MemoryRelease
 from protocol.jsonrpc.connection import Connection
 from protocol.jsonrpc.errors import RpcError
 from protocol.jsonrpc.handlers import Surface
@@ -63,7 +63,7 @@ class ClientConnection:
             trace=trace,
             on_shutdown=on_shutdown,
             grace=grace,
-            on_memory_freed=release_memory_soon,
+            on_memory_freed=MemoryRelease().schedule,
         )
         self._surface_for = surface_for
         self._max_sessions = max_sessions

@@ -17,7 +17,7 @@ from acp_agent.session.client import Client
 from acp_agent.session.services import Services
 from acp_agent.session.session import Session
 from acp_agent.session.store.records import ArchiveFilter, SessionPage
-from acp_agent.workspace.threads import release_memory_soon
+from acp_agent.workspace.threads import MemoryRelease
 
 PAGE_SIZE = 50
 
@@ -35,6 +35,7 @@ class SessionManager:
         self._open: dict[SessionId, Session] = {}
         self._locks: WeakValueDictionary[SessionId, asyncio.Lock] = WeakValueDictionary()
         self._pending_closes: dict[Session, asyncio.Task[None]] = {}
+        self._memory_release = MemoryRelease()
 
     def get(self, session: SessionId, client: Client) -> Session:
         """Return a session that is open in a client.
@@ -236,7 +237,7 @@ class SessionManager:
             if session.closed and self._open.get(session.id) is session:
                 del self._open[session.id]
                 if not self.running:  # it blocks the process for a moment
-                    release_memory_soon()
+                    self._memory_release.schedule()
 
     async def delete(self, session_id: SessionId) -> None:
         """Delete a session and its files. Does nothing if there is no such session.

@@ -165,7 +165,7 @@ class KnownSecrets:
             for piece, at in form.pieces:
                 pieces.setdefault(piece, []).append((form, at))
         self._pieces = list(pieces.values())
-        self.strings = (*pieces, *(_MASKS if self._keys else ()))
+        self.strings = tuple(pieces)
 
     def spans(self, text: str, hits: Iterable[Hit]) -> list[Span]:
         """Return the spans of secrets in `text`, in order and without overlaps.
@@ -176,19 +176,17 @@ class KnownSecrets:
         """
         result: list[Span] = []
         last_ends: dict[_Form, int] = {}  # the end of the last span of each form
-        last_mask_end = 0  # the end of the last mask
         for number, start, end in hits:
-            if number < len(self._pieces):
-                for form, at in self._pieces[number]:
-                    if start < last_ends.get(form, 0):
-                        continue
-                    span = form.span(text, start, at, end - start)
-                    if span is not None:
-                        result.append(span)
-                        last_ends[form] = span[1]
-            elif start >= last_mask_end and (mask := _MASK.match(text, start)) is not None:
+            for form, at in self._pieces[number]:
+                if start < last_ends.get(form, 0):
+                    continue
+                span = form.span(text, start, at, end - start)
+                if span is not None:
+                    result.append(span)
+                    last_ends[form] = span[1]
+        if self._keys:
+            for mask in _masks(text):
                 result += self._masked_spans(text, mask)
-                last_mask_end = mask.end()
         if self._escaped_pattern is not None and any(mark in text for mark in "%\\&"):
             result += (match.span() for match in self._escaped_pattern.finditer(text))
         return merge_spans(result)
@@ -216,6 +214,17 @@ class KnownSecrets:
             after = _ends_with_beginning(text[end : end + len(key)][::-1], key[::-1])
             if before + after >= _MIN_MASKED and (after > 1 or before > _prefix_length(key)):
                 yield start - before, end + after
+
+
+def _masks(text: str) -> Iterator[re.Match[str]]:
+    """Yield the masks in `text`; a long mask costs one step, unlike its hits in a search."""
+    for beginning in _MASKS:
+        at = text.find(beginning)
+        while at >= 0:
+            mask = _MASK.match(text, at)
+            if mask is not None:
+                yield mask
+            at = text.find(beginning, at + 1 if mask is None else mask.end())
 
 
 def _ends_with_beginning(text: str, key: str) -> int:

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 Result = TypeVar("Result")
 
-_RELEASE_DELAY = 1.0  # seconds
+_RELEASE_DELAY = 3.0  # seconds; the collection blocks the process for a moment
 
 
 async def in_daemon_thread(work: Callable[[], Result], *, name: str | None = None) -> Result:
@@ -45,19 +45,27 @@ async def in_daemon_thread(work: Callable[[], Result], *, name: str | None = Non
     return await future
 
 
-def release_memory_soon() -> None:
-    """Schedule the return of freed memory to the system; called after a session has ended."""
-    asyncio.get_running_loop().call_later(_RELEASE_DELAY, _release_memory)
+class MemoryRelease:
+    """Returns freed memory to the system some seconds after sessions have ended."""
 
+    def __init__(self) -> None:
+        self._timer: asyncio.TimerHandle | None = None
 
-def _release_memory() -> None:
-    from acp_agent.platform.posix import release_memory  # noqa: PLC0415 - rarely needed
+    def schedule(self) -> None:
+        """Return freed memory soon; once, however many sessions end before that."""
+        if self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(_RELEASE_DELAY, self._release)
 
-    # Sessions contain reference cycles, so only the garbage collector frees them, and an idle
-    # process never runs it. Start-up froze the first session along with everything else.
-    frozen = gc.get_freeze_count()
-    gc.unfreeze()
-    gc.collect()
-    if frozen:
-        gc.freeze()
-    threading.Thread(target=release_memory, name="release-memory", daemon=True).start()
+    def _release(self) -> None:
+        from acp_agent.platform.posix import release_memory  # noqa: PLC0415 - rarely needed
+
+        self._timer = None
+        # Sessions contain reference cycles, so only the garbage collector frees them, and an idle
+        # process never runs it. Start-up froze the first session along with everything else.
+        frozen = gc.get_freeze_count()
+        gc.unfreeze()
+        gc.collect()
+        if frozen:
+            gc.freeze()
+        threading.Thread(target=release_memory, name="release-memory", daemon=True).start()
