@@ -13,6 +13,11 @@ from msgspec.structs import replace
 from acp_agent.permissions.access import Tier
 from acp_agent.permissions.choices import Language, translate_reason
 from acp_agent.permissions.command_scope import names_what_it_runs
+from acp_agent.permissions.destructive_commands import (
+    option_reason,
+    rule_reason,
+    subcommand_reason,
+)
 from acp_agent.permissions.inner_texts import (
     command_values,
     destructive_text_reason,
@@ -29,7 +34,7 @@ from acp_agent.permissions.refused_commands import (
     output_paths,
     refusal_reason,
 )
-from acp_agent.permissions.rules import Rule, has_option, operands, read_only_rules, shell_rules
+from acp_agent.permissions.rules import operands, read_only_rules, shell_rules
 from acp_agent.permissions.shell.parser import parse_line
 from acp_agent.permissions.shell.syntax import Command, ShellLine
 from acp_agent.permissions.shell.words import NONEMPTY, UNKNOWN, Word
@@ -303,16 +308,18 @@ class _Classifier:
         if UNKNOWN in name or NONEMPTY in name or command.words[0].pattern:
             return "destructive", "runs a program that is only known when it runs"
         texts = [word.text for word in expand_tar_letters(name, command.words[1:])]
-        for rule in shell_rules().rules:
-            if name in rule.programs and texts != ["--version"] and _applies(rule, name, texts):
-                return "destructive", rule.why
         discards = name == "git" and discards_changes(texts, self.folders)
-        why = "throws uncommitted changes away" if discards else destructive_text_reason(command)
+        why = (
+            rule_reason(name, texts)
+            or ("throws uncommitted changes away" if discards else destructive_text_reason(command))
+            or option_reason(command, name)
+        )
         if why:
             return "destructive", why
         if name not in line.functions and is_read_only(command, self.context, self.folders):
             return "read_only", "only reads"
-        return "standard", "may change something"
+        why = subcommand_reason(command, name)
+        return ("destructive", why) if why else ("standard", "may change something")
 
     def _empties_file(self, command: Command) -> bool:
         """Return whether a file with content is replaced by an empty one."""
@@ -382,19 +389,3 @@ def _is_encodable(text: str) -> bool:
 
 def _is_descriptor(word: Word) -> bool:
     return word.text.isdigit() or word.text == "-"
-
-
-def _applies(rule: Rule, name: str, texts: Sequence[str]) -> bool:
-    if rule.subcommand:
-        leading = operands(texts, shell_rules().globals.get(name, ()))
-        if tuple(leading[: len(rule.subcommand)]) != rule.subcommand:
-            return False
-    if rule.unless and has_option(texts, rule.unless):
-        return False
-    if not (rule.options or rule.words or rule.word_prefixes):
-        return True
-    return (
-        bool(rule.options and has_option(texts, rule.options))
-        or bool(rule.words.intersection(texts))
-        or any(text.startswith(prefix) for text in texts for prefix in rule.word_prefixes)
-    )

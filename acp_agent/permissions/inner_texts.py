@@ -29,7 +29,7 @@ _STRING = r'"((?:[^"\\]|\\.)*)"'
 _AWK_RUNS = re.compile(rf"system\s*\(\s*{_STRING}|{_STRING}\s*\|&?\s*getline|\|&?\s*{_STRING}")
 _QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
 _CALL = re.compile(
-    r"\b(?:system|popen\d?|exec\w*|spawn\w*|Popen|run|call|check_\w+|get\w*output|shell_exec"
+    r"\b(?:system|popen\d?|exec\w*|cmd|spawn\w*|Popen|run|call|check_\w+|get\w*output|shell_exec"
     r"|passthru|do shell script)\s*\(?\s*"
     rf"(\[[^]]*\]|(?:{_QUOTED.pattern})(?:\s*,\s*(?:{_QUOTED.pattern}))*)",
     re.DOTALL,
@@ -46,6 +46,15 @@ _SHELL_ESCAPES = re.compile(
     r'|\((?:async-)?shell-command\s+"([^"]+)"|\bsystem\(\s*[\'"]([^\'"]+)[\'"]'
 )
 _SEDS = frozenset({"sed", "gsed"})
+_MAKES = frozenset({"make", "gmake"})
+_MAKEFILE_INPUTS = frozenset({"-", "-f-", "--file=-", "--makefile=-", "/dev/stdin"})
+_MAKE_SHELL = re.compile(r"\$[({]shell\s+([^)}]+)")
+_BACKTICKS = re.compile(r"`([^`]+)`|(?:%x|qx)[\[{(/|]([^\]})/|]+)")
+_TCL_CALLS = re.compile(r"\b(?:exec|spawn|system)\s+(?:-\w+\s+)*([^\]\n;]+)")
+_LANGUAGE_CALLS = {
+    "perl": _BACKTICKS, "php": _BACKTICKS, "ruby": _BACKTICKS,
+    "expect": _TCL_CALLS, "tclsh": _TCL_CALLS,
+}  # fmt: skip
 _SED_RUNS = re.compile(r"(?:^|[\s;{}!$/,\d])e[ \t]+([^\n]+)")
 _SED_REPLACES = re.compile(
     r"s([^\w\s\\])(?:\\.|(?!\1)[^\\])*\1((?:\\.|(?!\1)[^\\])*)\1[gpiImM\d]*e", re.DOTALL
@@ -72,16 +81,19 @@ def program_texts(command: Command) -> Iterator[str]:
         for text in (*(word.text.lstrip("+") for word in command.words[1:]), stdin):
             for match in _SHELL_ESCAPES.finditer(text[:_MAX_WORD_LENGTH]):
                 yield next(group for group in match.groups() if group is not None)
+        for text in (word.text for word in command.words[1:]):
+            yield from _called_commands(text[:_MAX_WORD_LENGTH])
+    if name in _MAKES:
+        yield from _recipe_lines(command)
     if name not in inline and name not in _AWKS and name not in _SEDS:
         return
     words = [word.text[:_MAX_WORD_LENGTH] for word in command.words[1:]]
     if name in inline:
-        for match in (
-            candidate
-            for text in _inline_programs(name, words)
-            for candidate in _CALL.finditer(text)
-        ):
-            yield " ".join(_unquoted(text) for text in _QUOTED.findall(match[1]))
+        for text in _inline_programs(command):
+            yield from _called_commands(text)
+            pattern = _LANGUAGE_CALLS.get(name)
+            for match in pattern.finditer(text) if pattern else ():
+                yield next(group for group in match.groups() if group is not None)
     elif name in _AWKS:
         for match in (candidate for word in words for candidate in _AWK_RUNS.finditer(word)):
             text = next(part for part in match.groups() if part is not None)
@@ -92,16 +104,40 @@ def program_texts(command: Command) -> Iterator[str]:
             yield from (match[2] for match in _SED_REPLACES.finditer(word))
 
 
+def _called_commands(text: str) -> Iterator[str]:
+    """Yield the command lines in calls such as `system("x")` of a program text."""
+    for match in _CALL.finditer(text):
+        yield " ".join(_unquoted(quoted) for quoted in _QUOTED.findall(match[1]))
+
+
+def _recipe_lines(command: Command) -> Iterator[str]:
+    """Yield the recipe lines of a makefile that make reads from its input."""
+    texts = [word.text for word in command.words[1:]]
+    if command.stdin is None or _MAKEFILE_INPUTS.isdisjoint(texts):
+        return
+    for line in command.stdin.text[:_MAX_WORD_LENGTH].splitlines():
+        recipe = line if line[:1] == "\t" else line.partition(";")[2]
+        if recipe.strip():
+            yield recipe.strip().lstrip("@-+").replace("$$", "$")
+        yield from _MAKE_SHELL.findall(line)
+
+
 def destructive_text_reason(command: Command) -> str:
     """Return why a program text in a command's words is destructive; "" if it is not."""
     languages = shell_rules().languages
     name = base_name(command)
     if name in _AWKS and any(_AWK_PIPES.search(word.text) for word in command.words):
         return "runs what another command prints"
+    if name in _MAKES and command.piped and command.stdin is None:
+        words = [word.text for word in command.words]
+        return "" if _MAKEFILE_INPUTS.isdisjoint(words) else "runs what another command prints"
     if name not in languages.databases and name not in languages.inline:
         return ""
-    words = [word.text[:_MAX_WORD_LENGTH] for word in command.words[1:]]
-    program_texts = words if name in languages.databases else list(_inline_programs(name, words))
+    if name in languages.databases:
+        program_texts = [word.text[:_MAX_WORD_LENGTH] for word in command.words[1:]]
+        program_texts += [command.stdin.text[:_MAX_WORD_LENGTH]] if command.stdin else []
+    else:
+        program_texts = list(_inline_programs(command))
     for row in languages.destructive_programs:
         if row.databases == (name in languages.databases) and any(
             re.search(row.text, program) for program in program_texts
@@ -110,12 +146,17 @@ def destructive_text_reason(command: Command) -> str:
     return ""
 
 
-def _inline_programs(name: str, words: Sequence[str]) -> Iterator[str]:
-    """Yield the program texts that an interpreter gets as option values: `python -c x`."""
-    options = shell_rules().languages.inline.get(name, ())
+def _inline_programs(command: Command) -> Iterator[str]:
+    """Yield the program texts of an interpreter: `python -c x`, or its input: `python <<< x`."""
+    options = shell_rules().languages.inline.get(base_name(command), ())
+    words = [word.text[:_MAX_WORD_LENGTH] for word in command.words[1:]]
     for option, word in pairwise(words):
-        if option[:1] == "-" and any(option_matches(option, each) for each in options):
+        if option in options or (
+            option[:1] == "-" and any(option_matches(option, each) for each in options)
+        ):
             yield word
+    if command.stdin is not None and all(word[:1] == "-" for word in words):
+        yield command.stdin.text[:_MAX_WORD_LENGTH]
 
 
 def _unquoted(text: str) -> str:
@@ -174,6 +215,17 @@ def _container_commands(words: Sequence[str]) -> Iterator[str]:
             verb = word
 
 
+def option_programs(command: Command) -> list[str]:
+    """Return the values of options by which `command` starts a program, with that program."""
+    name = base_name(command)
+    options = shell_rules().languages.own_command_options.get(name, ())
+    previous, texts = "", []
+    for word in command.words[1:]:
+        texts += _option_values(previous, word.text, options)
+        previous = word.text
+    return texts
+
+
 def command_values(command: Command, *, include_single_words: bool = False) -> list[str]:
     """Return texts in the words of `command` that it, or a program it starts, may run.
 
@@ -210,24 +262,33 @@ def _first_characters(options: tuple[str, ...]) -> frozenset[str]:
 def _option_texts(previous: str, text: str, program_options: Sequence[str]) -> list[str]:
     """Return the parts of `text` that may be a command line; `previous` is the word before it."""
     languages = shell_rules().languages
-    commands = (*languages.command_options, *program_options)
     settings = [text] if previous in languages.setting_options else []
     settings += [text[2:] for option in languages.setting_options if text.startswith(option)]
+    texts = _option_values(previous, text, program_options)
+    for setting in settings:
+        key, _, value = setting.partition("=")
+        texts += [] if any(map(str.isspace, key)) else [value]
+    # Options of tar have the form `exec=…`, those of bind `"\\C-a": …`.
+    return [
+        *texts,
+        *(candidate.partition("=")[2] for candidate in texts if "=" in candidate),
+        *(candidate.rpartition('":')[2] for candidate in texts if candidate[:1] == '"'),
+    ]
+
+
+def _option_values(previous: str, text: str, program_options: Sequence[str]) -> list[str]:
+    """Return the values of the options that take a command; `previous` is the word before."""
+    commands = (*shell_rules().languages.command_options, *program_options)
     marks = _first_characters(commands)
     follows = previous[:1] in marks and any(option_matches(previous, option) for option in commands)
     texts = [text] if follows else []
     texts += [
         text[2:] for option in program_options if len(option) == 2 and text.startswith(option)
     ]
-    for setting in settings:
-        key, _, value = setting.partition("=")
-        texts += [] if any(map(str.isspace, key)) else [value]
     if text.startswith("--") and any(option_matches(text, option) for option in commands):
         texts.append(text.partition("=")[2])
-    texts += [
+    return texts + [
         text[len(candidate) + 1 :]
         for candidate in program_options
         if text.startswith(f"{candidate}=")
     ]
-    # Options of tar have the form `exec=…`.
-    return [*texts, *(candidate.partition("=")[2] for candidate in texts if "=" in candidate)]

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from acp_agent.permissions.arguments import Arguments, parse_arguments
+from acp_agent.permissions.git_names import tracked_files_are_plain
 from acp_agent.permissions.git_reads import parse_git_subcommand, runs_no_program
 from acp_agent.permissions.paths import CommandContext, is_below, matches_are_plain, stays_inside
 from acp_agent.permissions.printing_programs import awk_only_prints, sed_only_prints
@@ -77,6 +78,10 @@ def _resolve_word(word: Word, context: CommandContext, folders: Sequence[str]) -
         return word
     if word.origin == "exact":
         return Word(word.text, pattern=word.pattern)
+    if word.origin in {"tracked", "tracked_nul"}:
+        separated = word.origin == "tracked_nul"
+        is_plain = tracked_files_are_plain(folders, context, separated=separated)
+        return Word(".") if is_plain else word
     if word.origin == "pipe" and word.text == UNKNOWN:
         return Word("/dev/null")  # reading a pipe is as harmless as reading /dev/null
     plain = word.origin == "split" and matches_are_plain(word, context, folders)
@@ -224,6 +229,8 @@ def _is_allowed(
         return False
     if reader.requires and not arguments.has(*reader.requires):
         return False
+    if reader.existing and not all(_exists(word, folders) for word in arguments.operands):
+        return False
     if reader.like and not all(_has_form(word, reader.like) for word in arguments.operands):
         return False
     if not all(is_installed(Word(name), context, folders) for name in reader.runs):
@@ -233,6 +240,11 @@ def _is_allowed(
         for option in arguments.options
         if option.value is not None and option.name in reader.values_like
     )
+
+
+def _exists(word: Word, folders: Sequence[str]) -> bool:
+    """Return whether a word is the path of a file or folder from each of `folders`."""
+    return word.fixed and all(os.path.exists(os.path.join(f, word.text)) for f in folders)  # noqa: PTH110, PTH118 - text that need not be a path
 
 
 def _takes_pattern(reader: Reader, arguments: Arguments, paths: list[Word]) -> bool:

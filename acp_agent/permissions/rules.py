@@ -66,6 +66,24 @@ class Rule(Struct, frozen=True, forbid_unknown_fields=True):
     word_prefixes: tuple[str, ...] = ()
 
 
+class GitSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """Patterns of names and values of git's settings that make it run something."""
+
+    names: str
+    values: str
+    why: str
+
+
+class Subcommands(Struct, frozen=True, forbid_unknown_fields=True):
+    """Subcommands that destroy or publish, whatever the program; see shell_rules.toml."""
+
+    harmless: frozenset[str]
+    deleting: frozenset[str]
+    publishing: frozenset[str]
+    phrases: str
+    options: frozenset[str]
+
+
 class FolderReader(Struct, frozen=True, forbid_unknown_fields=True):
     """How a program reads folders; see shell_rules.toml."""
 
@@ -136,6 +154,8 @@ class ShellRules(Struct, frozen=True, forbid_unknown_fields=True):
     refused: Refused
     rules: tuple[Rule, ...]
     writers: Writers
+    git_settings: GitSettings
+    subcommands: Subcommands
     globals: dict[str, tuple[str, ...]]
 
 
@@ -158,6 +178,7 @@ class Reader(OptionTable, frozen=True, forbid_unknown_fields=True):
     ] = "paths"
     most: int | None = None
     least: int = 0
+    existing: bool = False
     listing: frozenset[str] = frozenset()
     start: str = ""
     pattern_options: frozenset[str] = frozenset()

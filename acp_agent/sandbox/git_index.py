@@ -1,4 +1,4 @@
-"""Read the submodules from a git index (gitformat-index(5))."""
+"""Read the names in a git index (gitformat-index(5))."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ _MAX_SIZE = 200_000_000  # bytes
 _GITLINK = struct.pack(">I", 0o160000)
 _MODE = 24  # bytes of an entry before its mode
 _HASHED = 40  # bytes of an entry before the hash of its content
+_MAX_ENTRY = 300  # bytes of an entry, on average
+_SPLIT = b"link"  # the extension that names a shared index
 _HASHES = (20, 32)  # bytes of a hash: SHA-1, SHA-256
 _EXTENDED = 0x4000
 
@@ -33,19 +35,45 @@ def _read(path: str, _inode: int, _size: int, _changed: int) -> tuple[str, ...]:
         data = file.read(_MAX_SIZE)
     if _GITLINK not in data:
         return ()
+    return tuple(name for name, mode in _entries(data) or () if mode == 0o160000)
+
+
+def index_names(path: str, limit: int) -> tuple[str, ...] | None:
+    """Return the names of all tracked files.
+
+    None is returned if there are more than `limit`, or if not all of them are in this file: a split
+    or sparse index refers to others.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    with open(path, "rb") as file:  # noqa: PTH123 - as above
+        data = file.read(limit * _MAX_ENTRY)
+    if int.from_bytes(data[8:12], "big") > limit:
+        return None
+    entries = _entries(data)
+    is_whole = entries and all(mode and not stat.S_ISDIR(mode) for _, mode in entries)
+    return tuple(name for name, _ in entries) if entries and is_whole else None
+
+
+def _entries(data: bytes) -> list[tuple[str, int]] | None:
+    """Return the names and modes in an index; None if it cannot be parsed.
+
+    The last one of a split index is a name without a mode.
+    """
     for length in _HASHES:
         try:
             return _parse(data, length)
         except (ValueError, struct.error, IndexError):
             continue
-    return ()
+    return None
 
 
-def _parse(data: bytes, hash_length: int) -> tuple[str, ...]:
+def _parse(data: bytes, hash_length: int) -> list[tuple[str, int]]:
     signature, version, count = struct.unpack_from(">4sII", data)
     if signature != b"DIRC" or version not in {2, 3, 4}:
         raise ValueError(version)
-    submodules: list[str] = []
+    entries: list[tuple[str, int]] = []
     offset, path = 12, b""
     for _ in range(count):
         start = offset
@@ -62,9 +90,10 @@ def _parse(data: bytes, hash_length: int) -> tuple[str, ...]:
         offset = end + 1 if version == 4 else start + (end - start + 8) // 8 * 8
         if mode >> 12 not in {0o4, 0o10, 0o12, 0o16}:
             raise ValueError(mode)
-        if mode == 0o160000:
-            submodules.append(os.fsdecode(path))
-    return tuple(submodules)
+        entries.append((os.fsdecode(path), mode))
+    if data.startswith(_SPLIT, offset):
+        entries.append(("", 0))
+    return entries
 
 
 def _read_varint(data: bytes, offset: int) -> tuple[int, int]:

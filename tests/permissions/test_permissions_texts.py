@@ -19,7 +19,13 @@ from acp_agent.permissions.rules import shell_rules
 ROOM = files("acp_agent.permissions")
 SOURCES = "".join(
     (ROOM / name).read_text("utf-8")
-    for name in ("classify.py", "wrapped_commands.py", "shell_rules.toml", "run_by_themselves.toml")
+    for name in (
+        "classify.py",
+        "destructive_commands.py",
+        "wrapped_commands.py",
+        "shell_rules.toml",
+        "run_by_themselves.toml",
+    )
 )
 
 

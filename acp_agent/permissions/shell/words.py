@@ -20,10 +20,12 @@ EXPANDED = "x"  # the result of an unquoted expansion, which the shell splits ag
 MATCHED = "m"  # and a name matched by a loop's pattern, in quotes; the pattern stands for it
 
 # The origin of the part of a word that is known only at run time, from least to most certain:
-# unknown; output of a command of the line, unquoted or quoted; a process substitution; a name that
-# a pattern matches, split again or not; a known value. Valid only for a line in which no command
-# can set variables in other ways.
-Origin = Literal["", "unquoted", "output", "pipe", "split", "match", "exact"]
+# unknown; output of a command of the line, unquoted or quoted; names of files that git tracks, by
+# line or separated by NUL; a process substitution; a name that a pattern matches, split again or
+# not; a known value. Valid only for a line in which no command can set variables in other ways.
+Origin = Literal[
+    "", "unquoted", "output", "tracked", "tracked_nul", "pipe", "split", "match", "exact"
+]
 _ORIGINS: tuple[Origin, ...] = get_args(Origin)
 
 _BRACE_LIMIT = 256
