@@ -29,9 +29,9 @@ class RawServer(WebServer):
 
     async def app(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
-            for event in ("startup", "shutdown"):
-                await receive()
-                await send({"type": f"lifespan.{event}.complete"})
+            for _ in range(2):  # start and end
+                event = await receive()
+                await send({"type": f"{event['type']}.complete"})
             return
         body = b""
         while True:
