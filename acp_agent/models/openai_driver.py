@@ -15,7 +15,7 @@ from acp_agent.models.exchange import Decoder, Exchanges
 from acp_agent.models.http.client import Body
 from acp_agent.models.http.factory import make_client
 from acp_agent.models.providers import Provider
-from acp_agent.models.request_parts import MessageCache
+from acp_agent.models.request_parts import JsonCache
 
 # Environment variables of OpenAI's own clients, used for OpenAI only.
 _VARIABLES = {
@@ -28,7 +28,7 @@ class _Api(NamedTuple):
     """The differences between the two APIs."""
 
     path: str
-    body: Callable[[Provider, ModelRequest, MessageCache], bytes]
+    body: Callable[[Provider, ModelRequest, JsonCache], bytes]
     decoder: Callable[[Provider, str], Decoder]
 
 
@@ -39,7 +39,7 @@ class OpenAIDriver:
         self._provider = provider
         self._api = _responses() if provider.api == "openai_responses" else _chat_completions()
         self._exchanges = Exchanges(provider)
-        self._message_cache = MessageCache()
+        self._message_cache = JsonCache()
         self._client = make_client(*address_and_headers(provider))
 
     def stream(self, request: ModelRequest) -> AsyncIterator[Sequence[StreamEvent]]:

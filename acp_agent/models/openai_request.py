@@ -8,7 +8,6 @@ two closing brackets, and providers find it in their caches.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 
 import msgspec
 
@@ -28,10 +27,17 @@ from acp_agent.models.base import (
     UserText,
 )
 from acp_agent.models.providers import Dialect, Provider
-from acp_agent.models.request_parts import MessageCache, as_name, as_object, image_parts
+from acp_agent.models.request_parts import (
+    JsonCache,
+    as_name,
+    as_object,
+    image_parts,
+    join_json,
+    json_array,
+)
 
 
-def body(provider: Provider, request: ModelRequest, cache: MessageCache | None = None) -> bytes:
+def body(provider: Provider, request: ModelRequest, cache: JsonCache | None = None) -> bytes:
     """Return the body of a request as JSON."""
     dialect = provider.dialect
     payload: JsonObject = {"model": request.model.id, "stream": True}
@@ -63,20 +69,15 @@ def body(provider: Provider, request: ModelRequest, cache: MessageCache | None =
     if request.answer_schema is not None:
         schema = {"name": "answer", "strict": True, "schema": request.answer_schema}
         payload["response_format"] = {"type": "json_schema", "json_schema": schema}
-    messages: list[JsonObject] = []
-    if request.system:
-        messages.append({"role": "system", "content": request.system})
+    system = {"role": "system", "content": request.system}
 
-    def write(message: Message) -> list[JsonObject]:
+    def write(message: Message) -> bytes:
         if isinstance(message, UserSide):
-            return _user(message, vision=request.model.vision)
-        return _model(message, request.model.provider, dialect)
+            return join_json(_user(message, vision=request.model.vision))
+        return join_json(_model(message, request.model.provider, dialect))
 
-    message_cache = cache or MessageCache()
-    messages.extend(
-        chain.from_iterable(message_cache.encode_all(request.model, request.messages, write))
-    )
-    payload["messages"] = messages
+    messages = (cache or JsonCache()).encode_all(request.model, request.messages, write)
+    payload["messages"] = json_array([join_json([system] if request.system else []), *messages])
     return msgspec.json.encode(payload)
 
 

@@ -8,7 +8,6 @@ https://developers.openai.com/api/docs/guides/conversation-state
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 
 import msgspec
 
@@ -28,12 +27,19 @@ from acp_agent.models.base import (
 )
 from acp_agent.models.openai_request import chosen_level
 from acp_agent.models.providers import Provider
-from acp_agent.models.request_parts import MessageCache, as_name, as_object, image_parts
+from acp_agent.models.request_parts import (
+    JsonCache,
+    as_name,
+    as_object,
+    image_parts,
+    join_json,
+    json_array,
+)
 
 _MIN_OUTPUT_TOKENS = 16  # tokens, the API's own minimum
 
 
-def body(provider: Provider, request: ModelRequest, cache: MessageCache | None = None) -> bytes:
+def body(provider: Provider, request: ModelRequest, cache: JsonCache | None = None) -> bytes:
     """Return the body of a request as JSON."""
     model = request.model
     payload: JsonObject = {
@@ -69,15 +75,13 @@ def body(provider: Provider, request: ModelRequest, cache: MessageCache | None =
     if tools:
         payload["tools"] = tools
 
-    def write(message: Message) -> list[JsonObject]:
+    def write(message: Message) -> bytes:
         if isinstance(message, UserSide):
-            return _user(message, vision=model.vision)
-        return _model(message, model.provider, model.id)
+            return join_json(_user(message, vision=model.vision))
+        return join_json(_model(message, model.provider, model.id))
 
-    message_cache = cache or MessageCache()
-    payload["input"] = list(
-        chain.from_iterable(message_cache.encode_all(model, request.messages, write))
-    )
+    items = (cache or JsonCache()).encode_all(model, request.messages, write)
+    payload["input"] = json_array(items)
     return msgspec.json.encode(payload)
 
 

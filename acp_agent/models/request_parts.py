@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import binascii
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Generic, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import structs
@@ -16,6 +17,8 @@ from msgspec import structs
 from acp_agent.content import ImageBlock, JsonObject, image_type
 from acp_agent.models.base import AnswerCall, Message, ModelInfo, ToolResult, UserImage
 from acp_agent.tools.calls.argument_json import read_arguments
+
+Encoded = TypeVar("Encoded")  # a message in the form of an API
 
 _CACHE_SIZE = 8_000_000  # characters in the cache; more than the window of any model
 _MAX_CACHED_MESSAGE = (
@@ -28,7 +31,7 @@ _ENDS = 64  # characters at each end that are decoded
 _BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 
-class MessageCache:
+class MessageCache(Generic[Encoded]):
     """A cache of messages in the form of an API, which speeds up requests of long sessions.
 
     The requests of a session share their message objects, except for a few new ones at the end.
@@ -36,29 +39,39 @@ class MessageCache:
 
     def __init__(self) -> None:
         # By model, then by the id of the message object, which stays unique while it is stored.
-        self._entries: dict[ModelInfo, dict[int, tuple[Message, Sequence[JsonObject]]]] = {}
+        self._entries: dict[ModelInfo, dict[int, tuple[Message, Encoded]]] = {}
         self._size = 0  # characters, roughly
 
     def encode_all(
-        self,
-        model: ModelInfo,
-        messages: Sequence[Message],
-        write: Callable[[Message], Sequence[JsonObject]],
-    ) -> Iterator[Sequence[JsonObject]]:
-        """Yield the result of `write` for each message; the caller must not change it."""
+        self, model: ModelInfo, messages: Sequence[Message], write: Callable[[Message], Encoded]
+    ) -> list[Encoded]:
+        """Return the result of `write` for each message; the caller must not change it."""
         if self._size > _CACHE_SIZE:
             self._entries.clear()
             self._size = 0
         entries = self._entries.setdefault(model, {})
-        for message in messages:
-            entry = entries.get(id(message))
-            if entry is None:
-                entry = message, write(message)
-                size = _size(message)
-                if size <= _MAX_CACHED_MESSAGE:
-                    entries[id(message)] = entry
-                    self._size += size
-            yield entry[1]
+        uncached: dict[int, tuple[Message, Encoded]] = {}
+        for message in [each for each in messages if id(each) not in entries]:
+            size = _size(message)
+            is_cached = size <= _MAX_CACHED_MESSAGE
+            (entries if is_cached else uncached)[id(message)] = message, write(message)
+            self._size += size if is_cached else 0
+        found = entries | uncached if uncached else entries
+        return [found[id(message)][1] for message in messages]
+
+
+BlockCache: TypeAlias = MessageCache[list[JsonObject]]
+JsonCache: TypeAlias = MessageCache[bytes]  # see `join_json`
+
+
+def join_json(values: Iterable[JsonObject]) -> bytes:
+    """Return values as JSON, separated by commas, for `json_array`."""
+    return b",".join(map(msgspec.json.encode, values))
+
+
+def json_array(pieces: Iterable[bytes]) -> msgspec.Raw:
+    """Return an array of the values of all pieces; each piece has any number of values."""
+    return msgspec.Raw(b"[" + b",".join(filter(None, pieces)) + b"]")
 
 
 def _size(message: Message) -> int:

@@ -99,7 +99,7 @@ def test_every_request_begins_with_the_one_before_it(api: Api) -> None:
 
 @pytest.mark.parametrize("api", ["openai", "openai_responses", "anthropic", "zai", "gemini"])
 def test_messages_that_are_kept_are_sent_as_if_they_were_written_anew(api: str) -> None:
-    def write(request: ModelRequest, kept: MessageCache) -> bytes:
+    def write(request: ModelRequest, kept: MessageCache[Any]) -> bytes:
         match api:
             case "openai":
                 return openai_request.body(provider("openai"), request, kept)
@@ -111,7 +111,8 @@ def test_messages_that_are_kept_are_sent_as_if_they_were_written_anew(api: str) 
                 place = structs.replace(provider("anthropic"), id=api)
                 return anthropic_request.body(place, request, kept)
 
-    kept, history = MessageCache(), [*HISTORY, *HISTORY[-1:], UserSide((UserText("Bye."),))]
+    kept = MessageCache[Any]()
+    history = [*HISTORY, *HISTORY[-1:], UserSide((UserText("Bye."),))]
     for count in [*range(1, len(history) + 1), 3]:  # at the end as after a rewind
         for model in ("one", "other"):
             request = ask(*history[:count], provider=api, model_id=model, model_vision=True)
