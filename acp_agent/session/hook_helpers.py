@@ -128,11 +128,8 @@ class SessionHelpers:
 
         from acp_agent.extensions.mcp.config import identity  # noqa: PLC0415 - only when called
         from acp_agent.permissions.access import McpAccess, Refuse  # noqa: PLC0415 - likewise
-        from acp_agent.tools.mcp_tool import (  # noqa: PLC0415 - likewise
-            call_server,
-            definition,
-            tool_outcome,
-        )
+        from acp_agent.tools.mcp.results import tool_outcome  # noqa: PLC0415 - likewise
+        from acp_agent.tools.mcp_tool import call_server, definition  # noqa: PLC0415 - likewise
 
         remote = next((offered for offered in connected.offer.tools if offered.name == tool), None)
         if remote is None or not connected.config.options.offers(tool):
@@ -149,7 +146,7 @@ class SessionHelpers:
             raise ToolError(f"the tool {tool!r} is refused: {verdict.why}")
         result = await call_server(
             connected,
-            lambda: connected.client.call_tool(tool, arguments, _no_progress),
+            lambda: connected.client.call_tool(remote, arguments, _no_progress),
             seconds=self._core.services.config.limits.mcp_call_timeout,
         )
         outcome = tool_outcome(result)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 from collections.abc import Callable, Sequence
 from typing import Annotated, ClassVar, Literal
@@ -15,7 +16,8 @@ from acp_agent.extensions.mcp.config import identity
 from acp_agent.extensions.mcp.server import McpServer
 from acp_agent.permissions.access import McpAccess
 from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams, text_argument
-from acp_agent.tools.mcp_tool import call_server, resource_outcome
+from acp_agent.tools.mcp.results import resource_outcome, save_below
+from acp_agent.tools.mcp_tool import call_server
 from acp_agent.tools.quoting import code_block, first_line, shorten
 from acp_agent.workspace.workspace import Workspace
 
@@ -129,7 +131,8 @@ class ReadMcpResourceTool(Tool[ReadResourceParams]):
         result = await call_server(
             server, lambda: server.client.read_resource(uri), seconds=self._seconds
         )
-        return resource_outcome(result.contents)
+        save = save_below(self.workspace.outputs)
+        return await asyncio.to_thread(resource_outcome, result.contents, save)
 
 
 def has_resources(server: McpServer) -> bool:

@@ -1,31 +1,21 @@
-"""A tool of an MCP server as one of the session's tools, and the results that servers give."""
+"""A tool of an MCP server as one of the session's tools."""
 
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
 import functools
 import hashlib
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, ClassVar, Literal, TypeVar
 
 import mcp_types as types
-import msgspec
 from mcp.shared.exceptions import MCPError
 
 from acp_agent.content import (
-    IMAGE_LIMIT,
-    CallContent,
-    ContentPart,
-    ImageBlock,
     JsonObject,
-    image_block,
-    image_type,
     printable_line,
-    text_part,
 )
 from acp_agent.errors import ToolError
 from acp_agent.events import ToolKind
@@ -45,7 +35,8 @@ from acp_agent.tools.base import (
     Touches,
     arguments_content,
 )
-from acp_agent.tools.quoting import code_block, first_line, shorten
+from acp_agent.tools.mcp.results import save_below, tool_outcome
+from acp_agent.tools.quoting import first_line
 
 DESCRIPTION_LIMIT = 4_000  # characters of a description that the model is sent
 _MAX_TITLE = 80  # characters
@@ -53,14 +44,7 @@ _PROGRESS_INTERVAL = 0.5  # between two changes of a running call's title
 _MAX_PROGRESS_UPDATES = 500  # changes of one call's title, at most
 
 T = TypeVar("T")
-MAX_SHOWN_LENGTH = 4_000  # characters of text that the call shows
-# Characters that are taken in at all: looking for secrets in more would hold up everything else.
-TEXT_LIMIT = 2_000_000
-_MAX_RAW_BYTES = 20_000  # bytes of structured content that the call carries
-_MAX_IMAGES = 8  # of one result
-_MAX_NAME = 200  # characters of a name or an address
 _ADDRESS = re.compile(r"\s*https?://\S+\s*", re.IGNORECASE)
-Resource = types.TextResourceContents | types.BlobResourceContents
 
 
 class McpTool(SchemaTool):
@@ -127,10 +111,11 @@ class McpTool(SchemaTool):
         show = _ProgressTitle(progress, self.title(arguments))
         result = await call_server(
             self.server,
-            lambda: self.server.client.call_tool(self.remote.name, arguments, show),
+            lambda: self.server.client.call_tool(self.remote, arguments, show),
             seconds=self.seconds,
         )
-        return tool_outcome(result)
+        save = save_below(self.workspace.outputs)
+        return await asyncio.to_thread(tool_outcome, result, save)
 
 
 def mcp_tool(
@@ -267,118 +252,3 @@ def _tool_title(remote: types.Tool) -> str:
     )
     name, title = first_line(remote.name, _MAX_TITLE), first_line(declared_title, _MAX_TITLE)
     return f"{title} ({name})" if title and title != name else name
-
-
-def tool_outcome(result: types.CallToolResult) -> Outcome:
-    """The result of a call.
-
-    Structured content is what the text says too, by the specification; where there is no text, it
-    is the text.
-    """
-    texts: list[str] = []
-    images: list[ImageBlock] = []
-    for block in result.content:
-        _add_block(block, texts, images)
-    structured = _json(result.structured_content)
-    if structured and not any(text.strip() for text in texts):
-        texts.append(structured)
-    raw: JsonObject | None = None
-    if structured and len(structured) <= _MAX_RAW_BYTES:
-        raw = {"structuredContent": result.structured_content}
-    return _outcome(texts, images, failed=result.is_error, raw=raw)
-
-
-def resource_outcome(contents: Sequence[Resource]) -> Outcome:
-    """The contents of a resource that was read."""
-    texts: list[str] = []
-    images: list[ImageBlock] = []
-    for resource in contents:
-        _add_resource(resource, texts, images)
-    return _outcome(texts, images, failed=False, raw=None)
-
-
-def prompt_text(result: types.GetPromptResult) -> str:
-    """Return a prompt's messages as one text, with their roles where not all are the user's."""
-    is_user_only = all(message.role == "user" for message in result.messages)
-    sections: list[str] = []
-    for message in result.messages:
-        texts: list[str] = []
-        _add_block(message.content, texts, [])
-        text = "\n".join(texts)
-        sections.append(text if is_user_only else f"{message.role.capitalize()}:\n{text}")
-    return "\n\n".join(sections)
-
-
-def _outcome(
-    texts: list[str], images: list[ImageBlock], *, failed: bool, raw: JsonObject | None
-) -> Outcome:
-    if len(images) > _MAX_IMAGES:
-        texts.append(f"[{len(images) - _MAX_IMAGES} more pictures are left out]")
-    images = images[:_MAX_IMAGES]
-    text = "\n".join(texts)
-    if len(text) > TEXT_LIMIT:
-        omitted = len(text) - TEXT_LIMIT
-        text = f"{text[:TEXT_LIMIT]}\n[{omitted:,} characters are left out: too much text]"
-    content: list[CallContent] = []
-    if text.strip():
-        content.append(text_part(code_block(shorten(text, MAX_SHOWN_LENGTH), "")))
-    content += [ContentPart(image) for image in images]
-    return Outcome(
-        text=text if text.strip() else ("[pictures only]" if images else "[nothing]"),
-        failed=failed,
-        images=tuple(images),
-        content=tuple(content),
-        raw_output=raw,
-    )
-
-
-def _add_block(block: types.ContentBlock, texts: list[str], images: list[ImageBlock]) -> None:
-    match block:
-        case types.TextContent():
-            texts.append(block.text)
-        case types.ImageContent():
-            _add_image(block.data, block.mime_type, texts, images)
-        case types.AudioContent():
-            texts.append(f"[a sound of type {first_line(block.mime_type, _MAX_NAME)} is left out]")
-        case types.ResourceLink():
-            texts.append(
-                f"[resource {first_line(block.name, _MAX_NAME)}: {first_line(block.uri, 1_000)}]"
-            )
-        case types.EmbeddedResource():
-            _add_resource(block.resource, texts, images)
-
-
-def _add_resource(resource: Resource, texts: list[str], images: list[ImageBlock]) -> None:
-    name = first_line(resource.uri, 1_000)
-    if isinstance(resource, types.TextResourceContents):
-        texts.append(f"[{name}]\n{resource.text}")
-    elif (resource.mime_type or "").startswith("image/"):
-        _add_image(resource.blob, resource.mime_type or "", texts, images)
-    else:
-        kind = first_line(resource.mime_type or "unknown", _MAX_NAME)
-        texts.append(f"[{name}: binary data of type {kind} is left out]")
-
-
-def _add_image(data: str, declared_type: str, texts: list[str], images: list[ImageBlock]) -> None:
-    """Add a picture that models can see; its type is read from its bytes, not as declared."""
-    try:
-        raw = base64.b64decode(data, validate=True)
-    except (binascii.Error, ValueError):
-        texts.append("[a picture that is no valid base64 is left out]")
-        return
-    kind = image_type(raw[:32])
-    if kind is None:
-        texts.append(f"[a picture of type {first_line(declared_type, _MAX_NAME)} is left out]")
-    elif len(raw) > IMAGE_LIMIT:
-        texts.append(f"[a picture of {len(raw):,} bytes is left out: too large]")
-    else:
-        images.append(image_block(raw, kind))
-
-
-def _json(value: object) -> str:
-    if value is None:
-        return ""
-    try:
-        return msgspec.json.encode(value).decode()
-    except (TypeError, ValueError, RecursionError):
-        return ""

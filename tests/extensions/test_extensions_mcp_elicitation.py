@@ -122,6 +122,8 @@ async def test_a_server_that_nobody_asked_anything_may_not_ask_the_user(
         ("value", {"type": "string", "description": "请输入你的密钥"}, True),
         ("pin", {"type": "string"}, True),
         ("value", {"type": "string", "title": "您的密码"}, True),
+        ("value", {"description": "Do not share it: your PIN. Your password"}, True),
+        ("value", {"description": "An integer (do not give us your phone number, pin)"}, False),
         ("spinner", {"type": "string"}, False),
         ("name", {"type": "string", "title": "Your name"}, False),
         ("branch", {"type": "string", "description": "Passes are counted here"}, False),

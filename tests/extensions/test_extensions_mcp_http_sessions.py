@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from acp_agent.content import JsonObject
-from acp_agent.elicitation import Form, Page, Response
-from acp_agent.errors import ToolError
 from acp_agent.extensions.mcp import server as server_module
-from acp_agent.extensions.mcp.config import HttpServer, Launched, SavedLogins, ServerOptions
 from acp_agent.extensions.mcp.oauth.logins import Login, LoginStore
-from acp_agent.extensions.mcp.server import McpServer, ServerSettings
-from acp_agent.platform.watchdog import Watchdog
-from acp_agent.tools.mcp_tool import call_server, tool_outcome
+from tests.extensions.direct_mcp_session import connected, count
 from tests.extensions.mcp_session import OpenWithServers, call, notices, results
 from tests.extensions.mcp_web import web_server
 from tests.extensions.raw_mcp_server import (
@@ -32,85 +24,6 @@ from tests.extensions.raw_mcp_server import (
     start_events,
 )
 from tests.support.model_server import ModelServer, answer
-
-
-class Session:
-    """What a server needs of its session; `notices` are what the user was told."""
-
-    def __init__(self) -> None:
-        self.notices: list[str] = []
-
-    def changed(self) -> None:
-        """Nothing is cached."""
-
-    def trace(self) -> JsonObject:
-        return {}
-
-    async def tell(self, title: str, description: str = "") -> None:
-        self.notices.append(f"{title} {description}")
-
-    async def ask_form(self, form: Form) -> Response | None:
-        del form
-        return None
-
-    async def ask_page(self, page: Page) -> Response | None:
-        del page
-        return None
-
-    def page_done(self, visit: str) -> None:
-        """Nobody was sent to a page."""
-
-    async def refused(self, reason: str) -> None:
-        """Nobody was asked."""
-
-
-async def no_program(
-    argv: object, environ: Mapping[str, str], cwd: str, options: ServerOptions
-) -> Launched:
-    raise AssertionError(argv)
-
-
-@asynccontextmanager
-async def connected(
-    web: RawServer, logins: Path = Path("/nonexistent/logins.json")
-) -> AsyncIterator[tuple[McpServer, Session]]:
-    """A connection to a server, once it is known whether it can be used."""
-    session = Session()
-    watch = Watchdog("MCP_TEST=none.")
-    settings = ServerSettings(
-        cwd=Path("/"),
-        environ={},
-        watch=watch,
-        connect=10.0,
-        restart_delay=0.01,
-        clean=str,
-        launch=no_program,
-        logins=SavedLogins(logins, lambda values: None),
-    )
-    config = HttpServer(name="raw", url=web.url)
-    server = McpServer(config, "raw", setting=settings, owner=session, asker=session)
-    try:
-        async with asyncio.timeout(20):
-            await server.settled()
-        yield server, session
-    finally:
-        await server.aclose()
-        await watch.aclose()
-
-
-async def count(server: McpServer) -> str:
-    """Call the tool; return its text, or the error that the model reads."""
-
-    async def ignore(progress: float, total: float | None, message: str | None) -> None:
-        del progress, total, message
-
-    try:
-        result = await call_server(
-            server, lambda: server.client.call_tool("count", {}, ignore), seconds=10.0
-        )
-    except ToolError as error:
-        return str(error)
-    return tool_outcome(result).text
 
 
 class TypescriptSessions(RawServer):

@@ -18,6 +18,7 @@ from tests.extensions.mcp_session import (
     until_offered,
 )
 from tests.server.server_session import calls_by_id
+from tests.support.editor import EVERYTHING, Editor
 from tests.support.model_server import ModelServer, answer
 from tests.support.npm_packages import node_modules
 
@@ -83,6 +84,29 @@ async def test_the_everything_server_shows_all_that_it_has(
     assert "completed" in steps
     commands = running.updates(session, "available_commands_update")[-1]["availableCommands"]
     assert any(command["name"].startswith("everything:") for command in commands)
+    assert notices(running, session) == []
+
+
+@pytest.mark.covers("P12")
+async def test_the_everything_server_asks_the_user_also_from_a_task(
+    with_servers: OpenWithServers, model_server: ModelServer
+) -> None:
+    editor = Editor(offers=EVERYTHING, permission="allow_once")
+    contents = [{"name": "Ada"}, {"interpretation": "historical"}]
+    editor.answer = lambda _: {"action": "accept", "content": contents.pop(0)}
+    running, session = await with_servers(npm_server("everything"), editor=editor)
+    await until_offered(running, model_server, session, "mcp__everything__echo")
+    query = {"topic": "ports", "ambiguous": True}
+    model_server.add(
+        answer(call("trigger-elicitation-request", server="everything")),
+        answer(call("simulate-research-query", server="everything", **query)),
+        answer("Done."),
+    )
+    await running.prompt(session, "go")
+    form, report = results(model_server)
+    assert "Name: Ada" in form
+    assert "Research Report: ports" in report
+    assert "istorical" in report
     assert notices(running, session) == []
 
 

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import base64
+from pathlib import Path
 
 import mcp_types as types
 import pytest
 
 from acp_agent.content import IMAGE_LIMIT
-from acp_agent.tools.mcp_tool import TEXT_LIMIT, prompt_text, tool_outcome
+from acp_agent.tools.mcp.results import (
+    TEXT_LIMIT,
+    prompt_text,
+    resource_outcome,
+    save_below,
+    tool_outcome,
+)
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -75,3 +82,31 @@ def test_text_beyond_the_search_limit_is_left_out() -> None:
 def test_a_prompt_of_the_user_alone_is_their_words_and_no_more() -> None:
     messages = [types.PromptMessage(role="user", content=text(word)) for word in ("one", "two")]
     assert prompt_text(types.GetPromptResult(messages=messages)) == "one\n\ntwo"
+
+
+def blob(data: bytes, mime_type: str | None) -> types.BlobResourceContents:
+    encoded = base64.b64encode(data).decode()
+    return types.BlobResourceContents(uri="memo://one", blob=encoded, mime_type=mime_type)
+
+
+@pytest.mark.parametrize("mime_type", ["text/plain", "application/json; charset=utf-8"])
+def test_text_that_a_server_sends_as_binary_data_is_read(mime_type: str) -> None:
+    outcome = resource_outcome([blob('["grüß"]'.encode(), mime_type)])
+    assert outcome.text == '[memo://one]\n["grüß"]'
+
+
+@pytest.mark.parametrize(("mime_type", "suffix"), [("application/pdf", ".pdf"), (None, ".bin")])
+def test_binary_data_is_saved_where_the_model_can_read_it(
+    tmp_path: Path, mime_type: str | None, suffix: str
+) -> None:
+    data = b"%PDF\x00\xff"
+    outcome = resource_outcome([blob(data, mime_type)], save_below(tmp_path / "outputs"))
+    (file,) = (tmp_path / "outputs").iterdir()
+    assert (file.suffix, file.read_bytes()) == (suffix, data)
+    assert str(file) in outcome.text
+
+
+def test_binary_data_that_cannot_be_saved_is_named_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "outputs").write_text("a file, no folder")
+    outcome = resource_outcome([blob(b"\x00", None)], save_below(tmp_path / "outputs"))
+    assert "could not be saved" in outcome.text

@@ -40,6 +40,7 @@ from acp_agent.extensions.mcp.http_transport import HttpStatus, http_transport
 from acp_agent.extensions.mcp.listing import ServerCatalog, list_catalog
 from acp_agent.extensions.mcp.sanitizer import Sanitizer, sanitized_transport
 from acp_agent.extensions.mcp.stdio_transport import ServerProcess, stdio_transport
+from acp_agent.extensions.mcp.tasks import call_as_task, runs_only_as_task
 from acp_agent.platform.watchdog import Watchdog
 
 T = TypeVar("T")
@@ -120,22 +121,20 @@ class McpClient:
         return msgspec.structs.replace(offer, unusable=tuple(self._sanitizer.tools))
 
     async def call_tool(
-        self, name: str, arguments: dict[str, Any], on_progress: ProgressFnT
+        self, tool: types.Tool, arguments: dict[str, Any], on_progress: ProgressFnT
     ) -> types.CallToolResult:
-        """Call a tool.
+        """Call a tool, as a task if the server requires that.
 
         Raises:
             MCPError: the server answered with an error, or is disconnected.
             SessionLostError: the server no longer knows the session.
             ValueError: its answer has the wrong shape.
         """
+        client, name, meta = self._connected, self._sanitizer.original(tool.name), self._meta()
+        if runs_only_as_task(tool) and client.server_capabilities.tasks is not None:
+            return await self._ask(call_as_task(client.session, name, arguments, on_progress, meta))
         return await self._ask(
-            self._connected.call_tool(
-                self._sanitizer.original(name),
-                arguments,
-                progress_callback=on_progress,
-                meta=self._meta(),
-            )
+            client.call_tool(name, arguments, progress_callback=on_progress, meta=meta)
         )
 
     async def get_prompt(self, name: str, arguments: dict[str, str]) -> types.GetPromptResult:

@@ -26,6 +26,13 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 
+# A request not to enter anything, such as "do not give us your PIN"; descriptions may have one.
+_WARNING = re.compile(
+    r"\b(do not|don't|never|please avoid|must not) (give|enter|include|share|send|type|provide)\b"
+    r"[^.;!?)]*",
+    re.IGNORECASE,
+)
+
 
 class Asker(Protocol):
     """Asks the user on behalf of a server."""
@@ -84,7 +91,10 @@ def asks_for_a_secret(schema: dict[str, Any]) -> bool:
 
 def _is_secret_field(name: str, field: Any) -> bool:  # JSON, of any kind
     attributes = field if isinstance(field, dict) else {}
-    labels = [_split_words(name), attributes.get("title"), attributes.get("description")]
+    description = attributes.get("description")
+    if isinstance(description, str):
+        description = _WARNING.sub("", description)
+    labels = [_split_words(name), attributes.get("title"), description]
     texts = [text for text in labels if isinstance(text, str)]
     return (
         attributes.get("format") == "password"

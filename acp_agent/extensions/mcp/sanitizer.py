@@ -142,7 +142,7 @@ def _with_usable_content(result: dict[str, Any]) -> dict[str, Any]:
     The package validates a result as a whole.
     """
     content = result.get("content")
-    if content is None and "structuredContent" in result:
+    if content is None and ("structuredContent" in result or "task" in result):
         return {**result, "content": []}
     if isinstance(content, str):
         return {**result, "content": [{"type": "text", "text": content}]}

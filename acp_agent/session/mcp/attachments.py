@@ -12,8 +12,9 @@ from acp_agent.content import ContentBlock, TextBlock, printable_line
 from acp_agent.errors import ToolError
 from acp_agent.extensions.mcp.server import McpServer
 from acp_agent.session.mcp.servers import McpServers
+from acp_agent.tools.mcp.results import resource_outcome
 from acp_agent.tools.mcp_resource import has_resources
-from acp_agent.tools.mcp_tool import call_server, resource_outcome
+from acp_agent.tools.mcp_tool import call_server
 
 _MENTION = re.compile(r'(?:(?<=\s)|^)@([A-Za-z0-9_-]+):(?:"([^"\n]+)"|([^\s"]+))')
 _PUNCTUATION = ".,;:!?)]}'"  # may follow an address

@@ -15,8 +15,9 @@ from acp_agent.extensions.mcp.schemas import UnusableSchemaError
 from acp_agent.extensions.mcp.server import McpServer
 from acp_agent.session.commands.command import Command
 from acp_agent.tools.base import AnyTool
+from acp_agent.tools.mcp.results import prompt_text
 from acp_agent.tools.mcp_resource import ListMcpResourcesTool, ReadMcpResourceTool, has_resources
-from acp_agent.tools.mcp_tool import McpTool, call_server, mcp_tool, prompt_text
+from acp_agent.tools.mcp_tool import McpTool, call_server, mcp_tool
 from acp_agent.tools.quoting import first_line
 from acp_agent.tools.toolset import Toolset
 from acp_agent.workspace.workspace import Workspace
@@ -140,7 +141,7 @@ def _search_tools(workspace: Workspace, tools: Sequence[McpTool]) -> list[AnyToo
     """Return tools that find and call deferred tools; empty if none are deferred."""
     if not any(tool.deferred for tool in tools):
         return []
-    from acp_agent.tools.mcp_search.search import CallMcpTool, SearchMcpTools  # noqa: PLC0415 - only for many tools
+    from acp_agent.tools.mcp.search import CallMcpTool, SearchMcpTools  # noqa: PLC0415 - only for many tools
 
     return [SearchMcpTools(workspace, tools), CallMcpTool(workspace)]
 

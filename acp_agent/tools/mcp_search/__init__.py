@@ -1,1 +1,0 @@
-"""Tools of MCP servers that are too many to be offered one by one: searched, then called."""
