@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from functools import cache
 from itertools import pairwise
 
-from acp_agent.permissions.rules import option_matches, shell_rules
+from acp_agent.permissions.rules import option_matches, option_set, shell_rules
 from acp_agent.permissions.shell.syntax import Assignment, Command
 from acp_agent.permissions.shell.words import Word
 from acp_agent.permissions.wrapped_commands import base_name
@@ -253,12 +252,6 @@ def command_values(command: Command, *, include_single_words: bool = False) -> l
     ]
 
 
-@cache
-def _first_characters(options: tuple[str, ...]) -> frozenset[str]:
-    """Return the first characters of options, to avoid comparing each word with every option."""
-    return frozenset(option[0] for option in options)
-
-
 def _option_texts(previous: str, text: str, program_options: Sequence[str]) -> list[str]:
     """Return the parts of `text` that may be a command line; `previous` is the word before it."""
     languages = shell_rules().languages
@@ -278,14 +271,13 @@ def _option_texts(previous: str, text: str, program_options: Sequence[str]) -> l
 
 def _option_values(previous: str, text: str, program_options: Sequence[str]) -> list[str]:
     """Return the values of the options that take a command; `previous` is the word before."""
-    commands = (*shell_rules().languages.command_options, *program_options)
-    marks = _first_characters(commands)
-    follows = previous[:1] in marks and any(option_matches(previous, option) for option in commands)
-    texts = [text] if follows else []
+    common = option_set(shell_rules().languages.command_options)
+    own = option_set(tuple(program_options))
+    texts = [text] if common.matches(previous) or own.matches(previous) else []
     texts += [
         text[2:] for option in program_options if len(option) == 2 and text.startswith(option)
     ]
-    if text.startswith("--") and any(option_matches(text, option) for option in commands):
+    if text.startswith("--") and (common.matches(text) or own.matches(text)):
         texts.append(text.partition("=")[2])
     return texts + [
         text[len(candidate) + 1 :]

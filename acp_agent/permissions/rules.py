@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -280,14 +281,38 @@ def option_matches(word: str, option: str) -> bool:
     return word == option
 
 
+class OptionSet:
+    """Options, any of which a word is compared with as in `option_matches`."""
+
+    def __init__(self, options: Iterable[str]) -> None:
+        options = frozenset(options)
+        self._long = sorted(option for option in options if option.startswith("--"))
+        letters = [option for option in options if len(option) == 2 and option != "--"]
+        self._letters = {
+            mark: frozenset(option[1] for option in letters if option[0] == mark)
+            for mark in {option[0] for option in letters}
+        }
+        self._words = options.difference(self._long, letters)
+
+    def matches(self, word: str) -> bool:
+        """Return whether `word` is one of the options, or a cluster with one of them."""
+        if word.startswith("--"):
+            name = word.partition("=")[0]
+            at = bisect_left(self._long, name)
+            is_long = len(name) > 2 and at < len(self._long) and self._long[at].startswith(name)
+            return is_long or word in self._words
+        letters = self._letters.get(word[:1])
+        is_short = letters is not None and not letters.isdisjoint(word[1:])
+        return is_short or word in self._words
+
+
+option_set = cache(OptionSet)
+
+
 def has_option(words: Iterable[str], options: Sequence[str]) -> bool:
     """Return whether any of the options is among the words."""
-    return any(
-        option_matches(word, option)
-        for word in words
-        if word[:1] in {"-", "+"}
-        for option in options
-    )
+    matches = option_set(tuple(options)).matches
+    return any(word[:1] in {"-", "+"} and matches(word) for word in words)
 
 
 def operands(words: Sequence[str], value_options: Sequence[str]) -> list[str]:

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from acp_agent.permissions.classify import classify
 from acp_agent.permissions.paths import CommandContext
+from acp_agent.permissions.rules import OptionSet, option_matches
 from acp_agent.permissions.shell.parser import parse_line
 
 BASH = shutil.which("bash")
@@ -133,3 +134,16 @@ def test_what_counts_as_reading_leaves_no_file_behind_in_a_real_shell(
         env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "HOME": str(tmp_path / "home")},
     )
     assert sorted(path.name for path in folder.iterdir()) == ["x"], line
+
+
+OPTION_TEXTS = st.text("-+abx=", max_size=6)
+
+
+@given(
+    st.frozensets(OPTION_TEXTS | st.sampled_from(["", "-a", "--ab", "-abx", "+a"])), OPTION_TEXTS
+)
+def test_a_set_of_options_matches_what_one_of_them_matches(
+    options: frozenset[str], word: str
+) -> None:
+    expected = any(option_matches(word, option) for option in options)
+    assert OptionSet(options).matches(word) == expected

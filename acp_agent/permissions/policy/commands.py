@@ -35,7 +35,7 @@ from acp_agent.permissions.policy.rules import Effect, PolicyRule, Source
 from acp_agent.permissions.read_only import is_harmless_assignment, is_installed
 from acp_agent.permissions.rules import option_matches, read_only_rules, shell_rules
 from acp_agent.permissions.shell.syntax import Command
-from acp_agent.permissions.shell.words import NONEMPTY, UNKNOWN
+from acp_agent.permissions.shell.words import NONEMPTY, UNKNOWN, Word
 
 
 class CommandRule:
@@ -174,13 +174,17 @@ class CommandRules:
             return []
         values = command_values(finding.parsed, include_single_words=True)[:_MAX_VALUES]
         values += islice(inner_texts(finding.parsed), _MAX_VALUES)
-        inner = [nested for text in values for nested in classify(text, context).findings]
-        return [
-            variant
-            for nested in inner
-            if nested.parsed is not None
-            for variant in spellings(nested.parsed)
+        commands = [
+            command
+            for text in values
+            for command in (
+                [Command(words=(Word(text),))]
+                if _PLAIN_WORD.fullmatch(text)
+                else [nested.parsed for nested in classify(text, context).findings]
+            )
+            if command is not None
         ]
+        return [variant for command in commands for variant in spellings(command)]
 
     def _strict(self, effect: Effect, variants: Sequence[tuple[str, ...]]) -> PolicyRule | None:
         """Return the first rule with this effect that a command matches."""
@@ -326,6 +330,7 @@ def _running_option(command: Command) -> str:
 
 _GIT_SETTINGS = frozenset({"-c", "--config-env", "--exec-path", "--git-dir", "--work-tree"})
 _MAX_WORD_LENGTH = 4_000
+_PLAIN_WORD = re.compile(r"[\w./:@%+,-]+", re.ASCII)  # a command of one word for every shell
 _MAX_VALUES = 8  # values of a command that may be commands themselves
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^\s'\"`<>|()]+", re.IGNORECASE)
 # Hosts for curl, ssh and git: `host.example/x`, `me@host.example:x`, also attached to an option.

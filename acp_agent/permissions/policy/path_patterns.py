@@ -102,6 +102,8 @@ def _start_folder(start: str, folders: Folders) -> str:
         return "/"
     if start == "~":
         return folders.home
+    if not start:
+        return folders.project
     return os.path.normpath(f"{folders.project}/{start}")
 
 

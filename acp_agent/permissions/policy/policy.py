@@ -133,8 +133,8 @@ class Policy:
                 if file_rule.rule.effect != "allow" and file_rule.pattern is not None
             ]
             if strict:
-                paths = mentioned_files(line, context, writes=subject == "edit")
-                rules += [self._first(strict, [[path]], situation) for path in paths]
+                paths = dict.fromkeys(mentioned_files(line, context, writes=subject == "edit"))
+                rules.append(self._first(strict, [[path] for path in paths], situation))
         if self._names["web_fetch"]:
             hosts = map(url_host, find_urls(line))
             rules += [self.host(host, situation, by_command=True) for host in hosts]
