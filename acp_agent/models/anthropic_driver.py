@@ -21,7 +21,7 @@ from acp_agent.models.exchange import Exchanges
 from acp_agent.models.http.client import Body
 from acp_agent.models.http.factory import make_client
 from acp_agent.models.providers import ANTHROPIC_VERSION, Provider
-from acp_agent.models.request_parts import BlockCache
+from acp_agent.models.request_parts import MessageCache
 
 
 class AnthropicDriver:
@@ -31,7 +31,7 @@ class AnthropicDriver:
         self._provider = provider
         self._exchanges = Exchanges(provider)
         self._limits: dict[str, int] = {}  # of answers; see `within_limit`
-        self._message_cache = BlockCache()
+        self._message_cache = MessageCache()
         self._client = make_client(provider.base_url.removesuffix("/v1"), _headers(provider))
 
     def stream(self, request: ModelRequest) -> AsyncIterator[Sequence[StreamEvent]]:
@@ -99,7 +99,7 @@ class AnthropicCloudDriver:
         self._cloud = cloud
         self._exchanges = Exchanges(provider)
         self._limits: dict[str, int] = {}  # of answers; see `within_limit`
-        self._message_cache = BlockCache()
+        self._message_cache = MessageCache()
         self._response = httpx2.Response
         self._client = cloud.client(provider, timeouts())
 

@@ -40,7 +40,7 @@ from acp_agent.models.base import (
 )
 from acp_agent.models.openai_request import chosen_level
 from acp_agent.models.providers import Provider
-from acp_agent.models.request_parts import BlockCache, as_name, as_object, image_parts
+from acp_agent.models.request_parts import MessageCache, as_name, as_object, image_parts
 
 _EncodeImages = Callable[[Sequence[ImageBlock]], list[JsonObject]]  # writes pictures as blocks
 
@@ -63,13 +63,13 @@ _BUDGETS: dict[ThoughtLevel, int] = {
 }  # fmt: skip
 
 
-def body(provider: Provider, request: ModelRequest, cache: BlockCache | None = None) -> bytes:
+def body(provider: Provider, request: ModelRequest, cache: MessageCache | None = None) -> bytes:
     """Return the body of a request as JSON."""
     return msgspec.json.encode(build_body(provider, request, cache))
 
 
 def build_body(
-    provider: Provider, request: ModelRequest, cache: BlockCache | None = None
+    provider: Provider, request: ModelRequest, cache: MessageCache | None = None
 ) -> JsonObject:
     """Return the body of a request; values of the type `msgspec.Raw` are JSON already."""
     # The API requires a limit. If it is too high for the model, the driver lowers it.
@@ -80,7 +80,7 @@ def build_body(
     def encode_images(images: Sequence[ImageBlock]) -> list[JsonObject]:
         return _images(images, vision=request.model.vision, largest=largest)
 
-    messages = _messages(request, encode_images, cache or BlockCache())
+    messages = _messages(request, encode_images, cache or MessageCache())
     body.update(_reasoning(request, limit, messages))
     if request.model.temperature is not None and body.get("thinking", _OFF) == _OFF:
         # The API allows at most 1.0, and with reasoning only that value.
@@ -154,7 +154,7 @@ def _began_without_thinking(messages: Sequence[JsonObject]) -> bool:
 
 
 def _messages(
-    request: ModelRequest, encode_images: _EncodeImages, cache: BlockCache
+    request: ModelRequest, encode_images: _EncodeImages, cache: MessageCache
 ) -> list[JsonObject]:
     """Return the messages; adjacent ones of one side are joined, as the API requires."""
     model = request.model

@@ -34,7 +34,7 @@ from acp_agent.models.http.client import Body
 from acp_agent.models.http.factory import make_client
 from acp_agent.models.openai_request import chosen_level
 from acp_agent.models.providers import Provider
-from acp_agent.models.request_parts import BlockCache, as_name, as_object, image_parts
+from acp_agent.models.request_parts import MessageCache, as_name, as_object, image_parts
 
 
 class GeminiDriver:
@@ -43,7 +43,7 @@ class GeminiDriver:
     def __init__(self, provider: Provider) -> None:
         self._provider = provider
         self._exchanges = Exchanges(provider)
-        self._message_cache = BlockCache()
+        self._message_cache = MessageCache()
         headers = {name.lower(): value for name, value in provider.headers.items()}
         if provider.key is not None:
             # Not in the address, which proxies write to their logs.
@@ -100,7 +100,7 @@ class _CallIdentity(Struct, frozen=True):
     id: str | None
 
 
-def body(request: ModelRequest, cache: BlockCache | None = None) -> bytes:
+def body(request: ModelRequest, cache: MessageCache | None = None) -> bytes:
     """Return the body of a request as JSON."""
     payload: JsonObject = {}
     if request.system:
@@ -124,7 +124,7 @@ def body(request: ModelRequest, cache: BlockCache | None = None) -> bytes:
     if request.model.temperature is not None:
         settings["temperature"] = request.model.temperature
     payload["generationConfig"] = settings | _thinking(request)
-    payload["contents"] = _contents(request, cache or BlockCache())
+    payload["contents"] = _contents(request, cache or MessageCache())
     return msgspec.json.encode(payload)
 
 
@@ -142,7 +142,7 @@ def _thinking(request: ModelRequest) -> JsonObject:
     return {"thinkingConfig": config}
 
 
-def _contents(request: ModelRequest, cache: BlockCache) -> list[JsonObject]:
+def _contents(request: ModelRequest, cache: MessageCache) -> list[JsonObject]:
     """Return the messages; adjacent ones of one side are joined, as the API requires."""
     identities = {
         part.call: _call_identity(part, request)

@@ -27,14 +27,7 @@ from acp_agent.models.base import (
     UserText,
 )
 from acp_agent.models.providers import Dialect, Provider
-from acp_agent.models.request_parts import (
-    JsonCache,
-    as_name,
-    as_object,
-    image_parts,
-    join_json,
-    json_array,
-)
+from acp_agent.models.request_parts import JsonCache, as_name, as_object, image_parts
 
 
 def body(provider: Provider, request: ModelRequest, cache: JsonCache | None = None) -> bytes:
@@ -69,15 +62,16 @@ def body(provider: Provider, request: ModelRequest, cache: JsonCache | None = No
     if request.answer_schema is not None:
         schema = {"name": "answer", "strict": True, "schema": request.answer_schema}
         payload["response_format"] = {"type": "json_schema", "json_schema": schema}
-    system = {"role": "system", "content": request.system}
 
-    def write(message: Message) -> bytes:
+    def write(message: Message) -> list[JsonObject]:
         if isinstance(message, UserSide):
-            return join_json(_user(message, vision=request.model.vision))
-        return join_json(_model(message, request.model.provider, dialect))
+            return _user(message, vision=request.model.vision)
+        return _model(message, request.model.provider, dialect)
 
-    messages = (cache or JsonCache()).encode_all(request.model, request.messages, write)
-    payload["messages"] = json_array([join_json([system] if request.system else []), *messages])
+    system = [{"role": "system", "content": request.system}] if request.system else []
+    payload["messages"] = (cache or JsonCache()).encode(
+        request.model, request.messages, write, first=system
+    )
     return msgspec.json.encode(payload)
 
 

@@ -27,14 +27,7 @@ from acp_agent.models.base import (
 )
 from acp_agent.models.openai_request import chosen_level
 from acp_agent.models.providers import Provider
-from acp_agent.models.request_parts import (
-    JsonCache,
-    as_name,
-    as_object,
-    image_parts,
-    join_json,
-    json_array,
-)
+from acp_agent.models.request_parts import JsonCache, as_name, as_object, image_parts
 
 _MIN_OUTPUT_TOKENS = 16  # tokens, the API's own minimum
 
@@ -75,13 +68,12 @@ def body(provider: Provider, request: ModelRequest, cache: JsonCache | None = No
     if tools:
         payload["tools"] = tools
 
-    def write(message: Message) -> bytes:
+    def write(message: Message) -> list[JsonObject]:
         if isinstance(message, UserSide):
-            return join_json(_user(message, vision=model.vision))
-        return join_json(_model(message, model.provider, model.id))
+            return _user(message, vision=model.vision)
+        return _model(message, model.provider, model.id)
 
-    items = (cache or JsonCache()).encode_all(model, request.messages, write)
-    payload["input"] = json_array(items)
+    payload["input"] = (cache or JsonCache()).encode(model, request.messages, write)
     return msgspec.json.encode(payload)
 
 

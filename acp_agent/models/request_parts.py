@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import binascii
 import re
-from collections.abc import Callable, Iterable, Sequence
-from typing import Generic, TypeAlias, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 from msgspec import structs
@@ -18,9 +18,8 @@ from acp_agent.content import ImageBlock, JsonObject, image_type
 from acp_agent.models.base import AnswerCall, Message, ModelInfo, ToolResult, UserImage
 from acp_agent.tools.calls.argument_json import read_arguments
 
-Encoded = TypeVar("Encoded")  # a message in the form of an API
-
 _CACHE_SIZE = 8_000_000  # characters in the cache; more than the window of any model
+_MAX_CONVERSATIONS = 8  # whose JSON is cached
 _MAX_CACHED_MESSAGE = (
     100_000  # characters; converting a longer message takes no longer than sending it
 )
@@ -31,7 +30,7 @@ _ENDS = 64  # characters at each end that are decoded
 _BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 
-class MessageCache(Generic[Encoded]):
+class MessageCache:
     """A cache of messages in the form of an API, which speeds up requests of long sessions.
 
     The requests of a session share their message objects, except for a few new ones at the end.
@@ -39,39 +38,86 @@ class MessageCache(Generic[Encoded]):
 
     def __init__(self) -> None:
         # By model, then by the id of the message object, which stays unique while it is stored.
-        self._entries: dict[ModelInfo, dict[int, tuple[Message, Encoded]]] = {}
+        self._entries: dict[ModelInfo, dict[int, tuple[Message, Sequence[JsonObject]]]] = {}
         self._size = 0  # characters, roughly
 
     def encode_all(
-        self, model: ModelInfo, messages: Sequence[Message], write: Callable[[Message], Encoded]
-    ) -> list[Encoded]:
-        """Return the result of `write` for each message; the caller must not change it."""
+        self,
+        model: ModelInfo,
+        messages: Sequence[Message],
+        write: Callable[[Message], Sequence[JsonObject]],
+    ) -> Iterator[Sequence[JsonObject]]:
+        """Yield the result of `write` for each message; the caller must not change it."""
         if self._size > _CACHE_SIZE:
             self._entries.clear()
             self._size = 0
         entries = self._entries.setdefault(model, {})
-        uncached: dict[int, tuple[Message, Encoded]] = {}
-        for message in [each for each in messages if id(each) not in entries]:
-            size = _size(message)
-            is_cached = size <= _MAX_CACHED_MESSAGE
-            (entries if is_cached else uncached)[id(message)] = message, write(message)
-            self._size += size if is_cached else 0
-        found = entries | uncached if uncached else entries
-        return [found[id(message)][1] for message in messages]
+        for message in messages:
+            entry = entries.get(id(message))
+            if entry is None:
+                entry = message, write(message)
+                size = _size(message)
+                if size <= _MAX_CACHED_MESSAGE:
+                    entries[id(message)] = entry
+                    self._size += size
+            yield entry[1]
 
 
-BlockCache: TypeAlias = MessageCache[list[JsonObject]]
-JsonCache: TypeAlias = MessageCache[bytes]  # see `join_json`
+class JsonCache:
+    """A cache of the JSON of whole conversations: a request costs what is new in it.
+
+    For APIs in which the form of a message does not depend on those after it.
+    """
+
+    def __init__(self) -> None:
+        # By model and the id of the first message, which stays unique while it is stored; the
+        # conversation that was used last comes last.
+        self._conversations: dict[tuple[ModelInfo, int], _Encoded] = {}
+
+    def encode(
+        self,
+        model: ModelInfo,
+        messages: Sequence[Message],
+        write: Callable[[Message], Sequence[JsonObject]],
+        first: Sequence[JsonObject] = (),
+    ) -> msgspec.Raw:
+        """Return an array of `first` and the results of `write` for all messages."""
+        pieces = [msgspec.json.encode(item) for item in first]
+        if messages:
+            key = model, id(messages[0])
+            encoded = self._conversations.pop(key, _Encoded()).followed_by(messages, write)
+            if len(encoded.json) <= _CACHE_SIZE:
+                self._conversations[key] = encoded
+            if len(self._conversations) > _MAX_CONVERSATIONS:
+                del self._conversations[next(iter(self._conversations))]
+            pieces += [encoded.json] if encoded.json else []
+        return msgspec.Raw(b"[" + b",".join(pieces) + b"]")
 
 
-def join_json(values: Iterable[JsonObject]) -> bytes:
-    """Return values as JSON, separated by commas, for `json_array`."""
-    return b",".join(map(msgspec.json.encode, values))
+class _Encoded(NamedTuple):
+    """Messages, their JSON separated by commas, and where the JSON of each ends."""
 
+    messages: tuple[Message, ...] = ()
+    json: bytes = b""
+    ends: Sequence[int] = ()
 
-def json_array(pieces: Iterable[bytes]) -> msgspec.Raw:
-    """Return an array of the values of all pieces; each piece has any number of values."""
-    return msgspec.Raw(b"[" + b",".join(filter(None, pieces)) + b"]")
+    def followed_by(
+        self, messages: Sequence[Message], write: Callable[[Message], Sequence[JsonObject]]
+    ) -> _Encoded:
+        """Return `messages`, encoded; those at the beginning that are the same are not again."""
+        same = len(self.messages)
+        if tuple(messages[:same]) != self.messages:  # compares the identity of most of them
+            pairs = enumerate(zip(self.messages, messages, strict=False))
+            same = next((at for at, (one, other) in pairs if one is not other), len(messages))
+        ends = [*self.ends[:same]]
+        pieces = [self.json[: ends[-1]]] if ends and ends[-1] else []
+        end = ends[-1] if ends else 0
+        for message in messages[same:]:
+            for item in write(message):
+                pieces.append(msgspec.json.encode(item))
+                end += len(pieces[-1]) + (len(pieces) > 1)
+            ends.append(end)
+        return _Encoded(tuple(messages), b",".join(pieces), ends)
 
 
 def _size(message: Message) -> int:

@@ -32,7 +32,7 @@ from acp_agent.models.base import (
     UserText,
 )
 from acp_agent.models.providers import Api, Dialect, Platform, Provider, presets
-from acp_agent.models.request_parts import MessageCache
+from acp_agent.models.request_parts import JsonCache, MessageCache
 from tests.support.model_asking import ask
 
 PICTURE = ImageBlock(data="aGk=", mime_type="image/png")
@@ -99,7 +99,7 @@ def test_every_request_begins_with_the_one_before_it(api: Api) -> None:
 
 @pytest.mark.parametrize("api", ["openai", "openai_responses", "anthropic", "zai", "gemini"])
 def test_messages_that_are_kept_are_sent_as_if_they_were_written_anew(api: str) -> None:
-    def write(request: ModelRequest, kept: MessageCache[Any]) -> bytes:
+    def write(request: ModelRequest, kept: Any) -> bytes:
         match api:
             case "openai":
                 return openai_request.body(provider("openai"), request, kept)
@@ -111,12 +111,17 @@ def test_messages_that_are_kept_are_sent_as_if_they_were_written_anew(api: str) 
                 place = structs.replace(provider("anthropic"), id=api)
                 return anthropic_request.body(place, request, kept)
 
-    kept = MessageCache[Any]()
+    cache = JsonCache if api.startswith("openai") else MessageCache
+    kept = cache()
     history = [*HISTORY, *HISTORY[-1:], UserSide((UserText("Bye."),))]
-    for count in [*range(1, len(history) + 1), 3]:  # at the end as after a rewind
+    other = [*history[:2], UserSide((UserText("Something else."),)), *history[3:]]
+    conversations = [history[:count] for count in range(1, len(history) + 1)]
+    # After a rewind, after a change in the middle, and after another first message.
+    conversations += [history[:3], history, other, history, history[1:], other[:4], history]
+    for messages in conversations:
         for model in ("one", "other"):
-            request = ask(*history[:count], provider=api, model_id=model, model_vision=True)
-            assert write(request, kept) == write(request, MessageCache())
+            request = ask(*messages, provider=api, model_id=model, model_vision=True)
+            assert write(request, kept) == write(request, cache())
 
 
 @pytest.mark.parametrize("api", ["openai", "anthropic"])
