@@ -1,7 +1,7 @@
 """The text in pictures, recognised on this computer, for models that accept no pictures.
 
 The extra `ocr` brings RapidOCR, whose package has its models inside, so nothing is downloaded
-(docs/decisions/recognition.md).
+(docs/decisions/text-recognition.md).
 """
 
 from __future__ import annotations
