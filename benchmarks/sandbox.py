@@ -14,7 +14,7 @@ from acp_agent.config.types import Config
 from acp_agent.hooks.types import Hook
 from acp_agent.sandbox.policy import SandboxPolicy
 from acp_agent.sandbox.sandbox import Sandbox, Unavailable, find_backend
-from acp_agent.session.hooks import hook_runner
+from acp_agent.session.hook_session import hook_runner
 from acp_agent.workspace.processes import LocalProcesses
 from benchmarks.table import Row, row
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import monotonic
+
 from msgspec import json
 from msgspec.structs import replace
 
@@ -33,6 +35,7 @@ class CallHooks:
         self._arguments: dict[str, JsonObject] = {}
         self._batch: dict[str, JsonObject] = {}  # ended calls, for the hooks on all calls together
         self._notes: dict[str, list[str]] = {}  # for the model, from the hooks before each call
+        self._started_at: dict[str, float] = {}
         self._ends_turn = False
 
     async def before_call(self, call: ProposedCall, access: Access) -> HookAnswer:
@@ -46,9 +49,7 @@ class CallHooks:
             StoreError: the journal could not be written.
         """
         self._accesses[call.call] = access
-        answer = await self._hooks.before_call(
-            call, self._call_arguments(call), access, self._turn.agent
-        )
+        answer = await self._hooks.before_call(call, self._call_arguments(call), access)
         if answer.blocked or answer.stop:
             raise await self._record_refusal(call, answer)
         if answer.context:
@@ -64,9 +65,7 @@ class CallHooks:
             PermissionRefusedError: a hook refuses the call.
             StoreError: the journal could not be written.
         """
-        answer = await self._hooks.on_question(
-            call, self._call_arguments(call), access, self._turn.agent
-        )
+        answer = await self._hooks.on_question(call, self._call_arguments(call), access)
         if answer.blocked or answer.stop:
             raise await self._record_refusal(call, answer)
         if answer.permission == "allow" and answer.arguments is not None:
@@ -93,8 +92,11 @@ class CallHooks:
 
     async def report_refusal(self, call: ProposedCall, access: Access, reason: str) -> None:
         """Tell the hooks that a call was refused."""
-        arguments, agent = self._call_arguments(call), self._turn.agent
-        await self._hooks.report_refusal(call, arguments, access, agent, reason)
+        await self._hooks.report_refusal(call, self._call_arguments(call), access, reason)
+
+    def record_start(self, call: ProposedCall) -> None:
+        """Note that the tool of a call begins to run."""
+        self._started_at[call.call] = monotonic()
 
     async def record_permission(self, call: ProposedCall, answer: HookAnswer) -> None:
         """Record that a hook allowed a call.
@@ -106,13 +108,14 @@ class CallHooks:
 
     async def after_call(self, call: ProposedCall, end: ToolEnded) -> tuple[ToolEnded, bool]:
         """Return the end of a call as changed by the hooks, and whether the turn ends here."""
+        started_at = self._started_at.pop(call.call, None)
         answer = await self._hooks.after_call(
             call,
             self._call_arguments(call),
             self._accesses.get(call.call),
-            self._turn.agent,
             end.result,
             failed=end.failed,
+            duration=None if started_at is None else monotonic() - started_at,
         )
         secrets = self._turn.journal.secrets
         result = end.result if answer.output is None else scrub(answer.output, secrets)
@@ -141,7 +144,7 @@ class CallHooks:
         await self._hooks.report_files()
         if not self._batch:
             return self._ends_turn
-        answer = await self._hooks.after_batch(list(self._batch.values()), self._turn.agent)
+        answer = await self._hooks.after_batch(list(self._batch.values()))
         self._batch.clear()
         ends_turn = self._ends_turn or answer.stop or answer.blocked
         notes = [answer.reason if answer.blocked else "", answer.context]

@@ -240,6 +240,8 @@ class CallRunner:
         await self._turn.tools.save_files(prepared.access)
         command = None if access is None else self._unshown_command(call, access.command)
         await self._turn.journal.emit(ToolStarted(call=call.call, cwd=cwd, command=command))
+        if self._hooks is not None:
+            self._hooks.record_start(call)
         only_reads = access is not None and access.only_reads
         progress = CallProgress(
             self._turn.journal, self._turn.user, call.call, stop, only_reads=only_reads

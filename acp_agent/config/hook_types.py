@@ -26,6 +26,9 @@ HookEvent = Literal[
     "SubagentStop",
     "PreCompact",
     "PostCompact",
+    "PreModelSwitch",
+    "PostModelSwitch",
+    "Setup",
     "TaskCreated",
     "TaskCompleted",
     "Elicitation",
@@ -33,12 +36,17 @@ HookEvent = Literal[
     "ConfigChange",
     "InstructionsLoaded",
     "FileChanged",
+    "CwdChanged",
+    "DirectoryAdded",
     "MessageDisplay",
 ]
 
 
 class HookConfig(
-    Table, frozen=True, kw_only=True, rename={"condition": "if", "runs_async": "async"}
+    Table,
+    frozen=True,
+    kw_only=True,
+    rename={"condition": "if", "runs_async": "async", "rewakes": "async_rewake"},
 ):
     """A hook: a program that is run, or an address, a model or an MCP server asked, at an event."""
 
@@ -83,6 +91,9 @@ class HookConfig(
     ] = ""
     timeout: Annotated[float, Meta(gt=0, le=3_600, description="Seconds that it may take.")] = 60.0
     runs_async: Annotated[bool, Meta(description="Nothing waits for it.")] = False
+    rewakes: Annotated[
+        bool, Meta(description="Nothing waits for it; if it refuses, the model goes on with that.")
+    ] = False
     once: Annotated[bool, Meta(description="It runs once in a session.")] = False
     on_failure: Annotated[
         Literal["continue", "block"],

@@ -28,12 +28,14 @@ class WatchedFiles:
 
     Args:
         cwd: the folder of the files that matchers name.
-        hooks: the hooks.
     """
 
-    def __init__(self, cwd: Path, hooks: Sequence[Hook]) -> None:
+    def __init__(self, cwd: Path) -> None:
         self._cwd = cwd
         self._stamps: dict[Path, tuple[int, int, int] | None] = {}
+
+    def add_matchers(self, hooks: Sequence[Hook]) -> None:
+        """Watch the files that the matchers of hooks name."""
         self.add(
             [name for hook in hooks if hook.event == "FileChanged" for name in _names(hook.matcher)]
         )

@@ -3,111 +3,66 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from pathlib import Path
-from typing import Any, Protocol
+from collections.abc import Iterator, Sequence
+from uuid import uuid4
 
 from msgspec.structs import replace
 
 from acp_agent.config.hook_types import HookEvent
 from acp_agent.content import JsonObject
 from acp_agent.events import NoticeShown
-from acp_agent.hooks.file_watch import WatchedFiles, is_watched
+from acp_agent.hooks.event_fields import (
+    CALL_EVENTS,
+    SESSION_EVENTS,
+    HookedCall,
+    HookedSession,
+    common_fields,
+    is_for,
+)
+from acp_agent.hooks.file_watch import WatchedFiles
 from acp_agent.hooks.running import HookRunner
 from acp_agent.hooks.tasks import TaskChanges
 from acp_agent.hooks.tool_names import (
     hook_arguments,
     hook_name,
     hook_response,
-    matches,
     program_arguments,
 )
 from acp_agent.hooks.types import NO_ANSWER, Hook, HookAnswer, combine_answers
 from acp_agent.ids import new_message_id
-from acp_agent.permissions.access import Access, Mode
+from acp_agent.permissions.access import Access
 
-# The names of modes in the contract.
-_MODES: dict[Mode, str] = {
-    "ask": "default",
-    "draft": "default",
-    "accept-edits": "acceptEdits",
-    "plan": "plan",
-    "full": "bypassPermissions",
-}
-# The events at which a matcher counts: for a tool, or for a kind of event.
-_EVENTS_WITH_MATCHER: frozenset[HookEvent] = frozenset(
-    {
-        "PreToolUse",
-        "PostToolUse",
-        "PostToolUseFailure",
-        "PermissionRequest",
-        "PermissionDenied",
-        "Notification",
-        "UserPromptExpansion",
-        "SessionStart",
-        "SessionEnd",
-        "StopFailure",
-        "SubagentStart",
-        "SubagentStop",
-        "PreCompact",
-        "PostCompact",
-        "Elicitation",
-        "ElicitationResult",
-        "ConfigChange",
-        "InstructionsLoaded",
-    }
-)
 VERIFIER = "hook"  # the name of the agent that verifies for a hook
 _MAX_RESULT_LENGTH = 100_000  # characters of a call's result in an event
 
 
-def common_fields(event: HookEvent, session: str, cwd: Path, mode: Mode) -> JsonObject:
-    """Return the fields that every event has."""
-    return {
-        "session_id": session,
-        "transcript_path": "",
-        "cwd": str(cwd),
-        "permission_mode": _MODES[mode],
-        "hook_event_name": event,
-    }
+class SharedHookState:
+    """State that the hooks of a session share with those of its agents and with later hooks."""
 
-
-def is_for(hook: Hook, event: HookEvent, matched: str) -> bool:
-    """Return whether a hook runs at an event for a tool, or for a kind of event."""
-    if event == "FileChanged":
-        return hook.event == event and is_watched(hook.matcher, matched)
-    return hook.event == event and (
-        event not in _EVENTS_WITH_MATCHER or matches(hook.matcher, matched)
-    )
-
-
-class HookedCall(Protocol):
-    """A call of a tool."""
-
-    @property
-    def call(self) -> str:
-        """Return the id of the call."""
-        ...
-
-    @property
-    def name(self) -> str:
-        """Return the name of the tool."""
-        ...
+    def __init__(self, watched: WatchedFiles) -> None:
+        self.failed: set[str] = set()
+        self.spent: list[Hook] = []  # those that run once, and have run
+        self.tasks = TaskChanges()
+        self.files = watched
+        self.prompt_id = ""
+        self.wakes = False  # a hook in the background has a text for the model
 
 
 class SessionHooks:
-    """Runs the hooks of one session.
+    """Runs the hooks of one session, or of an agent in it.
 
     Args:
         hooks: the hooks.
         runner: runs one.
-        session: the session's id.
-        cwd: its folder.
-        mode: returns the permission mode.
-        fits: returns whether a call matches a permission rule.
-        notify: shows a notice.
-        spawn: runs a coroutine in the background.
+        session: the session.
         variables: the variables of commands; those that hooks set are added.
+        active: the hooks of the skills that are in use; the list may grow.
+        agent_hooks: the hooks of the agent.
+        agent_fields: the fields of events that describe the agent.
+        shared: the state that outlives these hooks; None: a new one.
+
+    Attributes:
+        shared: the argument of that name.
     """
 
     def __init__(
@@ -115,90 +70,128 @@ class SessionHooks:
         hooks: Sequence[Hook],
         runner: HookRunner,
         *,
-        session: str,
-        cwd: Path,
-        mode: Callable[[], Mode],
-        fits: Callable[[str, Access], bool],
-        notify: Callable[[NoticeShown], Awaitable[None]],
-        spawn: Callable[[Coroutine[Any, Any, None]], None],
+        session: HookedSession,
         variables: dict[str, str],
+        active: Sequence[Hook] = (),
+        agent_hooks: Sequence[Hook] = (),
+        agent_fields: JsonObject | None = None,
+        shared: SharedHookState | None = None,
     ) -> None:
-        self._hooks = list(hooks)
+        self._hooks = tuple(hooks)
+        self._active = active
+        self._agent_hooks = tuple(agent_hooks)
         self._runner = runner
         self._session = session
-        self._cwd = cwd
-        self._mode = mode
-        self._fits = fits
-        self._notify = notify
-        self._spawn = spawn
-        self._failed: set[str] = set()
         self._variables = variables
-        self._tasks = TaskChanges()
-        self._files = WatchedFiles(cwd, self._hooks)
+        self.shared = shared or SharedHookState(WatchedFiles(session.cwd))
+        self.shared.files.add_matchers(self._hooks)
+        self._agent_fields: JsonObject = agent_fields or {}
+
+    def for_agent(
+        self, agent: str, hooks: Sequence[Hook] = (), *, agent_id: str = ""
+    ) -> SessionHooks:
+        """Return the hooks for an agent: those of the session, and its own.
+
+        Args:
+            agent: the name of the agent.
+            hooks: its own hooks.
+            agent_id: the id of its child session; "" for the agent that the session runs as.
+        """
+        inherited = [hook for hook in self._agent_hooks if hook.event in CALL_EVENTS]
+        if agent_id:  # its end is that of a subagent
+            hooks = [
+                replace(hook, event="SubagentStop", matcher="") if hook.event == "Stop" else hook
+                for hook in hooks
+            ]
+        fields: JsonObject = {"agent_id": agent_id} if agent_id else {}
+        return SessionHooks(
+            self._hooks,
+            self._runner,
+            session=self._session,
+            variables=self._variables,
+            active=self._active,
+            agent_hooks=(*inherited, *hooks),
+            agent_fields={**fields, "agent_type": agent},
+            shared=self.shared,
+        )
+
+    def _all(self) -> Iterator[Hook]:
+        for hook in (*self._hooks, *self._active, *self._agent_hooks):
+            if hook not in self.shared.spent:
+                yield hook
+
+    async def add_context(self, text: str) -> None:
+        """Add a text for the model to the session's conversation."""
+        await self._session.add_context(text)
+
+    def begin_prompt(self) -> None:
+        """Give the events from now on the id of a new prompt."""
+        self.shared.prompt_id = str(uuid4())
+
+    def take_wake(self) -> bool:
+        """Return whether a hook in the background woke the model since the last call."""
+        woken, self.shared.wakes = self.shared.wakes, False
+        return woken
 
     def has(self, event: HookEvent) -> bool:
         """Return whether a hook runs at an event."""
-        return any(hook.event == event for hook in self._hooks)
+        return any(hook.event == event for hook in self._all())
 
     async def before_call(
-        self, call: HookedCall, arguments: JsonObject, access: Access, agent: str
+        self, call: HookedCall, arguments: JsonObject, access: Access
     ) -> HookAnswer:
         """Run the hooks before a call; new arguments in the answer have our field names."""
         if call.name == "todo":
-            for event, fields in self._tasks.read(agent, arguments):
-                report_refusal = await self.fire(event, fields)
-                if report_refusal.blocked:
-                    return report_refusal
-            self._tasks.apply(agent, arguments)
-        answer = await self._fire_for_call("PreToolUse", call, arguments, agent, access=access)
+            tasks, planner = self.shared.tasks, str(self._agent_fields.get("agent_id", ""))
+            for event, fields in tasks.read(planner, arguments):
+                refusal = await self.fire(event, fields)
+                if refusal.blocked:
+                    return refusal
+            tasks.apply(planner, arguments)
+        answer = await self._fire_for_call("PreToolUse", call, arguments, access=access)
         if answer.arguments is None:
             return answer
         return replace(answer, arguments=program_arguments(call.name, answer.arguments))
 
     async def on_question(
-        self, call: HookedCall, arguments: JsonObject, access: Access, agent: str
+        self, call: HookedCall, arguments: JsonObject, access: Access
     ) -> HookAnswer:
         """Run the hooks that may answer a permission question for the user."""
-        answer = await self._fire_for_call(
-            "PermissionRequest", call, arguments, agent, access=access
-        )
+        answer = await self._fire_for_call("PermissionRequest", call, arguments, access=access)
         if answer.arguments is None:
             return answer
         return replace(answer, arguments=program_arguments(call.name, answer.arguments))
 
     async def report_refusal(
-        self, call: HookedCall, arguments: JsonObject, access: Access, agent: str, reason: str
+        self, call: HookedCall, arguments: JsonObject, access: Access, reason: str
     ) -> None:
         """Report a refused call to hooks."""
-        await self._fire_for_call(
-            "PermissionDenied", call, arguments, agent, access=access, reason=reason
-        )
+        await self._fire_for_call("PermissionDenied", call, arguments, access=access, reason=reason)
 
     async def after_call(
         self,
         call: HookedCall,
         arguments: JsonObject,
         access: Access | None,
-        agent: str,
         result: str,
         *,
         failed: bool,
+        duration: float | None = None,
     ) -> HookAnswer:
-        """Run the hooks after a call."""
+        """Run the hooks after a call; `duration` is how long its tool ran, in seconds."""
         event: HookEvent = "PostToolUseFailure" if failed else "PostToolUse"
         result = result[:_MAX_RESULT_LENGTH]
         fields: JsonObject = {"error": result, "is_interrupt": False}
         if not failed:
-            converted = hook_arguments(call.name, arguments, self._cwd)
+            converted = hook_arguments(call.name, arguments, self._session.cwd)
             fields = {"tool_response": hook_response(call.name, converted, result)}
-        return await self._fire_for_call(event, call, arguments, agent, access=access, **fields)
+        if duration is not None:
+            fields["duration_ms"] = round(duration * 1_000)
+        return await self._fire_for_call(event, call, arguments, access=access, **fields)
 
-    async def after_batch(self, calls: Sequence[JsonObject], agent: str) -> HookAnswer:
+    async def after_batch(self, calls: Sequence[JsonObject]) -> HookAnswer:
         """Run the hooks after all calls of an answer; `batched_call` describes each call."""
-        fields: JsonObject = {"tool_calls": list(calls)}
-        if agent:
-            fields |= {"agent_id": agent, "agent_type": agent}
-        return await self.fire("PostToolBatch", fields)
+        return await self.fire("PostToolBatch", {"tool_calls": list(calls)})
 
     def batched_call(self, call: HookedCall, arguments: JsonObject, result: str) -> JsonObject:
         """Return the description of an ended call for `after_batch`."""
@@ -207,38 +200,38 @@ class SessionHooks:
     def _call_fields(self, call: HookedCall, arguments: JsonObject) -> JsonObject:
         return {
             "tool_name": hook_name(call.name),
-            "tool_input": hook_arguments(call.name, arguments, self._cwd),
+            "tool_input": hook_arguments(call.name, arguments, self._session.cwd),
             "tool_use_id": call.call,
         }
 
-    async def before_agent(self, agent: str) -> str:
+    async def before_agent(self) -> str:
         """Run the hooks at the start of an agent; return additional context for it."""
-        fields = {"agent_id": agent, "agent_type": agent}
-        return (await self.fire("SubagentStart", fields, matched=agent)).context
+        agent = str(self._agent_fields.get("agent_type", ""))
+        return (await self.fire("SubagentStart", {}, matched=agent)).context
 
-    async def after_agent(self, agent: str, rounds: int, last_answer: str) -> str:
+    async def after_agent(self, rounds: int, last_answer: str, transcript: str) -> str:
         """Run the hooks at the end of an agent's work; return the reason to continue, or "".
 
         Args:
-            agent: its name.
             rounds: how often hooks have made it continue.
             last_answer: the text of its last answer.
+            transcript: the path of its transcript.
         """
         fields: JsonObject = {
-            "agent_id": agent,
-            "agent_type": agent,
             "stop_hook_active": rounds > 0,
+            "agent_transcript_path": transcript,
         }
         if last_answer:
             fields["last_assistant_message"] = last_answer
+        agent = str(self._agent_fields.get("agent_type", ""))
         answer = await self.fire("SubagentStop", fields, matched=agent)
-        return answer.reason if answer.blocked and not answer.stop else ""
+        return "" if answer.stop else answer.feedback
 
     async def report_files(self) -> None:
         """Run the hooks for watched files that have changed since the last time."""
         if not self.has("FileChanged"):
             return
-        for path, kind in await asyncio.to_thread(self._files.changes):
+        for path, kind in await asyncio.to_thread(self.shared.files.changes):
             fields = {"file_path": str(path), "event": kind}
             await self.fire("FileChanged", fields, matched=path.name)
 
@@ -260,7 +253,7 @@ class SessionHooks:
         """Report a question to hooks, in the background."""
         if self.has("Notification"):
             fields = {"message": title, "notification_type": kind}
-            self._spawn(self._fire_in_background("Notification", fields, kind))
+            self._session.spawn(self._fire_in_background("Notification", fields, kind))
 
     async def _fire_in_background(self, event: HookEvent, fields: JsonObject, matched: str) -> None:
         await self.fire(event, fields, matched=matched)
@@ -270,7 +263,6 @@ class SessionHooks:
         event: HookEvent,
         call: HookedCall,
         arguments: JsonObject,
-        agent: str,
         *,
         access: Access | None = None,
         **fields: object,
@@ -278,8 +270,6 @@ class SessionHooks:
         if not self.has(event):
             return NO_ANSWER
         event_fields = {**self._call_fields(call, arguments), **fields}
-        if agent:
-            event_fields |= {"agent_id": agent, "agent_type": agent}
         return await self.fire(event, event_fields, matched=call.name, access=access)
 
     async def fire(
@@ -298,18 +288,16 @@ class SessionHooks:
             matched: the tool or kind that matchers are compared with.
             access: what the call would access, for conditions.
         """
-        chosen = [hook for hook in self._hooks if self._is_for(hook, event, matched, access)]
-        if fields.get("agent_type") == VERIFIER:  # which would be verified without an end
+        chosen = [hook for hook in self._all() if self._is_for(hook, event, matched, access)]
+        if self._agent_fields.get("agent_type") == VERIFIER:  # it would be verified without an end
             chosen = [hook for hook in chosen if not hook.verifies]
         if not chosen:
             return NO_ANSWER
-        for hook in chosen:
-            if hook.once:
-                self._hooks.remove(hook)
-        payload = {**common_fields(event, self._session, self._cwd, self._mode()), **fields}
+        self.shared.spent += [hook for hook in chosen if hook.once]
+        payload = {**await self._base_fields(event), **fields}
         for hook in chosen:
             if hook.runs_async:
-                self._spawn(self._run_in_background(hook, payload))
+                self._session.spawn(self._run_in_background(hook, payload))
         awaited = [hook for hook in chosen if not hook.runs_async]
         answers = await asyncio.gather(*(self._runner.run(hook, payload) for hook in awaited))
         answer = (
@@ -318,27 +306,44 @@ class SessionHooks:
             else NO_ANSWER
         )
         self._variables |= answer.variables
-        self._files.add(answer.watch)
+        self.shared.files.add(answer.watch)
         await self._report(answer)
         return answer
 
+    async def _base_fields(self, event: HookEvent) -> JsonObject:
+        session = self._session
+        fields = common_fields(event, session.id, session.cwd, session.mode)
+        fields["transcript_path"] = await session.transcript()
+        if self.shared.prompt_id:
+            fields["prompt_id"] = self.shared.prompt_id
+        if session.effort is not None and event not in SESSION_EVENTS:
+            fields["effort"] = {"level": session.effort}
+        return fields | self._agent_fields
+
     async def _run_in_background(self, hook: Hook, payload: JsonObject) -> None:
         answer = await self._runner.run(hook, payload)
-        await self._report(HookAnswer(failure=answer.failure))
+        await self._report(HookAnswer(failure=answer.failure, message=answer.message))
+        rewakes = hook.rewakes and answer.blocked
+        text = "\n".join(filter(None, [answer.reason if rewakes else "", answer.context]))
+        if text:
+            await self._session.add_context(text)
+        self.shared.wakes = self.shared.wakes or rewakes
 
     def _is_for(self, hook: Hook, event: HookEvent, matched: str, access: Access | None) -> bool:
         if not is_for(hook, event, matched):
             return False
-        return not hook.condition or (access is not None and self._fits(hook.condition, access))
+        return not hook.condition or (
+            access is not None and self._session.fits(hook.condition, access)
+        )
 
     async def _report(self, answer: HookAnswer) -> None:
         """Show the hooks' messages to the user, and each failure once."""
         if answer.message:
-            await self._notify(NoticeShown(severity="info", title=answer.message))
-        if answer.failure and answer.failure not in self._failed:
-            self._failed.add(answer.failure)
+            await self._session.notify(NoticeShown(severity="info", title=answer.message))
+        if answer.failure and answer.failure not in self.shared.failed:
+            self.shared.failed.add(answer.failure)
             title = f"A hook failed: {answer.failure}"
-            await self._notify(NoticeShown(severity="warning", title=title))
+            await self._session.notify(NoticeShown(severity="warning", title=title))
 
 
 def context_notice(text: str, title: str = "A hook told the model something.") -> NoticeShown:

@@ -7,12 +7,8 @@ and of the project's programs that it names.
 
 from __future__ import annotations
 
-import hashlib
 import os
-import re
-import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,16 +40,20 @@ from acp_agent.hooks.settings_files import (
 )
 from acp_agent.hooks.types import Hook
 from acp_agent.platform.descriptor_limit import describe_os_error
-from acp_agent.trust.items import Item, file_digest, folder_name, text_item
+from acp_agent.trust.items import (
+    Item,
+    digest_with_files,
+    folder_name,
+    named_file,
+    named_files,
+    text_item,
+)
 
 if TYPE_CHECKING:
     from acp_agent.extensions.plugins.package import Plugin
 
-_MAX_FILE_NAME = 1_000  # characters of a word that may be a file
 _MAX_DESCRIPTION = 800  # characters of the description of a file
 _MAX_HOOKS = 200  # hooks of one file
-PROJECT_VARIABLES = ("CLAUDE_PROJECT_DIR", "ACP_AGENT_PROJECT_DIR")
-_PROJECT = re.compile(rf"\$\{{?({'|'.join(PROJECT_VARIABLES)})\b\}}?")
 _FOREIGN_HOOKS_REASON = (
     "hooks of this program are not run here; write them as hooks of .claude/settings.json"
 )
@@ -251,17 +251,11 @@ class _HookCollector:
 
 def _digest(digest: str, hooks: Sequence[Hook], project: Path) -> str:
     """Return the digest of a file of hooks together with the project's files that they run."""
-    files: set[Path] = set()
+    files: list[Path] = []
     for hook in hooks:
-        words = [hook.command, *(hook.args or ())]
         if hook.args is None:
-            with suppress(ValueError):  # the shell will report the error
-                words = shlex.split(hook.command, comments=True)
-        for word in words:
-            path = project / _PROJECT.sub(lambda _: str(project), word)
-            if len(word) <= _MAX_FILE_NAME and path.is_file():
-                files.add(path)
-    if not files:
-        return digest
-    texts = [digest, *(f"{path}:{file_digest(path)}" for path in sorted(files))]
-    return hashlib.sha256("\n".join(texts).encode("utf-8", "surrogateescape")).hexdigest()
+            files += named_files(hook.command, project)
+        else:
+            words = (named_file(word, project) for word in (hook.command, *hook.args))
+            files += filter(None, words)
+    return digest_with_files(digest, files)

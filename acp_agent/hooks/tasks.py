@@ -19,8 +19,6 @@ class TaskChanges:
         previous = self._done_by_text.get(agent, {})
         for number, (text, is_done) in enumerate(_tasks(arguments).items(), 1):
             fields: JsonObject = {"task_id": str(number), "task_subject": text}
-            if agent:
-                fields |= {"agent_id": agent, "agent_type": agent}
             if text not in previous:
                 yield "TaskCreated", fields
             if is_done and not previous.get(text, False):

@@ -17,11 +17,15 @@ Permission = Literal["allow", "ask", "defer", "deny"]
 # The strictest of several answers counts.
 _STRICTNESS: tuple[Permission, ...] = ("allow", "ask", "defer", "deny")
 
+_MAX_TITLE = 200  # characters of a title
 _MAX_WATCHED = 100  # files that one answer can name
 _MAX_TEXT_LENGTH = 10_000  # characters of a text from a hook, for the model or the user
+_DECIDING_EVENTS: frozenset[HookEvent] = frozenset(
+    {"PreModelSwitch", "PreToolUse", "PermissionRequest"}
+)
 # The events at which text that is no JSON is context for the model.
 _PLAIN_TEXT: frozenset[HookEvent] = frozenset(
-    {"SessionStart", "UserPromptExpansion", "UserPromptSubmit"}
+    {"SessionStart", "Setup", "UserPromptExpansion", "UserPromptSubmit"}
 )
 
 
@@ -46,7 +50,8 @@ class Hook(Struct, frozen=True, kw_only=True):
         shell: the shell that runs the command; "" is `/bin/sh`.
         condition: a permission rule that the call must match; "" matches all.
         timeout: the time limit in seconds.
-        runs_async: the session does not wait for the hook, and ignores its answer.
+        runs_async: the session does not wait for the hook, and ignores its decision.
+        rewakes: its refusal has the model go on, although the session did not wait for it.
         once: it runs once in a session.
         blocks_on_failure: a failure of the hook refuses the action.
         sandbox: it runs in the sandbox.
@@ -74,6 +79,7 @@ class Hook(Struct, frozen=True, kw_only=True):
     condition: str = ""
     timeout: float = 60.0
     runs_async: bool = False
+    rewakes: bool = False
     once: bool = False
     blocks_on_failure: bool = False
     sandbox: bool = True
@@ -111,6 +117,7 @@ class HookAnswer(Struct, frozen=True, kw_only=True):
         watch: the files whose changes run hooks.
         variables: variables of the environment for commands.
         message: a notice for the user.
+        title: the new title of the session; "" leaves it unchanged.
         failure: why the hook itself failed; "" if it did not.
         by: the hook that decided.
     """
@@ -127,8 +134,14 @@ class HookAnswer(Struct, frozen=True, kw_only=True):
     watch: tuple[str, ...] = ()
     variables: dict[str, str] = msgspec.field(default_factory=dict)
     message: str = ""
+    title: str = ""
     failure: str = ""
     by: Hook | None = None
+
+    @property
+    def feedback(self) -> str:
+        """Return the text with which the model continues at the end of a turn; "" for none."""
+        return "\n".join(filter(None, [self.reason if self.blocked else "", self.context]))
 
 
 NO_ANSWER = HookAnswer()
@@ -148,6 +161,7 @@ class _Specific(Struct, rename="camel"):
     action: Literal["accept", "decline", "cancel"] | None = None
     content: dict[str, Any] | None = None
     watch_paths: list[str] = msgspec.field(default_factory=list)
+    session_title: str = ""
 
 
 class _Output(Struct, rename="camel"):
@@ -191,7 +205,7 @@ def read_answer(hook: Hook, text: str) -> HookAnswer:
     if output_for_model is None:
         output_for_model = specific.updated_mcp_tool_output
     return HookAnswer(
-        permission=permission if hook.event in {"PreToolUse", "PermissionRequest"} else None,
+        permission=permission if hook.event in _DECIDING_EVENTS else None,
         blocked=permission == "deny",
         reason=(reason or output.reason or output.stop_reason)[:_MAX_TEXT_LENGTH],
         arguments=arguments if hook.event in {"PreToolUse", "PermissionRequest"} else None,
@@ -202,6 +216,7 @@ def read_answer(hook: Hook, text: str) -> HookAnswer:
         if specific.action is None
         else Response(action=specific.action, content=specific.content),
         watch=tuple(specific.watch_paths[:_MAX_WATCHED]),
+        title=" ".join(specific.session_title.split())[:_MAX_TITLE],
         stop=interrupts or not output.go_on,
         message=(output.system_message or ("" if output.go_on else output.stop_reason))[
             :_MAX_TEXT_LENGTH
@@ -268,6 +283,7 @@ def combine_answers(answers: Sequence[HookAnswer]) -> HookAnswer:
         variables={name: text for answer in answers for name, text in answer.variables.items()},
         stop=stopping is not None,
         message="\n".join(answer.message for answer in answers if answer.message),
+        title=next((answer.title for answer in answers if answer.title), ""),
         failure="\n".join(answer.failure for answer in answers if answer.failure),
         by=decisive.by or next((answer.by for answer in answers if answer.by is not None), None),
     )

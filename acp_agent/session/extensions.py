@@ -7,10 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from msgspec.structs import replace
-
-from acp_agent.config.localization import Translator
-from acp_agent.events import NoticeShown
 from acp_agent.extensions.definitions.locations import (
     BundledSkill,
     bundled_agents,
@@ -25,16 +21,15 @@ if TYPE_CHECKING:  # only for sessions with extensions
     from acp_agent.config.types import AgentConfig
     from acp_agent.extensions.definitions.discovery import FoundDefinitions
     from acp_agent.extensions.definitions.locations import DefinitionFolders
-    from acp_agent.extensions.definitions.reading import Problem
     from acp_agent.extensions.definitions.types import AgentSpec, Skill
     from acp_agent.extensions.mcp.config import ServerConfig
+    from acp_agent.hooks.types import Hook
     from acp_agent.session.folder_trust import FolderTrust
     from acp_agent.session.mcp.selection import ServerSelection
     from acp_agent.session.mcp.servers import McpServers
 
     Definition = TypeVar("Definition", Skill, AgentSpec)
 
-MAX_PROBLEMS = 3  # problems that a notice lists
 PREFIX = "skill:"  # of the names of skills' commands
 FLOW_PREFIX = "flow:"  # of the names of flows' commands
 
@@ -190,6 +185,7 @@ class Definitions:
     Attributes:
         skill_requested: whether the user asked for a skill in this session; the model then has the
             tool that writes one.
+        active_hooks: the hooks of the skills that the conversation follows.
     """
 
     skill_requested = False
@@ -200,6 +196,7 @@ class Definitions:
         self._core = core
         self._files = files
         self._on_commands = on_commands
+        self.active_hooks: list[Hook] = []
         self._loaded: FoundDefinitions | None = None
         self._reported: set[tuple[Path, str]] = set()
         self._load_lock = asyncio.Lock()
@@ -218,11 +215,32 @@ class Definitions:
         """Return whether there are any besides bundled ones; does not read the disk."""
         return bool(self.skills or self.agents or self.external_agents)
 
-    async def load(self) -> None:
-        """Read the files, announce changed commands, and report each new problem once."""
+    @property
+    def any_hooks(self) -> bool:
+        """Return whether a skill or an agent has hooks; does not read the disk."""
+        return any(skill.hooks for skill in self.skills) or any(
+            agent.hooks for agent in self.agents
+        )
+
+    def use(self, skill: Skill) -> None:
+        """Run the hooks of a skill that the conversation follows, until the session is closed."""
+        if skill.hooks:
+            from acp_agent.session.definition_hooks import definition_hooks  # noqa: PLC0415 - rarely needed
+
+            hooks = definition_hooks(skill)
+            self.active_hooks += [hook for hook in hooks if hook not in self.active_hooks]
+
+    async def load(self, *, again: bool = True) -> None:
+        """Read the files, announce changed commands, and report each new problem once.
+
+        Args:
+            again: whether to read files that were read before.
+        """
         if not self.folder_exists:
             return
         async with self._load_lock:
+            if self._loaded is not None and not again:
+                return
             previous = self.commands
             loaded = self._loaded = await asyncio.to_thread(self._find)
             if self.commands != previous:
@@ -230,9 +248,11 @@ class Definitions:
             self._offer_agents()
             problems = {(problem.path, problem.why): problem for problem in loaded.problems}
             if new := [problems[key] for key in problems if key not in self._reported]:
+                from acp_agent.session.definition_search import definition_notice  # noqa: PLC0415 - loaded
+
                 self._reported |= problems.keys()
                 # Not journaled: it concerns the current files, not the conversation.
-                await self._core.notify(_notice(new, self._core.translate))
+                await self._core.notify(definition_notice(new, self._core.translate))
 
     def _offer_agents(self) -> None:
         """Offer the current agents to the client as values of the option `agent`."""
@@ -249,38 +269,9 @@ class Definitions:
             core.client.options_changed(core.id)
 
     def _find(self) -> FoundDefinitions:
-        from acp_agent.extensions.definitions.discovery import FoundDefinitions, find_definitions  # noqa: PLC0415 - in a thread
-        from acp_agent.extensions.definitions.reading import Problem  # noqa: PLC0415 - likewise
-        from acp_agent.session.known_providers import with_known_providers  # noqa: PLC0415 - likewise
+        from acp_agent.session.definition_search import find_session_definitions  # noqa: PLC0415 - in a thread
 
-        services = self._core.services
-        loaded = find_definitions(self._folders, services.config, services.trust().trusts)
-        plugins = services.plugins.load(self._folders)
-        messages = () if plugins is None else plugins.problems
-        plugin_problems = (Problem(self._folders.plugins[0][0], message) for message in messages)
-        # Clean only what is announced. Other texts are cleaned when they are used.
-        clean = self._core.clean
-        loaded = with_known_providers(
-            loaded, self._core.settings.model, services.models, services.config
-        )
-        return FoundDefinitions(
-            skills=tuple(
-                replace(
-                    skill,
-                    description=clean(skill.description),
-                    hint=None if skill.hint is None else clean(skill.hint),
-                )
-                for skill in loaded.skills
-            ),
-            agents=tuple(
-                replace(spec, description=clean(spec.description)) for spec in loaded.agents
-            ),
-            problems=tuple(
-                replace(problem, why=clean(problem.why))
-                for problem in (*loaded.problems, *plugin_problems)
-            ),
-            untrusted=loaded.untrusted,
-        )
+        return find_session_definitions(self._core)
 
     @property
     def skills(self) -> Sequence[Skill]:
@@ -379,20 +370,3 @@ class Definitions:
             for skill in self.bundled
         ]
         return [*local, *bundled]
-
-
-def _notice(problems: Sequence[Problem], translate: Translator) -> NoticeShown:
-    """Return a notice of the problems; definitions that are left out come first."""
-    from acp_agent.extensions.definitions.reading import group_problems  # noqa: PLC0415 - loaded
-
-    ordered = sorted(group_problems(problems), key=lambda each: not each.skipped)
-    lines = [f"{each.location}: {translate.rendered(each.why)}" for each in ordered[:MAX_PROBLEMS]]
-    if len(ordered) > MAX_PROBLEMS:
-        lines.append(translate("`acp-agent doctor` lists the others."))
-    return NoticeShown(
-        severity="warning",
-        title="A skill or an agent is not used as it is written."
-        if len(problems) == 1
-        else f"{len(problems)} skills or agents are not used as they are written.",
-        description="\n".join(lines),
-    )

@@ -3,37 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from acp_agent.agent.resources import TurnResources
 from acp_agent.content import ContentBlock, JsonObject, TextBlock
 from acp_agent.errors import AuthRequiredError, ModelError
-from acp_agent.events import NoticeShown, StopReason
+from acp_agent.events import NoticeShown, StopReason, TitleChanged
 from acp_agent.models.base import AnswerText, ModelSide
 from acp_agent.session.core import SessionCore
+from acp_agent.session.extensions import Extensions
+from acp_agent.session.hook_changes import SessionChanges
+from acp_agent.tools.quoting import first_line
 from acp_agent.workspace.child_process import wait_at_most
 from acp_agent.workspace.scrub import scrub
 
 if TYPE_CHECKING:  # only for sessions with hooks
     from acp_agent.agent.context import Context
-    from acp_agent.config.types import Config
-    from acp_agent.hooks.running import Helpers, HookRunner
+    from acp_agent.hooks.running import Helpers
     from acp_agent.hooks.session_hooks import SessionHooks
     from acp_agent.hooks.sources import FoundHooks
     from acp_agent.hooks.types import Hook, HookAnswer
-    from acp_agent.permissions.access import Access
-    from acp_agent.sandbox.launch import Launch
-    from acp_agent.sandbox.sandbox import Sandbox
     from acp_agent.session.hook_helpers import Verifier
-    from acp_agent.session.mcp.servers import McpServers
     from acp_agent.session.turns.toolset import WorkspaceTools
 
 MAX_ROUNDS = 5  # in which hooks may make the model continue at the end of a turn
+_MAX_COMMAND = 1_000  # characters of a command in an event
 _END_SECONDS = 5.0  # for SessionEnd hooks
 
 
@@ -42,17 +40,19 @@ class HookSource:
 
     Args:
         core: the session.
-        servers: returns its MCP servers.
+        extensions: its MCP servers, skills and agents.
     """
 
-    def __init__(self, core: SessionCore, servers: Callable[[], McpServers | None]) -> None:
+    def __init__(self, core: SessionCore, extensions: Extensions) -> None:
         self._core = core
-        self._servers = servers
+        self._extensions = extensions
         self._turn: TurnResources | None = None
         self._delegation: Callable[[], Verifier] | None = None
         self._hook_set: FoundHooks | None = None
         self._hooks: SessionHooks | None = None
+        self._tools: WorkspaceTools | None = None  # whose sandbox and variables the hooks use
         self._refused: tuple[Hook, ...] | None = None  # hooks that a ConfigChange hook refused
+        self._changes = SessionChanges(core, extensions.definitions)
         self._reported: set[tuple[str, str]] = set()
         self._started = False
         self._start_answer: HookAnswer | None = None  # of SessionStart hooks, not yet sent
@@ -65,38 +65,51 @@ class HookSource:
         """Return the current hooks; None if there are none."""
         hook_set = await asyncio.to_thread(self._find)
         await self._report(hook_set)
-        if hook_set != self._hook_set and not await self._is_change_refused(hook_set):
+        changed = hook_set != self._hook_set
+        if self._hooks is not None and await self._is_refused(hook_set):
+            changed = False
+        elif changed:
             self._hook_set = hook_set
-            self._hooks = self._make(hook_set, tools) if hook_set.hooks else None
+        if changed or tools is not self._tools:
+            if self._tools is not None:  # commands keep the variables that hooks have set
+                variables = tools.workspace.processes.variables
+                variables |= self._tools.workspace.processes.variables
+            self._tools = tools
+            if self._hooks is None:
+                await asyncio.to_thread(self._changes.settings)  # later ones are changes
+            self._hooks = self._make(tools)
         self._share()
         return self._hooks
 
     def _share(self) -> None:
         """Give the hooks to the session's MCP servers, which ask them before the user."""
-        servers = self._servers()
-        if servers is not None:
-            servers.hooks = self._hooks
+        if self._extensions.mcp is not None:
+            self._extensions.mcp.hooks = self._hooks
 
-    async def _is_change_refused(self, hook_set: FoundHooks) -> bool:
-        """Tell the current hooks which files with hooks have changed; return whether one objects.
+    async def _is_refused(self, hook_set: FoundHooks) -> bool:
+        """Tell the current hooks which settings have changed; return whether one refuses new hooks.
 
-        A change that is refused does not take effect while the session is open.
+        New hooks that are refused do not take effect while the session is open.
         """
-        if self._hooks is None or self._hook_set is None or hook_set.hooks == self._refused:
-            return hook_set.hooks == self._refused
-        old, new = set(map(repr, self._hook_set.hooks)), set(map(repr, hook_set.hooks))
-        changed = [
-            hook for hook in (*self._hook_set.hooks, *hook_set.hooks) if repr(hook) in old ^ new
-        ]
-        for path in dict.fromkeys(hook.source for hook in changed):
-            source = self._settings_kind(path)
-            fields: JsonObject = {"source": source, "file_path": path}
-            answer = await self._hooks.fire("ConfigChange", fields, matched=source)
-            if answer.blocked:
-                self._refused = hook_set.hooks
-                await self._tell_user("A hook refused changes of hooks.", answer.reason)
-                return True
-        return False
+        assert self._hooks is not None
+        if self._hooks.has("ConfigChange"):
+            known = () if self._hook_set is None else self._hook_set.hooks
+            old, new = set(map(repr, known)), set(map(repr, hook_set.hooks))
+            changed = [hook.source for hook in (*known, *hook_set.hooks) if repr(hook) in old ^ new]
+            files = await asyncio.to_thread(self._changes.settings)
+            if hook_set.hooks == self._refused:
+                changed = []
+            for path in dict.fromkeys((*changed, *files)):
+                answer = await self._report_change(self._hooks, self._settings_kind(path), path)
+                if answer.blocked and hook_set.hooks not in (known, self._refused):
+                    self._refused = hook_set.hooks
+                    await self._tell_user("A hook refused changes of hooks.", answer.reason)
+        return hook_set.hooks == self._refused
+
+    @staticmethod
+    async def _report_change(hooks: SessionHooks, source: str, path: str) -> HookAnswer:
+        fields: JsonObject = {"source": source, "file_path": path}
+        return await hooks.fire("ConfigChange", fields, matched=source)
 
     def _settings_kind(self, path: str) -> str:
         if Path(path).name == "settings.local.json":
@@ -153,14 +166,16 @@ class HookSource:
             )
         )
 
-    def _make(self, hook_set: FoundHooks, tools: WorkspaceTools) -> SessionHooks:
+    def _make(self, tools: WorkspaceTools) -> SessionHooks | None:
+        hooks = () if self._hook_set is None else self._hook_set.hooks
+        if self._hooks is None and not hooks and not self._extensions.definitions.any_hooks:
+            return None
+
         from acp_agent.hooks.session_hooks import SessionHooks  # noqa: PLC0415 - if there are any
+        from acp_agent.session.hook_session import CoreSession, hook_runner  # noqa: PLC0415 - likewise
 
         core, services = self._core, self._core.services
         sandbox = tools.workspace.processes.sandbox
-
-        def spawn(work: Coroutine[Any, Any, None]) -> None:
-            core.background.spawn(work)
 
         def helpers() -> Helpers | None:
             from acp_agent.session.hook_helpers import SessionHelpers  # noqa: PLC0415 - only if one asks
@@ -168,18 +183,15 @@ class HookSource:
             turn, delegation = self._turn, self._delegation
             if turn is None or delegation is None:
                 return None
-            return SessionHelpers(core, turn, self._servers, delegation)
+            return SessionHelpers(core, turn, lambda: self._extensions.mcp, delegation)
 
         return SessionHooks(
-            hook_set.hooks,
+            hooks,
             hook_runner(core.cwd, services.config, services.environ, sandbox, helpers),
-            session=core.id,
-            cwd=core.cwd,
-            mode=lambda: core.settings.mode,
-            fits=lambda rule, access: _fits(rule, access, core.cwd, services.home),
-            notify=core.notify,
-            spawn=spawn,
+            session=CoreSession(core),
             variables=tools.workspace.processes.variables,
+            active=self._extensions.definitions.active_hooks,
+            shared=None if self._hooks is None else self._hooks.shared,
         )
 
     async def run_turn_hooks(
@@ -204,11 +216,17 @@ class HookSource:
         if not self._started:
             self._started = True
             source = "startup" if is_new else "resume"
-            fields = {"source": source, "model": turn.models.current.ref}
-            self._start_answer = await hooks.fire("SessionStart", fields, matched=source)
+            start_fields = {"source": source, "model": turn.models.current.ref}
+            self._start_answer = await hooks.fire("SessionStart", start_fields, matched=source)
             await self._report_instructions(hooks)
+        for event, fields in self._changes.folders():
+            await self._add_context(await hooks.fire(event, fields))
+        if hooks.has("ConfigChange"):
+            for path in self._changes.definitions():
+                await self._report_change(hooks, "skills", path)
         reason = await self.run_prompt_hooks(hooks, content)
         if not reason and self._start_answer is not None:  # the model never sees a refused turn
+            await self._set_title(self._start_answer)
             await self._add_context(self._start_answer)
             self._start_answer = None
         return reason
@@ -227,8 +245,10 @@ class HookSource:
 
     async def run_prompt_hooks(self, hooks: SessionHooks, content: tuple[ContentBlock, ...]) -> str:
         """Run the hooks for a prompt; return why one refused it, or "" if none did."""
+        hooks.begin_prompt()
         prompt = "\n".join(block.text for block in content if isinstance(block, TextBlock))
         await hooks.report_files()
+        # Without the title: it has the first prompt, which hooks would find in every event.
         answers = [await hooks.fire("UserPromptSubmit", {"prompt": prompt, "source": "user"})]
         name, _, arguments = prompt.removeprefix("/").partition(" ")
         if prompt.startswith("/") and not answers[0].blocked:
@@ -244,6 +264,7 @@ class HookSource:
                 reason = scrub(answer.reason, self._core.secrets) or "it gives no reason"
                 return self._core.translate("A hook refused this prompt: {why}", why=reason)
         for answer in answers:
+            await self._set_title(answer)
             await self._add_context(answer)
         return ""
 
@@ -268,14 +289,20 @@ class HookSource:
             if hooks is None or stop != "end_turn":
                 break
             await hooks.report_files()
-            fields: JsonObject = {"stop_hook_active": round_number > 0}
+            if hooks.take_wake():  # its text is in the conversation
+                stop = await run(turn)
+                continue
+            fields: JsonObject = {
+                "stop_hook_active": round_number > 0,
+                "background_tasks": background_tasks(turn),
+                "session_crons": [],
+            }
             if answer_text := last_answer(turn.journal.context):
                 fields["last_assistant_message"] = self._core.clean(answer_text)
             answer = await hooks.fire("Stop", fields)
-            await self._add_context(answer)
-            if not answer.blocked or answer.stop:
+            if answer.stop or not answer.feedback:
                 break
-            await self._add_notice("A hook has the model go on.", answer.reason)
+            await self._add_notice("A hook has the model go on.", answer.feedback)
             stop = await run(turn)
         return stop
 
@@ -287,6 +314,10 @@ class HookSource:
             if text := last_answer(turn.journal.context):
                 fields["last_assistant_message"] = self._core.clean(text)
             await turn.hooks.fire("StopFailure", fields, matched=kind)
+
+    async def _set_title(self, answer: HookAnswer) -> None:
+        if answer.title:
+            await self._core.emit(TitleChanged(title=self._core.clean(answer.title)))
 
     async def _add_context(self, answer: HookAnswer) -> None:
         if answer.context:
@@ -304,49 +335,19 @@ class HookSource:
             await wait_at_most(ending, _END_SECONDS)
 
 
-def hook_runner(
-    cwd: Path,
-    config: Config,
-    environ: Mapping[str, str],
-    sandbox: Sandbox | None,
-    helpers: Callable[[], Helpers | None] = lambda: None,
-) -> HookRunner:
-    """Return a runner for the hooks of a session in a folder.
-
-    Args:
-        cwd: the folder.
-        config: the user's configuration.
-        environ: the user's environment.
-        sandbox: the session's sandbox; None if there is none.
-        helpers: returns the object that asks models and MCP servers; None outside a session.
-    """
-    from acp_agent.hooks.running import HookRunner  # noqa: PLC0415 - if there are any
-    from acp_agent.workspace.environment import command_environ  # noqa: PLC0415 - likewise
-
-    async def confine(
-        argv: list[str], cwd: Path, environ: Mapping[str, str], writable: Sequence[str]
-    ) -> Launch:
-        from acp_agent.workspace.network import system_resolve  # noqa: PLC0415 - likewise
-
-        assert sandbox is not None
-        return await sandbox.launch(
-            argv,
-            cwd,
-            environ,
-            only_reads=False,
-            exclusive=False,
-            writable=writable,
-            resolve=system_resolve,
-        )
-
-    keys = [provider.api_key_env for provider in config.providers.values() if provider.api_key_env]
-    return HookRunner(
-        cwd,
-        command_environ(environ, hide=keys),
-        environ,
-        None if sandbox is None else confine,
-        helpers,
-    )
+def background_tasks(turn: TurnResources) -> list[JsonObject]:
+    """Return the commands that run in the background, as hooks read them."""
+    background = turn.tools.workspace.background
+    return [
+        {
+            "id": command.name,
+            "type": "shell",
+            "status": "running",
+            "description": first_line(command.command, _MAX_COMMAND),
+            "command": command.command[:_MAX_COMMAND],
+        }
+        for command in background.running
+    ]
 
 
 def last_answer(context: Context) -> str:
@@ -380,18 +381,3 @@ def _error_kind(error: Exception) -> str:
     if status is None:
         return "unknown"
     return _STATUS_ERRORS.get(status) or ("server_error" if status >= 500 else "unknown")
-
-
-def _fits(rule: str, access: Access, cwd: Path, home: Path) -> bool:
-    """Return whether a call matches a rule: a gate with this deny rule alone would refuse it."""
-    from acp_agent.config.policy_types import RuleConfig  # noqa: PLC0415 - only for hooks with a rule
-    from acp_agent.permissions.access import Refuse  # noqa: PLC0415 - likewise
-    from acp_agent.permissions.gate import PolicyGate  # noqa: PLC0415 - likewise
-    from acp_agent.permissions.grants import GrantStore  # noqa: PLC0415 - likewise
-    from acp_agent.permissions.policy.loading import Policies, make_rule  # noqa: PLC0415 - likewise
-    from acp_agent.permissions.policy.rules import Source  # noqa: PLC0415 - likewise
-
-    deny_rule = make_rule("deny", RuleConfig(rule=rule), Source(file="a hook"))
-    gate = PolicyGate(GrantStore(Path(os.devnull)), home=str(home), policies=Policies([deny_rule]))
-    verdict = gate.judge(access, mode="full", project=str(cwd))
-    return isinstance(verdict, Refuse) and verdict.rule == deny_rule.label

@@ -15,6 +15,7 @@ from acp_agent.session.children.running import RunningChildren, TaskRecords
 from acp_agent.session.client import AttachedClient, Client
 from acp_agent.session.core import SessionCore
 from acp_agent.session.extensions import Extensions
+from acp_agent.session.option_change import change_option
 from acp_agent.session.prompts import PromptHandler
 from acp_agent.session.services import Services
 from acp_agent.session.store.lease import Lease
@@ -133,13 +134,13 @@ class Session:
         """Set an option of the session.
 
         Raises:
-            InvalidInputError: there is no such option, or it has no such value.
+            InvalidInputError: there is no such option, it has no such value, or a hook refuses it.
             AuthRequiredError: the model cannot be used.
             StoreError: the journal could not be written; the option is unchanged.
         """
         if option == "agent":
             await self.extensions.definitions.load()
-        await self.core.emit(await self.core.settings.change(option, value))
+        await change_option(self.core, self.resources, option, value)
 
     @property
     def turn(self) -> Turn | None:

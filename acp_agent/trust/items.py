@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+import shlex
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -22,6 +25,10 @@ _MAX_TEXT_BYTES = 16_000  # bytes of a text that is stored, to show later how it
 _MAX_FILES = 2_000  # of one folder
 _MAX_BYTES = 50_000_000  # of one folder
 _CHUNK = 1 << 20
+_MAX_FILE_NAME = 1_000  # characters of a word that may be a file
+# Variables that hooks get, with the folder of the project.
+PROJECT_VARIABLES = ("CLAUDE_PROJECT_DIR", "ACP_AGENT_PROJECT_DIR")
+_PROJECT = re.compile(rf"\$\{{?({'|'.join(PROJECT_VARIABLES)})\b\}}?")
 
 
 class Item(Struct, frozen=True, kw_only=True):
@@ -136,6 +143,33 @@ def folder_digest(folder: Path, without: frozenset[str] = frozenset()) -> tuple[
     except OSError:
         return "", programs
     return digest.hexdigest(), programs
+
+
+def named_files(command: str, project: Path) -> list[Path]:
+    """Return the files of a project that are words of a command line. Reads folders."""
+    words = command.split()
+    with suppress(ValueError):  # the shell will report the error
+        words = shlex.split(command, comments=True)
+    return [path for word in words if (path := named_file(word, project)) is not None]
+
+
+def named_file(word: str, project: Path) -> Path | None:
+    """Return the file of a project that a word of a command names, or None."""
+    if len(word) > _MAX_FILE_NAME:
+        return None
+    path = project / _PROJECT.sub(lambda _: str(project), word)
+    return path if path.is_file() else None
+
+
+def digest_with_files(digest: str, files: Collection[Path]) -> str:
+    """Return a digest combined with the content of files; "" if one cannot be read."""
+    if not files:
+        return digest
+    try:
+        texts = [digest, *(f"{path}:{file_digest(path)}" for path in sorted(set(files)))]
+    except OSError:
+        return ""
+    return hashlib.sha256("\n".join(texts).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def file_digest(path: Path) -> str:

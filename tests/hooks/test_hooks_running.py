@@ -15,7 +15,7 @@ from acp_agent.hooks.running import HookRunner
 from acp_agent.hooks.types import Hook, HookAnswer
 from acp_agent.sandbox.policy import SandboxPolicy
 from acp_agent.sandbox.sandbox import Sandbox, Unavailable, find_backend
-from acp_agent.session.hooks import hook_runner
+from acp_agent.session.hook_session import hook_runner
 from tests.support.open_session import is_alive
 from tests.support.waiting import until
 from tests.support.web_site import Server, response

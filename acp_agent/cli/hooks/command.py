@@ -1,4 +1,4 @@
-"""`acp-agent hooks list` and `test`: list the hooks, and show a hook's response."""
+"""`acp-agent hooks list`, `test` and `setup`: list the hooks, try one, prepare a folder."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from acp_agent.config.hook_types import HookEvent
 from acp_agent.content import JsonObject
 from acp_agent.errors import InvalidInputError
 from acp_agent.extensions.definitions.locations import find_folders
-from acp_agent.hooks.session_hooks import common_fields, is_for, without_unallowed_decision
+from acp_agent.hooks.event_fields import common_fields, is_for
+from acp_agent.hooks.session_hooks import without_unallowed_decision
 from acp_agent.hooks.sources import FoundHooks, find_hooks
 from acp_agent.hooks.tool_names import hook_name, program_tool_name
 from acp_agent.hooks.types import Hook, HookAnswer
 from acp_agent.platform import posix
 from acp_agent.sandbox.sandbox import Sandbox
 from acp_agent.session.confinement import Confinement
-from acp_agent.session.hooks import hook_runner
+from acp_agent.session.hook_session import hook_runner
 from acp_agent.session.services import SharedSandboxes
 from acp_agent.trust.store import TrustStore
 
@@ -47,7 +48,7 @@ _SAMPLES: dict[HookEvent, JsonObject] = {
 
 def run(argv: list[str]) -> int:
     """List hooks, or test those of an event; return the exit status."""
-    parser = Parser(prog="acp-agent hooks", description="List and test hooks.")
+    parser = Parser(prog="acp-agent hooks", description="List, test and run hooks.")
     actions = parser.add_subparsers(dest="action")
     listing = actions.add_parser("list", help="list the hooks of a folder and their errors")
     test = actions.add_parser("test", help="run the hooks of an event with sample data")
@@ -61,13 +62,21 @@ def run(argv: list[str]) -> int:
         metavar="JSON",
         help=("the call's arguments or the event's data, as a JSON object"),
     )
-    for action in (listing, test):
+    setup = actions.add_parser("setup", help="run the hooks that prepare a folder")
+    setup.add_argument(
+        "--maintenance", action="store_true", help="run those for maintenance instead"
+    )
+    for action in (listing, test, setup):
         action.add_argument("--json", action="store_true", help="print JSON")
         add_folder(action)
     options = parser.parse_args(argv)
     if options.action is None:
         parser.print_help(sys.stderr)
         return USAGE
+    if options.action == "setup":
+        trigger = "maintenance" if options.maintenance else "init"
+        options.event, options.tool = "Setup", ""
+        options.input = msgspec.json.encode({"trigger": trigger}).decode()
     posix.forbid_inspection()  # the hooks must not read our environment
     return run_guarded(lambda: _run(options))
 

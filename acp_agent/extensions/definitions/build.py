@@ -84,6 +84,7 @@ def build_skill(file: DefinitionFile[SkillFields], config: DefinitionConfig) -> 
         agent=fields.agent.strip().lower() or None if fields.agent else None,
         inputs=_inputs(fields),
         flow=flow,
+        hooks=fields.hooks or {},
     )
 
 
@@ -102,6 +103,7 @@ def build_agent(file: DefinitionFile[AgentFields], config: DefinitionConfig) -> 
         uses=_run_settings(file.fields, config),
         takes_tasks=file.fields.mode != "primary",
         subagents=_subagents(file.fields),
+        hooks=file.fields.hooks or {},
     )
 
 

@@ -86,6 +86,14 @@ class RunFields(Struct, frozen=True, kw_only=True, rename="kebab"):
             extra={"wants": "a whole number from 1 to 10,000"},
         ),
     ] = None
+    hooks: Annotated[
+        dict[str, Any] | None,
+        Meta(
+            description="Hooks that run while it is in use: a list for each event, as in "
+            ".claude/settings.json.",
+            extra={"wants": "events with a list each"},
+        ),
+    ] = None
 
 
 class Input(Struct, frozen=True):

@@ -43,12 +43,23 @@ from acp_agent.platform.trusted_files import (
     read_trusted,
     read_user_file,
 )
-from acp_agent.trust.items import Item, Trusts, folder_digest, text_item
+from acp_agent.trust.items import (
+    Item,
+    Trusts,
+    digest_with_files,
+    folder_digest,
+    named_files,
+    text_item,
+)
 
 _Fields = TypeVar("_Fields", SkillFields, AgentFields)
 _MAX_NAMED = 8  # number of unused fields, or programs, that are shown
 # Fields that the question about trust shows, found without parsing the file.
 _TRUST_FIELDS = re.compile(rb"^(model|tools|context|agent|extends):[ \t]*(\S.*)$", re.MULTILINE)
+
+# The hooks of a skill or an agent, and what they run.
+_HOOKS = re.compile(rb"^hooks:", re.MULTILINE)
+_COMMANDS = re.compile(rb"\bcommand[\"']?:[ \t]*(\S.*)$", re.MULTILINE)
 
 MAX_FILE_SIZE = 100_000  # bytes of a file
 MAX_FILES = 500  # files of one folder
@@ -235,16 +246,22 @@ def _item(kind: Kind, path: Path, raw: bytes, top: str) -> Item:
         for match in _TRUST_FIELDS.finditer(raw)
     }
     lines = [f"{name}: {printable_line(value.strip())[:80]}" for name, value in fields.items()]
-    if kind == "agents":
-        return text_item("agent", top, path, raw, "; ".join(lines))
-    if is_single_file(path):
-        return text_item("skill", top, path, raw, "; ".join(lines))
+    scripts: list[Path] = []
+    if _HOOKS.search(raw):
+        commands = [match[1].decode("utf-8", "replace") for match in _COMMANDS.finditer(raw)]
+        lines.append(f"hooks: {printable_line('; '.join(commands))[:200]}")
+        scripts = named_files(" ".join(commands), Path(top))
+    if kind == "agents" or is_single_file(path):
+        item = text_item("agent" if kind == "agents" else "skill", top, path, raw, "; ".join(lines))
+        return structs.replace(item, digest=digest_with_files(item.digest, scripts))
     digest, programs = folder_digest(Path(os.path.realpath(path.parent)))
     if programs:
         lines.append(f"programs: {printable_line(', '.join(programs[:_MAX_NAMED]))[:80]}")
     item = text_item("skill", top, path, raw, "; ".join(lines))
     combined_digest = digest and hashlib.sha256(f"{digest} {item.digest}".encode()).hexdigest()
-    return structs.replace(item, digest=combined_digest)
+    return structs.replace(
+        item, digest=combined_digest and digest_with_files(combined_digest, scripts)
+    )
 
 
 def find_files(folder: Path, kind: Kind) -> list[Path]:

@@ -9,9 +9,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from acp_agent.config.model_types import ThoughtLevel
+from acp_agent.content import JsonObject
 from acp_agent.extensions.definitions.locations import Source
 
 if TYPE_CHECKING:
@@ -122,6 +123,7 @@ class Skill(Struct, frozen=True, kw_only=True):
         agent: the agent that runs it in that case; None leaves the choice to the program.
         inputs: its inputs: words in this order, or `name=value`.
         flow: the chart that it follows step by step, if it is a flow.
+        hooks: its hooks, which run while it is in use: a list for each event.
     """
 
     name: str
@@ -137,6 +139,7 @@ class Skill(Struct, frozen=True, kw_only=True):
     agent: str | None = None
     inputs: tuple[Argument, ...] = ()
     flow: Flow | None = None
+    hooks: JsonObject = field(default_factory=dict)
 
 
 class AgentSpec(Struct, frozen=True, kw_only=True):
@@ -151,6 +154,7 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
         uses: the settings that it runs with.
         takes_tasks: whether tasks are given to it; sessions can run as it in any case.
         subagents: the agents that it may give tasks to, as patterns.
+        hooks: its hooks, which run while it works: a list for each event.
     """
 
     name: str
@@ -161,6 +165,7 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
     uses: RunSettings = RunSettings()
     takes_tasks: bool = True
     subagents: tuple[str, ...] = ()
+    hooks: JsonObject = field(default_factory=dict)
 
     def prompt_in(self, cwd: Path, default: Callable[[], str]) -> str:
         """Return the prompt with `${CWD}`, `${DATE}`, `${AGENT}` and `${DEFAULT}` filled in.

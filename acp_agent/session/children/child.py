@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -49,6 +50,9 @@ from acp_agent.tools.base import Answer, AnyTool, Progress, Question
 from acp_agent.tools.toolset import Toolset
 from acp_agent.workspace.workspace import Workspace
 
+if TYPE_CHECKING:  # only for sessions with hooks
+    from acp_agent.hooks.session_hooks import SessionHooks
+
 # Tools for the user's own conversation, and those that would allow a child to have children.
 NOT_FOR_CHILDREN = (
     "task",
@@ -80,6 +84,7 @@ class ChildSession:
         agent: the name of the child's agent.
         added: tools that the parent does not have.
         outer: the child that it works for; None: the session's turn.
+        hooks: the hooks of its agent and of the session.
 
     Attributes:
         resources: the resources of the child's turns.
@@ -102,6 +107,7 @@ class ChildSession:
         agent: str = "",
         added: Sequence[AnyTool] = (),
         outer: ChildSession | None = None,
+        hooks: SessionHooks | None = None,
     ) -> None:
         self.id = child
         self.call = call
@@ -128,7 +134,7 @@ class ChildSession:
             tools=tools,
             limits=turn_limits(core.services, options),
             agent=agent,
-            hooks=parent.hooks,
+            hooks=hooks,
         )
 
     # -- journal -------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from acp_agent.session.children.child import ChildSession
 from acp_agent.session.children.no_progress import NoProgress
 from acp_agent.session.children.task_run import InnerTools, NextTurn, ParentTurn, TaskRun
 from acp_agent.session.commands.prompting import skill_text
+from acp_agent.session.definition_hooks import definition_hooks
 from acp_agent.tools.base import AnyTool, Outcome, Progress
 from acp_agent.tools.skill import SkillTool
 from acp_agent.tools.skills.composed import ComposedSkill, composed_tool
@@ -124,6 +125,7 @@ class Delegation:
             role=self._core.clean(role),
             resumable=self._parent.outer is None,
             resumed=resumed,
+            hooks=() if spec is None or role else definition_hooks(spec),
         )
         if spec is None or role:
             return await run.work(self._core.clean(role), task.task, self._limits())
@@ -220,6 +222,7 @@ class Delegation:
                 shown=f"only you may choose the skill {name}, with /skill:{name}",
             )
         if not skill.runs_in_subagent and skill.uses == RunSettings():
+            self._definitions.use(skill)
             return Outcome(text=self._core.clean(skill_text(skill)))
         return await self._follow(skill, request, progress)
 
@@ -227,7 +230,7 @@ class Delegation:
         self, skill: Skill, request: str, progress: Progress, inputs: SkillInputs | None = None
     ) -> Outcome:
         """Start an agent that follows a skill."""
-        prompt, uses = None, skill.uses
+        prompt, uses, hooks = None, skill.uses, definition_hooks(skill)
         title = f"{skill.name}: {request or skill.description}"
         text = self._core.clean(skill_text(skill, request, inputs))
         program = self._definitions.external_agents.get(skill.agent or "")
@@ -241,7 +244,8 @@ class Delegation:
                     f"the skill {skill.name} wants the agent {skill.agent}, which is missing"
                 )
             prompt, uses = self._prompt(spec), uses.over(spec.uses)
-        run = TaskRun(self._parent, title, "", progress, skill.agent or "")
+            hooks += definition_hooks(spec)
+        run = TaskRun(self._parent, title, "", progress, skill.agent or "", hooks=hooks)
         followed = Delegation(self._parent, (*(self._chain or ("",)), skill.name))
         return await run.work(prompt, text, uses, followed.composed_tools(uses))
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -41,7 +41,12 @@ from acp_agent.tools.base import AnyTool, Outcome, Progress
 from acp_agent.tools.quoting import code_span, first_line
 from acp_agent.workspace.scrub import scrub
 
+if TYPE_CHECKING:  # only for sessions with hooks
+    from acp_agent.hooks.session_hooks import SessionHooks
+    from acp_agent.hooks.types import Hook
+
 _MAX_TITLE = 120  # characters
+GENERAL_AGENT = "general-purpose"  # what hooks call an agent without a name
 INTERNAL_ERROR = "It broke by a fault of the program's; the log has the details."
 NO_ANSWER = "The agent ended without an answer."
 _STOP_NOTES: dict[StopReason | None, str] = {
@@ -107,6 +112,7 @@ class TaskRun:
             parent apply to it, not those for an agent of its name.
         resumable: whether another task can continue the conversation afterwards.
         resumed: the task whose conversation this one continues; None: a new conversation.
+        hooks: the hooks of the agent or skill.
     """
 
     def __init__(
@@ -120,6 +126,7 @@ class TaskRun:
         role: str = "",
         resumable: bool = False,
         resumed: TaskRecord | None = None,
+        hooks: Sequence[Hook] = (),
     ) -> None:
         self._parent = parent
         self._core = parent.core
@@ -128,6 +135,7 @@ class TaskRun:
         self._progress = progress
         self._agent = agent
         self._role = role
+        self._hooks = hooks
         self._resumable = resumable
         self._resumed = resumed
         self._child = new_session_id() if resumed is None else resumed.session
@@ -196,6 +204,7 @@ class TaskRun:
             agent=self._parent.turn.agent if self._role else self._agent,
             added=added,
             outer=outer,
+            hooks=self._agent_hooks(),
         )
         if inner is not None:
             child.tools.added += inner(self._parent.inner(child, options, self._agent))
@@ -211,6 +220,10 @@ class TaskRun:
         number = await children.records.number(self._child)
         return replace(outcome, text=f'{outcome.text}\n\n[To go on with it: agent "#{number}".]')
 
+    def _agent_hooks(self) -> SessionHooks | None:
+        hooks, name = self._parent.turn.hooks, self._agent or GENERAL_AGENT
+        return hooks and hooks.for_agent(name, self._hooks, agent_id=self._child)
+
     async def _run(self, child: ChildSession, worker: Worker, task: str) -> Outcome:
         turn = new_turn_id()
         turn_end = TurnEnded(
@@ -221,7 +234,7 @@ class TaskRun:
             async with worker(child) as next_turn:
                 stop, rounds = await next_turn(prompt), 0
                 while stop == "end_turn" and (
-                    hook_text := await _continuation(child.resources, rounds)
+                    hook_text := await _continuation(self._core, child, rounds)
                 ):
                     text = scrub(hook_text, child.secrets)
                     content = (TextBlock(text=text),)
@@ -250,7 +263,7 @@ class TaskRun:
         )
         hook_text = ""
         if child.resources.hooks is not None:
-            hook_text = await child.resources.hooks.before_agent(child.resources.agent)
+            hook_text = await child.resources.hooks.before_agent()
             hook_text = scrub(hook_text, child.secrets)
             notes = [*notes, hook_text]
         prompt = UserMessage(
@@ -354,9 +367,13 @@ def _outcome(child: ChildSession, stop: StopReason | None) -> Outcome:
     )
 
 
-async def _continuation(turn: TurnResources, rounds: int) -> str:
+async def _continuation(core: SessionCore, child: ChildSession, rounds: int) -> str:
     """Return text from the user's hooks that makes an agent continue at its end; "" for none."""
-    if turn.hooks is None or rounds >= MAX_ROUNDS:
+    hooks = child.resources.hooks
+    if hooks is None or rounds >= MAX_ROUNDS or not hooks.has("SubagentStop"):
         return ""
-    answer = scrub(last_answer(turn.journal.context), turn.journal.secrets)
-    return await turn.hooks.after_agent(turn.agent, rounds, answer)
+    from acp_agent.session.hook_session import agent_transcript  # noqa: PLC0415 - if there are hooks
+
+    answer = scrub(last_answer(child.context), child.secrets)
+    transcript = await agent_transcript(core, child.id).update(child.context)
+    return await hooks.after_agent(rounds, answer, transcript)

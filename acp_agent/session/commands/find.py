@@ -16,6 +16,7 @@ from acp_agent.ids import SessionId
 from acp_agent.session.commands.command import FoundCommand, command_line
 from acp_agent.session.core import SessionCore
 from acp_agent.session.extensions import FLOW_PREFIX, PREFIX, Extensions
+from acp_agent.session.option_change import change_option
 from acp_agent.session.turns.resources import SessionResources
 
 if TYPE_CHECKING:
@@ -241,7 +242,7 @@ async def _option(context: CommandContext, name: str, value: str) -> str:
         await context.extensions.definitions.load()
     if value:
         try:
-            await core.emit(await core.settings.change(name, value))
+            await change_option(core, context.resources, name, value, "command")
         except InvalidInputError as error:
             return core.translate.rendered(str(error))
     option = next((option for option in core.settings.options() if option.id == name), None)

@@ -84,6 +84,7 @@ async def skill_command(
         request = core.clean("\n\n".join([*filter(None, [user_text]), *_attached(content)]))
         arguments = msgspec.json.encode({"skill": skill.name, "request": request}).decode()
         return FoundCommand(ask=skill_text(skill, user_text, inputs), call=(SKILL_TOOL, arguments))
+    definitions.use(skill)
     call = _question(core, skill, inputs, content)
     command = FoundCommand(
         ask=skill_text(skill, user_text, inputs), call=call, asks_with_call=call is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from acp_agent.agent.resources import TurnResources
@@ -29,7 +29,6 @@ if TYPE_CHECKING:  # first needed when a prompt runs
     from acp_agent.session.turns.environment import EnvironmentGatherer
     from acp_agent.session.turns.parts import TurnTools
     from acp_agent.session.turns.plan import Repetition, RunOptions
-    from acp_agent.session.turns.toolset import WorkspaceTools
     from acp_agent.tools.base import AnyTool, Outcome, Progress
     from acp_agent.tools.memory.notes import NoteFolders
     from acp_agent.tools.task import AgentTask
@@ -99,6 +98,11 @@ class SessionResources:
 
             options = agent_options(core, agent, options)
             overrides = options if overrides is not None or agent.uses.tunes_answers else None
+        hooks = await self.current_hooks()
+        if hooks is not None and agent is not None:
+            from acp_agent.session.definition_hooks import definition_hooks  # noqa: PLC0415 - for agents
+
+            hooks = hooks.for_agent(agent.name, definition_hooks(agent))
         models = SessionModels(core, overrides, self.driver)
         tools = TurnTools(core, built_in, self._extensions, options, lambda: self.checkpoints)
         turn = TurnResources(
@@ -109,7 +113,7 @@ class SessionResources:
             tools=tools,
             limits=turn_limits(core.services, options),
             agent="" if agent is None else agent.name,
-            hooks=await self._current_hooks(built_in),
+            hooks=hooks,
         )
         self._add_tools(turn, tools, options)
         return turn
@@ -156,7 +160,8 @@ class SessionResources:
 
     def _add_tools(self, turn: TurnResources, tools: TurnTools, options: RunOptions | None) -> None:
         """Add the tools that a turn has under a condition, such as those for agents and rewinds."""
-        from acp_agent.session.turns.toolset import AddedTools  # noqa: PLC0415 - for prompts only
+        from acp_agent.session.turns.added_tools import code_tools, write_skill_tools  # noqa: PLC0415 - for prompts only
+        from acp_agent.session.turns.toolset import AddedTools  # noqa: PLC0415 - likewise
 
         core, definitions = self._core, self._extensions.definitions
 
@@ -199,29 +204,11 @@ class SessionResources:
 
             return [provider_search_tool(turn)]
 
-        def code() -> Sequence[AnyTool]:
-            from acp_agent.tools.code import CodeTool  # noqa: PLC0415 - only if a server runs
-
-            return [CodeTool(tools.workspace, lambda: tools.edit_checks.servers)]
-
         def rewind() -> Sequence[AnyTool]:
             from acp_agent.tools.rewind import RewindTool  # noqa: PLC0415 - only if enabled
 
             by_model = self.rewinder.rewind_by_model
             return [RewindTool(tools.workspace, by_model, lambda: len(tools.open_calls) <= 1)]
-
-        def write_skill() -> Sequence[AnyTool]:
-            from acp_agent.tools.skills.write_skill import (  # noqa: PLC0415 - rarely needed
-                SkillContext,
-                WriteSkillTool,
-            )
-
-            context = SkillContext(
-                user=core.services.home / ".agents" / "skills",
-                existing_skills=lambda: {skill.name: skill.path for skill in definitions.skills},
-                tool_names=lambda: [spec.name for spec in tools.toolset.specs()],
-            )
-            return [WriteSkillTool(tools.workspace, context)]
 
         def finish_loop() -> Sequence[AnyTool]:
             from acp_agent.tools.finish_loop import FinishLoopTool  # noqa: PLC0415 - rarely needed
@@ -246,8 +233,11 @@ class SessionResources:
             # When the context is shortened, the provider's cache is lost anyway.
             AddedTools(lambda: core.context.is_shortened, search),
             AddedTools(lambda: core.services.config.checkpoints.rewind_tool, rewind),
-            AddedTools(lambda: definitions.skill_requested, write_skill),
-            AddedTools(lambda: tools.edit_checks.know_symbols, code),
+            AddedTools(
+                lambda: definitions.skill_requested,
+                partial(write_skill_tools, core, definitions, tools),
+            ),
+            AddedTools(lambda: tools.edit_checks.know_symbols, partial(code_tools, tools)),
             # Stays after a loop, to preserve the provider's cache.
             AddedTools(
                 lambda: self._tools.repetition is not None or core.context.was_repeated, finish_loop
@@ -343,18 +333,22 @@ class SessionResources:
         if self._hooks is None:
             from acp_agent.session.hooks import HookSource  # noqa: PLC0415 - for prompts only
 
-            self._hooks = HookSource(self._core, lambda: self._extensions.mcp)
+            self._hooks = HookSource(self._core, self._extensions)
         return self._hooks
 
-    async def _current_hooks(self, tools: WorkspaceTools) -> SessionHooks | None:
+    async def current_hooks(self) -> SessionHooks | None:
         """Return the current hooks; None if there are none."""
         if self._hooks is None and not self._extensions.files.may_have_hooks(self._core.cwd):
-            return None
-        return await self.hooks.current(tools)
+            definitions = self._extensions.definitions
+            await definitions.load(again=False)
+            if not definitions.any_hooks:
+                return None
+        await self._wait_for_imports()
+        return await self.hooks.current(await self._tools.get())
 
     async def refuse_prompt(self, content: tuple[ContentBlock, ...]) -> str:
         """Return why a hook refuses a steering prompt; "" if none does."""
-        hooks = await self._current_hooks(await self._tools.get())
+        hooks = await self.current_hooks()
         return "" if hooks is None else await self.hooks.run_prompt_hooks(hooks, content)
 
     async def _files_restored(self) -> None:

@@ -80,9 +80,9 @@ def test_what_another_program_lets_a_skill_do_unasked_means_nothing_here(files: 
 
 
 def test_fields_that_say_nothing_here_are_named(files: Files) -> None:
-    path = files.skill("deploy", "hooks: {Stop: []}", "paths: [1]", "maxturns: 3")
+    path = files.skill("deploy", "permissions: {a: []}", "paths: [1]", "maxturns: 3")
     assert files.why(path) == [
-        "the fields hooks, maxturns, paths are not used here; take them out, or leave them"
+        "the fields maxturns, paths, permissions are not used here; take them out, or leave them"
     ]
     assert [skill.name for skill in files.find().skills] == ["deploy"]
 

@@ -1,0 +1,148 @@
+"""The session as its hooks see it, and the runner of its hooks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from acp_agent.events import NoticeShown
+from acp_agent.hooks.running import Helpers, HookRunner
+from acp_agent.hooks.session_hooks import context_notice
+from acp_agent.permissions.access import Access, Mode
+from acp_agent.session.core import SessionCore
+from acp_agent.session.history.hook_transcript import TranscriptFile
+from acp_agent.workspace.environment import command_environ
+from acp_agent.workspace.scrub import scrub
+
+if TYPE_CHECKING:
+    from acp_agent.config.types import Config
+    from acp_agent.sandbox.launch import Launch
+    from acp_agent.sandbox.sandbox import Sandbox
+
+
+class CoreSession:
+    """A session as its hooks see it (`acp_agent.hooks.event_fields.HookedSession`).
+
+    Args:
+        core: the session.
+    """
+
+    def __init__(self, core: SessionCore) -> None:
+        self._core = core
+        self._transcript = _transcript_file(core, "transcript.jsonl")
+
+    @property
+    def id(self) -> str:
+        """The id of the session."""
+        return self._core.id
+
+    @property
+    def cwd(self) -> Path:
+        """The folder of the session."""
+        return self._core.cwd
+
+    @property
+    def mode(self) -> Mode:
+        """The permission mode."""
+        return self._core.settings.mode
+
+    @property
+    def effort(self) -> str | None:
+        """How much the model reasons; None if it has no levels."""
+        return self._core.settings.thought_level
+
+    async def transcript(self) -> str:
+        """Bring the transcript up to date and return its path; "" if it cannot be written."""
+        return await self._transcript.update(self._core.context)
+
+    def fits(self, rule: str, access: Access) -> bool:
+        """Return whether a call matches a permission rule."""
+        return _fits(rule, access, self._core.cwd, self._core.services.home)
+
+    async def notify(self, notice: NoticeShown) -> None:
+        """Show a notice that is not a part of the conversation."""
+        await self._core.notify(notice)
+
+    async def add_context(self, text: str) -> None:
+        """Add a text for the model to the conversation."""
+        await self._core.emit(context_notice(scrub(text, self._core.secrets)))
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run a coroutine in the background, until the session ends at the latest."""
+        self._core.background.spawn(work)
+
+
+def agent_transcript(core: SessionCore, agent_id: str) -> TranscriptFile:
+    """Return the transcript of the conversation of an agent that works for a session."""
+    return _transcript_file(core, f"subagents/agent-{agent_id}.jsonl", of_agent=True)
+
+
+def _transcript_file(core: SessionCore, name: str, *, of_agent: bool = False) -> TranscriptFile:
+    return TranscriptFile(
+        core.services.outputs / core.id / name,
+        session=core.id,
+        cwd=core.cwd,
+        model=lambda: core.settings.model.id,
+        secrets=lambda: core.secrets,
+        of_agent=of_agent,
+    )
+
+
+def hook_runner(
+    cwd: Path,
+    config: Config,
+    environ: Mapping[str, str],
+    sandbox: Sandbox | None,
+    helpers: Callable[[], Helpers | None] = lambda: None,
+) -> HookRunner:
+    """Return a runner for the hooks of a session in a folder.
+
+    Args:
+        cwd: the folder.
+        config: the user's configuration.
+        environ: the user's environment.
+        sandbox: the session's sandbox; None if there is none.
+        helpers: returns the object that asks models and MCP servers; None outside a session.
+    """
+
+    async def confine(
+        argv: list[str], cwd: Path, environ: Mapping[str, str], writable: Sequence[str]
+    ) -> Launch:
+        from acp_agent.workspace.network import system_resolve  # noqa: PLC0415 - if it is confined
+
+        assert sandbox is not None
+        return await sandbox.launch(
+            argv,
+            cwd,
+            environ,
+            only_reads=False,
+            exclusive=False,
+            writable=writable,
+            resolve=system_resolve,
+        )
+
+    keys = [provider.api_key_env for provider in config.providers.values() if provider.api_key_env]
+    return HookRunner(
+        cwd,
+        command_environ(environ, hide=keys),
+        environ,
+        None if sandbox is None else confine,
+        helpers,
+    )
+
+
+def _fits(rule: str, access: Access, cwd: Path, home: Path) -> bool:
+    """Return whether a call matches a rule: a gate with this deny rule alone would refuse it."""
+    from acp_agent.config.policy_types import RuleConfig  # noqa: PLC0415 - only for hooks with a rule
+    from acp_agent.permissions.access import Refuse  # noqa: PLC0415 - likewise
+    from acp_agent.permissions.gate import PolicyGate  # noqa: PLC0415 - likewise
+    from acp_agent.permissions.grants import GrantStore  # noqa: PLC0415 - likewise
+    from acp_agent.permissions.policy.loading import Policies, make_rule  # noqa: PLC0415 - likewise
+    from acp_agent.permissions.policy.rules import Source  # noqa: PLC0415 - likewise
+
+    deny_rule = make_rule("deny", RuleConfig(rule=rule), Source(file="a hook"))
+    gate = PolicyGate(GrantStore(Path(os.devnull)), home=str(home), policies=Policies([deny_rule]))
+    verdict = gate.judge(access, mode="full", project=str(cwd))
+    return isinstance(verdict, Refuse) and verdict.rule == deny_rule.label
