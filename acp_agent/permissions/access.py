@@ -43,6 +43,7 @@ class CommandAccess(Struct, frozen=True):
     outside an available sandbox. `hosts` are the hosts that it asks to reach from the sandbox.
     `reversible` is true if the command is confined and checkpoints can undo its changes;
     `auto_allowed` is true if the configuration allows such commands without a question.
+    `background` is true if the turn does not wait for its end.
     """
 
     command: str
@@ -54,6 +55,7 @@ class CommandAccess(Struct, frozen=True):
     hosts: tuple[str, ...] = ()
     reversible: bool = False
     auto_allowed: bool = False
+    background: bool = False
 
 
 class FetchAccess(Struct, frozen=True):
@@ -77,6 +79,7 @@ class McpAccess(Struct, frozen=True, kw_only=True):
     server independently of its name; `definition` is a digest of the tool's definition at the time
     of the call. `read_only` is the server's claim that the tool changes nothing. `unnamed` are the
     URLs among the arguments whose host the user did not name and that no search returned.
+    `is_agent` is true if the server is another program that works as an agent.
     """
 
     server: str
@@ -85,6 +88,7 @@ class McpAccess(Struct, frozen=True, kw_only=True):
     definition: str
     read_only: bool = False
     unnamed: tuple[str, ...] = ()
+    is_agent: bool = False
 
 
 class NoteAccess(Struct, frozen=True):
@@ -98,7 +102,13 @@ class NoteAccess(Struct, frozen=True):
 
 
 class NoAccess(Struct, frozen=True):
-    """Touches nothing outside the session."""
+    """Touches nothing outside the session.
+
+    `subject` and `name` are those of an agent or a skill that the call uses, for rules about them.
+    """
+
+    subject: Literal["", "agent", "skill"] = ""
+    name: str = ""
 
 
 Access = ReadAccess | WriteAccess | CommandAccess | FetchAccess | McpAccess | NoteAccess | NoAccess

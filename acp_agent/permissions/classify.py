@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from tempfile import gettempdir
@@ -53,6 +54,7 @@ _DISPLAY_LIMIT = 120  # characters of a command in a reason
 
 
 _INSERTERS = frozenset({"find", "gfind", "fd", "fdfind", "xargs", "parallel"})
+_REPEATED_MARKS = re.compile("…(?: …)+")  # for names that are known only when it runs
 _DISPLAY_TRANSLATION = {ord(UNKNOWN): "…", ord(NONEMPTY): "…"}
 
 
@@ -177,6 +179,7 @@ class _Classifier:
         self, tier: Tier, command: Command | str, reason: str, leaf: Command | None = None
     ) -> None:
         display = " ".join(str(command).translate(_DISPLAY_TRANSLATION).split())
+        display = _REPEATED_MARKS.sub("…", display)
         if len(display) > _DISPLAY_LIMIT:
             display = display[: _DISPLAY_LIMIT - 1] + "…"
         words = () if isinstance(command, str) else tuple(word.text for word in command.words)

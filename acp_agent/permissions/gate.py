@@ -124,7 +124,7 @@ class PolicyGate(Gate):
         rules = self._rules(folder, mode, agent)
         match access:
             case NoAccess():
-                return Allow(by="rule")
+                return rules.named(access)
             case ReadAccess():
                 return self._judge_read(access, rules, folder)
             case WriteAccess():
@@ -244,7 +244,7 @@ class PolicyGate(Gate):
         undoable = access.reversible and classified.tier == "standard" and not warning
         if undoable and isinstance(verdict, Ask) and not verdict.rule:
             verdict = rules.confined(access, verdict, self._grants.of(project))
-        return replace(verdict, tier=classified.tier)
+        return replace(rules.in_background(access, verdict), tier=classified.tier)
 
     def _judge_line(
         self,
@@ -366,7 +366,7 @@ class PolicyGate(Gate):
     # -- tools of MCP servers
 
     def _judge_tool(self, access: McpAccess, mode: Mode, project: str, rules: RuleSet) -> Verdict:
-        rule = rules.policy.tool(access.server, access.tool, rules.situation)
+        rule = rules.tool(access)
         strict = rules.strict(rule)
         if isinstance(strict, Refuse):
             return strict

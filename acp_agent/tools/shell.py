@@ -174,6 +174,7 @@ class ShellTool(Tool[ShellParams]):
                 hosts=reach.hosts,
                 reversible=reach.confined and self.reversible,
                 auto_allowed=reach.confined and self.unasked,
+                background=params.background,
             ),
             content=(text_part(code_block(params.command, "sh")),),
         )

@@ -11,6 +11,7 @@ from pydantic import Field
 from acp_agent.content import JsonObject
 from acp_agent.errors import ToolError
 from acp_agent.events import ToolKind
+from acp_agent.permissions.access import NoAccess
 from acp_agent.tools.base import NOTHING, Outcome, Prepared, Progress, Tool, ToolParams, Touches
 from acp_agent.tools.quoting import described_list, first_line, joined_names
 from acp_agent.workspace.workspace import Workspace
@@ -83,7 +84,9 @@ class SkillTool(Tool[SkillParams]):
                 advice=f"the skills are {joined_names(self._skills)}",
             )
         return Prepared(
-            title=self.title(params.model_dump()), run=functools.partial(self._run, params)
+            title=self.title(params.model_dump()),
+            run=functools.partial(self._run, params),
+            access=NoAccess("skill", params.skill),
         )
 
     async def _run(self, params: SkillParams, progress: Progress) -> Outcome:

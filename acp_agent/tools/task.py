@@ -15,7 +15,7 @@ from pydantic import Field
 from acp_agent.content import JsonObject, text_part
 from acp_agent.errors import ToolError
 from acp_agent.events import ToolKind
-from acp_agent.permissions.access import McpAccess
+from acp_agent.permissions.access import McpAccess, NoAccess
 from acp_agent.tools.base import NOTHING, Outcome, Prepared, Progress, Tool, ToolParams, Touches
 from acp_agent.tools.quoting import code_block, described_list, first_line, joined_names
 from acp_agent.workspace.workspace import Workspace
@@ -157,9 +157,14 @@ class TaskTool(Tool[InnerTaskParams]):
         run = functools.partial(self._delegate, agent_task)
         digest = self._programs.get(agent_task.agent)
         if digest is None:
-            return Prepared(title=title, run=run)
+            named = NoAccess("agent", agent_task.agent)
+            return Prepared(title=title, run=run, access=named)
         access = McpAccess(
-            server=agent_task.agent, tool=self.name, identity=digest, definition=digest
+            server=agent_task.agent,
+            tool=self.name,
+            identity=digest,
+            definition=digest,
+            is_agent=True,
         )
         content = (text_part(code_block(params.task, "")),)
         # Its calls take slots themselves.

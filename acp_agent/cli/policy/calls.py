@@ -15,6 +15,7 @@ from acp_agent.permissions.access import (
     CommandAccess,
     FetchAccess,
     McpAccess,
+    NoAccess,
     ReadAccess,
     WriteAccess,
 )
@@ -93,5 +94,7 @@ def _call(subject: Subject, argument: str, folder: Path) -> Call:
             if not server or not tool:
                 raise InvalidInputError("write the tool like mcp__server__tool", field="call")
             return Call(argument, McpAccess(server=server, tool=tool, identity="", definition=""))
-        case "any":
+        case "agent" | "skill":
+            return Call(f"{subject.capitalize()}({argument})", NoAccess(subject, argument))
+        case "any" | "background":
             raise AssertionError("no tool touches anything")

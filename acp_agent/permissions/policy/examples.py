@@ -54,8 +54,10 @@ def _is_about(rule: PolicyRule, example: str) -> bool:
         case "web_fetch":
             host = url_host(example if "://" in example else f"https://{example}")
             return policy.host(host, situation) is not None
-        case "web_search":
+        case "web_search" | "background":
             return True
+        case "agent" | "skill":
+            return policy.named(rule.subject, example, situation) is not None
         case "mcp":
             server, _, tool = example.removeprefix("mcp__").partition("__")
             return policy.tool(server, tool, situation) is not None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import translate as translate_glob
+from typing import Literal
 
 from msgspec import Struct
 
@@ -77,7 +78,10 @@ class Policy:
         self.problems = tuple(problems)
         self._commands: list[CommandRule] = []
         self._files: dict[Subject, list[_FileRule]] = {"edit": [], "read": []}
-        self._names: dict[Subject, list[_NameRule]] = {"web_fetch": [], "web_search": [], "mcp": []}
+        named: tuple[Subject, ...] = ("web_fetch", "web_search", "mcp", "agent", "skill")
+        self._names: dict[Subject, list[_NameRule]] = {
+            subject: [] for subject in (*named, "background")
+        }
         for rule in self.rules:
             self._add(rule)
         self._command_rules: dict[tuple[Mode, str], CommandRules] = {}
@@ -195,6 +199,14 @@ class Policy:
         """Return the rule that decides about a web search, or None."""
         return _decide(self._names["web_search"], situation, allow="", refuse="")
 
+    def named(
+        self, subject: Literal["", "agent", "skill", "background"], name: str, situation: Situation
+    ) -> PolicyRule | None:
+        """Return the rule about an agent, a skill or all background commands, or None."""
+        if subject == "":
+            return None
+        return _decide(self._names[subject], situation, allow=name, refuse=name)
+
     def tool(self, server: str, tool: str, situation: Situation) -> PolicyRule | None:
         """Return the rule that decides about a tool of an MCP server, or None."""
         name = tool_name(server, tool)
@@ -210,7 +222,8 @@ class Policy:
                 path = compile_path(rule.pattern, anywhere=anywhere) if rule.pattern else None
                 files.append(_FileRule(rule, path))
         for indexed_subject, names in self._names.items():
-            if subject in {indexed_subject, "any"}:
+            anything = subject == "any" and indexed_subject != "background"
+            if subject == indexed_subject or anything:
                 names.append(_NameRule(rule, _name_pattern(indexed_subject, rule.pattern)))
 
 
@@ -231,6 +244,8 @@ def _decide(
 def _name_pattern(subject: Subject, pattern: str) -> re.Pattern[str] | None:
     if not pattern:
         return None
+    if subject in {"agent", "skill"}:  # others write the same names with capital letters
+        return re.compile(translate_glob(pattern), re.IGNORECASE)
     if subject == "mcp":
         return re.compile(translate_glob(pattern))
     labels = [

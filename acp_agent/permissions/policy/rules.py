@@ -1,7 +1,8 @@
 """The rules of the policy and the parser of their texts.
 
 A rule names a tool and optionally a pattern for its use: `Bash(npm run test:*)`, `Edit(src/**)`,
-`Read(~/.zshrc)`, `WebFetch(domain:example.com)`, `mcp__server__tool`, or a whole tool: `Bash`.
+`Read(~/.zshrc)`, `WebFetch(domain:example.com)`, `mcp__server__tool`, `Agent(explore)`,
+`Skill(review)`, or a whole tool: `Bash`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from msgspec import Struct
 from acp_agent.permissions.access import Mode
 
 Effect = Literal["allow", "ask", "deny"]
-Subject = Literal["shell", "edit", "read", "web_fetch", "web_search", "mcp", "any"]
+Subject = Literal[
+    "shell", "background", "edit", "read", "web_fetch", "web_search", "mcp", "agent", "skill", "any"
+]
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 MAIN_AGENT = "main"  # the name of the session's main agent in a rule's `agents`
@@ -28,9 +31,13 @@ _SUBJECTS: dict[str, Subject] = {
     **dict.fromkeys(("read", "grep", "glob", "list", "code"), "read"),
     **dict.fromkeys(("WebFetch", "web_fetch"), "web_fetch"),
     **dict.fromkeys(("WebSearch", "web_search"), "web_search"),
+    **dict.fromkeys(("Agent", "Task", "task"), "agent"),
+    **dict.fromkeys(("Skill", "skill"), "skill"),
 }
 _RULE = re.compile(r"(?P<tool>[A-Za-z*][\w.*-]*)\s*(?:\((?P<pattern>.*)\))?", re.DOTALL)
 _DOMAIN = re.compile(r"domain:(?P<host>[^\s/?#@]+)")
+_ARGUMENTS = re.compile(r"(?::\*| \*)$")  # behind the name of a skill
+_BACKGROUND = re.compile(r"run_in_background\s*:\s*true")
 _PARAMETER = re.compile(r"[a-z_]+\s*:\s*(?:true|false)")
 _MAX_LENGTH = 1_000  # characters of a rule
 _MCP = "mcp__"
@@ -117,6 +124,10 @@ def read_rule(effect: Effect, text: str) -> tuple[Subject, str]:
         )
     if pattern in {"", "*"}:
         return subject, ""
+    if subject == "shell" and _BACKGROUND.fullmatch(pattern):
+        if effect == "allow":
+            raise RuleError("a rule that allows names the command, not how it runs")
+        return "background", ""
     return subject, _validate_pattern(subject, pattern)
 
 
@@ -135,6 +146,8 @@ def _validate_pattern(subject: Subject, pattern: str) -> str:
         return "" if domain["host"] == "*" else domain["host"]
     if _PARAMETER.fullmatch(pattern):
         raise RuleError("rules about single parameters of a tool are not known here")
+    if subject in {"agent", "skill"}:
+        return _ARGUMENTS.sub("", pattern) if subject == "skill" else pattern
     if subject in {"edit", "read"} and pattern.startswith("!"):
         raise RuleError("a rule has no exceptions; write a rule for each path that it is about")
     return pattern

@@ -15,6 +15,8 @@ from acp_agent.permissions.access import (
     Ask,
     CommandAccess,
     Grant,
+    McpAccess,
+    NoAccess,
     Refuse,
 )
 from acp_agent.permissions.choices import Texts, add_confined_choice, once_choices
@@ -71,6 +73,29 @@ class RuleSet(Struct, frozen=True):
         if search:
             return self.policy.search(self.situation)
         return self.policy.host(host, self.situation)
+
+    def named(self, access: NoAccess) -> Allow | Ask | Refuse:
+        """Return the verdict about an agent or a skill, which only a rule refuses or asks about."""
+        rule = self.policy.named(access.subject, access.name, self.situation)
+        return self.strict(rule) or Allow(by="rule", rule=rule.label if rule is not None else "")
+
+    def in_background(
+        self, access: CommandAccess, verdict: Allow | Ask | Refuse
+    ) -> Allow | Ask | Refuse:
+        """Apply the rules about background commands to the verdict about a command."""
+        if not access.background or isinstance(verdict, Refuse):
+            return verdict
+        strict = self.strict(self.policy.named("background", "", self.situation))
+        if strict is not None and (isinstance(strict, Refuse) or isinstance(verdict, Allow)):
+            return strict
+        return verdict
+
+    def tool(self, access: McpAccess) -> PolicyRule | None:
+        """Return the rule about a tool of an MCP server, or about an agent that is a program."""
+        rule = None
+        if access.is_agent:
+            rule = self.policy.named("agent", access.server, self.situation)
+        return rule or self.policy.tool(access.server, access.tool, self.situation)
 
     def strict(self, rule: PolicyRule | None) -> Refuse | Ask | None:
         """Return the verdict of a rule that refuses or asks; None for any other rule."""

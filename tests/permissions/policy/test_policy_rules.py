@@ -19,6 +19,7 @@ from acp_agent.permissions.access import (
     FetchAccess,
     McpAccess,
     Mode,
+    NoAccess,
     ReadAccess,
     Refuse,
     Verdict,
@@ -60,6 +61,12 @@ def outcome(verdict: Verdict) -> str:
 
 def access(kind: str, call: str, project: str) -> Access:
     match kind:
+        case "agent" | "skill":
+            return NoAccess(kind, call)
+        case "program":
+            return McpAccess(server=call, tool="task", identity="", definition="", is_agent=True)
+        case "background":
+            return CommandAccess(call, project, background=True)
         case "edit":
             return WriteAccess((call,))
         case "read":

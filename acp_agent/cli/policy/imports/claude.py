@@ -1,6 +1,7 @@
 """Translate the permissions in Claude's settings.
 
-These are in `.claude/settings.json` and `settings.local.json`.
+These are in `.claude/settings.json`, `settings.local.json` and an administrator's
+`managed-settings.json`.
 Claude's rules have the same form as ours. https://code.claude.com/docs/en/permissions
 """
 
@@ -19,6 +20,13 @@ from acp_agent.config.policy_types import RuleConfig
 from acp_agent.permissions.policy.rules import Effect
 
 _EFFECTS: tuple[Effect, ...] = ("deny", "ask", "allow")
+# Settings outside `permissions` that decide what may run.
+_OTHER_SETTINGS = (
+    "sandbox", "autoMode", "disableAutoMode", "allowManagedPermissionRulesOnly",
+    "skipDangerousModePermissionPrompt", "disableSkillShellExecution", "allowedHttpHookUrls",
+    "enableAllProjectMcpServers", "enabledMcpjsonServers", "disabledMcpjsonServers",
+    "allowedMcpServers", "deniedMcpServers", "allowManagedMcpServersOnly",
+)  # fmt: skip
 
 
 def read_claude(file: Path) -> Translation:
@@ -28,7 +36,11 @@ def read_claude(file: Path) -> Translation:
         InvalidInputError: it cannot be read.
     """
     translation = Translation(file)
-    permissions = read_settings(file).get("permissions")
+    settings = read_settings(file)
+    for key in _OTHER_SETTINGS:
+        if key in settings:
+            translation.skip(f"{key}: {shorten_value(settings[key])}", _describe_replacement(key))
+    permissions = settings.get("permissions")
     if permissions is None:
         return translation
     if not isinstance(permissions, dict):
@@ -56,6 +68,8 @@ def read_claude(file: Path) -> Translation:
 def _describe_replacement(key: str) -> str:
     """Return the replacement of a setting."""
     match key:
+        case "sandbox":
+            return translate("see `[sandbox]` in the configuration")
         case "defaultMode":
             return translate("set `mode` in the configuration instead")
         case "additionalDirectories":

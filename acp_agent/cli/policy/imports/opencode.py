@@ -23,11 +23,11 @@ _EFFECTS: tuple[Effect, ...] = get_args(Effect)
 _STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
 _TOOLS = {
     "bash": "Bash", "shell": "Bash", "edit": "Edit", "read": "Read", "webfetch": "WebFetch",
-    "websearch": "WebSearch",
+    "websearch": "WebSearch", "task": "Agent", "skill": "Skill",
 }  # fmt: skip
 # Opencode's names of its other tools; any other name is a tool of an MCP server.
 _BUILT_IN_TOOLS = frozenset(
-    {"glob", "grep", "list", "lsp", "task", "skill", "todowrite", "todoread", "question"}
+    {"glob", "grep", "list", "lsp", "todowrite", "todoread", "question"}
     | {"codesearch", "external_directory", "doom_loop", "plan_enter", "plan_exit"}
 )
 _HOST = re.compile(r"(?:(?:https?|\*)://)?(?P<host>[A-Za-z0-9.*-]+)(?:/?\*{0,2})?")
@@ -203,6 +203,8 @@ def _texts(rule: OrderedRule, servers: Sequence[str], translation: Translation) 
         else:
             yield "*"
         return
+    if rule.tool in {"task", "skill"} and rule.effect == "allow":
+        return  # needs no question here
     if rule.tool in _BUILT_IN_TOOLS:
         if rule.effect != "allow":
             translation.skip(rule.text, translate("rules for this tool are not supported here"))
@@ -214,6 +216,8 @@ def _texts(rule: OrderedRule, servers: Sequence[str], translation: Translation) 
         yield name
     elif name == "Bash":
         yield from _command(rule, translation)
+    elif name in {"Agent", "Skill"}:
+        yield f"{name}({rule.pattern})"
     elif name in {"Edit", "Read"}:
         yield f"{name}({_path(rule)})"
     else:

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from acp_agent.cli.policy.imports.claude import read_claude
 from acp_agent.cli.policy.imports.codex import read_codex
+from acp_agent.cli.policy.imports.codex_config import read_codex_config
 from acp_agent.cli.policy.imports.cursor import read_cursor
 from acp_agent.cli.policy.imports.gemini import read_gemini
 from acp_agent.cli.policy.imports.opencode import read_opencode
@@ -17,6 +18,9 @@ from acp_agent.errors import InvalidInputError
 from acp_agent.extensions.definitions.locations import AGENT_TABLES
 
 _CURSOR = ("cli.json", "cli-config.json")
+_CODEX_CONFIG = "config.toml"
+# Where an administrator sets Claude's permissions.
+_MANAGED = (Path("/etc/claude-code"), Path("/Library/Application Support/ClaudeCode"))
 _RULES = ("*.rules", "*.codexpolicy")
 
 
@@ -36,6 +40,7 @@ def find_files(folder: Path, home: Path, environ: Mapping[str, str]) -> list[Per
     codex = Path(environ.get("CODEX_HOME") or home / ".codex")
     config = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
     user = [
+        *_managed_files(),
         claude / "settings.json",
         *_codex_files(codex),
         *_opencode_files(config / "opencode"),
@@ -84,13 +89,17 @@ def read_permissions(file: Path) -> Translation:
 def _reader(file: Path) -> Callable[[Path], Translation]:
     if any(file.match(pattern) for pattern in _RULES):
         return read_codex
+    if file.name == _CODEX_CONFIG:
+        return read_codex_config
     if file.suffix == ".toml":
         return read_gemini
     if file.name in _CURSOR:
         return read_cursor
     if file.name in AGENT_TABLES:
         return read_opencode
-    if file.name.startswith("settings") or isinstance(read_settings(file).get("permissions"), dict):
+    if file.name.startswith(("settings", "managed-settings")) or isinstance(
+        read_settings(file).get("permissions"), dict
+    ):
         return read_claude
     return read_opencode
 
@@ -109,10 +118,17 @@ def _imported_files(folder: Path) -> Iterator[Path]:
     yield folder / ".cursor" / "cli.json"
 
 
+def _managed_files() -> Iterator[Path]:
+    for folder in _MANAGED:
+        yield folder / "managed-settings.json"
+        yield from sorted((folder / "managed-settings.d").glob("*.json"))
+
+
 def _codex_files(codex: Path) -> Iterator[Path]:
     for name in ("rules", "policy"):
         for pattern in _RULES:
             yield from sorted((codex / name).glob(pattern))
+    yield codex / _CODEX_CONFIG
 
 
 def _gemini_files(gemini: Path) -> Iterator[Path]:
