@@ -14,7 +14,7 @@ NEVER = {
     "a mark of an unfinished merge": r"^(<{7}|>{7}) ",
     # Files that are named so, such as .copilot and copilot-instructions.md, are data.
     "a tool that it was written with": (
-        r"(?i)claude[ -]code|co-authored-by|chatgpt|(?<![./])copilot(?!-)"
+        r"(?i)(?<!/)claude[ -]code|co-authored-by|chatgpt|(?<![./])copilot(?!-)"
     ),
 }
 
