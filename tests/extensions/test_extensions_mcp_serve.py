@@ -9,12 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 from mcp import Client, StdioServerParameters, types
 from mcp.client.session import ClientRequestContext
 from mcp.client.streamable_http import streamable_http_client
 
+from acp_agent.cli.mcp import agent_tools, prompt_runs
+from acp_agent.cli.mcp.prompt_runs import Ask, PromptRun, Question, WaitingRuns
+from acp_agent.cli.mcp.serve import build
 from tests.support.agent_process import environment
-from tests.support.model_server import Call, ModelServer, answer
+from tests.support.model_server import Call, ModelServer, Stall, answer
+from tests.support.waiting import until
 
 COMMAND = ("-m", "acp_agent", "mcp", "serve")
 TOKEN = "a-token-of-this-test"
@@ -71,6 +76,93 @@ async def test_a_client_prompts_answers_questions_continues_and_reads(
         outside = await called(client, "run_prompt", prompt="x", folder=str(home))
         assert "is not served" in outside
         assert "no session" in await called(client, "read_session", session_id="sess_none")
+
+
+async def test_a_client_of_the_newest_version_answers_by_repeating_its_call(
+    home: Path, workspace_repo: Path, model_server: ModelServer
+) -> None:
+    model_server.add(answer(write("one.txt"), write("two.txt")), answer("Made one."))
+    asked: list[str] = []
+
+    async def decide(
+        context: ClientRequestContext, params: types.ElicitRequestParams
+    ) -> types.ElicitResult | types.ErrorData:
+        del context
+        asked.append(params.message)
+        return types.ElicitResult(action="accept", content={"allow": "one.txt" in params.message})
+
+    server = StdioServerParameters(
+        command=sys.executable,
+        args=[*COMMAND],
+        env=environment(home, model_server.environ()),
+        cwd=workspace_repo,
+    )
+    async with Client(server, mode="2026-07-28", elicitation_callback=decide) as client:
+        made = await called(client, "run_prompt", prompt="make both")
+        assert (made["text"], len(made["refused"]), len(asked)) == ("Made one.", 1, 2)
+        assert (workspace_repo / "one.txt").read_text() == "made\n"
+        assert not (workspace_repo / "two.txt").exists()
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        hints = {
+            name: tool.annotations and tool.annotations.read_only_hint
+            for name, tool in tools.items()
+        }
+        assert hints == {"run_prompt": False, "list_sessions": True, "read_session": True}
+
+
+async def test_a_waiting_prompt_is_continued_once_and_cancelled_when_its_question_expires(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ended: list[bool] = []
+
+    async def work(ask: Ask) -> str:
+        try:
+            return "allowed" if await ask("May I?") else "refused"
+        finally:
+            ended.append(True)
+
+    waiting: WaitingRuns[str] = WaitingRuns()
+    run = PromptRun(work)
+    question = await run.next_event()
+    assert isinstance(question, Question)
+    state = waiting.add(run, question)
+    assert waiting.pop(state) == (run, question)
+    assert waiting.pop(state) is None
+    question.answer.set_result(True)
+    assert await run.next_event() == "allowed"
+
+    monkeypatch.setattr(prompt_runs, "ANSWER_SECONDS", 0.01)
+    ended.clear()
+    run = PromptRun(work)
+    question = await run.next_event()
+    assert isinstance(question, Question)
+    state = waiting.add(run, question)
+    await until(lambda: bool(ended))
+    await until(lambda: waiting.pop(state) is None)
+
+
+async def test_a_client_that_waits_hears_that_the_prompt_still_runs(
+    monkeypatch: pytest.MonkeyPatch, home: Path, workspace_repo: Path, model_server: ModelServer
+) -> None:
+    monkeypatch.setattr(agent_tools, "_PROGRESS_SECONDS", 0.01)
+    monkeypatch.setenv("HOME", str(home))
+    for name, value in environment(home, model_server.environ()).items():
+        monkeypatch.setenv(name, value)
+    stall = Stall()
+    model_server.add(answer("Slow", stall, "ly."))
+    steps: list[float] = []
+
+    async def report(progress: float, total: float | None, message: str | None) -> None:
+        del total, message
+        steps.append(progress)
+        stall.release()
+
+    async with Client(build(agent_tools.AgentTools([workspace_repo], None))) as client:
+        arguments = {"prompt": "hi"}
+        result = await client.call_tool("run_prompt", arguments, progress_callback=report)
+    assert result.structured_content is not None
+    assert result.structured_content["text"] == "Slowly."
+    assert steps == sorted(set(steps))
 
 
 async def test_over_http_a_token_is_needed_and_pages_stay_out(

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
+import mcp_types as types
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.shared.exceptions import MCPError, NoBackChannelError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS, is_version_at_least
 from pydantic import BaseModel, Field
 
 from acp_agent.cli.agent_client import AgentClient, PermissionRequest
 from acp_agent.cli.localization import translate
+from acp_agent.cli.mcp.prompt_runs import ANSWER_SECONDS, Ask, PromptRun, WaitingRuns
 from acp_agent.cli.permission_answers import find_option, question_text, response
 from acp_agent.cli.run import Tally
 from acp_agent.cli.session_lookup import full_id, open_store
@@ -33,10 +37,12 @@ from protocol.v1 import types as acp
 
 _MAX_PROMPTS = 4  # prompts that run concurrently
 _MAX_TEXT_LENGTH = 50_000  # characters of a session that one call returns
-_ANSWER_SECONDS = 600.0  # for the answer to a question
+_PROGRESS_SECONDS = 5.0  # between two reports: clients end calls that seem to hang
+_PERMISSION = "permission"  # the key of a question in a result that requires input
 
 Mode = Literal["ask", "accept-edits", "draft", "plan"]
 ServedContext = Context[Any, Any]
+T = TypeVar("T")
 
 
 class PromptAnswer(BaseModel):
@@ -82,6 +88,7 @@ class AgentTools:
         self._folders = tuple(folders)
         self._flags = [] if model is None else ["--model", model]
         self._running = asyncio.Semaphore(_MAX_PROMPTS)
+        self._waiting: WaitingRuns[PromptAnswer] = WaitingRuns()
 
     async def run_prompt(
         self,
@@ -92,16 +99,60 @@ class AgentTools:
         mode: Annotated[
             Mode | None, Field(description="plan only reads; accept-edits edits files unasked.")
         ] = None,
-    ) -> PromptAnswer:
+    ) -> PromptAnswer | types.InputRequiredResult:
         """Let the coding agent work on a prompt until it is done."""
+        if context.request_state is not None:
+            waiting = self._waiting.pop(context.request_state)
+            if waiting is None:
+                raise ToolError("the question has expired; call run_prompt again with session_id")
+            run, question = waiting
+            answer = (context.input_responses or {}).get(_PERMISSION)
+            question.answer.set_result(_is_allowed(answer))
+        else:
+            run = await self._start(context, prompt, folder, session_id, mode)
+        while True:
+            event = await _with_progress(context, run.next_event())
+            if isinstance(event, PromptAnswer):
+                return event
+            if is_version_at_least(context.protocol_version or "", MODERN_PROTOCOL_VERSIONS[0]):
+                return types.InputRequiredResult(
+                    input_requests={_PERMISSION: types.ElicitRequest(params=_form(event.message))},
+                    request_state=self._waiting.add(run, event),
+                )
+            event.answer.set_result(await _ask_user(context, event.message))
+
+    async def _start(
+        self,
+        context: ServedContext,
+        prompt: str,
+        folder: str,
+        session_id: str,
+        mode: Mode | None,
+    ) -> PromptRun[PromptAnswer]:
+        """Start a prompt in a new or a saved session.
+
+        Raises:
+            ToolError: the folder is not served, or there is no such session.
+        """
         cwd = await asyncio.to_thread(self._folder, folder)
         if session_id:
             record = await self._record(session_id)
             session_id, cwd = record.id, Path(record.cwd)
+        can_ask = _can_ask(context)
+        return PromptRun(
+            lambda ask: self._run(ask if can_ask else _refuse, prompt, cwd, session_id, mode)
+        )
+
+    async def _run(
+        self, ask: Ask, prompt: str, cwd: Path, session_id: str, mode: Mode | None
+    ) -> PromptAnswer:
         refused: list[str] = []
 
         async def ask_permission(request: PermissionRequest) -> acp.RequestPermissionResponse:
-            allowed = await _ask_user(context, request)
+            # Trust in a folder's files is given in an editor or with `acp-agent trust`, because a
+            # client may be a program that accepts everything.
+            is_trust = any(option.option_id == TRUST_OPTION for option in request.options)
+            allowed = not is_trust and await ask(question_text(request))
             if not allowed:
                 refused.append(request.title)
             kind = "allow_once" if allowed else "reject_once"
@@ -209,27 +260,55 @@ class AgentTools:
         return any(real.is_relative_to(root) for root in self._folders)
 
 
-async def _ask_user(context: ServedContext, request: PermissionRequest) -> bool:
-    """Return whether the client's user allows a call once; False if there is nobody to ask.
-
-    Trust in a folder's files and lasting permissions are given in an editor or with
-    `acp-agent trust`, because a client may be a program that accepts everything.
-    """
+def _can_ask(context: ServedContext) -> bool:
+    """Return whether the client shows forms to its user."""
     capabilities = context.client_capabilities
     elicitation = None if capabilities is None else capabilities.elicitation
-    if elicitation is None or (elicitation.form is None and elicitation.url is not None):
-        return False
-    if any(option.option_id == TRUST_OPTION for option in request.options):
-        return False
-    with suppress(MCPError, NoBackChannelError, TimeoutError):
-        async with asyncio.timeout(_ANSWER_SECONDS):
-            result = await context.session.elicit_form(
-                question_text(request), _form(), related_request_id=context.request_id
-            )
-        return result.action == "accept" and (result.content or {}).get("allow") is True
+    return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
+
+
+async def _refuse(message: str) -> bool:
+    del message
     return False
 
 
-def _form() -> dict[str, Any]:
+async def _ask_user(context: ServedContext, message: str) -> bool:
+    """Return whether the client's user allows a call once; False if nobody answers."""
+    form = _form(message)
+    with suppress(MCPError, NoBackChannelError, TimeoutError):
+        async with asyncio.timeout(ANSWER_SECONDS):
+            result = await context.session.elicit_form(
+                form.message, form.requested_schema, related_request_id=context.request_id
+            )
+        return _is_allowed(result)
+    return False
+
+
+def _is_allowed(answer: types.InputResponse | None) -> bool:
+    return (
+        isinstance(answer, types.ElicitResult)
+        and answer.action == "accept"
+        and (answer.content or {}).get("allow") is True
+    )
+
+
+def _form(message: str) -> types.ElicitRequestFormParams:
     allow = {"type": "boolean", "title": translate("Allow this once"), "default": False}
-    return {"type": "object", "properties": {"allow": allow}, "required": ["allow"]}
+    schema = {"type": "object", "properties": {"allow": allow}, "required": ["allow"]}
+    return types.ElicitRequestFormParams(message=message, requested_schema=schema)
+
+
+async def _with_progress(context: ServedContext, work: Coroutine[Any, Any, T]) -> T:
+    """Wait for `work`, and report that it still runs to clients that want to know."""
+
+    async def report() -> None:
+        with suppress(MCPError):
+            for step in itertools.count(1):
+                await asyncio.sleep(_PROGRESS_SECONDS)
+                await context.report_progress(step)
+
+    reporting = asyncio.create_task(report())
+    try:
+        return await work
+    finally:
+        reporting.cancel()

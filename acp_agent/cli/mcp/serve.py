@@ -10,6 +10,7 @@ from pathlib import Path
 
 from mcp.server import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
+from mcp_types import ToolAnnotations
 
 from acp_agent import __version__
 from acp_agent.cli.mcp.agent_tools import AgentTools
@@ -41,8 +42,11 @@ def serve(options: argparse.Namespace) -> int:
 def build(tools: AgentTools) -> MCPServer:
     """Return the server with its tools."""
     server = MCPServer("acp-agent", title="acp-agent", version=__version__, log_level="CRITICAL")
-    for tool in (tools.run_prompt, tools.list_sessions, tools.read_session):
-        server.add_tool(tool)
+    changes = ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=True)
+    reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+    server.add_tool(tools.run_prompt, annotations=changes)
+    for tool in (tools.list_sessions, tools.read_session):
+        server.add_tool(tool, annotations=reads)
     return server
 
 
