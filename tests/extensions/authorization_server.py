@@ -26,6 +26,8 @@ class AuthorizedServer(WebServer):
     Attributes:
         iss: what the authorization response says of its issuer (RFC 9207); None: the truth.
         lifetime: of access tokens, in seconds.
+        changes: to its metadata; None removes a field.
+        only_with_secret: whether clients without a secret are refused.
         documents: whether client id metadata documents are supported.
         devices: what is left of the polls that a device login takes.
         log: the requests to the authorization server, by path.
@@ -35,6 +37,8 @@ class AuthorizedServer(WebServer):
         super().__init__("http", None)
         self.iss: str | None = None
         self.lifetime = 3_600
+        self.changes: Json = {}
+        self.only_with_secret = False
         self.documents = False
         self.devices = 2
         self.log: list[str] = []
@@ -81,7 +85,7 @@ class AuthorizedServer(WebServer):
 
     def metadata(self) -> Json:
         """What it says of itself (RFC 8414)."""
-        return {
+        metadata = {
             "issuer": self.issuer,
             "authorization_endpoint": f"{self.issuer}/authorize",
             "token_endpoint": f"{self.issuer}/token",
@@ -91,11 +95,18 @@ class AuthorizedServer(WebServer):
             "code_challenge_methods_supported": ["S256"],
             "authorization_response_iss_parameter_supported": True,
             "client_id_metadata_document_supported": self.documents,
-        }
+        } | self.changes
+        return {name: value for name, value in metadata.items() if value is not None}
 
     async def _register(self, form: Form, body: bytes, send: Any) -> None:
         del form
         client = json.loads(body) | {"client_id": secrets.token_hex(4)}
+        if client["token_endpoint_auth_method"] != "none":
+            client["client_secret"] = secrets.token_hex(8)
+        elif self.only_with_secret:
+            error = {"error": "invalid_client_metadata", "error_description": "secrets only"}
+            await answer(send, 400, error)
+            return
         self.clients[client["client_id"]] = client
         await answer(send, 201, client)
 

@@ -155,9 +155,80 @@ async def test_an_answer_of_another_issuer_or_a_refusal_ends_the_login(tmp_path:
         assert "/token" not in server.log
         command = await Command.start(tmp_path, "login", server.url, "--no-browser")
         await command.address()
-        code, said = await command.end("http://127.0.0.1/callback?error=access_denied\n")
+        refusal = "error=access_denied&error_description=The+owner+said+no"
+        code, said = await command.end(f"http://127.0.0.1/callback?{refusal}\n")
         assert code == 1
+        assert "the authorization server refused: The owner said no" in said
         assert not kept(tmp_path).exists()
+
+
+@pytest.mark.parametrize("methods", [None, ["plain"]])
+async def test_a_server_without_pkce_is_refused_before_anybody_logs_in(
+    tmp_path: Path, methods: list[str] | None
+) -> None:
+    server = AuthorizedServer()
+    server.changes = {"code_challenge_methods_supported": methods}
+    async with web_server(made=server):
+        command = await Command.start(tmp_path, "login", server.url, "--no-browser")
+        code, said = await command.end()
+    assert code == 1
+    assert "does not support PKCE" in said
+
+
+@pytest.mark.parametrize("method", ["client_secret_basic", "client_secret_post"])
+async def test_a_client_registers_for_a_secret_where_the_server_requires_one(
+    tmp_path: Path, method: str
+) -> None:
+    server = AuthorizedServer()
+    server.only_with_secret = True
+    server.changes = {"token_endpoint_auth_methods_supported": ["private_key_jwt", method]}
+    async with web_server(made=server):
+        command = await Command.start(tmp_path, "login", server.url, "--no-browser")
+        code, said = await command.end(f"{await browse(await command.address())}\n")
+    assert code == 0, said
+    (client,) = server.clients.values()
+    assert client["token_endpoint_auth_method"] == method
+    assert client["client_secret"] not in said
+
+
+async def test_a_refused_registration_says_what_to_do(tmp_path: Path) -> None:
+    server = AuthorizedServer()
+    server.only_with_secret = True
+    async with web_server(made=server):
+        command = await Command.start(tmp_path, "login", server.url, "--no-browser")
+        code, said = await command.end()
+    assert code == 1
+    assert "secrets only" in said
+    assert "set oauth.client_id" in said
+
+
+async def test_a_page_that_sends_another_state_does_not_end_the_login(tmp_path: Path) -> None:
+    server = AuthorizedServer()
+    async with web_server(made=server):
+        command = await Command.start(tmp_path, "login", server.url, "--no-browser")
+        back = await browse(await command.address())
+        forged = back.partition("?")[0] + "?code=forged&state=other"
+        async with httpx2.AsyncClient() as http:
+            assert (await http.get(forged)).status_code == 404
+            assert (await http.get(back)).status_code == 200
+        code, said = await command.end()
+    assert code == 0, said
+
+
+async def test_configured_scopes_and_those_that_a_call_lacked_are_asked_for(
+    tmp_path: Path,
+) -> None:
+    server = AuthorizedServer()
+    server.changes = {"scopes_supported": ["all"]}
+    async with web_server(made=server):
+        (tmp_path / "agent").mkdir()
+        table = f"[mcp_servers.web]\nurl = '{server.url}'\noauth.scopes = ['read']\n"
+        (tmp_path / "agent" / "config.toml").write_text(table)
+        LoginStore(kept(tmp_path)).set(server.url, Login(scope="write"))
+        command = await Command.start(tmp_path, "login", "web", "--no-browser")
+        address = await command.address()
+        await command.end(f"{await browse(address)}\n")
+    assert "&scope=read+write" in address
 
 
 async def test_a_login_on_another_device_needs_no_browser_here(tmp_path: Path) -> None:

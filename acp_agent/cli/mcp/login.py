@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 import msgspec
-from mcp.client.auth import OAuthFlowError
+from mcp.client.auth import OAuthFlowError, OAuthRegistrationError
 from mcp.shared.auth import AuthorizationCodeResult
 
 from acp_agent.cli.localization import translate
@@ -42,6 +42,8 @@ _LOGIN_SECONDS = 600.0  # for the user to log in
 _REQUEST_SECONDS = 30.0
 _MAX_LINE_BYTES = 16_000  # bytes of a line of the browser's request
 
+_Response = AuthorizationCodeResult | OAuthFlowError  # of an authorization server
+
 
 def login(options: argparse.Namespace) -> int:
     """Log in to a server; return the exit status.
@@ -63,6 +65,11 @@ def login(options: argparse.Namespace) -> int:
     initial = Login(keyring=options.keyring, scope="" if previous is None else previous.scope)
     try:
         required = asyncio.run(_login(server, settings, store, initial, options))
+    except OAuthRegistrationError as error:
+        raise ConfigError(
+            f"the authorization server of {options.name} does not register clients "
+            f"({describe_error(error, str)}); register one there yourself, and set oauth.client_id"
+        ) from None
     except (OAuthFlowError, httpx2.HTTPError, TimeoutError) as error:
         reason = describe_error(error, str)
         raise ConfigError(f"the login at {options.name} failed: {reason}") from None
@@ -160,19 +167,19 @@ def _show_code(address: str, code: str) -> None:
 async def _callback(options: argparse.Namespace) -> AsyncIterator[Person]:
     """Listen for the browser's redirect; also accept the address if the user pastes it."""
     loop = asyncio.get_running_loop()
-    redirect_result: asyncio.Future[AuthorizationCodeResult] = loop.create_future()
+    redirect_result: asyncio.Future[_Response] = loop.create_future()
+    state = ""  # of the login: any web page can send a browser to our address with another one
+
+    def accept(result: _Response | None) -> bool:
+        if result is not None and not redirect_result.done():
+            redirect_result.set_result(result)
+        return result is not None
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError, ValueError, asyncio.LimitOverrunError):
             line = (await reader.readline()).decode("ascii", "replace").split()
-            result = _result(line[1]) if len(line) > 1 else None
-            if result is not None and not redirect_result.done():
-                redirect_result.set_result(result)
-            message = "You can close this page." if result is not None else "Not found."
-            body = f"<!doctype html><title>acp-agent</title><p>{escape(translate(message))}</p>"
-            status = "200 OK" if result is not None else "404 Not Found"
-            head = "Content-Type: text/html; charset=utf-8\r\nConnection: close\r\n\r\n"
-            writer.write(f"HTTP/1.1 {status}\r\n{head}{body}".encode())
+            accepted = len(line) > 1 and accept(_result(line[1], state))
+            writer.write(_page(accepted=accepted))
             await writer.drain()
         writer.close()
 
@@ -180,6 +187,8 @@ async def _callback(options: argparse.Namespace) -> AsyncIterator[Person]:
     port = listener.sockets[0].getsockname()[1]
 
     async def visit(address: str) -> None:
+        nonlocal state
+        state = _query(address).get("state", "")
         say(translate("Open this address to log in:"))
         say(address)
         say(
@@ -199,12 +208,13 @@ async def _callback(options: argparse.Namespace) -> AsyncIterator[Person]:
         if not line:
             loop.remove_reader(sys.stdin.fileno())
             return
-        result = _result(line.strip())
-        if result is not None and not redirect_result.done():
-            redirect_result.set_result(result)
+        accept(_result(line.strip()))
 
     async def wait() -> AuthorizationCodeResult:
-        return await redirect_result
+        response = await redirect_result
+        if isinstance(response, OAuthFlowError):
+            raise response
+        return response
 
     redirect = f"http://127.0.0.1:{port}/callback"
     try:
@@ -215,11 +225,32 @@ async def _callback(options: argparse.Namespace) -> AsyncIterator[Person]:
         listener.close()
 
 
-def _result(address: str) -> AuthorizationCodeResult | None:
-    """Return the authorization server's response in an address; None if there is none."""
-    values = {name: value_list[0] for name, value_list in parse_qs(urlsplit(address).query).items()}
-    if not ({"code", "error"} & values.keys()):
+def _page(*, accepted: bool) -> bytes:
+    """Return the answer to the browser."""
+    message = "You can close this page." if accepted else "Not found."
+    body = f"<!doctype html><title>acp-agent</title><p>{escape(translate(message))}</p>"
+    status = "200 OK" if accepted else "404 Not Found"
+    head = "Content-Type: text/html; charset=utf-8\r\nConnection: close\r\n\r\n"
+    return f"HTTP/1.1 {status}\r\n{head}{body}".encode()
+
+
+def _query(address: str) -> dict[str, str]:
+    return {name: values[0] for name, values in parse_qs(urlsplit(address).query).items()}
+
+
+def _result(address: str, state: str | None = None) -> _Response | None:
+    """Return the authorization server's response in an address.
+
+    None if there is none, or if it belongs to another login than that of `state`.
+    """
+    values = _query(address)
+    if state is not None and values.get("state") != state:
+        return None
+    if "error" in values:
+        reason = values.get("error_description") or values["error"]
+        return OAuthFlowError(f"the authorization server refused: {reason}")
+    if "code" not in values:
         return None
     return AuthorizationCodeResult(
-        code=values.get("code", ""), state=values.get("state"), iss=values.get("iss")
+        code=values["code"], state=values.get("state"), iss=values.get("iss")
     )

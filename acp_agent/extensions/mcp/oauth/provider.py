@@ -11,11 +11,11 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import httpx2
-from mcp.client.auth import OAuthClientProvider
-from mcp.client.auth.utils import union_scopes
+from mcp.client.auth import OAuthClientProvider, OAuthFlowError
+from mcp.client.auth.utils import create_client_registration_request, union_scopes
 from mcp.shared.auth import (
     AuthorizationCodeResult,
     OAuthClientInformationFull,
@@ -36,6 +36,10 @@ _EARLY_SECONDS = 30.0  # seconds before its expiry that a token is refreshed
 _LOCK_SECONDS = 30.0  # longest time that another process may take for a refresh
 _LOCK_STEP = 0.05  # seconds between two attempts
 
+_SECRET_METHODS: tuple[Literal["client_secret_basic", "client_secret_post"], ...] = (
+    "client_secret_basic",
+    "client_secret_post",
+)
 _Model = TypeVar("_Model", bound=BaseModel)
 Learn = Callable[[Sequence[str]], None]
 
@@ -186,7 +190,7 @@ class Provider(OAuthClientProvider):
                     if outgoing is request and not self._has_user:
                         await self._save_missing_scope(response)
                         return
-                    outgoing = await flow.asend(response)
+                    outgoing = self._with_accepted_method(await flow.asend(response))
             except _RefreshedElsewhereError:
                 continue
             except StopAsyncIteration:
@@ -194,6 +198,30 @@ class Provider(OAuthClientProvider):
             finally:
                 await flow.aclose()
                 self._unlock()
+
+    def _with_accepted_method(self, request: httpx2.Request) -> httpx2.Request:
+        """Return a registration for a way to authenticate that the server accepts.
+
+        Without a secret if possible: this program cannot keep one from its user.
+        """
+        server, client = self.context.oauth_metadata, self.context.client_metadata
+        methods = None if server is None else server.token_endpoint_auth_methods_supported
+        if (
+            server is None
+            or request.url != str(server.registration_endpoint)
+            or not methods
+            or "none" in methods
+        ):
+            return request
+        known = [method for method in _SECRET_METHODS if method in methods]
+        client.token_endpoint_auth_method = known[0] if known else "none"
+        return create_client_registration_request(server, client, self.context.server_url)
+
+    async def _perform_authorization_code_grant(self) -> tuple[str, str]:
+        server = self.context.oauth_metadata
+        if server is not None and "S256" not in (server.code_challenge_methods_supported or ()):
+            raise OAuthFlowError("the authorization server does not support PKCE with S256")
+        return await super()._perform_authorization_code_grant()
 
     async def _refresh_token(self) -> httpx2.Request:
         # A refresh token is often valid only once: one process refreshes, and the others wait and
