@@ -57,6 +57,11 @@ class EditParams(FileParams):
         if not isinstance(data, dict) or not isinstance(edits := data.get("edits"), list):
             return data
         remaining = {name: value for name, value in data.items() if name != "edits"}
+        items = [edit for edit in edits if isinstance(edit, dict)]
+        paths = [edit["path"] for edit in items if "path" in edit]
+        if paths and {*paths, remaining.get("path", paths[0])} == {paths[0]}:  # one for all
+            edits = [{key: edit[key] for key in edit if key != "path"} for edit in items]
+            remaining["path"] = paths[0]
         if "old" in remaining or not edits or not isinstance(edits[0], dict):
             return {**remaining, "more": edits}
         return {**remaining, **edits[0], "more": edits[1:]}

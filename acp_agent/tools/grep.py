@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -12,7 +14,7 @@ from msgspec import structs
 from pydantic import Field
 
 from acp_agent.content import JsonObject, Location, text_part
-from acp_agent.errors import ToolError
+from acp_agent.errors import ToolError, WorkspaceError
 from acp_agent.events import ToolKind
 from acp_agent.permissions.access import ReadAccess
 from acp_agent.tools.base import (
@@ -96,9 +98,24 @@ class GrepTool(Tool[GrepParams]):
         async def run(_: Progress) -> Outcome:
             if kind == "file" and (refused := await self._refused([target])):
                 raise ToolError(refused[target])
-            if params.mode == "files":
-                return await self._files(target, folder, params, glob)
-            return await self._lines(target, folder, params, glob)
+            search = self._files if params.mode == "files" else self._lines
+            try:
+                outcome = await search(target, folder, params, glob)
+            except WorkspaceError as error:
+                reading = params.model_copy(update={"pattern": _escaped(params.pattern)})
+                if not re.search(r"\w", params.pattern):
+                    raise
+                with suppress(WorkspaceError):
+                    outcome = await search(target, folder, reading, glob)
+                    if outcome is not None:
+                        return _with_note(outcome, f"searched as plain text: {error}")
+                raise
+            if outcome is None and "\\|" in params.pattern:
+                reading = params.model_copy(update={"pattern": params.pattern.replace("\\|", "|")})
+                outcome = await search(target, folder, reading, glob)
+                if outcome is not None:
+                    return _with_note(outcome, "`\\|` was read as `|`")
+            return outcome or _empty_outcome(params)
 
         return Prepared(
             title=self.title(params.model_dump()),
@@ -108,7 +125,7 @@ class GrepTool(Tool[GrepParams]):
 
     async def _lines(
         self, target: Path, folder: Path, params: GrepParams, glob: str | None
-    ) -> Outcome:
+    ) -> Outcome | None:
         matches = await find_lines(
             target,
             params.pattern,
@@ -161,7 +178,7 @@ class GrepTool(Tool[GrepParams]):
 
     async def _files(
         self, target: Path, folder: Path, params: GrepParams, glob: str | None
-    ) -> Outcome:
+    ) -> Outcome | None:
         matches = await count_lines(
             target,
             params.pattern,
@@ -197,10 +214,28 @@ class GrepTool(Tool[GrepParams]):
         return notes
 
 
+def _escaped(pattern: str) -> str:
+    """Return a pattern that matches the text itself."""
+    return re.sub(r"[\\^$.|?*+()\[\]{}]", r"\\\g<0>", pattern)
+
+
+def _with_note(outcome: Outcome, note: str) -> Outcome:
+    return structs.replace(
+        outcome,
+        text=f"{outcome.text}\n[{note}]",
+        content=(*(outcome.content or ()), text_part(f"[{note}]")),
+    )
+
+
+def _empty_outcome(params: GrepParams) -> Outcome:
+    return Outcome(
+        text=f"Nothing matches; {_empty_advice(params)}.",
+        content=(text_part("Nothing matches."),),
+    )
+
+
 def _empty_advice(params: GrepParams) -> str:
     """What the model may not have thought of where nothing matches, the most likely alone."""
-    if "\\|" in params.pattern:
-        return "`\\|` is a literal bar here: write `a|b` for alternatives"
     if params.glob is not None:
         return f"only files like {first_line(params.glob, 60)} were searched, and no ignored ones"
     case_note = "" if params.ignore_case else "case counts, unless you set `ignore_case`; "
@@ -214,7 +249,10 @@ def _outcome(
     params: GrepParams,
     timed_out: bool,
     locations: tuple[Location, ...] = (),
-) -> Outcome:
+) -> Outcome | None:
+    """The result of a search; None if nothing matches and there is nothing else to say."""
+    if not rows and not notes and not timed_out:
+        return None
     if timed_out:
         notes.append(("the search took too long and is incomplete", "name a smaller folder"))
     headlines = [f"[{fact}]" for fact, _ in notes]

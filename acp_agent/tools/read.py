@@ -22,7 +22,7 @@ from acp_agent.content import (
     image_type,
     text_part,
 )
-from acp_agent.errors import MissingFileError, ToolError
+from acp_agent.errors import MissingFileError, ToolError, WorkspaceError
 from acp_agent.permissions.access import ReadAccess
 from acp_agent.tools.base import (
     RESULT_LIMIT,
@@ -37,7 +37,8 @@ from acp_agent.tools.base import (
 )
 from acp_agent.tools.notebooks.cells import is_notebook
 from acp_agent.tools.quoting import code_block, shorten
-from acp_agent.workspace.file_io import TextFile, display_path, with_lf
+from acp_agent.workspace.file_io import TextFile, display_path, file_kind, with_lf
+from acp_agent.workspace.path_cleaning import line_range
 
 if TYPE_CHECKING:
     from acp_agent.tools.pdf import Page
@@ -74,6 +75,17 @@ class ReadTool(Tool[ReadParams]):
             return f"Read {path} (lines {line or 1}-{(line or 1) + limit - 1})"
         return f"Read {path} (from line {line})" if line and line > 1 else f"Read {path}"
 
+    def forwarded(self, values: JsonObject) -> tuple[str, JsonObject] | None:
+        """A folder is listed."""
+        path = values.get("path", values.get("file_path"))
+        if not isinstance(path, str) or not path:
+            return None
+        try:
+            target = self.workspace.files.resolve(path, to_read=True)
+        except (ToolError, WorkspaceError):
+            return None
+        return ("list", {"path": path}) if file_kind(target) == "folder" else None
+
     def touches(self, params: ReadParams) -> Touches:
         """The file."""
         return Touches(reads=(str(self.workspace.files.resolve(params.path, to_read=True)),))
@@ -81,6 +93,11 @@ class ReadTool(Tool[ReadParams]):
     async def prepare(self, params: ReadParams) -> Prepared:
         """Check the path; the file itself is read when the call runs."""
         path = self.workspace.files.resolve(params.path, to_read=True)
+        lines = line_range(params.path)
+        if lines is not None and not params.path.endswith(path.name) and params.line == 1:
+            params = params.model_copy(
+                update={"line": lines[0], "limit": max(1, lines[1] - lines[0] + 1)}
+            )
 
         async def run(_: Progress) -> Outcome:
             try:

@@ -59,6 +59,8 @@ def command_text(value: object) -> object:
     if isinstance(value, str) and value.lstrip().startswith('["'):
         with contextlib.suppress(ValueError):
             words = read_json(value)
+    if isinstance(words, str) and re.match(r"\$ \S", words) and "\n" not in words.strip():
+        return words[2:]  # the prompt of a shell
     if not isinstance(words, list) or not words:
         return value
     line = [str(word) if isinstance(word, int | float) else word for word in words]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import difflib
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -120,12 +121,12 @@ class Toolset:
             measurement = self._measurements[measure] = measure(self._specs)
         return measurement
 
-    def get(self, name: str, *, command: object = None) -> AnyTool:
+    def get(self, name: str, values: JsonObject | None = None) -> AnyTool:
         """The tool of this name, or the one that other agents' models call so.
 
         Args:
             name: the name in a call.
-            command: what a tool that does several things is to do.
+            values: the arguments, which say what a tool that does several things is to do.
 
         Raises:
             ToolError: there is none; the message has the names there are.
@@ -135,13 +136,13 @@ class Toolset:
             return tool
         from acp_agent.tools.calls.foreign_calls import resolve_tool  # noqa: PLC0415 - few calls need it
 
-        resolved_name = resolve_tool(name, self._tools, command)
+        resolved_name = resolve_tool(name, self._tools, values or {})
         if resolved_name is not None:
             return self._tools[resolved_name]
         names = f"the tools are {', '.join(spec.name for spec in self._specs)}"
+        hint = _suggest(name, self._tools)
         if not name:
             raise ToolError("the call names no tool", advice=f"make it again with a name; {names}")
-        hint = _suggest(name, self._tools)
         raise ToolError(f"there is no tool {name!r}", advice=f"{hint} {names}" if hint else names)
 
     def resolve(self, name: str, arguments: str) -> ResolvedCall:
@@ -156,10 +157,8 @@ class Toolset:
         """
         tool, values = self._read_call(name, arguments)
         if tool.name == name:
-            try:
+            with suppress(ValidationError, ToolError):  # in the names of another agent perhaps
                 return ResolvedCall(tool, _validate(tool, values))
-            except (ValidationError, ToolError):
-                pass  # in the names of another agent perhaps
         call = self._translate(name, tool, values)
         try:
             params = _validate(tool, call.values)
@@ -205,12 +204,12 @@ class Toolset:
                     ) from error
         except ValueError as error:
             tool = tool or self.get(name)
-            raise ToolError(
-                f"the arguments of {tool.name} are not valid JSON ({error})",
-                advice="write them again as one JSON object with "
-                f"{', '.join(_parameter_names(tool))}",
-            ) from error
-        tool = tool or self.get(name, command=values.get("command"))
+            if tool.name == "apply_patch" and arguments.lstrip().startswith("***"):
+                return tool, {"input": arguments}  # their tool takes plain text
+            advice = f"write them again as one JSON object with {', '.join(_parameter_names(tool))}"
+            message = f"the arguments of {tool.name} are not valid JSON ({error})"
+            raise ToolError(message, advice=advice) from error
+        tool = tool or self.get(name, values)
         if (forwarded := tool.forwarded(values)) is not None:
             name, values = forwarded
             tool = self.get(name)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from acp_agent.errors import MissingFileError
 from acp_agent.tools.base import Outcome, Prepared, Progress
+from acp_agent.tools.editing.escapes import refuse_eaten_backslash
 from acp_agent.tools.editing.placeholders import refuse_placeholder
 from acp_agent.tools.editing.replace import EditResult
 from acp_agent.tools.file_changes import (
@@ -21,6 +23,9 @@ from acp_agent.tools.file_changes import (
 )
 from acp_agent.tools.notebooks.cells import is_notebook
 from acp_agent.workspace.file_io import BYTE_ORDER_MARK, with_lf, with_newline
+
+_FENCED = re.compile(r"```[\w+#.-]*\n((?:(?!```)[^\n]*\n)*)```\n?")
+_MARKDOWN = frozenset({"", ".md", ".mdx", ".markdown", ".qmd", ".rmd", ".rst", ".adoc", ".txt"})
 
 
 class WriteParams(FileParams):
@@ -45,7 +50,10 @@ class WriteTool(FileTool[WriteParams]):
         except MissingFileError:
             before = None
         text = params.content.removeprefix(BYTE_ORDER_MARK)
+        fenced = _FENCED.fullmatch(text) if path.suffix.lower() not in _MARKDOWN else None
+        text = fenced[1] if fenced else text
         await asyncio.to_thread(refuse_placeholder, text, before.text if before else "")
+        refuse_eaten_backslash(text, before.text if before else "")
         line = await asyncio.to_thread(_first_difference, before.text, text) if before else 1
         result = EditResult(with_newline(text, before.newline) if before else text, line, ())
         if is_notebook(path.name):
@@ -63,6 +71,7 @@ class WriteTool(FileTool[WriteParams]):
             result=result,
         )
         message = f"{display_path} {'replaced' if before else 'created'}, {count_lines(text)}."
+        message += " Removed: the code fence around the text." if fenced else ""
 
         async def run(_: Progress) -> Outcome:
             return await apply_change(change, files, lambda _: message)

@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 _MAX_ENTRIES = 2_000  # entries of a folder whose names are compared
 _QUOTES = "`\"'"
-_LINE = re.compile(r"(.+?):\d+(?:[-:]\d+)?")
+_LINE = re.compile(r"(.+?)(?::|#L?)(\d+)(?:([-:,])L?(\d+))?")
 _DASHES = dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2212"), "-")
 
 
@@ -63,6 +63,14 @@ def clean_path(path: str, cwd: Path, *, existing: bool) -> str:
     return next(folders, plain)
 
 
+def line_range(path: str) -> tuple[int, int] | None:
+    """Return the first and the last line that a path such as `a.py:10-20` names."""
+    match = _LINE.fullmatch(path.strip("`\"' "))
+    if match is None or match[4] is None or match[3] == ":" or int(match[2]) < 1:
+        return None
+    return int(match[2]), int(match[4])
+
+
 def _plain(path: str, cwd: Path) -> str:
     """Return a path without quotes, `@` or `file://`, and with slashes for backslashes."""
     path = path.strip()
@@ -81,6 +89,8 @@ def _variants(path: str, cwd: Path) -> Iterator[str]:
         top, _, relative = path.lstrip("/").partition("/")
         if relative and not os.path.lexists(f"/{top}"):
             yield relative  # the project's path on another machine
+        if cwd.name in relative.split("/")[:-1]:
+            yield f"/{relative}/".partition(f"/{cwd.name}/")[2].rstrip("/")
     elif path.startswith((f"{cwd.name}/", "a/", "b/")):  # the two sides of a diff
         yield path.partition("/")[2]
     if path.endswith("/"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -21,6 +22,9 @@ from acp_agent.workspace.ripgrep import (
 )
 
 FILE_LIMIT = 300_000  # files below one folder that a search by name covers
+
+
+_SEVERAL_LINES = re.compile(r"\n|\\n|\[\\s\\S\]|\[\\S\\s\]|\(\?s")  # what crosses line ends
 
 
 class FileMatches(Struct, frozen=True, kw_only=True):
@@ -228,7 +232,7 @@ def _match_arguments(pattern: str, glob: str | None, ignore_case: bool) -> Seque
     arguments = ["--sort=path", "--engine=auto", f"--regexp={pattern}"]
     if ignore_case:
         arguments.append("--ignore-case")
-    if "\n" in pattern or "\\n" in pattern:
+    if _SEVERAL_LINES.search(pattern):
         arguments.append("--multiline")
     if glob is not None:
         arguments.append(f"--glob={glob}")

@@ -83,6 +83,8 @@ def _curly(text: str) -> str:
     return re.sub(r"'([^'\n]*)'", "‘\\1’", text)
 
 
+# The spaces of a line that the change adds are as the call has them.
+_SIGN = re.compile(r"(?<=\w)(?<!added)(?<!more) ?([=+:|]) ?(?=\w)")
 # What is done to `old`, and with the same slip to `new`.
 SLIPS: Mapping[str, Callable[[str], str]] = {
     "none": lambda text: text,
@@ -115,6 +117,12 @@ SLIPS: Mapping[str, Callable[[str], str]] = {
         text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
     ),
     "CRLF": lambda text: text.replace("\n", "\r\n"),
+    "single spaces": lambda text: re.sub(r"(?<=\S) {2,}(?=\S)", " ", text),
+    "no spaces around signs": lambda text: re.sub(
+        r"(?<=\w)(?<!added)(?<!more) ?([=+:|]) ?(?=\w)", r"\1", text
+    ),
+    "spaces within brackets": lambda text: re.sub(r"\((\w+)\)", r"( \1 )", text),
+    "other quotes": lambda text: text.translate(str.maketrans("\"'", "'\"")),
 }
 
 

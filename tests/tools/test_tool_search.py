@@ -149,7 +149,25 @@ async def test_what_the_model_was_not_sent_of_a_result_can_be_searched(user: Too
     assert (await user.call("grep", pattern="needle", path=str(output))).text.endswith("1:needle")
 
 
-@pytest.mark.parametrize("pattern", ["greet(", "[", "*", "(?P<"])
+@pytest.mark.parametrize("mode", ["lines", "files"])
+async def test_a_pattern_that_is_no_regular_expression_is_searched_as_text(
+    user: ToolUser, mode: str
+) -> None:
+    (user.folder / "a.kt").write_text("fun f() = listOf(1)\n")
+    result = await user.call("grep", pattern="listOf(", mode=mode)
+    assert "a.kt" in result.text
+    assert "[searched as plain text: the search is not possible" in result.text
+
+
+async def test_a_bar_of_the_basic_syntax_means_alternatives_if_it_matches_nothing(
+    user: ToolUser,
+) -> None:
+    (user.folder / "bars.txt").write_text("left\nright|hand\n")
+    assert "`\\|` was read as `|`" in (await user.call("grep", pattern=r"lost\|left")).text
+    assert "was read" not in (await user.call("grep", pattern=r"right\|hand")).text
+
+
+@pytest.mark.parametrize("pattern", ["no_such_greeting(", "[", "*", "(?P<"])
 async def test_a_wrong_pattern_is_explained(user: ToolUser, pattern: str) -> None:
     for mode in ("lines", "files"):
         with pytest.raises(WorkspaceError, match=r"search is not possible: .*correct the pattern"):

@@ -41,6 +41,7 @@ _ESCAPES = set('"\\/bfnrtu')
 # After a single backslash these mean the backslash too, as in `\d` and `\.` of a pattern. Quotes,
 # `$` and a backtick may have been escaped for another language, and `\x` may be a character.
 _LITERAL_BACKSLASH = re.compile(r"[AC-EG-MO-QSUVWYZacdghijklmopqsvwyz1-9.()\[\]{}+*?|^\-<> \n]")
+_HEXADECIMAL = re.compile(r"\\x[0-9a-fA-F]{2}")
 
 
 def read_arguments(text: str) -> JsonObject:
@@ -203,14 +204,14 @@ def _unescape_pieces(pieces: list[str], quote: str) -> str:
     """Return the text of a string's pieces, each an escape or text without a backslash."""
     escaped = [piece[1] for piece in pieces if piece.startswith("\\")]
     nonstandard = [char for char in escaped if char not in _ESCAPES and char != quote]
+    # `\x` without digits is no character of any language.
+    unclear = [char for char in nonstandard if not _LITERAL_BACKSLASH.fullmatch(char)]
+    if set(unclear) == {"x"} and not _HEXADECIMAL.search("".join(pieces)):
+        unclear = []
     if nonstandard:
         # Beside an escape that is one, such as the `\n` of `C:\docs\new`, nothing is certain.
         has_standard_escape = any(char in _ESCAPES and char != '"' for char in escaped)
-        if (
-            quote == "'"
-            or has_standard_escape
-            or not all(map(_LITERAL_BACKSLASH.fullmatch, nonstandard))
-        ):
+        if quote == "'" or has_standard_escape or unclear:
             raise _UnclearError(f"\\{nonstandard[0]} is not an escape; write \\\\ for a backslash")
     try:
         text: str = msgspec.json.decode(f'"{"".join(map(_as_json, pieces))}"')

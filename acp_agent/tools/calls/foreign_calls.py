@@ -29,6 +29,7 @@ _WRAPPERS = (
     "action",  # of codex's `local_shell`
 )
 _NAME_FIELDS = {"name", "tool", "tool_name", "id", "type", "function", "recipient_name"}
+_COMMANDS = {"old_str": "str_replace", "file_text": "create", "insert_line": "insert"}  # by field
 _CALL_NUMBER = re.compile(r":\d+$")  # of a call, in Kimi's ids
 _TAGS_AFTER = re.compile(r"(?<=\w)<.*", re.DOTALL)  # of the model's template
 _PREFIX = re.compile(r"^(?:\w+[.:/])+")
@@ -58,13 +59,16 @@ class ForeignCall(Struct, frozen=True, kw_only=True):
     ignored: tuple[str, ...] = ()
 
 
-def resolve_tool(name: str, tools: Collection[str], command: object = None) -> str | None:
+def resolve_tool(
+    name: str, tools: Collection[str], values: Mapping[str, object] | None = None
+) -> str | None:
     """Return our tool for a name; None if there is none.
 
     Args:
         name: the name in a call.
         tools: the names of the tools there are.
-        command: which of several things the call does, for tools that have a command.
+        values: the arguments. `command`, or the other fields, say what a tool that does several
+            things is to do.
 
     Raises:
         ToolError: no tool of ours does what the command asks for.
@@ -80,8 +84,12 @@ def resolve_tool(name: str, tools: Collection[str], command: object = None) -> s
         return server_tools[0]
     resolved = _index().get(normalized)
     if resolved is not None and (commands := _table()[resolved].commands):
+        values = values or {}
+        implied = (name for field, name in _COMMANDS.items() if values.get(field))
+        command = values.get("command", next(implied, None))
         if command is None:
             return None
+        command = command.strip().lower() if isinstance(command, str) else command
         if command not in commands:
             raise ToolError(
                 f"{name} has no command {str(command)[:60]!r} here",
@@ -268,9 +276,11 @@ def _convert_items(value: object, table: ToolNames) -> object:
     if isinstance(value, str) and value.lstrip().startswith(("[", "{")):
         value = _decode(value)
     if isinstance(value, dict):
-        value = [value]
+        is_numbered = bool(value) and all(key.isdecimal() for key in value)
+        value = list(value.values()) if is_numbered else [value]
     if not isinstance(value, list):
         return value
+    value = [entry for entry in value if entry is not None]
     field_names = {target_field.partition(":")[0] for target_field in table.fields.values()}
     plain = table.plain
     items = [{plain: entry} if plain and isinstance(entry, str) else entry for entry in value]

@@ -36,6 +36,10 @@ _FILE_TYPES: Final[Mapping[str, str]] = {
     "html": "{html,htm}", "csharp": "cs", "sh": "{sh,bash}", "typescript": "{ts,tsx,mts,cts}",
     "javascript": "{js,jsx,mjs,cjs}", "golang": "go",
 }  # fmt: skip
+_TIME = re.compile(r"(\d+(?:\.\d+)?) ?(ms|s|sec|seconds|m|min|minutes)")
+_SECONDS: Final[Mapping[str, float]] = {
+    "ms": 0.001, "s": 1, "sec": 1, "seconds": 1, "m": 60, "min": 60, "minutes": 60,
+}  # fmt: skip
 _MIN_MILLISECONDS = 1000  # fewer are seconds: no command is given less than one
 
 Conversion = Callable[[str, object, Mapping[str, object]], JsonObject]
@@ -65,8 +69,14 @@ def _until(target: str, value: object, converted: Mapping[str, object]) -> JsonO
 
 
 def _range(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
-    """Two lines, as a list or as in "3-5"."""
-    ends = re.split(r"\s*[-,:]\s*", value.strip()) if isinstance(value, str) else value
+    """Two lines, as a list, an object, or as in "3-5" and "L3-L5"."""
+    if value in ([], {}, ""):
+        return {}
+    ends = value
+    if isinstance(value, str):
+        ends = re.split(r"\s*[-,:]\s*", re.sub(r"[Ll](?=\d)|[\[\]]", "", value).strip())
+    elif isinstance(value, dict) and value.keys() == {"start", "end"}:
+        ends = [value["start"], value["end"]]
     if isinstance(ends, list) and ends and isinstance(ends[0], list):
         ends = ends[0] if len(ends) == 1 else None
     if not isinstance(ends, list) or len(ends) not in {1, 2}:
@@ -144,6 +154,32 @@ def _lines(target: str, value: object, converted: Mapping[str, object]) -> JsonO
     }
 
 
+def _text_lines(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
+    """A text, as a list of its lines too."""
+    del converted
+    if not isinstance(value, list) or not all(isinstance(line, str) for line in value) or not value:
+        return {target: value}
+    has_ends = all(line.endswith("\n") for line in value[:-1]) and len(value) > 1
+    return {target: ("" if has_ends else "\n").join(value)}
+
+
+def _globs(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
+    """Patterns of names, of which any may match."""
+    del converted
+    if not isinstance(value, list) or not all(isinstance(glob, str) for glob in value) or not value:
+        return {target: value}
+    if len(value) > 1 and any(char in glob for glob in value for char in "{},"):
+        raise NotConvertibleError(f"it takes one {target}; make a call for each")
+    return {target: value[0] if len(value) == 1 else f"{{{','.join(value)}}}"}
+
+
+def _line_count(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
+    """A number of lines, 0 or less for all."""
+    del converted
+    number = _number(value)
+    return {} if number is not None and number <= 0 else {target: value}
+
+
 def _in_folder(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
     """A folder to run a command in."""
     command = command_text(converted.get(target))
@@ -163,6 +199,9 @@ def _milliseconds(target: str, value: object, converted: Mapping[str, object]) -
 
 def _time_limit(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
     """A time limit, in milliseconds if the tool takes these or it is too large for seconds."""
+    unit = _TIME.fullmatch(value.strip().lower()) if isinstance(value, str) else None
+    if unit is not None:
+        return {target: min(float(unit[1]) * _SECONDS[unit[2]], MAX_TIMEOUT)}
     number = _real(value)
     if number == 0 and converted.get("_ms"):  # no limit
         return {}
@@ -186,7 +225,9 @@ def _search_replace(target: str, value: object, converted: Mapping[str, object])
 
 
 def _insert(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
-    """The line after which text is inserted."""
+    """The line after which text is inserted, if no text is replaced."""
+    if value is None or converted.get("old"):
+        return {}
     return {target: [{"old": "", "new": converted.get("new"), "after_line": value}]}
 
 
@@ -299,6 +340,7 @@ CONVERSIONS: Final[Mapping[str, Conversion]] = {
     "first": _first, "insert": _insert, "literal": _literal, "not_literal": _not_literal,
     "checklist": _checklist, "unless": _unless, "in_text": _in_text, "file_type": _file_type,
     "operation": _operation, "cell_mode": _cell_mode, "text": _as_text,
+    "text_lines": _text_lines, "globs": _globs, "line_count": _line_count,
 }  # fmt: skip
 
 FILTERS: Final = {

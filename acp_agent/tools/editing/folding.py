@@ -83,6 +83,11 @@ def fold(text: str) -> str:
     return parse(text).form
 
 
+def compact(form: str) -> str:
+    """Return a folded line without spaces, with one kind of quotation marks."""
+    return form.replace(" ", "").replace('"', "'")
+
+
 def _is_plain(text: str) -> bool:
     return text.isascii() and "&" not in text and "..." not in text
 

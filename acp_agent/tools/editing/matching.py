@@ -13,7 +13,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from acp_agent.tools.editing.folding import Line, difference, fold, parse, plain_spaces
+from acp_agent.tools.editing.folding import Line, compact, difference, fold, parse, plain_spaces
 from acp_agent.tools.editing.indentation import FileIndents, Indentation
 
 _MAX_MATCHES = 1_000  # places that are found
@@ -108,6 +108,11 @@ class FoldedText:
     def indents(self) -> FileIndents:
         """How the file is indented."""
         return FileIndents([_indent(line) for line in self.lines if line.strip()])
+
+    @cached_property
+    def compact_forms(self) -> list[str]:
+        """The lines without spaces, with one kind of quotation marks."""
+        return list(map(compact, self.forms))
 
     def line_start(self, index: int) -> int:
         """Return where a line begins."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import takewhile
 
 import msgspec
 from msgspec import Struct
@@ -26,6 +27,7 @@ from acp_agent.workspace.file_io import TextFile
 FILE_LINE = re.compile(r"^\*\*\* (Update|Add|Delete) File: *(.+?)\s*$", re.MULTILINE)
 _BEGIN_MARKER, _END_MARKER = "*** Begin Patch", "*** End Patch"
 _MOVE_MARKER = "*** Move to:"
+_HEREDOC = re.compile(r"apply_patch\s*<<-?\s*(['\"]?)(\w+)\1\n(.*)\n\2", re.DOTALL)
 _FENCE = re.compile(r"```\w*\n(.*?)\n?```", re.DOTALL)
 _RANGE = re.compile(r"-\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?")
 _DIFF = re.compile(r"^--- (?:a/)?(\S.*?)(?:\t.*)?\n\+\+\+ (?:b/)?(\S.*?)(?:\t.*)?\n", re.MULTILINE)
@@ -62,6 +64,8 @@ def parse_patch(text: str) -> list[FilePatch]:
     stripped = text.replace("\r\n", "\n").strip("\n ")
     fenced = _FENCE.fullmatch(stripped)
     stripped = fenced[1].strip("\n ") if fenced else stripped
+    if heredoc := _HEREDOC.fullmatch(stripped):
+        stripped = heredoc[3].strip("\n ")
     files = list(
         _parse_unified_diff(stripped)
         if _DIFF.search(stripped) and _BEGIN_MARKER not in stripped
@@ -110,14 +114,36 @@ def _apply(file: TextFile, hunk: Hunk, display_path: str) -> EditResult:
     try:
         edited = apply_edits(msgspec.structs.replace(file, text=tail), (edit,), display_path)
     except ToolError:
-        if start:
-            apply_edits(file, (edit,), display_path)  # its error has the numbers of the whole file
-        raise
+        end = _block_end(tail, head)
+        if start and end:
+            edited = apply_edits(
+                msgspec.structs.replace(file, text=tail[:end]), (edit,), display_path
+            )
+            edited = msgspec.structs.replace(edited, text=edited.text + tail[end:])
+        else:
+            if start:
+                apply_edits(file, (edit,), display_path)  # its error has the file's line numbers
+            raise
     first = edited.changes[0][0].split("\n", 1)[0]
     if fold(first).strip() != fold(hunk.old[0]).strip():
         raise ToolError(f"there is no line {hunk.old[0].strip()[:80]!r}", advice="give whole lines")
     line = head.count("\n") + edited.line
     return msgspec.structs.replace(edited, text=head + edited.text, line=line)
+
+
+def _block_end(text: str, head: str) -> int:
+    """Return where the block ends that begins before `text`, with the last line of `head`.
+
+    Its lines are deeper than that one. 0 if there is no such block, or no line after it.
+    """
+    opening = head.rstrip("\n").rpartition("\n")[2]
+    depth = len(opening) - len(opening.lstrip())
+    offset = 0
+    for line in text.splitlines(keepends=True):
+        if line.strip() and len(line) - len(line.lstrip()) <= depth:
+            return offset
+        offset += len(line)
+    return 0
 
 
 def _offset_after(text: str, after: Sequence[str]) -> int:
@@ -161,14 +187,25 @@ def _parse_codex_patch(text: str) -> Iterator[FilePatch]:
         lines = body[header.end() : end].strip("\n").split("\n")
         match header[1]:
             case "Add":
-                content = [line[1:] for line in lines if line.startswith("+")]
-                yield FilePatch(header[2], content=_join_lines(content))
+                yield FilePatch(header[2], content=_join_lines(_added_lines(lines)))
             case "Delete":
                 yield FilePatch(header[2], deleted=True)
             case _:
                 is_renamed = lines[0].startswith(_MOVE_MARKER)
                 new_path = lines.pop(0).removeprefix(_MOVE_MARKER).strip() if is_renamed else ""
                 yield FilePatch(header[2], tuple(_parse_hunks(lines)), new_path=new_path)
+
+
+def _added_lines(lines: Sequence[str]) -> list[str]:
+    """Return the lines of a new file, also if none of them has its sign."""
+    if not any(line.startswith("+") for line in lines) and any(lines):
+        return list(lines)
+    if plain := next((line for line in lines if line and not line.startswith("+")), None):
+        raise ToolError(
+            f"a line of a new file does not begin with +: {plain[:80]!r}",
+            advice="begin each of its lines with +",
+        )
+    return [line[1:] for line in lines if line]
 
 
 _FORMAT_ADVICE = "begin each file with *** Update File: path or *** Add File: path"
@@ -198,11 +235,13 @@ def _parse_hunks(lines: Sequence[str]) -> Iterator[Hunk]:
     after: list[str] = []
     old: list[str] = []
     new: list[str] = []
-    for line in (*lines, "@@"):
+    context_sign = " "
+    for number, line in enumerate((*lines, "@@")):
         if line.startswith("@@"):
             if old or new:
                 yield Hunk(tuple(after), tuple(old), tuple(new))
                 after, old, new = [], [], []
+            context_sign = _context_sign(lines[number + 1 :])
             heading = line[2:].strip()
             if heading and not _RANGE.match(heading):
                 after.append(heading)
@@ -213,5 +252,11 @@ def _parse_hunks(lines: Sequence[str]) -> Iterator[Hunk]:
         elif line.startswith("-"):
             old.append(line[1:])
         else:  # context, which some write without the space before it
-            old.append(line.removeprefix(" "))
-            new.append(line.removeprefix(" "))
+            old.append(line.removeprefix(context_sign))
+            new.append(line.removeprefix(context_sign))
+
+
+def _context_sign(lines: Sequence[str]) -> str:
+    """Return what the context lines of the hunk begin with: a space, or nothing."""
+    hunk = takewhile(lambda line: not line.startswith("@@"), lines)
+    return " " if all(line[:1] in {"", " ", "+", "-", "*"} for line in hunk) else ""

@@ -129,7 +129,7 @@ def _patterns() -> _Patterns:
         comment=re.compile(
             rf"(?:^|(?<=[\s{{}};,>)]))(?:{openings})(?P<body>.*?)(?:{closings}|$)", re.IGNORECASE
         ),
-        bare=re.compile(rf"^\s*(?P<body>{_DOTS} .* {_DOTS}|\[ ?{_DOTS}.*\])\s*$"),
+        bare=re.compile(rf"^\s*(?P<body>{_DOTS} .* {_DOTS}|\[ ?{_DOTS}.*\]|{_DOTS} ?\(.*\))\s*$"),
         marked=re.compile(
             rf"{_DOTS} ?[(\[]?(?:{phrases})[)\]]? ?{_DOTS}?|[(\[]?(?:{phrases})[)\]]? ?{_DOTS}"
             rf"|[(\[<] ?{_DOTS}? ?(?:{phrases}) ?{_DOTS}? ?[)\]>]"

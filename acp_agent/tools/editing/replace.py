@@ -14,15 +14,17 @@ from acp_agent.diffs import changed_blocks
 from acp_agent.errors import ToolError
 from acp_agent.tools.editing.adapt import adapt
 from acp_agent.tools.editing.blank_lines import with_file_blank_lines
+from acp_agent.tools.editing.escapes import refuse_eaten_backslash
 from acp_agent.tools.editing.matching import EditVariant, FoldedText, Match, form_kinds
 from acp_agent.tools.editing.nearest import distinguishing_lines, explain_absence, quote_lines
 from acp_agent.tools.editing.placeholders import refuse_omission, refuse_placeholder
+from acp_agent.tools.editing.rewriting import with_line_end
+from acp_agent.tools.editing.spacing import with_file_spacing
 from acp_agent.tools.editing.variants import (
     begins_in_indentation,
     begins_with_line_end,
     differs_only_in_form,
     edit_variants,
-    with_line_end,
 )
 from acp_agent.workspace.file_io import TextFile, with_lf
 from acp_agent.workspace.scrub import REPLACEMENT
@@ -80,8 +82,11 @@ def apply_edits(file: TextFile, edits: Sequence[Edit], display_path: str) -> Edi
     results: list[EditResult] = []
     original = file
     for number, edit in enumerate(edits, 1):
+        if edit in edits[: number - 1] and edit.old and not edit.replace_all:
+            continue  # given twice by mistake: a second place would be ambiguous
         try:
             refuse_placeholder(edit.new, original.text)
+            refuse_eaten_backslash(edit.new, edit.old + original.text)
             refuse_omission(edit.old, edit.new, original.text, display_path)
             apply = partial(_apply, edit=edit, display_path=display_path)
             results.append(apply_to_current_or_original(file, original, apply))
@@ -209,12 +214,11 @@ def _spans(
     folded = FoldedText(text)
     variants = edit_variants(old, new)
     candidates = [(variant, matches) for variant in variants if (matches := folded.find(variant))]
-    if not candidates:
-        respaced = [with_file_blank_lines(folded, variant) for variant in variants]
-        candidates = [
-            (variant, matches)
-            for variant in respaced
-            if variant and (matches := folded.find(variant))
+    for respace in (with_file_blank_lines, with_file_spacing):
+        candidates = candidates or [
+            (respaced, matches)
+            for variant in variants
+            if (respaced := respace(folded, variant)) and (matches := folded.find(respaced))
         ]
     if candidates:
         variant, matches = min(candidates, key=lambda candidate: _distance(*candidate))

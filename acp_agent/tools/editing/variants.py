@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-import msgspec
-
+from acp_agent.tools.editing.escapes import ESCAPE_TRANSFORMS, without_json_quotes
 from acp_agent.tools.editing.folding import fold
 from acp_agent.tools.editing.matching import STRICT, EditVariant
+from acp_agent.tools.editing.rewriting import (
+    Transform,
+    rewrite,
+    shares_raw_lines,
+    with_line_end,
+)
 
 # What encloses a text: a fence, the marks of a search and replace block.
 _FENCES = tuple(
@@ -34,19 +39,10 @@ _NUMBERS = tuple(
     )
 )
 _CERTAIN_PATTERNS = 2  # of these patterns; the others may be what a line says
-_QUOTE_ESCAPE = re.compile(r"\\([\"'`$/])")
-_ESCAPE = re.compile(r"\\(r\\n|[\"'`$/\\nrt])")
-_TAB_ESCAPES = re.compile(r"^([ \t]*)((?:\\t)+)", re.MULTILINE)
-_CODE_POINT = re.compile(r"(?<!\\)\\u([0-9a-fA-F]{4})")
-_LINE_ESCAPE = re.compile(r"(?<!\\)\\(r|n|t)")
-_ESCAPED_CHARS = {"n": "\n", "r": "\r", "t": "\t", "r\\n": "\n"}
-_STRING_LITERAL = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'")
 _ENTITY = re.compile("&(?:amp|lt|gt|quot|apos|#39|#x27);")
 _ESCAPED_ENTITY = re.compile(r"&amp;[#\w]+;")
 _DASH = "\u2014"
 _MAX_VARIANTS = 24  # of one call
-
-Transform = Callable[[EditVariant], "EditVariant | list[EditVariant] | None"]
 
 
 def edit_variants(old: str, new: str) -> list[EditVariant]:
@@ -58,12 +54,6 @@ def edit_variants(old: str, new: str) -> list[EditVariant]:
             new_variants = outcome if isinstance(outcome, list) else [outcome] if outcome else []
             variants.extend(new_variants[: _MAX_VARIANTS - len(variants)])
     return sorted(variants, key=lambda variant: len(variant.notes))
-
-
-def with_line_end(old: str, new: str) -> str:
-    """Return `new` with the line end that it lacks if `old` is whole lines."""
-    is_deliberate = new in {"", old[:-1]} or new[-1:].isspace() or not old.strip()
-    return f"{new}\n" if old.endswith("\n") and not is_deliberate else new
 
 
 def begins_with_line_end(text: str, offsets: Sequence[int], old: str, new: str) -> bool:
@@ -111,24 +101,12 @@ def _folded_lines(text: str) -> list[str]:
     return [form for form in map(fold, text.split("\n")) if form]
 
 
-def _rewrite(
-    variant: EditVariant, note: str, old: str, new: str, **flags: bool | int | None
-) -> EditVariant:
-    return msgspec.structs.replace(
-        variant,
-        old=old,
-        new=with_line_end(old, new),
-        notes=(*variant.notes, note),
-        **{"distance": 2, **flags},
-    )
-
-
 def _without_fence(variant: EditVariant) -> EditVariant | None:
     old, new = _fenced_text(variant.old), _fenced_text(variant.new)
     if old is None:
         return None
     text = variant.new.removesuffix("\n") if new is None else new
-    return _rewrite(variant, "what encloses it", old, text, starts_line=True, ends_line=True)
+    return rewrite(variant, "what encloses it", old, text, starts_line=True, ends_line=True)
 
 
 def _fenced_text(text: str) -> str | None:
@@ -137,29 +115,14 @@ def _fenced_text(text: str) -> str | None:
     return match["text"] if match else None
 
 
-def _without_json_quotes(variant: EditVariant) -> EditVariant | None:
-    """Both texts without the quotation marks and escapes of a string in JSON."""
-    old, new = _parse_json_string(variant.old), _parse_json_string(variant.new)
-    return None if old is None or new is None else _rewrite(variant, "escapes", old, new)
-
-
-def _parse_json_string(text: str) -> str | None:
-    if not (text.startswith('"') and text.rstrip().endswith('"')):
-        return None
-    try:
-        return msgspec.json.decode(text, type=str)
-    except msgspec.DecodeError:
-        return None
-
-
 def _without_entities(variant: EditVariant) -> EditVariant | None:
     """Without the escapes of markup, once: `&amp;nbsp;` is an entity of the file."""
     if not _ESCAPED_ENTITY.search(variant.old):
         return None
     old, new = (_ENTITY.sub(_unescape_entity, text) for text in (variant.old, variant.new))
-    if _shares_raw_lines(old, variant.new, new):
+    if shares_raw_lines(old, variant.new, new):
         new = variant.new
-    return _rewrite(variant, "HTML entities", old, new)
+    return rewrite(variant, "HTML entities", old, new)
 
 
 def _unescape_entity(match: re.Match[str]) -> str:
@@ -171,7 +134,7 @@ def _with_double_hyphens(variant: EditVariant) -> EditVariant | None:
     if _DASH not in variant.old:
         return None
     old, new = (text.replace(_DASH, "--") for text in (variant.old, variant.new))
-    return _rewrite(variant, "dashes", old, new)
+    return rewrite(variant, "dashes", old, new)
 
 
 def _without_numbers(variant: EditVariant) -> list[EditVariant]:
@@ -189,7 +152,7 @@ def _without_numbers(variant: EditVariant) -> list[EditVariant]:
         first_match = pattern.match(text)
         line = int(first_match[1]) if first_match and not is_certain and "\n" not in text else None
         variants.append(
-            _rewrite(
+            rewrite(
                 variant,
                 "line numbers",
                 old + end,
@@ -254,7 +217,7 @@ def _without_markers(variant: EditVariant) -> EditVariant | None:
     if not (is_diff or old_signs == new_signs == {"+"}):
         return None
     old, new = ("\n".join(line[1:] for line in lines) for lines in (old_lines, new_lines))
-    return _rewrite(
+    return rewrite(
         variant, "diff markers", old, new, starts_line=True, ends_line=True, max_level=STRICT
     )
 
@@ -263,86 +226,6 @@ def _signs(lines: list[str]) -> set[str] | None:
     """The signs that the lines begin with, None if one begins with another."""
     signs = {line[0] for line in lines if line}
     return signs if signs <= {"+", "-", " "} else None
-
-
-def _without_quote_escapes(variant: EditVariant) -> EditVariant | None:
-    return _unescape_both(variant, _QUOTE_ESCAPE)
-
-
-def _without_escapes(variant: EditVariant) -> EditVariant | None:
-    return _unescape_both(variant, _ESCAPE)
-
-
-def _unescape_both(variant: EditVariant, escape: re.Pattern[str]) -> EditVariant | None:
-    """Read both texts as a JSON decoder would return them."""
-    if "escapes" in " ".join(variant.notes) or not escape.search(variant.old):
-        return None
-    old, new = (escape.sub(_unescape_char, text) for text in (variant.old, variant.new))
-    if _shares_raw_lines(old, variant.new, new):
-        return _rewrite(variant, "escapes", old, variant.new)
-    if escape is _ESCAPE:
-        if old == _QUOTE_ESCAPE.sub(_unescape_char, variant.old) and not _LINE_ESCAPE.search(
-            variant.new
-        ):
-            return None  # the same as with quotes alone
-        # A line feed in a string would break it: perhaps only `old` was escaped too much.
-        if _has_broken_string(variant.new) or (
-            "\n" in variant.new and _LINE_ESCAPE.search(variant.new)
-        ):
-            return None
-    elif _is_ambiguous(variant.new):
-        return None
-    return _rewrite(variant, "escapes", old, new)
-
-
-def _shares_raw_lines(old: str, new: str, unescaped: str) -> bool:
-    """Whether `new` as given, but not unescaped, shares lines with the unescaped `old`."""
-    lines, plain = set(new.split("\n")), set(unescaped.split("\n"))
-    return bool(set(old.split("\n")) & (lines - plain))
-
-
-def _has_broken_string(text: str) -> bool:
-    plain = _QUOTE_ESCAPE.sub(lambda match: match[1], text)
-    return any(_LINE_ESCAPE.search(match.group()) for match in _STRING_LITERAL.finditer(plain))
-
-
-def _is_ambiguous(new: str) -> bool:
-    r"""Whether `new` has quotes with and without escapes, or \n that may be a line end."""
-    plain = _QUOTE_ESCAPE.sub("", new)
-    if any(f"\\{char}" in new and char in plain for char in "\"'/"):
-        return True
-    unescaped = _QUOTE_ESCAPE.sub(_unescape_char, new)
-    return bool(_LINE_ESCAPE.search(_STRING_LITERAL.sub("", unescaped)))
-
-
-def _unescape_char(match: re.Match[str]) -> str:
-    return _ESCAPED_CHARS.get(match[1], match[1])
-
-
-def _without_tab_escapes(variant: EditVariant) -> EditVariant | None:
-    r"""With tabs for each `\t` that a line begins with."""
-    if not _TAB_ESCAPES.search(variant.old):
-        return None
-    old, new = (_TAB_ESCAPES.sub(_expand_tabs, text) for text in (variant.old, variant.new))
-    return _rewrite(variant, "escapes", old, new)
-
-
-def _expand_tabs(match: re.Match[str]) -> str:
-    return match[1] + "\t" * (len(match[2]) // 2)
-
-
-def _without_code_points(variant: EditVariant) -> EditVariant | None:
-    r"""With characters for their numbers, such as `\u003c`; all else stays."""
-    if not _CODE_POINT.search(variant.old):
-        return None
-    old, new = (_CODE_POINT.sub(_decode_code_point, text) for text in (variant.old, variant.new))
-    return _rewrite(variant, "escapes", old, new)
-
-
-def _decode_code_point(match: re.Match[str]) -> str:
-    number = int(match[1], 16)
-    # Controls and halves of a pair stay: they are text of the file.
-    return match[0] if number < 0x20 or 0xD800 <= number < 0xE000 else chr(number)
 
 
 def _without_blank_lines(variant: EditVariant) -> EditVariant | None:
@@ -359,7 +242,7 @@ def _without_blank_lines(variant: EditVariant) -> EditVariant | None:
     at = variant.old.index(core)
     before, after = variant.old[:at].count("\n"), variant.old[at + len(core) :].count("\n")
     new = _strip_blank(variant.new, before, after)
-    return _rewrite(
+    return rewrite(
         variant,
         "blank lines around it" if before or after > 1 else "the last line end",
         core,
@@ -384,13 +267,10 @@ def _strip_blank(text: str, before: int, after: int) -> str:
 
 # Escapes come first: line numbers and markers need separate lines.
 _TRANSFORMS: tuple[Transform, ...] = (
-    _without_json_quotes,
+    without_json_quotes,
     _without_entities,
     _with_double_hyphens,
-    _without_code_points,
-    _without_tab_escapes,
-    _without_quote_escapes,
-    _without_escapes,
+    *ESCAPE_TRANSFORMS,
     _without_fence,
     _without_numbers,
     _without_markers,

@@ -1,0 +1,165 @@
+"""Variants of an edit without the escapes that only the call has, or with those that it lost."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from acp_agent.errors import ToolError
+from acp_agent.tools.editing.matching import STRICT, EditVariant
+from acp_agent.tools.editing.rewriting import Transform, rewrite, shares_raw_lines
+
+_SIGNS = r"!-/:-@\[\]-`{-~"  # ASCII punctuation but the backslash
+_QUOTE_ESCAPE = re.compile(rf"\\([{_SIGNS}])")
+_ESCAPE = re.compile(rf"\\(r\\n|[{_SIGNS}\\nrt])")
+_TAB_ESCAPES = re.compile(r"^([ \t]*)((?:\\t)+)", re.MULTILINE)
+_CODE_POINT = re.compile(r"(?<!\\)\\u([0-9a-fA-F]{4})")
+_LINE_ESCAPE = re.compile(r"(?<!\\)\\(r|n|t)")
+_ESCAPED_CHARS = {"n": "\n", "r": "\r", "t": "\t", "r\\n": "\n"}
+_EATEN_CHARS = {"b": "\b", "f": "\f", "r": "\r", "t": "\t", "n": "\n"}
+_EATEN = re.compile(r"[\b\f\r\t\n](?=[a-zA-Z])")
+_CONTROL = re.compile(r"[\b]|\f(?=[a-z])")
+_LETTERS_AFTER = re.compile(r"[\t\n][a-zA-Z]+")
+_STRING_LITERAL = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'")
+
+
+def without_json_quotes(variant: EditVariant) -> EditVariant | None:
+    """Both texts without the quotation marks and escapes of a string in JSON."""
+    old, new = _parse_json_string(variant.old), _parse_json_string(variant.new)
+    return None if old is None or new is None else rewrite(variant, "escapes", old, new)
+
+
+def _parse_json_string(text: str) -> str | None:
+    if not (text.startswith('"') and text.rstrip().endswith('"')):
+        return None
+    try:
+        return msgspec.json.decode(text, type=str)
+    except msgspec.DecodeError:
+        return None
+
+
+def _without_quote_escapes(variant: EditVariant) -> EditVariant | None:
+    return _unescape_both(variant, _QUOTE_ESCAPE)
+
+
+def _without_escapes(variant: EditVariant) -> EditVariant | None:
+    return _unescape_both(variant, _ESCAPE)
+
+
+def _unescape_both(variant: EditVariant, escape: re.Pattern[str]) -> EditVariant | None:
+    """Read both texts as a JSON decoder would return them."""
+    if "escapes" in " ".join(variant.notes) or not escape.search(variant.old):
+        return None
+    old, new = (escape.sub(_unescape_char, text) for text in (variant.old, variant.new))
+    if shares_raw_lines(old, variant.new, new):
+        return rewrite(variant, "escapes", old, variant.new)
+    if escape is _ESCAPE:
+        if old == _QUOTE_ESCAPE.sub(_unescape_char, variant.old) and not _LINE_ESCAPE.search(
+            variant.new
+        ):
+            return None  # the same as with quotes alone
+        # A line feed in a string would break it: perhaps only `old` was escaped too much.
+        if _has_broken_string(variant.new) or (
+            "\n" in variant.new and _LINE_ESCAPE.search(variant.new)
+        ):
+            return None
+    elif _is_ambiguous(variant.new):
+        return None
+    return rewrite(variant, "escapes", old, new)
+
+
+def _has_broken_string(text: str) -> bool:
+    plain = _QUOTE_ESCAPE.sub(lambda match: match[1], text)
+    return any(_LINE_ESCAPE.search(match.group()) for match in _STRING_LITERAL.finditer(plain))
+
+
+def _is_ambiguous(new: str) -> bool:
+    r"""Whether `new` has quotes with and without escapes, or \n that may be a line end."""
+    plain = _QUOTE_ESCAPE.sub("", new)
+    if any(char in plain for char in set(_QUOTE_ESCAPE.findall(new)) - {"`", "$"}):
+        return True
+    unescaped = _QUOTE_ESCAPE.sub(_unescape_char, new)
+    return bool(_LINE_ESCAPE.search(_STRING_LITERAL.sub("", unescaped)))
+
+
+def _unescape_char(match: re.Match[str]) -> str:
+    return _ESCAPED_CHARS.get(match[1], match[1])
+
+
+def _without_tab_escapes(variant: EditVariant) -> EditVariant | None:
+    r"""With tabs for each `\t` that a line begins with."""
+    if not _TAB_ESCAPES.search(variant.old):
+        return None
+    old, new = (_TAB_ESCAPES.sub(_expand_tabs, text) for text in (variant.old, variant.new))
+    return rewrite(variant, "escapes", old, new)
+
+
+def _expand_tabs(match: re.Match[str]) -> str:
+    return match[1] + "\t" * (len(match[2]) // 2)
+
+
+def _without_code_points(variant: EditVariant) -> EditVariant | None:
+    r"""With characters for their numbers, such as `\u003c`; all else stays."""
+    if not _CODE_POINT.search(variant.old):
+        return None
+    old, new = (_CODE_POINT.sub(_decode_code_point, text) for text in (variant.old, variant.new))
+    return rewrite(variant, "escapes", old, new)
+
+
+def _decode_code_point(match: re.Match[str]) -> str:
+    number = int(match[1], 16)
+    # Controls and halves of a pair stay: they are text of the file.
+    return match[0] if number < 0x20 or 0xD800 <= number < 0xE000 else chr(number)
+
+
+def _with_eaten_backslashes(variant: EditVariant) -> list[EditVariant]:
+    r"""With the backslashes that JSON takes for escapes: `\b` for a backspace.
+
+    Tabs and line ends may be meant as such, so those of `new` must be in `old` too.
+    """
+    if not _EATEN.search(variant.old):
+        return []
+    variants = []
+    for chars in (r"\b\f\r", r"\b\f\r\t", r"\b\f\r\t\n"):
+        eaten = re.compile(rf"([{chars}])(?=[a-zA-Z])")
+        old, new = (eaten.sub(_with_backslash, text) for text in (variant.old, variant.new))
+        unclear = set(_LETTERS_AFTER.findall(variant.new)) - set(
+            _LETTERS_AFTER.findall(variant.old)
+        )
+        if old != variant.old and not unclear:
+            variants.append(rewrite(variant, "backslashes", old, new, max_level=STRICT))
+    return variants
+
+
+def _with_backslash(match: re.Match[str]) -> str:
+    return "\\" + {char: name for name, char in _EATEN_CHARS.items()}[match[1]]
+
+
+def refuse_eaten_backslash(text: str, before: str) -> None:
+    r"""Refuse a new text with a backspace or form feed where `\b` or `\f` was meant.
+
+    Args:
+        text: the new text.
+        before: what may have such characters, such as the file as it is.
+
+    Raises:
+        ToolError: it has one that the other text does not have.
+    """
+    match = _CONTROL.search(text)
+    if match is None or match[0] in before:
+        return
+    line = text.count("\n", 0, match.start()) + 1
+    raise ToolError(
+        f"the new text has a control character in line {line}",
+        advice="JSON reads \\b and \\f as such; write two backslashes for each one that is meant",
+    )
+
+
+ESCAPE_TRANSFORMS: tuple[Transform, ...] = (
+    _with_eaten_backslashes,
+    _without_code_points,
+    _without_tab_escapes,
+    _without_quote_escapes,
+    _without_escapes,
+)

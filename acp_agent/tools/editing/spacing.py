@@ -1,0 +1,225 @@
+"""An edit whose words and signs are in the file, with other spaces or quotation marks."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from acp_agent.tools.editing.folding import Line, Unit, compact, parse
+from acp_agent.tools.editing.matching import EditVariant, FoldedText
+
+_MAX_TOKENS = 20_000  # tokens of `old` and `new` that are compared
+_SINGLE_SIGNS = frozenset("()[]{}<>\"'`,;")  # signs that are tokens of their own
+_QUOTES = frozenset("\"'")
+# A text that two kinds of quotation marks may enclose alike: no character, no variable, no escape.
+_PLAIN_STRING = re.compile(r"[^$\\`#]{2,}", re.DOTALL)
+
+
+class Token(NamedTuple):
+    """A word, a sign or a line end: the form by which it is compared, and how it is written.
+
+    `gap` is the white space before it, None at the beginning of a line.
+    """
+
+    form: str
+    raw: str
+    gap: str | None
+
+
+_LINE_END = Token("\n", "\n", None)
+
+
+def with_file_spacing(file: FoldedText, variant: EditVariant) -> EditVariant | None:
+    """Return the edit with the spaces and quotation marks that the file has within its lines.
+
+    None if its words and signs are not in exactly one place, if a string has other spaces there, or
+    if a quotation mark of `new` would end a string of the file.
+    """
+    old_lines = [parse(line) for line in variant.old.split("\n")]
+    old = [_tokens(line) for line in old_lines]
+    if not (old[0] and old[-1]) or not any(re.search(r"\w", line.form) for line in old_lines):
+        return None
+    new_lines = [parse(line) for line in variant.new.split("\n")]
+    new = [_tokens(line) for line in new_lines]
+    if sum(map(len, old)) + sum(map(len, new)) > _MAX_TOKENS:
+        return None
+    places = _places(file, old, old_lines)
+    if len(places) != 1:
+        return None
+    ((number, file_tokens),) = places
+    if variant.line not in {None, number}:
+        return None
+    if not all(map(_same_strings, old, file_tokens)):
+        return None
+    respaced = _respaced(_joined(old), _joined(file_tokens), new)
+    if respaced is None:
+        return None
+    indents = [line.indent for line in old_lines]
+    return msgspec.structs.replace(
+        variant,
+        old="\n".join(
+            indent + _written(tokens) + line.trailing
+            for indent, tokens, line in zip(indents, file_tokens, old_lines, strict=True)
+        ),
+        new="\n".join(
+            line.indent + text + line.trailing
+            for line, text in zip(new_lines, respaced, strict=True)
+        ),
+        notes=(*variant.notes, "spaces or quotation marks within lines"),
+        line=number,
+        distance=3,
+    )
+
+
+def _places(
+    file: FoldedText, old: Sequence[Sequence[Token]], lines: Sequence[Line]
+) -> list[tuple[int, list[list[Token]]]]:
+    """Return the places with the tokens of `old`: the first line, from 1, and the file's tokens.
+
+    At most two, which are enough to know that there is no single one.
+    """
+    keys = [compact(line.form) for line in lines]
+    compact_lines = file.compact_forms
+    places: list[tuple[int, list[list[Token]]]] = []
+    for first, compact_line in enumerate(compact_lines[: len(compact_lines) - len(keys) + 1]):
+        if not (keys[0] in compact_line if len(keys) == 1 else compact_line.endswith(keys[0])):
+            continue
+        if compact_lines[first + 1 : first + len(keys) - 1] != keys[1:-1]:
+            continue
+        if not compact_lines[first + len(keys) - 1].startswith(keys[-1]) and len(keys) > 1:
+            continue
+        tokens = [_tokens(parse(line)) for line in file.lines[first : first + len(keys)]]
+        places += [(first + 1, place) for place in _cut(tokens, old, has_indent=lines[0].indent)]
+        if len(places) > 1:
+            break
+    return places
+
+
+def _cut(
+    file: Sequence[list[Token]], old: Sequence[Sequence[Token]], *, has_indent: str
+) -> Iterator[list[list[Token]]]:
+    """Yield the tokens of the file's lines that `old` covers, in each way in which it can."""
+    forms = [[token.form for token in line] for line in old]
+    if len(old) == 1:
+        length = len(forms[0])
+        for start in range(1 if has_indent else len(file[0]) - length + 1):
+            tokens = file[0][start : start + length]
+            if [token.form for token in tokens] == forms[0]:
+                yield [tokens]
+        return
+    first = file[0][len(file[0]) - len(forms[0]) :]
+    if has_indent and len(first) != len(file[0]):
+        return
+    lines = [first, *file[1:-1], file[-1][: len(forms[-1])]]
+    if [[token.form for token in line] for line in lines] == forms:
+        yield lines
+
+
+def _same_strings(old: Sequence[Token], file: Sequence[Token]) -> bool:
+    """Return whether the strings of a line mean the same in `old` and in the file."""
+    start: int | None = None  # of the string that is open
+    for index, (old_token, token) in enumerate(zip(old, file, strict=True)):
+        if start is None:
+            start = index if token.form in _QUOTES else None
+            continue
+        if old_token.gap != token.gap:
+            return False
+        if token.raw == file[start].raw:
+            text = _written(file[start + 1 : index])
+            if old[start].raw != file[start].raw and not _PLAIN_STRING.fullmatch(text):
+                return False
+            start = None
+    return start is None or old[start].raw == file[start].raw
+
+
+def _respaced(
+    old: Sequence[Token], file: Sequence[Token], new: Sequence[Sequence[Token]]
+) -> list[str] | None:
+    """Return the lines of `new`, without indentation, in the form of the file.
+
+    `old` and `file` have the same tokens. Where `new` has the spaces of `old` between two tokens it
+    gets those of the file, and so do the tokens that the two share.
+    """
+    joined = _joined(new)
+    matcher = difflib.SequenceMatcher(
+        None, [token.form for token in old], [token.form for token in joined], autojunk=False
+    )
+    result = list(joined)
+    converted: set[int] = set()  # quotation marks that get another form
+    quoted: set[int] = set()  # those that only `new` has
+    for tag, old_start, old_end, start, end in matcher.get_opcodes():
+        if tag == "equal":
+            for index, source in zip(range(start, end), range(old_start, old_end), strict=True):
+                written = file[source].raw if joined[index].raw == old[source].raw else None
+                if written is not None and written != joined[index].raw:
+                    result[index] = joined[index]._replace(raw=written)
+                    converted |= {index} if old[source].form in _QUOTES else set()
+                result[index] = result[index]._replace(gap=_gap(joined[index], source, old, file))
+        else:
+            quoted |= {index for index in range(start, end) if joined[index].form[-1] in _QUOTES}
+            if tag == "replace":
+                gap = _gap(joined[start], old_start, old, file)
+                result[start] = joined[start]._replace(gap=gap)
+    if _same_lines(joined, converted) & _same_lines(joined, quoted):
+        return None
+    lines, first = [], 0
+    for tokens in new:
+        lines.append(_written(result[first : first + len(tokens)]))
+        first += len(tokens) + 1
+    return lines
+
+
+def _gap(token: Token, source: int, old: Sequence[Token], file: Sequence[Token]) -> str | None:
+    """Return the space before a token: the file's if `new` has the one of `old`."""
+    return file[source].gap if token.gap == old[source].gap else token.gap
+
+
+def _same_lines(tokens: Sequence[Token], indices: set[int]) -> set[int]:
+    """Return the numbers of the lines that the tokens with these indices are in."""
+    ends = [index for index, token in enumerate(tokens) if token.form == "\n"]
+    return {sum(end < index for end in ends) for index in indices}
+
+
+def _joined(lines: Sequence[Sequence[Token]]) -> list[Token]:
+    tokens = [token for line in lines for token in (*line, _LINE_END)]
+    return tokens[:-1]
+
+
+def _written(tokens: Sequence[Token]) -> str:
+    text = "".join((token.gap or "") + token.raw for token in tokens)
+    return text[len(tokens[0].gap or "") :] if tokens else ""
+
+
+def _tokens(line: Line) -> list[Token]:
+    tokens: list[Token] = []
+    gap: str | None = None
+    units: list[Unit] = []
+    for unit in line.units:
+        if units and (unit.form == " " or not _continues(units[-1].form, unit.form)):
+            tokens.append(_token(units, gap))
+            units, gap = [], ""
+        if unit.form == " ":
+            gap = unit.raw
+        else:
+            units.append(unit)
+    return [*tokens, _token(units, gap)] if units else tokens
+
+
+def _token(units: Sequence[Unit], gap: str | None) -> Token:
+    form = "".join(unit.form for unit in units).replace('"', "'")
+    return Token(form, "".join(unit.raw for unit in units), gap)
+
+
+def _continues(before: str, after: str) -> bool:
+    """Return whether two characters are in one word, or in one sign such as `->`."""
+    if before in _SINGLE_SIGNS or after in _SINGLE_SIGNS:
+        return False
+    return _is_word(before) == _is_word(after)
+
+
+def _is_word(form: str) -> bool:
+    return form.isalnum() or form == "_"
