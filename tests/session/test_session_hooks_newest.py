@@ -79,7 +79,9 @@ async def test_what_a_hook_in_the_background_refuses_has_the_model_go_on(
 ) -> None:
     line = "echo 'the tests fail' >&2; touch ran; exit 2"
     wait = Call("shell", {"command": "until test -e ran; do sleep 0.1; done; sleep 0.5"})
-    async with hooked({"PostToolUse Bash": {"command": line, "asyncRewake": True}}) as desk:
+    async with hooked(
+        {"PostToolUse Bash": {"command": line, "asyncRewake": True, "once": True}}
+    ) as desk:
         model_server.add(answer(LIST), answer(wait), answer("Done."), answer("Fixed."))
         await desk.say("Do it")
         await desk.session.core.background.wait()
