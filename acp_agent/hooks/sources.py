@@ -57,6 +57,7 @@ _MAX_HOOKS = 200  # hooks of one file
 _FOREIGN_HOOKS_REASON = (
     "hooks of this program are not run here; write them as hooks of .claude/settings.json"
 )
+_MODES_REASON = "modes of this program are not read here; write agents in .claude/agents"
 _FOREIGN_CODE_REASONS = {
     "plugin": "plugins of opencode are not run here; write hooks of .claude/settings.json",
     "tool": "tools of opencode are not run here; offer them with an MCP server",
@@ -147,6 +148,8 @@ def _foreign_hook_problems(cwd: Path) -> Iterator[HookProblem]:
                 plugins, line = _setting(file, name)
                 if plugins:
                     yield HookProblem(f"{file}:{line}", _FOREIGN_CODE_REASONS["plugin"])
+        elif file.name == ".roomodes":
+            yield HookProblem(str(file), _MODES_REASON)
         elif file.parent.name == ".opencode":
             if any(is_visible(entry.name) for entry in file.glob("*")):
                 yield HookProblem(str(file), _FOREIGN_CODE_REASONS[file.name.removesuffix("s")])

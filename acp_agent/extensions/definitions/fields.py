@@ -261,14 +261,32 @@ def unused_fields(front_matter: Mapping[str, object], kind: type[RunFields]) -> 
 
 
 def drop_invalid_notes(
-    front_matter: Mapping[str, object], kind: type[RunFields]
+    front_matter: Mapping[str, object], kind: type[RunFields], *, is_lenient: bool = False
 ) -> tuple[Mapping[str, object], list[ConfigError]]:
-    """Return front matter without wrong values of fields without effect here, and the errors."""
+    """Return front matter without wrong values of fields without effect here, and the errors.
+
+    A description that is too long is cut.
+
+    Args:
+        front_matter: the front matter.
+        kind: the type of the fields.
+        is_lenient: whether the file is for another program, which ignores more wrong values.
+    """
     fields = dict(front_matter)
     problems = []
+    optional = _NOTES | _IGNORED_BY_OTHERS if is_lenient else _NOTES
+    description = fields.get("description")
+    if isinstance(description, str) and len(description) > MAX_DESCRIPTION_LENGTH:
+        fields["description"] = description[:MAX_DESCRIPTION_LENGTH]
+        problems.append(
+            ConfigError(
+                "description: it has more than 1,024 characters, of which the first are used; "
+                "shorten it"
+            )
+        )
     for field in msgspec.structs.fields(kind):
         for name in (name for name in front_matter if normal_name(name) == field.encode_name):
-            if field.encode_name in _NOTES and fields[name] is not None:
+            if field.encode_name in optional and fields[name] is not None:
                 try:
                     with first_use:
                         msgspec.convert(fields[name], field.type, strict=True)
@@ -284,6 +302,8 @@ def normal_name(name: str) -> str:
 
 # Fields without effect here: a wrong value is reported, and the file is used.
 _NOTES = frozenset({"license", "compatibility", "metadata", "allowed-tools", "version"})
+# Fields whose wrong values other programs ignore, and that allow nothing.
+_IGNORED_BY_OTHERS = frozenset({"context", "type"})
 # Fields in which authors describe a file; no program uses them.
 _FOR_PEOPLE = frozenset(
     {
@@ -358,6 +378,12 @@ def normalize_fields(front_matter: Mapping[str, object]) -> dict[str, object]:
     """Return front matter with our field names, which take precedence over other spellings."""
     normalized = {normal_name(name): value for name, value in front_matter.items()}
     normalized |= {name: value for name, value in front_matter.items() if name not in FIELD_ALIASES}
+    arguments = normalized.get("arguments")
+    if isinstance(arguments, list):  # other programs describe each
+        normalized["arguments"] = [
+            argument.get("name") if isinstance(argument, dict) else argument
+            for argument in arguments
+        ]
     for name in ("input", "output"):
         if isinstance(normalized.get(name), str):
             normalized[name] = {"description": normalized[name]}

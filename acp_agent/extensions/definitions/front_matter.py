@@ -24,6 +24,8 @@ MAX_DEPTH = 16  # levels of nested lists and fields
 _FENCE = "---"
 # Values of these fields often contain a colon, and other programs accept that.
 _PROSE = re.compile(r"^(description:|argument-hint:) +(?![\"'|>])(\S.*?)\s*$", re.MULTILINE)
+# A text in quotes that has such quotes in it.
+_QUOTES = re.compile(r'^(description:|argument-hint:) +"(.*(?<!\\)".*)" *$', re.MULTILINE)
 _STAR = re.compile(r"^([\w-]+: +)(\*[^\"\n]*)$", re.MULTILINE)  # means all tools; not an alias
 _FIELD = re.compile(r"^[A-Za-z][\w-]*:(?= |$)", re.MULTILINE)
 _NO_FIELD = re.compile(r"^(?![A-Za-z][\w-]*:( |$))[^\s#-]", re.MULTILINE)
@@ -96,6 +98,7 @@ def _load_leniently(front_matter: str, first: int) -> object | None:
     fields, such as examples, if the lines below them are YAML.
     """
     quoted = _PROSE.sub(lambda match: f"{match[1]} {json.dumps(match[2])}", front_matter)
+    quoted = _QUOTES.sub(lambda match: f"{match[1]} {json.dumps(match[2])}", quoted)
     quoted = _STAR.sub(lambda match: f"{match[1]}{json.dumps(match[2].rstrip())}", quoted)
     with suppress(yaml.MarkedYAMLError):
         return _load(quoted, first)

@@ -30,12 +30,13 @@ FOREIGN_AGENT_FOLDERS = (
 # Folders of other programs' commands; a command is a skill that only the user can choose.
 FOREIGN_COMMAND_FOLDERS = (
     ".github/prompts", ".claude/commands", ".cursor/commands", ".gemini/commands",
-    ".opencode/command", ".opencode/commands",
+    ".opencode/command", ".opencode/commands", ".roo/commands", ".windsurf/workflows",
+    ".clinerules/workflows",
 )  # fmt: skip
 # Folders of other programs' skills.
 FOREIGN_SKILL_FOLDERS = (
     ".github/skills", ".gemini/skills", ".cursor/skills", ".codex/skills",
-    ".opencode/skill", ".opencode/skills", ".claude/skills",
+    ".opencode/skill", ".opencode/skills", ".roo/skills", ".claude/skills",
 )  # fmt: skip
 # Files with a table of agents, in projects and in the user's folder of that program.
 AGENT_TABLES = ("opencode.json", "opencode.jsonc")
@@ -53,7 +54,7 @@ _HOOK_FILES = (
 # Only some settings of Gemini have hooks.
 FOREIGN_HOOK_PATHS = (
     ".cursor/hooks.json", ".github/hooks", ".gemini/settings.json", ".opencode/plugin",
-    ".opencode/plugins", ".opencode/tool", ".opencode/tools", *PROJECT_TABLES,
+    ".opencode/plugins", ".opencode/tool", ".opencode/tools", ".roomodes", *PROJECT_TABLES,
 )  # fmt: skip
 _TABLES = (".json", ".jsonc", ".toml")  # the ends of the names of files with tables of definitions
 PACKAGES = ".packages"  # has a folder for each plugin that is a Python package

@@ -174,7 +174,7 @@ def read_definitions(
                 front_matter, text = agent
             else:
                 continue
-            front_matter, wrong = drop_invalid_notes(front_matter, fields)
+            front_matter, wrong = drop_invalid_notes(front_matter, fields, is_lenient=lenient)
             checked = parse_fields(front_matter, fields)
         except ConfigError as error:
             line = field_line(file_text, str(error).partition(":")[0])

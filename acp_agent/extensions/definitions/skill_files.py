@@ -22,14 +22,19 @@ from acp_agent.platform.trusted_files import path_exists
 
 FILE_NAME = "SKILL.md"
 YAML_SUFFIXES = (".yaml", ".yml")
-COMMANDS = frozenset({"commands", "command", "prompts"})  # names of folders of commands
+COMMANDS = frozenset(
+    {"commands", "command", "prompts", "workflows"}
+)  # names of folders of commands
 _GEMINI = ".gemini"
 _ONE_BASED = frozenset({".codex", ".opencode", "opencode"})  # where `$1` is the first word
 _NUMBER = re.compile(r"\$([1-9])(?!\d)")
 # Folders of programs that require less than the standard of skills.
 PROGRAMS = frozenset(
-    {".claude", ".codex", ".copilot", ".cursor", ".gemini", ".github", ".opencode", "opencode"}
-)
+    {
+        ".claude", ".clinerules", ".codex", ".copilot", ".cursor", ".gemini", ".github",
+        ".opencode", ".roo", ".windsurf", "opencode",
+    }
+)  # fmt: skip
 _GITHUB = ".github"
 _INPUT = re.compile(r"\$\{input:([A-Za-z_]\w*)(?::[^}\n]*)?\}")  # in a GitHub prompt
 # Agents of other programs that are replaced by the session's model.
