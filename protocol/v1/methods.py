@@ -10,9 +10,15 @@ from typing import Final
 from protocol.jsonrpc.methods import LazyMethod, Method, by_name
 from protocol.v1 import types
 
-INITIALIZE: Final = Method("initialize", types.InitializeRequest, types.InitializeResponse)
-AUTHENTICATE: Final = Method("authenticate", types.AuthenticateRequest, types.AuthenticateResponse)
-LOGOUT: Final = Method("logout", types.LogoutRequest, types.LogoutResponse)
+INITIALIZE: Final[Method[types.InitializeRequest, types.InitializeResponse]] = LazyMethod(
+    "initialize", "protocol.v1.initialization", "Initialize"
+)
+AUTHENTICATE: Final[Method[types.AuthenticateRequest, types.AuthenticateResponse]] = LazyMethod(
+    "authenticate", "protocol.v1.initialization", "Authenticate"
+)
+LOGOUT: Final[Method[types.LogoutRequest, types.LogoutResponse]] = LazyMethod(
+    "logout", "protocol.v1.initialization", "Logout"
+)
 SESSION_NEW: Final = Method("session/new", types.NewSessionRequest, types.NewSessionResponse)
 SESSION_LOAD: Final = Method("session/load", types.LoadSessionRequest, types.LoadSessionResponse)
 SESSION_RESUME: Final = Method(

@@ -26,13 +26,13 @@ else:
     __getattr__ = lazy_imports(
         globals(),
         (
-            "protocol.shared.types",
-            "protocol.v1.initialization",
-            "protocol.v1.content",
             "protocol.v1.sessions",
-            "protocol.v1.unstable_subagents",
+            "protocol.v1.content",
+            "protocol.shared.types",
             "protocol.v1.updates",
             "protocol.v1.client_methods",
             "protocol.v1.elicitation",
+            "protocol.v1.unstable_subagents",
+            "protocol.v1.initialization",
         ),
     )
