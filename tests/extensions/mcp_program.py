@@ -452,6 +452,7 @@ class Prompts(Server):
         "tools": {},
         "prompts": {"listChanged": True},
         "resources": {"listChanged": True},
+        "completions": {},
     }
     more = False
 
@@ -495,7 +496,20 @@ class Prompts(Server):
         return {"resources": [one] + ([{"uri": "memo://two", "name": "Two"}] if self.more else [])}
 
     def resources_templates_list(self, params: Json) -> Json:
-        return {"resourceTemplates": [{"uriTemplate": "memo://{name}", "name": "Any memo"}]}
+        any_memo = {"uriTemplate": "memo://{name}", "name": "Any memo"}
+        notes = {"uriTemplate": "team://{team}/notes/{day}.md", "name": "Notes"}
+        return {"resourceTemplates": [any_memo, notes]}
+
+    def completion_complete(self, params: Json) -> Json:
+        argument = params["argument"]
+        team = params.get("context", {}).get("arguments", {}).get("team")
+        values = {
+            "name": ["one", "other"],
+            "team": ["red", "reading room"],
+            "day": [f"{team}-monday"],
+        }[argument["name"]]
+        matches = [value for value in values if value.startswith(argument["value"])]
+        return {"completion": {"values": matches}}
 
     def resources_read(self, params: Json) -> Json:
         if params["uri"] == "memo://secret":

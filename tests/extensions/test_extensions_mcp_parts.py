@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from acp_agent.extensions.mcp.client import CallTimeouts
+from acp_agent.extensions.mcp.call_timeouts import CallTimeouts
 from acp_agent.extensions.mcp.config import (
     MARK,
     HttpServer,

@@ -129,6 +129,7 @@ async def test_resources_are_listed_and_read_once_the_user_allows_it(
         "# memo",
         "memo://one (One): The first memo",
         "template memo://{name} (Any memo)",
+        "template team://{team}/notes/{day}.md (Notes)",
     ]
     assert text == "[memo://one]\nthe text of memo://one"
     assert "there is no such memo" in not_found
@@ -159,6 +160,29 @@ async def test_a_client_asks_which_resources_a_prompt_can_name(
     found = await running.request("_acp-agent/resources/list", {"sessionId": session})
     assert {"mention": "@memo:memo://one", "name": "One"} in found["resources"]
     assert all(one["mention"].isprintable() for one in found["resources"])
+
+
+@pytest.mark.parametrize(
+    ("typed", "mention", "incomplete"),
+    [
+        ("@memo:tea", "@memo:team://", True),
+        ("@memo:team://r", "@memo:team://red/notes/", True),
+        ("@memo:team://red/no", "@memo:team://red/notes/", True),
+        ("@memo:team://red/notes/", "@memo:team://red/notes/red-monday.md", False),
+        ("@memo:memo://ot", "@memo:memo://other", False),
+    ],
+)
+async def test_a_client_completes_the_variables_of_templates(
+    with_servers: OpenWithServers, typed: str, mention: str, incomplete: bool
+) -> None:
+    running, session = await with_servers(program("prompts"))
+    await commands_with(running, session, "memo:review")
+    params = {"sessionId": session, "typed": typed}
+    found = (await running.request("_acp-agent/resources/list", params))["resources"]
+    completed = [one for one in found if one["mention"].startswith(typed)]
+    assert [(one["mention"], one.get("incomplete", False)) for one in completed] == [
+        (mention, incomplete)
+    ]
 
 
 async def test_the_tools_for_resources_exist_only_where_a_server_has_some(

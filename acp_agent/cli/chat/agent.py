@@ -215,8 +215,10 @@ class Agent:
         )
         return "no turn" if answer.get("outcome") == "promptRequired" else "injected"
 
-    async def resources(self, session: str) -> list[tuple[str, str]]:
+    async def resources(self, session: str, typed: str) -> list[tuple[str, str]]:
         """Return the MCP resources that a prompt can mention, with descriptions.
+
+        A space follows each mention to which nothing is to be added.
 
         Raises:
             RpcError, ConnectionError, TimeoutError: the agent refuses, exits or does not answer.
@@ -224,11 +226,14 @@ class Agent:
         if not self.lists_resources:
             return []
         answer = await self._child.connection.request(
-            _RESOURCES, {"sessionId": session}, timeout=_RESOURCES_SECONDS
+            _RESOURCES, {"sessionId": session, "typed": typed}, timeout=_RESOURCES_SECONDS
         )
         resources = answer.get("resources")
         return [
-            (str(resource["mention"]), str(resource.get("name", "")))
+            (
+                f"{resource['mention']}{'' if resource.get('incomplete') else ' '}",
+                str(resource.get("name", "")),
+            )
             for resource in (resources if isinstance(resources, list) else [])
             if isinstance(resource, dict) and "mention" in resource
         ]

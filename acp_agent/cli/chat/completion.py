@@ -31,7 +31,7 @@ class ChatCompleter(Completer):
         commands: returns names and descriptions of the commands.
         cwd: the folder that paths are relative to.
         is_command: returns whether a text is a command for the user's shell.
-        resources: returns mentions of MCP resources, with descriptions.
+        resources: returns mentions of MCP resources for what is typed, with descriptions.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class ChatCompleter(Completer):
         commands: Callable[[], list[tuple[str, str]]],
         cwd: Path,
         is_command: Callable[[str], bool],
-        resources: Callable[[], Awaitable[Sequence[tuple[str, str]]]],
+        resources: Callable[[str], Awaitable[Sequence[tuple[str, str]]]],
     ) -> None:
         self._commands = commands
         self._cwd = cwd
@@ -78,9 +78,10 @@ class ChatCompleter(Completer):
                 yield command
             return
         mark, typed = match.groups()
-        for name, description in matching_resources(f"{mark}{typed}", await self._resources()):
+        resources = await self._resources(f"{mark}{typed}")
+        for name, description in matching_resources(f"{mark}{typed}", resources):
             yield Completion(
-                f"{name} ",
+                name,
                 start_position=-len(mark) - len(typed),
                 display=one_line(name, 60),
                 display_meta=one_line(description, 120),

@@ -126,13 +126,13 @@ class Conversation:
         """Return whether the agent supports a method; true if there is no agent."""
         return self.agent is None or self.agent.sessions.can[method]
 
-    async def resources(self) -> list[tuple[str, str]]:
-        """Return the MCP resources that a prompt can mention, with descriptions, if known."""
+    async def resources(self, typed: str) -> list[tuple[str, str]]:
+        """Return the MCP resources that `typed` may mention, with descriptions, if known."""
         agent = self.agent
         if agent is None or not self.state.id:
             return []
         try:
-            return await agent.resources(self.state.id)
+            return await agent.resources(self.state.id, typed)
         except FAILURES:
             return []
 

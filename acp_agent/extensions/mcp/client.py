@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -26,6 +26,7 @@ from acp_agent import __version__
 from acp_agent.content import JsonObject
 from acp_agent.elicitation import Page
 from acp_agent.extensions.mcp.acp_transport import acp_transport
+from acp_agent.extensions.mcp.call_timeouts import CallTimeouts
 from acp_agent.extensions.mcp.config import (
     ChannelServer,
     HttpServer,
@@ -51,41 +52,6 @@ _UNSUPPORTED_HANDSHAKE = frozenset({types.UNSUPPORTED_PROTOCOL_VERSION, types.ME
 _OLDER_HTTP_SECONDS = 5.0  # for a server of the older transport to accept the connection
 
 _log = logging.getLogger(__name__)
-
-
-class CallTimeouts:
-    """Time limits of a connection's calls, which pause while the server asks the user."""
-
-    def __init__(self) -> None:
-        self._limits: dict[asyncio.Timeout, float] = {}
-        self._open_questions = 0
-
-    @asynccontextmanager
-    async def limit(self, seconds: float) -> AsyncIterator[None]:
-        """Raise TimeoutError after `seconds`, not counting time in which the user is asked."""
-        async with asyncio.timeout(None if self._open_questions else seconds) as limit:
-            self._limits[limit] = seconds
-            try:
-                yield
-            finally:
-                del self._limits[limit]
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Pause limits while the user is asked; afterwards each call gets its full time again."""
-        self._open_questions += 1
-        self._set(None)
-        try:
-            yield
-        finally:
-            self._open_questions -= 1
-            if not self._open_questions:
-                self._set(asyncio.get_running_loop().time())
-
-    def _set(self, now: float | None) -> None:
-        for limit, seconds in self._limits.items():
-            if not limit.expired():
-                limit.reschedule(None if now is None else now + seconds)
 
 
 class McpClient:
@@ -147,6 +113,29 @@ class McpClient:
         """Read a resource. Raises as `call_tool` does."""
         original_uri = self._sanitizer.original(uri)
         return await self._ask(self._connected.read_resource(original_uri, meta=self._meta()))
+
+    async def complete(
+        self, template: types.ResourceTemplate, variable: str, value: str, known: dict[str, str]
+    ) -> list[str]:
+        """Return values for a variable of a resource template that begin with `value`.
+
+        Args:
+            template: the template.
+            variable: the name of the variable.
+            value: what the user has typed of it.
+            known: the values of the variables before it.
+
+        Raises: as `call_tool` does.
+        """
+        client = self._connected
+        if client.server_capabilities.completions is None:
+            return []
+        reference = types.ResourceTemplateReference(
+            uri=self._sanitizer.original(template.uri_template)
+        )
+        argument = {"name": variable, "value": value}
+        result = await self._ask(client.complete(reference, argument, known or None))
+        return result.completion.values
 
     def _meta(self) -> types.RequestParamsMeta | None:
         """Return the `_meta` of the requests of a turn."""

@@ -104,7 +104,9 @@ async def restore(operations: Operations, params: dict[str, Any]) -> RestoreChec
 
 
 async def list_resources(operations: Operations, params: dict[str, Any]) -> ListResourcesResponse:
-    """Return the resources of a session's MCP servers as a prompt names them. Waits for nothing.
+    """Return the resources of a session's MCP servers as a prompt names them.
+
+    Waits only to complete the variables of templates.
 
     Raises:
         InvalidInputError: the parameters are wrong.
@@ -117,10 +119,17 @@ async def list_resources(operations: Operations, params: dict[str, Any]) -> List
         return ListResourcesResponse(resources=[])
     from acp_agent.session.mcp.attachments import list_mentions  # noqa: PLC0415 - where there are any
 
-    mentions = list_mentions(servers)[:_MAX_LISTED]
-    return ListResourcesResponse(
-        resources=[NamedResource(mention=mention, name=name) for mention, name in mentions]
-    )
+    resources = [
+        NamedResource(mention=mention, name=name) for mention, name in list_mentions(servers)
+    ]
+    if request.typed:
+        from acp_agent.session.mcp.template_completion import complete_mention  # noqa: PLC0415 - likewise
+
+        resources += [
+            NamedResource(mention=mention, name=name, incomplete=incomplete)
+            for mention, name, incomplete in await complete_mention(servers, request.typed)
+        ]
+    return ListResourcesResponse(resources=resources[:_MAX_LISTED])
 
 
 def _decode(params: dict[str, Any], kind: type[RequestT]) -> RequestT:

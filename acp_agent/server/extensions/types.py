@@ -155,6 +155,10 @@ class ListResourcesRequest(ExtensionType, frozen=True, kw_only=True):
     """Asks what a prompt can name as `@server:uri`, so that a client can complete it."""
 
     session_id: Annotated[str, Meta(description="The session, open on this connection.")]
+    typed: Annotated[
+        str,
+        Meta(description="What the user has typed, from `@` on, to complete templates too."),
+    ] = ""
 
 
 class NamedResource(ExtensionType, frozen=True, kw_only=True):
@@ -162,6 +166,9 @@ class NamedResource(ExtensionType, frozen=True, kw_only=True):
 
     mention: Annotated[str, Meta(description="What stands in a prompt to attach it.")]
     name: Annotated[str, Meta(description="What the server calls it.")]
+    incomplete: Annotated[
+        bool, Meta(description="A variable of a template follows: complete it again.")
+    ] = False
 
 
 class ListResourcesResponse(ExtensionType, frozen=True, kw_only=True):
