@@ -3,7 +3,8 @@
 A known value is found unchanged, URL-encoded, escaped for JSON or HTML, in hexadecimal, base32 or
 base64 (at any alignment, wrapped or not, base64 also twice and of UTF-16), and with separators or
 escapes between its characters or bytes. A value that looks like a key is also found cut off, masked
-(`sk-abc***wxyz`), reversed and in ROT13.
+(`sk-abc***wxyz`), reversed, in ROT13, with its cases swapped, in base85, in base64 of hexadecimal
+and the reverse.
 
 Each form of each secret is cut into pieces. One pass over the text finds all pieces of all secrets,
 so the time hardly depends on their number.
@@ -18,8 +19,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from urllib.parse import quote
 
-from ahocorasick import Automaton
 from msgspec import Struct
+
+from acp_agent.workspace.string_search import PACKED_MARKS, Hit, StringSearcher, unpack
 
 MIN_SECRET = 8  # characters; a shorter value would match ordinary text
 _MIN_KEY = 16  # minimum length of a key whose parts are recognised
@@ -35,6 +37,7 @@ _MAX_ESCAPED_LENGTH = 1_000  # characters of a secret whose escaped forms are se
 # A prefix such as `sk-proj-`, which all keys of a kind have.
 _PUBLIC_PREFIX = re.compile(r"(?:[A-Za-z0-9]{1,8}[-_]){0,3}")
 _PLAIN = re.compile(r"[A-Za-z0-9_.~-]+")
+_FULL_WIDTH = 0xFEE0  # from an ASCII character to its full-width form
 _MASK = re.compile(r"[*\u2022#xX]{3,}|\.{3,}|\u2026+|(?<!\[)\[(?:REDACTED|redacted)\]")
 _MASKS = (*(char * 3 for char in "*\u2022#xX."), "\u2026", "[REDACTED]", "[redacted]")
 Span = tuple[int, int]
@@ -52,35 +55,6 @@ _NAMED_ESCAPES: dict[str, Sequence[str]] = {
     "&": ("&amp;",), "<": ("&lt;",), ">": ("&gt;",), '"': ("&quot;",), "'": ("&apos;",),
     "\n": (r"\\\\?n",), "\t": (r"\\\\?t",), "\r": (r"\\\\?r",), " ": (r"\+",),
 }  # fmt: skip
-
-
-Hit = tuple[int, int, int]  # the index of a found string, its start and end
-
-
-class StringSearcher:
-    """Finds many strings in a text in one pass (Aho and Corasick, 1975).
-
-    Args:
-        strings: the strings to find; duplicates are allowed, and empty strings are ignored.
-    """
-
-    def __init__(self, strings: Sequence[str]) -> None:
-        numbers: dict[str, list[int]] = {}
-        for number, string in enumerate(strings):
-            if string:
-                numbers.setdefault(string, []).append(number)
-        self._automaton = Automaton()
-        for string, string_numbers in numbers.items():
-            self._automaton.add_word(string, (tuple(string_numbers), len(string)))
-        self._automaton.make_automaton()
-
-    def find(self, text: str) -> Iterator[Hit]:
-        """Yield all places of all strings, including overlapping ones, ordered by their ends."""
-        if not len(self._automaton):
-            return
-        for end, (numbers, length) in self._automaton.iter(text):
-            for number in numbers:
-                yield number, end + 1 - length, end + 1
 
 
 class _Form(Struct, frozen=True, eq=False):
@@ -157,6 +131,8 @@ class KnownSecrets:
     def __init__(self, values: frozenset[str]) -> None:
         secrets = sorted(value for value in values if len(value) >= MIN_SECRET)
         self._keys = [value for value in secrets if _is_key(value)]
+        self._ends = {key[at : at + 2] for key in self._keys for at in range(len(key) - 1)}
+        self._ends |= {key[0] for key in self._keys}
         self._forms = [form for value in secrets for form in _forms(value)]
         escaped_patterns = [_escaped_pattern(value) for value in secrets if _has_escapes(value)]
         self._escaped_pattern = re.compile("|".join(escaped_patterns)) if escaped_patterns else None
@@ -165,7 +141,12 @@ class KnownSecrets:
             for piece, at in form.pieces:
                 pieces.setdefault(piece, []).append((form, at))
         self._pieces = list(pieces.values())
-        self.strings = tuple(pieces)
+        self.strings = (*pieces, *PACKED_MARKS) if pieces else ()
+
+    @functools.cached_property
+    def searcher(self) -> StringSearcher:
+        """Finds `strings` in a text."""
+        return StringSearcher(self.strings)
 
     def spans(self, text: str, hits: Iterable[Hit]) -> list[Span]:
         """Return the spans of secrets in `text`, in order and without overlaps.
@@ -177,6 +158,9 @@ class KnownSecrets:
         result: list[Span] = []
         last_ends: dict[_Form, int] = {}  # the end of the last span of each form
         for number, start, end in hits:
+            if number >= len(self._pieces):
+                result += self._packed_spans(text, start)
+                continue
             for form, at in self._pieces[number]:
                 if start < last_ends.get(form, 0):
                     continue
@@ -186,10 +170,23 @@ class KnownSecrets:
                     last_ends[form] = span[1]
         if self._keys:
             for mask in _masks(text):
-                result += self._masked_spans(text, mask)
+                start = mask.start()
+                if text[start - 1 : start] in self._ends or text[start - 2 : start] in self._ends:
+                    result += self._masked_spans(text, mask)
         if self._escaped_pattern is not None and any(mark in text for mark in "%\\&"):
             result += (match.span() for match in self._escaped_pattern.finditer(text))
         return merge_spans(result)
+
+    def _packed_spans(self, text: str, start: int) -> Iterator[Span]:
+        """Yield the span of compressed data at a mark, if it contains a secret."""
+        end, content = unpack(text, start)
+        if content and any(
+            form.span(content, piece_start, at, piece_end - piece_start)
+            for number, piece_start, piece_end in self.searcher.find(content)
+            if number < len(self._pieces)
+            for form, at in self._pieces[number]
+        ):
+            yield start, end
 
     def incomplete_length(self, text: str) -> int:
         """Return the length of the longest end of `text` that is the beginning of a secret."""
@@ -284,12 +281,30 @@ def _forms(value: str) -> Iterator[_Form]:
     key = _is_key(value)
     if key:
         backwards = base64.b64encode(raw).decode().rstrip("=")[::-1]
-        for text in (value[::-1], codecs.encode(value, "rot13"), backwards):
+        wide = "".join(chr(ord(char) + _FULL_WIDTH) for char in value)
+        for text in (
+            value[::-1],
+            codecs.encode(value, "rot13"),
+            backwards,
+            value.swapcase(),
+            wide,
+            *_aligned_encodings(base64.b64encode, raw.hex().encode(), 3, 6),
+            *(core.encode().hex() for core in _aligned_encodings(base64.b64encode, raw, 3, 6)),
+            *_base85(raw),
+        ):
             yield _encoded_form(text, _MIN_ENCODED, wrapped=True)
     for items, separator in _separated(value, raw):
         text = separator.join(items)
         min_length = _MIN_SEPARATED * (len(text) + len(separator)) // len(raw)
         yield _encoded_form(text, min(min_length, len(text)) if key else len(text), wrapped=False)
+
+
+def _base85(raw: bytes) -> Iterator[str]:
+    """Yield the encodings in base85 and Ascii85 at each alignment, without incomplete groups."""
+    for shift in range(4):
+        groups = raw[shift : shift + (len(raw) - shift) // 4 * 4]
+        yield base64.b85encode(groups).decode()
+        yield base64.a85encode(groups).decode()
 
 
 def _separated(value: str, raw: bytes) -> Iterator[tuple[Sequence[str], str]]:
@@ -304,6 +319,8 @@ def _separated(value: str, raw: bytes) -> Iterator[tuple[Sequence[str], str]]:
         yield [str(byte) for byte in raw], separator
     for separator in ("\\", " "):
         yield [f"{byte:03o}" for byte in raw], separator
+    for separator in ("", " "):
+        yield [f"{byte:08b}" for byte in raw], separator
     for at in range(2):  # like xxd and od, which group two bytes
         yield _join_pairs(pairs, at), " "
 

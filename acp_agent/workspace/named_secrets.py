@@ -16,7 +16,8 @@ from importlib.resources import files as package_files
 
 from msgspec import Struct
 
-from acp_agent.workspace.known_secrets import Hit, Span, StringSearcher
+from acp_agent.workspace.known_secrets import Span
+from acp_agent.workspace.string_search import Hit, StringSearcher
 
 _NAME_BEFORE = re.compile(r"[A-Za-z0-9_.-]{0,60}\Z")
 # The rest of the name, its quote, a type, the assignment, and the quote of the value.

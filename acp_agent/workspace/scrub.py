@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from acp_agent.workspace import named_secrets, secret_formats
-from acp_agent.workspace.known_secrets import Hit, KnownSecrets, Span, StringSearcher, merge_spans
+from acp_agent.workspace.known_secrets import KnownSecrets, Span, merge_spans
+from acp_agent.workspace.string_search import Hit, StringSearcher
 
 REPLACEMENT = "[secret]"
 _WORD_AT_END = re.compile(r"[A-Za-z0-9_+/=.%\\-]+\Z")
@@ -122,17 +123,13 @@ class _Finder:
 
     def secret_spans(self, text: str) -> list[Span]:
         """Return the spans of known values in `text`, in order and without overlaps."""
-        return self.known_secrets.spans(text, self._known_strings.find(text))
+        return self.known_secrets.spans(text, self.known_secrets.searcher.find(text))
 
     @functools.cached_property
     def _strings(self) -> StringSearcher:
         return StringSearcher(
             [*self.known_secrets.strings, *secret_formats.strings(), *named_secrets.strings()]
         )
-
-    @functools.cached_property
-    def _known_strings(self) -> StringSearcher:
-        return StringSearcher(self.known_secrets.strings)
 
 
 @functools.lru_cache(maxsize=16)

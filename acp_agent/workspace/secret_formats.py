@@ -10,7 +10,8 @@ from importlib.resources import files as package_files
 
 from msgspec import Struct
 
-from acp_agent.workspace.known_secrets import Hit, Span
+from acp_agent.workspace.known_secrets import Span
+from acp_agent.workspace.string_search import Hit
 
 _MAX_COMMON = 3  # characters of a prefix that hashes in base64 often contain: `-fw_`
 _MIN_BASE64 = 16  # characters before a prefix that show that it is in the middle of base64

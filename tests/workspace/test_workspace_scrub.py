@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import base64
+import bz2
 import codecs
+import gzip
 import json
+import lzma
 import secrets
 import string
 import time
+import zlib
 from collections.abc import Callable
 from urllib.parse import quote, urlencode
 
@@ -254,6 +258,26 @@ SPREAD: dict[str, Callable[[str], str]] = {
     "base64 reversed": lambda value: base64.b64encode(value.encode()).decode()[::-1],
     "escaped bytes": lambda value: "".join(f"\\x{byte:02x}" for byte in value.encode()),
     "an address of escapes": lambda value: "".join(f"%{byte:02X}" for byte in value.encode()),
+    "cases swapped": str.swapcase,
+    "full-width": lambda value: "".join(chr(ord(sign) + 0xFEE0) for sign in value),
+    "bits": lambda value: " ".join(f"{byte:08b}" for byte in value.encode()),
+    "base64 of hexadecimal": lambda value: in_base64(1)(value.encode().hex()),
+    "hexadecimal of base64": lambda value: in_base64(2)(value).encode().hex(),
+    **{
+        f"{name} behind {shift} bytes": lambda value, encode=encode, shift=shift: encode(  # type: ignore[misc]
+            b"=" * shift + value.encode()
+        ).decode()
+        for name, encode in (("base85", base64.b85encode), ("Ascii85", base64.a85encode))
+        for shift in range(4)
+    },
+    "gzip in base64": lambda value: base64.b64encode(gzip.compress(value.encode())).decode(),
+    "gzip in wrapped base64": lambda value: base64.encodebytes(
+        gzip.compress(f"key={value}".encode())
+    ).decode(),
+    "zlib in base64": lambda value: base64.b64encode(zlib.compress(value.encode())).decode(),
+    "zlib in hexadecimal": lambda value: zlib.compress(f"{{{value}}}".encode()).hex(),
+    "bzip2 in base64": lambda value: base64.b64encode(bz2.compress(value.encode())).decode(),
+    "xz in base64": lambda value: base64.b64encode(lzma.compress(value.encode())).decode(),
     "xxd": xxd,
     "xxd from the second byte": lambda value: xxd("=" + value),
 }

@@ -1,0 +1,99 @@
+"""Find many strings in a text, and unpack compressed data in it, in base64 or hexadecimal.
+
+A secret in compressed data has no fixed form, so the data is unpacked, up to a limit.
+"""
+
+from __future__ import annotations
+
+import base64
+import bz2
+import lzma
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+
+from ahocorasick import Automaton
+
+_HEX_MARKS = ("1f8b08", "425a68", "fd377a585a", "789c", "78da", "785e", "7801")
+# The beginnings of gzip, bzip2, xz and zlib with its usual settings.
+PACKED_MARKS = (
+    "H4sI",
+    "QlpoO",
+    "/Td6WFo",
+    "eJw",
+    "eJx",
+    "eJy",
+    "eJz",
+    "eNo",
+    "eF4",
+    "eAE",
+    *_HEX_MARKS,
+)
+_BASE64 = re.compile(
+    r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/_-]{20,}(?:[\r\n]{1,2}[A-Za-z0-9+/_-]+)*={0,2}"
+)
+_HEX = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{32,}(?:[\r\n]{1,2}[0-9a-f]+)*(?![0-9A-Za-z])")
+_MAX_PACKED = 100_000  # characters of packed data
+_MAX_UNPACKED = 200_000  # bytes
+_CLEANED = str.maketrans("-_", "+/", "\r\n=")
+Hit = tuple[int, int, int]  # the index of a found string, its start and end
+
+
+class StringSearcher:
+    """Finds many strings in a text in one pass (Aho and Corasick, 1975).
+
+    Args:
+        strings: the strings to find; duplicates are allowed, and empty strings are ignored.
+    """
+
+    def __init__(self, strings: Sequence[str]) -> None:
+        numbers: dict[str, list[int]] = {}
+        for number, string in enumerate(strings):
+            if string:
+                numbers.setdefault(string, []).append(number)
+        self._automaton = Automaton()
+        for string, string_numbers in numbers.items():
+            self._automaton.add_word(string, (tuple(string_numbers), len(string)))
+        self._automaton.make_automaton()
+
+    def find(self, text: str) -> Iterator[Hit]:
+        """Yield all places of all strings, including overlapping ones, ordered by their ends."""
+        if not len(self._automaton):
+            return
+        for end, (numbers, length) in self._automaton.iter(text):
+            for number in numbers:
+                yield number, end + 1 - length, end + 1
+
+
+def unpack(text: str, start: int) -> tuple[int, str]:
+    """Return the end of the compressed data that begins at a mark, and the text in it.
+
+    The text is "" if there is no such data.
+    """
+    is_hex = text.startswith(_HEX_MARKS, start)
+    match = (_HEX if is_hex else _BASE64).match(text, start, start + _MAX_PACKED)
+    if match is None:
+        return start, ""
+    packed = match.group().translate(_CLEANED)
+    try:
+        if is_hex:
+            data = bytes.fromhex(packed[: len(packed) // 2 * 2])
+        else:
+            data = base64.b64decode(packed[: len(packed) // 4 * 4] + _last_group(packed))
+        return match.end(), _decompress(data).decode("latin-1")
+    except (ValueError, zlib.error, OSError, EOFError, lzma.LZMAError):
+        return start, ""
+
+
+def _last_group(packed: str) -> str:
+    """Return the incomplete last group of base64 text, padded."""
+    group = packed[len(packed) // 4 * 4 :]
+    return group + "=" * (4 - len(group)) if len(group) > 1 else ""
+
+
+def _decompress(data: bytes) -> bytes:
+    if data.startswith(b"BZh"):
+        return bz2.BZ2Decompressor().decompress(data, _MAX_UNPACKED)
+    if data.startswith(b"\xfd7zXZ"):
+        return lzma.LZMADecompressor().decompress(data, _MAX_UNPACKED)
+    return zlib.decompressobj(47).decompress(data, _MAX_UNPACKED)
