@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, ClassVar, Literal, TypeVar
 
 import mcp_types as types
-from mcp.shared.exceptions import MCPError
+from mcp import MCPError
 
 from acp_agent.content import (
     JsonObject,

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import mcp_types as types
+from mcp import MCPError
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.shared.exceptions import MCPError, NoBackChannelError
+from mcp.shared.exceptions import NoBackChannelError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS, is_version_at_least
 from pydantic import BaseModel, Field
 

@@ -15,11 +15,11 @@ from typing import Any, TypeVar, cast
 
 import mcp_types as types
 import msgspec
+from mcp import MCPError
 from mcp.client._transport import TransportStreams
 from mcp.client.client import Client
 from mcp.client.session import ClientRequestContext, IncomingMessage
 from mcp.shared.dispatcher import ProgressFnT
-from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from acp_agent import __version__

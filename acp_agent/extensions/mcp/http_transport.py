@@ -10,10 +10,10 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import httpx2
+from mcp import MCPError
 from mcp.client._transport import TransportStreams
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
-from mcp.shared.exceptions import MCPError
 from mcp_types import METHOD_NOT_FOUND
 
 from acp_agent.config.certificates import tls_verification

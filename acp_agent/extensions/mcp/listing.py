@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
 import mcp_types as types
+from mcp import MCPError
 from mcp.client.client import Client
-from mcp.shared.exceptions import MCPError
 from msgspec import Struct
 
 from acp_agent.extensions.mcp.sanitizer import MAX_ENTRIES

@@ -9,9 +9,9 @@ import asyncio
 from typing import Any
 
 import mcp_types as types
+from mcp import MCPError
 from mcp.client.session import ClientSession
 from mcp.shared.dispatcher import ProgressFnT
-from mcp.shared.exceptions import MCPError
 
 _TIME_TO_LIVE = 3_600_000  # milliseconds that the server keeps the task
 _MIN_PAUSE, _DEFAULT_PAUSE, _MAX_PAUSE = 0.1, 1.0, 10.0  # seconds between two looks at the task

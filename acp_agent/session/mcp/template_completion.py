@@ -9,7 +9,7 @@ import asyncio
 import re
 
 import mcp_types as types
-from mcp.shared.exceptions import MCPError
+from mcp import MCPError
 
 from acp_agent.content import printable_line
 from acp_agent.errors import ToolError
