@@ -6,7 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 from tests.support.agent_process import AgentProcess, Launch, StartAgent
 from tests.support.editor import Editor
 from tests.support.model_server import ModelServer
-from tests.support.warm_parent import WarmParent
+from tests.support.warm_parent import WarmParent, shared_parent
 
 # Whoever runs the tests in the background of a shell has SIGINT ignored, and children inherit that;
 # with a handler here they get the default, as in a terminal.
@@ -40,10 +40,9 @@ def home(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def warm_parent() -> Iterator[WarmParent]:
+def warm_parent() -> WarmParent:
     """A process that has imported the agent, to fork agents from."""
-    with WarmParent() as parent:
-        yield parent
+    return shared_parent()
 
 
 @pytest.fixture

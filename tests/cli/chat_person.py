@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import sys
-from asyncio.subprocess import PIPE
 from pathlib import Path
 
 from tests.support.agent_process import environment
 from tests.support.terminal_screen import CTRL_D, Person
+from tests.support.warm_parent import shared_parent
 
 READY = "lists commands and keys"
 
@@ -20,14 +19,8 @@ async def quit_chat(person: Person) -> None:
 
 async def in_pipes(home: Path, agent: str, text: str = "", *arguments: str) -> tuple[int, str, str]:
     """Chat line by line, without any terminal; exit status, stdout, stderr."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "acp_agent", "chat", "--command", agent, *arguments),
-        cwd=home,
-        env=environment(home),
-        stdin=PIPE,
-        stdout=PIPE,
-        stderr=PIPE,
-    )
+    words = ["chat", "--command", agent, *arguments]
+    process = await shared_parent().start(words, cwd=home, env=environment(home))
     async with asyncio.timeout(30):
         out, err = await process.communicate(text.encode())
     assert process.returncode is not None

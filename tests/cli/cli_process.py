@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from tests.support.warm_parent import shared_parent
+
 CLOSED_PORT = "http://127.0.0.1:9/v1"  # the discard service, which no machine runs
 
 
@@ -31,17 +33,8 @@ def environment(home: Path, extra: Mapping[str, str] | None = None) -> dict[str,
 def acp_agent(
     home: Path, *arguments: str, stdin: str = "", environ: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run `acp-agent` with `arguments` to its end."""
-    return subprocess.run(
-        [sys.executable, "-m", "acp_agent", *arguments],
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env=environment(home, environ),
-        cwd=home,
-    )
+    """Run `acp-agent` with `arguments` until it ends, forked after its imports."""
+    return shared_parent().run(arguments, cwd=home, env=environment(home, environ), stdin=stdin)
 
 
 class Provider:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
-from asyncio.subprocess import PIPE
 from pathlib import Path
 
 import pytest
 
 from tests.support.agent_process import environment
 from tests.support.terminal_screen import Person, terminal
+from tests.support.warm_parent import shared_parent
 
 DEMO = ("--model", "demo/demo")
 INITIALIZE = {
@@ -27,14 +26,7 @@ def written(person: Person) -> str:
 
 
 async def piped(home: Path, cwd: Path, *arguments: str, text: str = "") -> tuple[int, str, str]:
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "acp_agent", *arguments),
-        cwd=cwd,
-        env=environment(home),
-        stdin=PIPE,
-        stdout=PIPE,
-        stderr=PIPE,
-    )
+    process = await shared_parent().start(arguments, cwd=cwd, env=environment(home))
     async with asyncio.timeout(40):
         out, err = await process.communicate(text.encode())
     assert process.returncode is not None

@@ -7,7 +7,7 @@ import json
 import re
 import signal
 import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import DEVNULL, PIPE
 from pathlib import Path
 from typing import Any
 
@@ -16,27 +16,17 @@ import pytest
 from acp_agent.events import Usage
 from tests.support.agent_process import environment
 from tests.support.model_server import Call, ModelServer, Pause, Stall, Status, answer
+from tests.support.warm_parent import WarmProcess, shared_parent
 
 DEMO = ("--model", "demo/demo")
 BIN = Path(sys.executable).parent  # where the program is beside Python
 
 
-async def start(home: Path, cwd: Path, *arguments: str, **variables: str) -> Process:
-    return await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "acp_agent",
-        *arguments,
-        cwd=cwd,
-        env=environment(home, variables),
-        stdin=PIPE,
-        stdout=PIPE,
-        stderr=PIPE,
-        start_new_session=True,
-    )
+async def start(home: Path, cwd: Path, *arguments: str, **variables: str) -> WarmProcess:
+    return await shared_parent().start(arguments, cwd=cwd, env=environment(home, variables))
 
 
-async def finish(process: Process, text: str = "") -> tuple[int, str, str]:
+async def finish(process: WarmProcess, text: str = "") -> tuple[int, str, str]:
     async with asyncio.timeout(40):
         out, err = await process.communicate(text.encode())
     assert process.returncode is not None

@@ -6,6 +6,7 @@ of starting, of late imports, of other clients and of crashes start the real com
 
     with WarmParent() as parent:
         process = await parent.start(["--model", "demo/demo"], cwd=folder, env={...})
+        done = parent.run(["sessions", "list"], cwd=folder, env={...})
 
 The parent is this file, run as a program: it is sent a request and four descriptors (stdin,
 stdout, stderr and where to report to) for each agent, and reports its process id and its status.
@@ -14,7 +15,9 @@ stdout, stderr and where to report to) for each agent, and reports its process i
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
+import functools
 import gc
 import importlib
 import json
@@ -25,7 +28,9 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, Self
@@ -33,6 +38,7 @@ from typing import Any, NoReturn, Self
 _ROOT = Path(__file__).resolve().parents[2]
 _LONGEST = 1 << 18
 _STREAM_LIMIT = 1 << 16
+_LIMIT = 60.0  # seconds that a command may take
 
 # What the packages that the agent is made with import when they are first used.
 _LATE = (
@@ -70,6 +76,18 @@ class WarmProcess:
     async def wait(self) -> int:
         """Its exit status, negative for a signal."""
         return await asyncio.shield(self._ended)
+
+    async def communicate(self, data: bytes = b"") -> tuple[bytes, bytes]:
+        """Write its input, close it, and wait for its end; what it wrote to stdout and stderr."""
+        assert self.stdin is not None
+        assert self.stdout is not None
+        assert self.stderr is not None
+        with contextlib.suppress(ConnectionError):  # it has ended without reading
+            self.stdin.write(data)
+            await self.stdin.drain()
+        self.stdin.close()
+        out, err, _ = await asyncio.gather(self.stdout.read(), self.stderr.read(), self.wait())
+        return out, err
 
     def send_signal(self, number: int) -> None:
         """Send it a signal, unless it has ended."""
@@ -118,6 +136,43 @@ class WarmParent:
         self, arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str]
     ) -> WarmProcess:
         """Start `acp-agent` with these arguments, in a session of its own, on three pipes."""
+        ours_in, ours_out, ours_err, ours_report = self._fork(arguments, cwd, env)
+        reports = await _reader(ours_report)
+        pid = int(await reports.readline())
+        return WarmProcess(
+            pid,
+            stdin=await _writer(ours_in),
+            stdout=await _reader(ours_out),
+            stderr=await _reader(ours_err),
+            report=reports,
+        )
+
+    def run(
+        self, arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], stdin: str = ""
+    ) -> subprocess.CompletedProcess[str]:
+        """Run `acp-agent` with these arguments until it ends."""
+        ours_in, ours_out, ours_err, ours_report = self._fork(arguments, cwd, env)
+        with (
+            ThreadPoolExecutor(2) as pool,
+            open(ours_out, encoding="utf-8") as out,
+            open(ours_err, encoding="utf-8") as err,
+            open(ours_report) as report,
+        ):
+            texts = pool.submit(out.read), pool.submit(err.read)
+            with contextlib.suppress(BrokenPipeError), open(ours_in, "w", encoding="utf-8") as pipe:
+                pipe.write(stdin)
+            pid = int(report.readline())
+            timer = threading.Timer(_LIMIT, os.kill, (pid, signal.SIGKILL))
+            timer.start()
+            status = os.waitstatus_to_exitcode(int(report.readline()))
+            timer.cancel()
+            words = ["acp-agent", *arguments]
+            return subprocess.CompletedProcess(words, status, *(text.result() for text in texts))
+
+    def _fork(
+        self, arguments: Sequence[str], cwd: Path, env: Mapping[str, str]
+    ) -> tuple[int, int, int, int]:
+        """Ask for a process; our ends of its stdin, stdout, stderr and report."""
         stdin, ours_in = os.pipe()
         ours_out, stdout = os.pipe()
         ours_err, stderr = os.pipe()
@@ -129,15 +184,15 @@ class WarmParent:
         finally:
             for descriptor in given:
                 os.close(descriptor)
-        reports = await _reader(ours_report)
-        pid = int(await reports.readline())
-        return WarmProcess(
-            pid,
-            stdin=await _writer(ours_in),
-            stdout=await _reader(ours_out),
-            stderr=await _reader(ours_err),
-            report=reports,
-        )
+        return ours_in, ours_out, ours_err, ours_report
+
+
+@functools.cache
+def shared_parent() -> WarmParent:
+    """The parent of all agents and commands of this process, which ends with it."""
+    parent = WarmParent()
+    atexit.register(parent.__exit__, None, None, None)
+    return parent
 
 
 async def _reader(descriptor: int) -> asyncio.StreamReader:
@@ -198,9 +253,10 @@ class _Server:
                 os.dup2(descriptor, number)
             for descriptor in descriptors:
                 os.close(descriptor)
+            encoding = request["environment"].get("PYTHONIOENCODING")
             for name, stream in (
                 ("stdin", open(0, closefd=False)),  # noqa: SIM115 - for the process's life
-                ("stdout", open(1, "w", closefd=False)),  # noqa: SIM115 - likewise
+                ("stdout", open(1, "w", encoding=encoding, closefd=False)),  # noqa: SIM115 - likewise
                 ("stderr", open(2, "w", buffering=1, closefd=False)),  # noqa: SIM115 - likewise
             ):
                 setattr(sys, name, stream)
@@ -267,7 +323,27 @@ def _main() -> NoReturn:
     sys.argv = ["acp-agent", *request["arguments"]]
     from acp_agent.cli.main import main
 
-    sys.exit(main())
+    _end(main)
+
+
+def _end(main: Callable[[], int]) -> NoReturn:
+    """Run the program and end without freeing what the parent imported, which takes longer."""
+    try:
+        sys.exit(main())
+    except SystemExit as end:
+        status = end.code
+    except BaseException:  # noqa: BLE001 - shown as Python shows it
+        sys.excepthook(*sys.exc_info())
+        status = 1
+    threading._shutdown()  # type: ignore[attr-defined]  # as Python does first, for its threads
+    atexit._run_exitfuncs()
+    if isinstance(status, str):
+        sys.stderr.write(f"{status}\n")
+        status = 1
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(status or 0)
 
 
 if __name__ == "__main__":

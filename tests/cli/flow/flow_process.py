@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
 from pathlib import Path
 
 from tests.support.agent_process import environment
 from tests.support.model_server import ModelServer, Request
+from tests.support.warm_parent import WarmProcess, shared_parent
 
 
-async def start(home: Path, cwd: Path, model: ModelServer, *arguments: str) -> Process:
-    """Start `acp-agent` with `arguments`."""
-    return await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "acp_agent",
-        *arguments,
-        cwd=cwd,
-        env=environment(home, {**model.environ(), "ACP_AGENT_HOME": str(home / "agent")}),
-        stdin=DEVNULL,
-        stdout=PIPE,
-        stderr=PIPE,
-        start_new_session=True,
-    )
+async def start(home: Path, cwd: Path, model: ModelServer, *arguments: str) -> WarmProcess:
+    """Start `acp-agent` with `arguments` and nothing to read, forked after its imports."""
+    env = environment(home, {**model.environ(), "ACP_AGENT_HOME": str(home / "agent")})
+    process = await shared_parent().start(arguments, cwd=cwd, env=env)
+    assert process.stdin is not None
+    process.stdin.close()
+    return process
 
 
-async def finish(process: Process) -> tuple[int, str, str]:
+async def finish(process: WarmProcess) -> tuple[int, str, str]:
     """Wait for its end; its status, output and messages."""
     async with asyncio.timeout(40):
         out, err = await process.communicate()
