@@ -10,7 +10,7 @@ PEERS := tests/interop/agents
 STYLUA = { test $(LUA_TOOLS)/node_modules -nt $(LUA_TOOLS)/package-lock.json \
 	|| npm ci --prefix $(LUA_TOOLS) --no-audit --no-fund --silent; } && node $(LUA_TOOLS)/stylua.mjs
 
-.PHONY: run setup test test-local test-language-servers test-mcp-servers test-peers test-editors test-orders editor-sources check check-lua format bench fuzz injections soak conformance schemas structure clean
+.PHONY: run setup test test-local test-language-servers test-mcp-servers test-peers test-editors test-orders editor-sources check check-lua format bench fuzz injections escapes soak conformance schemas structure clean
 
 # The words reach the program as they were typed: make expands no $ in them, the shell none either.
 run: override export PROMPT := $(value PROMPT)
@@ -110,6 +110,12 @@ fuzz: $(STAMP)
 injections: $(STAMP)
 	ACP_AGENT_TEST_ALL_INJECTIONS=1 $(BIN)/python -m pytest -n 3 --dist worksteal \
 		tests/adversarial/test_injections.py
+
+# The corpus of escapes with every sandbox, as root and as another user; `make test` has bubblewrap as
+# root, Landlock as another user, and no sandbox, where they have to get out.
+escapes: $(STAMP)
+	ACP_AGENT_TEST_ALL_ESCAPES=1 $(BIN)/python -m pytest -n 3 --dist worksteal \
+		tests/sandbox/test_sandbox_escapes.py
 
 # About STEPS random actions of clients of each protocol version, from SEED on; `make test` tries a few.
 soak: $(STAMP)

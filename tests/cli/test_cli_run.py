@@ -7,7 +7,7 @@ import json
 import re
 import signal
 import sys
-from asyncio.subprocess import DEVNULL, PIPE
+from asyncio.subprocess import DEVNULL, PIPE, Process
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ async def start(home: Path, cwd: Path, *arguments: str, **variables: str) -> War
     return await shared_parent().start(arguments, cwd=cwd, env=environment(home, variables))
 
 
-async def finish(process: WarmProcess, text: str = "") -> tuple[int, str, str]:
+async def finish(process: Process | WarmProcess, text: str = "") -> tuple[int, str, str]:
     async with asyncio.timeout(40):
         out, err = await process.communicate(text.encode())
     assert process.returncode is not None

@@ -79,6 +79,7 @@ async def test_a_server_that_hangs_holds_up_no_session_and_leaves_no_process(
     assert (await running.prompt(session, "hi"))["stopReason"] == "end_turn"
 
 
+@pytest.mark.cold  # a forked agent waits longer
 async def test_the_first_request_does_not_wait_long_for_a_server_that_hangs(
     with_servers: OpenWithServers, model_server: ModelServer, tmp_path: Path
 ) -> None:

@@ -322,6 +322,9 @@ def _main() -> NoReturn:
     os.environ.update(request["environment"])
     sys.argv = ["acp-agent", *request["arguments"]]
     from acp_agent.cli.main import main
+    from acp_agent.session.mcp import servers
+
+    servers.READY_TIMEOUT = 60.0  # MCP servers start slowly on a busy machine
 
     _end(main)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from asyncio.subprocess import Process
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NoReturn
@@ -20,9 +19,10 @@ from acp_agent.extensions.workflows.patterns import FilePatterns
 from acp_agent.extensions.workflows.types import Triggers
 from tests.cli.flow.flow_process import finish, prompts, start
 from tests.support.model_server import Call, ModelServer, Stall, answer
+from tests.support.warm_parent import WarmProcess
 
 
-async def read_until(process: Process, text: str) -> str:
+async def read_until(process: WarmProcess, text: str) -> str:
     """Read its messages up to a line that has a text."""
     assert process.stderr is not None
     lines = ""
