@@ -158,6 +158,8 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
         paths = [f"{root}/{name}" for root in roots for name in protected_names()]
         if any(is_below(self.home, root) for root in roots):
             paths += _home_program_folders(self.search_path, self.home)
+        if not allowed:  # as usual; there are hundreds of paths
+            return paths
         return [path for path in paths if not any(is_below(path, folder) for folder in allowed)]
 
     def with_new_names(self, mounts: Sequence[tuple[str, MountKind]]) -> dict[str, MountKind]:

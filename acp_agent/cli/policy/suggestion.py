@@ -64,7 +64,7 @@ def suggest(options: argparse.Namespace, permissions: UserPermissions, folder: P
     elif not suggestions:
         say(
             translate(
-                "No rule would have avoided several of the {count} questions.",
+                "No rule would have avoided two or more questions ({count} answered).",
                 count=len(questions),
             )
         )
