@@ -108,30 +108,30 @@ async def test_no_time_passes_while_the_user_is_being_asked() -> None:
             await asyncio.Event().wait()
 
 
-# Takes turns between threads as often as possible, so that one is always in the middle.
-IMPORT_IN_THREADS = """
-import sys, threading
-from importlib import import_module
-import acp_agent.tools.base, mcp_types
-sys.setswitchinterval(1e-6)
-failures = []
-def load(name):
-    start.wait()
-    try:
-        import_module(name)
-    except Exception as error:
-        failures.append(repr(error))
-start = threading.Barrier(len(sys.argv) - 1)
-threads = [threading.Thread(target=load, args=(name,)) for name in sys.argv[1:]]
-for thread in threads: thread.start()
-for thread in threads: thread.join()
-sys.exit(str(failures) if failures else 0)
+FIRST_IMPORT = """
+import builtins, sys
+original = builtins.__import__
+names = []
+def spy(name, *arguments, **options):
+    if name.partition(".")[0] == "mcp":
+        names.append(name)
+    return original(name, *arguments, **options)
+builtins.__import__ = spy
+__import__(sys.argv[1])
+print(names[0])
 """
 
 
-def test_modules_that_import_the_package_are_imported_by_two_threads_at_once() -> None:
-    """A submodule of `mcp` imported before `mcp` itself deadlocks with another thread."""
-    modules = ("acp_agent.extensions.mcp.client", "acp_agent.tools.mcp_tool")
-    command = [sys.executable, "-c", IMPORT_IN_THREADS, *modules]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
+@pytest.mark.parametrize(
+    "module",
+    [
+        "acp_agent.extensions.mcp.client",
+        "acp_agent.session.mcp.attachments",
+        "acp_agent.session.mcp.catalog",
+        "acp_agent.session.mcp.template_completion",
+    ],
+)
+def test_a_session_imports_the_package_before_its_submodules(module: str) -> None:
+    """Threads that import it at once deadlock if one of them begins with a submodule."""
+    command = [sys.executable, "-c", FIRST_IMPORT, module]
+    assert subprocess.check_output(command, text=True, timeout=60) == "mcp\n"
