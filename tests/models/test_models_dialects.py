@@ -5,7 +5,7 @@ import json
 import pytest
 
 from acp_agent.models.dialects.driver import FORMS, select_forms
-from acp_agent.models.dialects.form import Tools, Verdict
+from acp_agent.models.dialects.form import Tools, Verdict, marks_pattern
 from acp_agent.models.dialects.scanner import Scanner
 from tests.models.dialect_reading import TOOLS, read, seen
 
@@ -455,3 +455,12 @@ def test_white_space_without_end_is_looked_through_once(
         scanner.feed(piece)
     scanner.end()
     assert looks < 500
+
+
+@pytest.mark.parametrize("text", ["<a>", "<ab>", "<abc", "<b", "x<a", "<"])
+def test_of_several_marks_at_a_place_the_first_in_the_list_is_found(text: str) -> None:
+    marks = ("<ab>", "<a", "<a>", "<abc", "<b")
+    match = marks_pattern(marks).search(text)
+    places = [(text.find(mark), index) for index, mark in enumerate(marks) if mark in text]
+    expected = marks[min(places)[1]] if places else None
+    assert (match[0] if match else None) == expected

@@ -12,8 +12,8 @@ MAX_LEAD_LENGTH = (
 )
 _MAX_END_LENGTH = 200  # characters of control tokens
 
-MARK = re.compile(r"[<\[◁](?=[\w\s|｜/{]|\Z)|(?:^|\n)[ \t]*(?=[`{A])")
-SPECIAL = re.compile(r"[<\[◁`{A\n]")
+MARK = re.compile(r"[<\[◁](?=[\w\s|｜/{]|\Z)|\](?=\Z|<\Z|<\]\Z|<\]m)|(?:^|\n)[ \t]*(?=[`{A])")
+SPECIAL = re.compile(r"[<\[\]◁`{A\n]")
 # Opening and closing tags of reasoning.
 THOUGHTS = {
     "<think>": "</think>",

@@ -232,7 +232,21 @@ def expect_mark(text: str, at: int, marks: Sequence[str], *, final: bool) -> str
 @cache
 def marks_pattern(marks: tuple[str, ...]) -> re.Pattern[str]:
     """Return a pattern for `marks`; if several match, the first one wins."""
-    return re.compile("|".join(map(re.escape, marks)))
+    return re.compile(_alternatives(marks))
+
+
+def _alternatives(marks: Sequence[str]) -> str:
+    """Return a pattern of alternatives that reads what several begin with once."""
+    suffixes: dict[str, list[str]] = {}
+    is_optional = False
+    for mark in marks:
+        if not mark:
+            is_optional = True
+            break  # the marks after it are never reached
+        suffixes.setdefault(mark[0], []).append(mark[1:])
+    patterns = [re.escape(char) + _alternatives(tails) for char, tails in suffixes.items()]
+    pattern = "|".join([*patterns, ""] if is_optional else patterns)
+    return pattern if len(patterns) + is_optional == 1 else f"(?:{pattern})"
 
 
 @cache

@@ -75,6 +75,7 @@ def tool_responses(results: Sequence[tuple[int, str, str]]) -> str:
 # Granite, Phi, Nemotron, Jamba, Hunyuan, Cohere, InternLM, LFM2, Llama 4, LM Studio, Olmo 3,
 # MiniMax M1, Qwen 2.5 Coder, LongCat, Apertus, GigaChat: calls as JSON or Python between tags.
 
+_MESSAGE_ENDS = ("", "<|message_sep|>", "<|message_sep|>\n\n")  # GigaChat, before the role
 _TAGS = {
     "<tool_calls>": "</tool_calls>",
     "<tools>": "</tools>",
@@ -87,6 +88,7 @@ _TAGS = {
     "<|tool_call_start|>": "<|tool_call_end|>",
     "<|tools_prefix|>": "<|tools_suffix|>",
     "<|function_call|>": "<|/function_call|>",
+    **{f"{end}function call<|role_sep|>": "<|message_sep|>" for end in _MESSAGE_ENDS},
     "<|python_start|>": "<|python_end|>",
     "<|START_ACTION|>": "<|END_ACTION|>",
     "<|action_start|>": "<|action_end|>",

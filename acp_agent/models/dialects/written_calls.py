@@ -244,7 +244,7 @@ class WrittenCalls:
             return
         self._may_be_calls = False
         for match in MARK.finditer(self._text, self._searched):
-            at = match.end() if match[0] not in {"<", "[", "◁"} else match.start()
+            at = match.end() if match[0] not in {"<", "[", "]", "◁"} else match.start()
             if at < self._emitted:
                 continue
             self._mark(at)

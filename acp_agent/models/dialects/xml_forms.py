@@ -24,6 +24,7 @@ from acp_agent.models.dialects.form import (
     skip_space,
 )
 from acp_agent.models.dialects.json_forms import CLOSE, OPEN, tool_responses
+from acp_agent.models.dialects.minimax_m3 import M3_CLOSE, M3_OPEN, read_m3_calls
 from acp_agent.models.dialects.xml_calls import TagReader, Tags, format_calls
 
 # The tags of Claude's form, which other models have adopted.
@@ -116,15 +117,17 @@ _MINIMAX_READER = TagReader(
 class MiniMax:
     """`<minimax:tool_call><invoke name="…"><parameter name="…">…</parameter></invoke>…`."""
 
-    openers = (_MINIMAX_OPEN,)
+    openers = (_MINIMAX_OPEN, M3_OPEN)
     bare = ""
-    ends = (_MINIMAX_CLOSE,)
-    strays = (_MINIMAX_CLOSE, "</invoke>", "</parameter>")
+    ends = (_MINIMAX_CLOSE, "</tool_call>")
+    strays = (_MINIMAX_CLOSE, M3_CLOSE, "</invoke>", "</parameter>")
     control = False
     line_start = False
 
     def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
         """See `form.Form`."""
+        if text.startswith(M3_OPEN):
+            return read_m3_calls(text, tools, final=final)
         return _MINIMAX_READER.read(text, tools, final=final)
 
     def instructions(self, tools: Tools) -> str:
