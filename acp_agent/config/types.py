@@ -71,6 +71,10 @@ class LimitsConfig(Table, frozen=True, kw_only=True):
     mcp_connect_timeout: Annotated[
         Seconds, Meta(description="How long an MCP server may take until it can be used.")
     ] = 30.0
+    mcp_ready_timeout: Annotated[
+        Seconds | None,
+        Meta(description="How long a turn waits for MCP servers that still connect."),
+    ] = None
     mcp_call_timeout: Annotated[
         Seconds, Meta(description="How long a call of an MCP server's tool may run.")
     ] = 300.0

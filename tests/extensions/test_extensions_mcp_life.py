@@ -69,6 +69,16 @@ async def test_a_new_session_is_there_before_its_servers_are(
     await until(record.exists)  # they are started, and never answer
 
 
+async def test_a_turn_waits_for_servers_as_long_as_the_configuration_says(
+    with_servers: OpenWithServers, model_server: ModelServer
+) -> None:
+    model_server.add(answer("Hello."))
+    running, session = await with_servers(
+        program("hangs-at-initialize"), config="[limits]\nmcp_ready_timeout = 0.05\n"
+    )
+    await running.prompt(session, "hi", timeout=20)  # the server has 30 seconds to connect
+
+
 @pytest.mark.covers("T8", "S5")
 @pytest.mark.parametrize("method", ["session/close", "session/delete"])
 async def test_servers_end_with_their_session_and_those_of_others_stay(

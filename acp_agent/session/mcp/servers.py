@@ -158,7 +158,9 @@ class McpServers:
             server.try_again()
         awaited = [server for server in self.servers if server not in self._slow]
         try:
-            async with asyncio.timeout(READY_TIMEOUT):
+            async with asyncio.timeout(
+                self._services.config.limits.mcp_ready_timeout or READY_TIMEOUT
+            ):
                 await asyncio.gather(*(server.settled() for server in awaited))
                 if self._rebuild_task is not None:
                     await asyncio.wait([self._rebuild_task])
