@@ -98,12 +98,13 @@ bench: $(STAMP)
 
 # INPUTS hostile lines, from SEED on, to each of a bare connection, one that takes batches, and a live
 # agent, twice; and 300 damaged journals, from SEED on, to a live agent each. Takes some minutes each.
-# `make test` tries some hundreds of lines, and journals without an agent.
+# 1,000 projects with damaged files for agents, from SEED on. `make test` tries some hundreds of lines,
+# journals without an agent, and twelve such projects.
 fuzz: $(STAMP)
 	ACP_AGENT_FUZZ=$(or $(INPUTS),100000) ACP_AGENT_FUZZ_SEED=$(or $(SEED),1000) \
 		$(BIN)/python -m pytest -n 2 --dist worksteal --durations=4 \
 		tests/protocol/test_protocol_fuzz.py tests/adversarial/test_hostile_wire.py \
-		tests/reliability/test_store_damage_fuzz.py
+		tests/reliability/test_store_damage_fuzz.py tests/adversarial/test_hostile_loaders.py
 
 # Every prompt injection in three modes, with users who refuse, leave or have granted much, and without
 # a sandbox, where they have to do harm; `make test` has full mode with a user who refuses.

@@ -123,9 +123,13 @@ def _list(hooks: FoundHooks, options: argparse.Namespace) -> bool:
         say_table(headings, rows)
     else:
         say(translate("No hooks found."))
+    _say_untrusted(hooks)
+    return False
+
+
+def _say_untrusted(hooks: FoundHooks) -> None:
     for item in hooks.untrusted:
         say(translate("{file} is not used until you trust it: acp-agent trust", file=item.path))
-    return False
 
 
 def _test(hooks: FoundHooks, setup: UserConfig, options: argparse.Namespace) -> bool:
@@ -150,6 +154,7 @@ def _test(hooks: FoundHooks, setup: UserConfig, options: argparse.Namespace) -> 
         say_json([msgspec.to_builtins(answer) for answer in answers])
     elif not answers:
         say(translate("No hooks for this event."))
+        _say_untrusted(hooks)
     for answer in answers if not options.json else ():
         say(answer.by.name if answer.by is not None else "")
         for name, value in _set_fields(answer).items():

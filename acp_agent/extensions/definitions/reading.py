@@ -150,7 +150,9 @@ def read_definitions(
     is_plugin = origin is not None and bool(origin.prefix)
     lenient = location.parent.name in PROGRAMS or (origin is not None and origin.is_lenient)
     try:
-        paths = [location] if is_plugin and location.is_file() else find_files(location, kind)
+        paths = (
+            [location] if is_plugin and location.is_file() else find_files(location, kind, problems)
+        )
     except ConfigError as error:
         problems.append(make_problem(location, error))
         return []
@@ -264,15 +266,21 @@ def _item(kind: Kind, path: Path, raw: bytes, top: str) -> Item:
     )
 
 
-def find_files(folder: Path, kind: Kind) -> list[Path]:
+def find_files(folder: Path, kind: Kind, problems: list[Problem]) -> list[Path]:
     """Return the definition files of a folder, sorted; hidden and other files are skipped.
+
+    Names with invisible characters are reported in `problems`.
 
     Raises:
         ConfigError: the folder cannot be read, or has too many files.
     """
     try:
         with os.scandir(folder) as entries:
-            names = sorted(entry.name for entry in entries if is_visible(entry.name))
+            all_names = sorted(entry.name for entry in entries)
+        names = [name for name in all_names if is_visible(name)]
+        for name in all_names:
+            if not name.isprintable() and not name.startswith("."):
+                problems.append(_unprintable_name(folder, name))
         files = _FILES[kind](folder, names)
     except (FileNotFoundError, NotADirectoryError):
         return []
@@ -283,6 +291,11 @@ def find_files(folder: Path, kind: Kind) -> list[Path]:
     if len(files) > MAX_FILES:
         raise ConfigError(f"there are more than {MAX_FILES} files of its kind; take some out")
     return files
+
+
+def _unprintable_name(folder: Path, name: str) -> Problem:
+    text = f"the name {ascii(name)[:80]} has characters that cannot be seen; rename it"
+    return make_problem(folder, ConfigError(text))
 
 
 def read_file(path: Path, origin: Origin | None) -> bytes:

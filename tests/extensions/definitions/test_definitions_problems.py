@@ -291,12 +291,16 @@ def test_a_place_with_too_many_files_is_told_as_one(files: Files) -> None:
     assert files.why(place) == ["there are more than 500 files of its kind; take some out"]
 
 
-def test_names_of_files_that_are_no_text_are_passed_over(files: Files) -> None:
+def test_files_whose_names_are_no_text_are_reported_in_text(files: Files) -> None:
     place = files.project / ".agents" / "agents"
     place.mkdir(parents=True)
     for name in (b"\xff.md", b"a\nb.md"):
         Path(os.fsdecode(bytes(place) + b"/" + name)).write_text("no front matter")
-    assert files.find().problems == ()
+    end = "has characters that cannot be seen; rename it"
+    assert [(problem.path, problem.why) for problem in files.find().problems] == [
+        (place, f"the name 'a\\nb.md' {end}"),
+        (place, f"the name '\\udcff.md' {end}"),
+    ]
 
 
 def test_a_change_is_found_when_it_is_looked_for_again(files: Files) -> None:
