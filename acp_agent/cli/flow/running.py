@@ -9,7 +9,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -68,6 +68,7 @@ def run_workflow(options: argparse.Namespace) -> int:
         if file is None:
             return FAILED
         require_trust_by_name(file, argument)
+        _mention_unfinished_run(argument, options.cwd, view)
         return asyncio.run(_run_new(file, workflow_name(file, argument), options, view))
     if options.input:
         complain(translate("--input: a resumed run uses its original inputs; remove the option"))
@@ -157,6 +158,19 @@ def _continue(
         return asyncio.run(_finish(runner, view))
     finally:
         journal.close()
+
+
+def _mention_unfinished_run(argument: str, cwd: Path, view: FlowView) -> None:
+    """Say how to continue the last run of a workflow if that was not completed."""
+    with suppress(InvalidInputError):
+        record = _find_run(read_runs(find_paths(os.environ).flows_dir), argument, "", cwd)
+        view.notice(
+            translate(
+                "The last run of this workflow was not completed; to continue it, run acp-agent "
+                "flow run --resume {run}",
+                run=record.started.run,
+            )
+        )
 
 
 def _find_run(runs: Sequence[RunRecord], argument: str | None, resume: str, cwd: Path) -> RunRecord:

@@ -278,9 +278,11 @@ def find_files(folder: Path, kind: Kind, problems: list[Problem]) -> list[Path]:
         with os.scandir(folder) as entries:
             all_names = sorted(entry.name for entry in entries)
         names = [name for name in all_names if is_visible(name)]
-        for name in all_names:
-            if not name.isprintable() and not name.startswith("."):
-                problems.append(_unprintable_name(folder, name))
+        problems += [
+            _unprintable_name(folder, name)
+            for name in all_names
+            if not name.isprintable() and not name.startswith(".")
+        ]
         files = _FILES[kind](folder, names)
     except (FileNotFoundError, NotADirectoryError):
         return []

@@ -101,6 +101,21 @@ steps:
 """
 
 
+async def test_a_new_run_says_how_to_continue_the_last_one_that_was_cut_off(
+    home: Path, workspace_repo: Path, model_server: ModelServer
+) -> None:
+    (workspace_repo / "f.yaml").write_text(THREE)
+    model_server.add(Stall())
+    process = await start(home, workspace_repo, model_server, "flow", "run", "f.yaml")
+    await model_server.arrived(1)
+    process.kill()
+    await finish(process)
+    for hinted in (True, False):
+        model_server.add(answer("one done"), answer("two done"), answer("three done"))
+        _, _, err = await flow(home, workspace_repo, model_server, "run", "f.yaml")
+        assert ("acp-agent flow run --resume flow_" in err) is hinted
+
+
 async def test_a_run_that_was_killed_in_its_second_step_goes_on_with_it(
     home: Path, workspace_repo: Path, model_server: ModelServer
 ) -> None:
