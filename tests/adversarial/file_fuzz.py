@@ -8,6 +8,7 @@ import random
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 _NAMES = (
     "plain", "with space", "ünïcode", "UPPER", "a" * 200, "-dash", "x.y.z", "dots..", "q'uo\"te",
@@ -112,15 +113,13 @@ def _write_encoded(path: Path, source: random.Random) -> None:
 def _write_value(path: Path, source: random.Random) -> None:
     value = source.choice(_VALUES)
     if path.suffix in {".json", ".jsonc"}:
-        content: dict[str, object] = json.loads(json.dumps(_JSON))
+        content: Any = json.loads(json.dumps(_JSON))
         for _ in range(source.randrange(1, 4)):
             *parents, last = source.choice([*_paths(content, ())])
-            target: object = content
+            target = content
             for key in parents:
-                assert isinstance(target, dict | list)
-                target = target[key]  # type: ignore[index]
-            assert isinstance(target, dict | list)
-            target[last] = source.choice(_VALUES)  # type: ignore[index]
+                target = target[key]
+            target[last] = source.choice(_VALUES)
         path.write_text(json.dumps(content))
         return
     lines = _valid(path, source).decode().split("\n")
@@ -131,9 +130,8 @@ def _write_value(path: Path, source: random.Random) -> None:
     path.write_text("\n".join(lines), errors="replace")
 
 
-def _paths(value: object, path: tuple[object, ...]) -> Iterator[tuple[object, ...]]:
-    items = value.items() if isinstance(value, dict) else enumerate(value)  # type: ignore[arg-type]
-    for key, inner in items:
+def _paths(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
         yield (*path, key)
         if isinstance(inner, dict | list):
             yield from _paths(inner, (*path, key))

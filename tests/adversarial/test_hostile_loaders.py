@@ -55,8 +55,10 @@ def test_damaged_files_are_reported_and_stop_nothing(tmp_path: Path, seed: int) 
         cwd=project,
         trusts=lambda _: True,
     )
-    for definition in (*found.skills, *found.agents):
-        definition_hooks(definition)
+    for skill in found.skills:
+        definition_hooks(skill)
+    for agent in found.agents:
+        definition_hooks(agent)
     problems = [*found.problems, *hook_problems(found.skills), *hook_problems(found.agents)]
     servers = find_servers(
         Config(), tmp_path / "c", project, {}, folders=folders, trusts=lambda _: True

@@ -105,7 +105,7 @@ async def test_a_new_run_says_how_to_continue_the_last_one_that_was_cut_off(
     home: Path, workspace_repo: Path, model_server: ModelServer
 ) -> None:
     (workspace_repo / "f.yaml").write_text(THREE)
-    model_server.add(Stall())
+    model_server.add(answer("begun", Stall()))
     process = await start(home, workspace_repo, model_server, "flow", "run", "f.yaml")
     await model_server.arrived(1)
     process.kill()
