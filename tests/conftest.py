@@ -20,6 +20,8 @@ from tests.support.warm_parent import WarmParent, shared_parent
 # Whoever runs the tests in the background of a shell has SIGINT ignored, and children inherit that;
 # with a handler here they get the default, as in a terminal.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+# Likewise SIGHUP, which `nohup` has ignored.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # How long a machine that others use takes to draw and to try an example says nothing of the code.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -23,14 +23,14 @@ def write_config(home: Path, text: str) -> Path:
     return file
 
 
-def test_path_names_the_file_also_when_it_is_not_there_or_broken(tmp_path: Path) -> None:
+def test_path_prints_the_file_even_if_it_is_missing_or_invalid(tmp_path: Path) -> None:
     expected = f"{tmp_path / 'agent' / 'config.toml'}\n"
     assert acp_agent(tmp_path, "config", "path").stdout == expected
     write_config(tmp_path, "broken =")
     assert acp_agent(tmp_path, "config", "path").stdout == expected
 
 
-def test_show_gives_every_setting_as_toml_that_is_a_configuration(tmp_path: Path) -> None:
+def test_show_prints_every_setting_as_a_valid_configuration(tmp_path: Path) -> None:
     write_config(
         tmp_path,
         'mode = "plan"\n[models."a/b"]\ncontext_window = 5000\nprice = { input = 1, output = 2 }\n',
@@ -46,7 +46,7 @@ def test_show_gives_every_setting_as_toml_that_is_a_configuration(tmp_path: Path
     assert acp_agent(second_home, "config", "show").returncode == 0
 
 
-def test_show_names_what_is_not_set_below_the_table_that_it_belongs_to(tmp_path: Path) -> None:
+def test_show_lists_unset_keys_below_their_table(tmp_path: Path) -> None:
     write_config(tmp_path, '[providers.x]\nregion = "eu"\nheaders = { A = "b" }\n')
     output = acp_agent(tmp_path, "config", "show").stdout
     tables = {part.partition("]")[0]: part for part in output.split("\n[")}
@@ -70,7 +70,7 @@ def test_show_hides_what_should_not_be_in_the_file(tmp_path: Path) -> None:
         assert "Authorization" in ran.stdout
 
 
-def test_show_tells_a_mistake_in_one_line_with_its_place(tmp_path: Path) -> None:
+def test_show_reports_an_error_in_one_line_with_its_position(tmp_path: Path) -> None:
     file = write_config(tmp_path, '\nmode = "pln"\n')
     ran = acp_agent(tmp_path, "config", "show")
     assert ran.returncode == 1
@@ -79,12 +79,12 @@ def test_show_tells_a_mistake_in_one_line_with_its_place(tmp_path: Path) -> None
     assert ran.stderr.count("\n") == 1
 
 
-def test_schema_prints_the_published_one(tmp_path: Path) -> None:
+def test_schema_prints_the_published_schema(tmp_path: Path) -> None:
     ran = acp_agent(tmp_path, "config", "schema")
     assert json.loads(ran.stdout) == json.loads(config_schema())
 
 
-def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
+def test_a_closed_output_pipe_is_not_an_error(tmp_path: Path) -> None:
     child = subprocess.Popen(
         [sys.executable, "-m", "acp_agent", "config", "schema"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(tmp_path),
@@ -96,13 +96,13 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["version"], ["--version"]])
-def test_the_version_is_the_installed_ones(tmp_path: Path, arguments: list[str]) -> None:
+def test_the_version_is_that_of_the_installed_package(tmp_path: Path, arguments: list[str]) -> None:
     ran = acp_agent(tmp_path, *arguments)
     assert ran.stdout == f"acp-agent {version('acp-agent-server')}\n"
 
 
 @pytest.mark.parametrize("command", ["config", "sessions"])
-def test_without_an_action_those_that_there_are_are_explained(tmp_path: Path, command: str) -> None:
+def test_the_actions_are_explained_if_none_is_given(tmp_path: Path, command: str) -> None:
     ran = acp_agent(tmp_path, command)
     assert (ran.returncode, ran.stdout) == (2, "")
     assert "    show  " in ran.stderr
@@ -116,7 +116,7 @@ def test_an_unknown_action_is_a_usage_error(tmp_path: Path) -> None:
     assert "Traceback" not in ran.stderr
 
 
-def test_show_names_the_variable_that_a_value_comes_from(tmp_path: Path) -> None:
+def test_show_names_the_variable_that_sets_a_value(tmp_path: Path) -> None:
     environ = {"ACP_AGENT_MODEL": "demo/demo", "ACP_AGENT_LOG_LEVEL": "debug"}
     output = acp_agent(tmp_path, "config", "show", environ=environ).stdout
     assert 'model = "demo/demo" # from ACP_AGENT_MODEL\n' in output

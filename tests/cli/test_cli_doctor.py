@@ -42,7 +42,7 @@ def states(findings: list[dict[str, Any]]) -> list[str]:
     return [finding["state"] for finding in findings]
 
 
-def test_on_a_new_machine_nothing_is_broken_and_the_missing_key_is_told(tmp_path: Path) -> None:
+def test_on_a_new_machine_nothing_is_broken_and_the_key_is_missing(tmp_path: Path) -> None:
     status, sections = doctor(tmp_path)
     assert status == 0
     assert list(sections) == ["Program", "Configuration", "Files", "Sessions", "Providers", "Model"]
@@ -54,7 +54,7 @@ def test_on_a_new_machine_nothing_is_broken_and_the_missing_key_is_told(tmp_path
     assert not (tmp_path / "agent").exists()
 
 
-def test_a_provider_that_answers_and_the_model_that_is_used(tmp_path: Path) -> None:
+def test_a_provider_that_answers_and_the_chosen_model_are_reported(tmp_path: Path) -> None:
     with provider(KEY) as served:
         environ = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{served.url}/v1"}
         status, sections = doctor(tmp_path, environ=environ)
@@ -67,7 +67,7 @@ def test_a_provider_that_answers_and_the_model_that_is_used(tmp_path: Path) -> N
     assert "first provider with a key (OPENAI_API_KEY)" in sections["Model"][0]["what"]
 
 
-def test_a_refused_key_is_broken_and_the_remedy_names_where_it_came_from(tmp_path: Path) -> None:
+def test_a_refused_key_is_broken_and_the_remedy_names_its_source(tmp_path: Path) -> None:
     with provider("another-key-0000") as served:
         environ = {"OPENAI_BASE_URL": served.url, "KIMI_BASE_URL": served.url, "KIMI_API_KEY": KEY}
         acp_agent(
@@ -92,7 +92,7 @@ def test_a_variable_that_holds_no_key_or_no_address_is_broken_and_named(tmp_path
     }
 
 
-def test_a_page_in_the_place_of_an_api_is_not_taken_for_one(tmp_path: Path) -> None:
+def test_a_web_page_is_not_taken_for_an_api(tmp_path: Path) -> None:
     with provider(KEY) as served:
         served.page = b"<!DOCTYPE html><title>Welcome</title>"
         environ = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": served.url}
@@ -103,7 +103,7 @@ def test_a_page_in_the_place_of_an_api_is_not_taken_for_one(tmp_path: Path) -> N
     assert "often ends in /v1" in openai["remedy"]
 
 
-def test_a_provider_that_does_not_answer_is_told_and_is_not_our_fault(tmp_path: Path) -> None:
+def test_a_provider_that_does_not_answer_is_reported_as_missing(tmp_path: Path) -> None:
     environ = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": CLOSED_PORT}
     status, sections = doctor(tmp_path, environ=environ)
     assert status == 0
@@ -112,7 +112,7 @@ def test_a_provider_that_does_not_answer_is_told_and_is_not_our_fault(tmp_path: 
     assert "cannot be reached" in openai["what"]
 
 
-def test_offline_asks_nobody(tmp_path: Path) -> None:
+def test_offline_sends_no_request(tmp_path: Path) -> None:
     with provider(KEY) as served:
         environ = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": served.url}
         status, _ = doctor(tmp_path, "--offline", environ=environ)
@@ -120,7 +120,7 @@ def test_offline_asks_nobody(tmp_path: Path) -> None:
     assert status == 0
 
 
-def test_every_mistake_of_the_configuration_is_told_with_its_line(tmp_path: Path) -> None:
+def test_every_error_of_the_configuration_is_reported_with_its_line(tmp_path: Path) -> None:
     file = tmp_path / "agent" / "config.toml"
     file.parent.mkdir()
     file.write_text('mode = "aks"\n\nlimits.max_retries = 99\n')
@@ -147,7 +147,7 @@ def test_a_model_that_is_named_and_cannot_be_used_is_broken(tmp_path: Path) -> N
     assert states(sections["Model"]) == ["broken"]
 
 
-def test_a_model_that_some_work_is_given_to_and_that_cannot_be_used_is_told_with_its_line(
+def test_an_unusable_model_of_a_role_is_reported_with_its_line(
     tmp_path: Path,
 ) -> None:
     file = tmp_path / "agent" / "config.toml"
@@ -197,7 +197,7 @@ def test_a_damaged_journal_is_broken_and_left_as_it_is(tmp_path: Path) -> None:
     assert file.read_bytes() == b"no database at all" * 100
 
 
-async def test_a_journal_that_is_broken_inside_is_found(tmp_path: Path) -> None:
+async def test_a_journal_with_damaged_pages_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "agent" / "sessions.db"
     store = await Store.open(file)
     for _ in range(20):
@@ -244,7 +244,7 @@ def test_permissions_that_cannot_be_read_are_broken_and_left_as_they_are(tmp_pat
     assert grants.read_text() == "{"
 
 
-def test_a_folder_in_the_place_of_the_keys_is_told_and_keeps_its_mode(tmp_path: Path) -> None:
+def test_a_folder_in_place_of_the_key_file_is_reported_and_keeps_its_mode(tmp_path: Path) -> None:
     folder = tmp_path / "agent" / "secrets.json"
     folder.mkdir(parents=True, mode=0o755)
     ran = acp_agent(tmp_path, "models")
@@ -259,7 +259,7 @@ def test_a_home_that_is_a_file_is_broken(tmp_path: Path) -> None:
     assert "broken" in states(sections["Files"])
 
 
-def test_a_missing_git_is_told_with_its_remedy(tmp_path: Path) -> None:
+def test_a_missing_git_is_reported_with_its_remedy(tmp_path: Path) -> None:
     empty = tmp_path / "bin"
     empty.mkdir()
     _, sections = doctor(tmp_path, "--offline", environ={"PATH": str(empty)})
@@ -268,7 +268,7 @@ def test_a_missing_git_is_told_with_its_remedy(tmp_path: Path) -> None:
     assert "Install git" in git["remedy"]
 
 
-def test_it_tells_whether_text_in_pictures_can_be_recognised(tmp_path: Path) -> None:
+def test_the_report_says_whether_text_in_pictures_can_be_recognised(tmp_path: Path) -> None:
     _, sections = doctor(tmp_path, "--offline")
     (result,) = [f for f in sections["Program"] if "text in images" in f["what"]]
     available = can_recognise()
@@ -353,7 +353,7 @@ def test_all_models_are_listed_on_demand(tmp_path: Path) -> None:
         ({}, 'model = "demo/demo"', "config.toml"),
     ],
 )
-def test_what_decided_the_model_is_told(
+def test_the_source_of_the_chosen_model_is_named(
     tmp_path: Path, environ: dict[str, str], config: str, why: str
 ) -> None:
     file = tmp_path / "agent" / "config.toml"

@@ -101,9 +101,9 @@ def test_the_diff_of_millions_of_characters_in_a_line_is_short_and_soon_there(
 ) -> None:
     before = json.dumps({"long": "key" * 150_000, "API_KEY": "plain-1", "other": "x" * 200_000})
     zed.write_text(before)
-    started = time.monotonic()
+    started = time.process_time()
     assert setup("zed", "--yes") == 0
-    assert time.monotonic() - started < 20  # of hours
+    assert time.process_time() - started < 20  # of hours
     output = capsys.readouterr().out
     assert len(output) < 5000
     assert '"agent_servers": {"acp-agent": ' in output

@@ -25,7 +25,7 @@ def stored_keys(home: Path) -> dict[str, str]:
     return dict(json.loads(file.read_text())["keys"]) if file.exists() else {}
 
 
-def test_a_key_from_stdin_is_tried_and_kept_for_its_owner_alone(tmp_path: Path) -> None:
+def test_a_key_from_stdin_is_tried_and_saved_readable_only_by_its_owner(tmp_path: Path) -> None:
     with provider(KEY) as served:
         ran = acp_agent(
             tmp_path, "login", "openai", "--key-stdin",
@@ -53,7 +53,7 @@ def test_each_api_is_asked_in_its_own_way(tmp_path: Path) -> None:
     assert "authorization" not in headers
 
 
-def test_a_key_that_the_provider_refuses_is_not_kept(tmp_path: Path) -> None:
+def test_a_key_that_the_provider_refuses_is_not_saved(tmp_path: Path) -> None:
     with provider("another-key-000000") as served:
         ran = acp_agent(
             tmp_path, "login", "openai", "--key-stdin",
@@ -66,7 +66,7 @@ def test_a_key_that_the_provider_refuses_is_not_kept(tmp_path: Path) -> None:
     assert stored_keys(tmp_path) == {}
 
 
-def test_a_key_is_kept_untried_when_the_provider_does_not_answer(tmp_path: Path) -> None:
+def test_a_key_is_saved_untried_when_the_provider_does_not_answer(tmp_path: Path) -> None:
     ran = acp_agent(
         tmp_path, "login", "openai", "--key-stdin",
         stdin=KEY, environ={"OPENAI_BASE_URL": CLOSED_PORT},
@@ -76,7 +76,7 @@ def test_a_key_is_kept_untried_when_the_provider_does_not_answer(tmp_path: Path)
     assert stored_keys(tmp_path) == {"openai": KEY}
 
 
-def test_no_check_asks_nobody(tmp_path: Path) -> None:
+def test_the_option_no_check_sends_no_request(tmp_path: Path) -> None:
     with provider("another-key-000000") as served:
         ran = acp_agent(
             tmp_path, "login", "openai", "--key-stdin", "--no-check",
@@ -87,7 +87,7 @@ def test_no_check_asks_nobody(tmp_path: Path) -> None:
     assert stored_keys(tmp_path) == {"openai": KEY}
 
 
-def test_a_redirect_does_not_carry_the_key_on(tmp_path: Path) -> None:
+def test_a_redirect_is_not_sent_the_key(tmp_path: Path) -> None:
     with provider(KEY) as served:
         served.status = 302
         ran = acp_agent(
@@ -112,7 +112,7 @@ def test_a_provider_of_ones_own_is_found_in_the_configuration(tmp_path: Path) ->
     assert [path for path, _ in served.asked] == ["/v1/models"]
 
 
-def test_an_unknown_provider_is_told_with_the_one_that_was_meant(tmp_path: Path) -> None:
+def test_an_unknown_provider_is_reported_with_the_closest_name(tmp_path: Path) -> None:
     ran = acp_agent(tmp_path, "login", "antropic", "--key-stdin", stdin=KEY)
     assert ran.returncode == 1
     assert "did you mean anthropic?" in ran.stderr
@@ -132,7 +132,7 @@ def test_an_empty_key_is_refused(tmp_path: Path) -> None:
     assert "the key is empty" in ran.stderr
 
 
-def test_a_variable_that_goes_before_the_kept_key_is_mentioned(tmp_path: Path) -> None:
+def test_a_variable_that_overrides_the_saved_key_is_mentioned(tmp_path: Path) -> None:
     ran = acp_agent(
         tmp_path, "login", "openai", "--key-stdin", "--no-check",
         stdin=KEY, environ={"OPENAI_API_KEY": "other-key-12345"},
@@ -141,7 +141,7 @@ def test_a_variable_that_goes_before_the_kept_key_is_mentioned(tmp_path: Path) -
     assert "other-key-12345" not in ran.stdout + ran.stderr
 
 
-def test_the_keyring_keeps_the_key_when_asked(tmp_path: Path) -> None:
+def test_the_key_is_saved_in_the_keyring_on_request(tmp_path: Path) -> None:
     folder = tmp_path / "keyring"
     folder.mkdir()
     environ = {
@@ -197,7 +197,7 @@ def test_in_a_terminal_it_asks_and_the_key_is_not_shown(tmp_path: Path) -> None:
     assert stored_keys(tmp_path) == {"kimi": KEY}
 
 
-def test_ctrl_c_ends_it_quietly_and_keeps_nothing(tmp_path: Path) -> None:
+def test_ctrl_c_ends_the_login_quietly_and_saves_nothing(tmp_path: Path) -> None:
     master_fd, slave_fd = pty.openpty()
     child = subprocess.Popen(
         [sys.executable, "-m", "acp_agent", "login", "kimi"],
@@ -225,7 +225,7 @@ def login(home: Path, *names: str) -> None:
         assert ran.returncode == 0, ran.stderr
 
 
-def test_logout_forgets_the_only_key_without_being_told_whose(tmp_path: Path) -> None:
+def test_logout_removes_the_only_key_without_a_provider_name(tmp_path: Path) -> None:
     login(tmp_path, "openai")
     ran = acp_agent(tmp_path, "logout")
     assert (ran.returncode, ran.stdout) == (0, "Deleted the key of openai.\n")
@@ -236,7 +236,7 @@ def test_logout_forgets_the_only_key_without_being_told_whose(tmp_path: Path) ->
     )
 
 
-def test_logout_asks_which_of_several(tmp_path: Path) -> None:
+def test_logout_asks_which_of_several_keys_to_remove(tmp_path: Path) -> None:
     login(tmp_path, "openai", "kimi", "moonshot")
     ran = acp_agent(tmp_path, "logout")
     assert ran.returncode == 1
@@ -250,7 +250,9 @@ def test_logout_asks_which_of_several(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["nope", "none", "x"])
-def test_a_name_that_is_like_no_provider_gets_the_list(tmp_path: Path, name: str) -> None:
+def test_an_unknown_name_without_a_close_match_gets_the_list_of_providers(
+    tmp_path: Path, name: str
+) -> None:
     ran = acp_agent(tmp_path, "login", name, "--key-stdin", stdin="sk-test")
     assert "did you mean" not in ran.stderr
     assert "known are openai, anthropic, " in ran.stderr

@@ -52,7 +52,7 @@ def test_the_list_of_commands_fits_into_the_terminal(
         ["serve", "--listen", "127.0.0.1:0", "--max-sessions", "-1"],
     ],
 )
-def test_a_number_that_is_none_is_told_with_what_belongs_there(
+def test_an_invalid_number_is_reported_with_the_expected_value(
     tmp_path: Path, arguments: list[str]
 ) -> None:
     ran = acp_agent(tmp_path, *arguments)
@@ -61,7 +61,7 @@ def test_a_number_that_is_none_is_told_with_what_belongs_there(
     assert re.search("a number from 1 to [0-9,]+\n|seconds, such as 30\n", ran.stderr)
 
 
-def test_wrong_use_and_failures_are_told_in_the_users_language(tmp_path: Path) -> None:
+def test_usage_errors_and_failures_are_shown_in_the_language_of_the_user(tmp_path: Path) -> None:
     def error_output(*arguments: str) -> str:
         ran = acp_agent(tmp_path, *arguments, environ=CHINESE)
         assert ran.returncode != 0
@@ -78,7 +78,7 @@ def test_wrong_use_and_failures_are_told_in_the_users_language(tmp_path: Path) -
     assert message.endswith("；实为 'here'")
 
 
-def test_the_language_of_the_configuration_goes_before_that_of_the_locale(tmp_path: Path) -> None:
+def test_the_configured_language_takes_precedence_over_the_locale(tmp_path: Path) -> None:
     config = tmp_path / "agent" / "config.toml"
     config.parent.mkdir()
     config.write_text('language = "en"\n')
@@ -93,7 +93,7 @@ def test_the_language_of_the_configuration_goes_before_that_of_the_locale(tmp_pa
     )
 
 
-def test_the_columns_of_a_table_stand_below_each_other(tmp_path: Path) -> None:
+def test_the_columns_of_a_table_are_aligned(tmp_path: Path) -> None:
     output = acp_agent(tmp_path, "models", "--all", environ=CHINESE).stdout
     lines = [line for line in output.splitlines() if line.strip()][:5]
     assert "模型" in lines[0]
@@ -112,6 +112,6 @@ def test_the_columns_of_a_table_stand_below_each_other(tmp_path: Path) -> None:
         ("averylongword", ["averylongword"]),
     ],
 )
-def test_a_text_is_broken_where_its_script_may_be(text: str, lines: list[str]) -> None:
+def test_a_text_is_wrapped_where_its_script_permits(text: str, lines: list[str]) -> None:
     assert wrap(text, 8) == lines
     assert pad("一", 4) == "一  "

@@ -25,6 +25,6 @@ def test_small_amounts_show_the_digits_that_count(amount: float, text: str) -> N
 
 
 @given(st.floats(min_value=0, allow_infinity=False), st.sampled_from([2, 4, 6]))
-def test_no_amount_is_shown_as_zero_that_is_not(amount: float, min_places: int) -> None:
+def test_only_zero_is_shown_as_zero(amount: float, min_places: int) -> None:
     assert (float(format_decimal(amount, min_places).replace(",", "")) == 0) == (amount == 0)
     assert (float(format_dollars(amount)[1:].replace(",", "")) == 0) == (amount == 0)

@@ -20,7 +20,7 @@ from acp_agent.config.json_lines import explain_json, member_line
         (b'{"a": NaN}', "it is not JSON; NaN"),
     ],
 )
-def test_each_mistake_has_its_line_and_its_remedy(raw: bytes, begins: str) -> None:
+def test_each_error_names_its_line_and_remedy(raw: bytes, begins: str) -> None:
     with pytest.raises((msgspec.DecodeError, UnicodeDecodeError, RecursionError)):
         msgspec.json.decode(raw)
 
@@ -30,7 +30,7 @@ def test_each_mistake_has_its_line_and_its_remedy(raw: bytes, begins: str) -> No
     assert ";" in message
 
 
-def test_a_member_is_found_by_its_path_and_else_what_is_above_it() -> None:
+def test_a_path_leads_to_its_member_or_to_the_nearest_parent() -> None:
     text = '{\n "a": {"b": 1},\n "c": {\n  "b": 2}}'
 
     assert member_line(text, ("c", "b")) == 4

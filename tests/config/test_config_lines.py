@@ -73,32 +73,32 @@ PATHS_WITH_LINES: list[tuple[tuple[Key, ...], int | None]] = [
 @pytest.mark.parametrize(
     ("path", "line"), PATHS_WITH_LINES, ids=[str(path) for path, _ in PATHS_WITH_LINES]
 )
-def test_a_value_is_found_on_its_line(path: tuple[Key, ...], line: int | None) -> None:
+def test_the_line_of_a_value_is_returned(path: tuple[Key, ...], line: int | None) -> None:
     assert find_line(TEXT, path) == line
 
 
-def test_many_values_are_found_at_once_on_the_same_lines() -> None:
+def test_many_values_have_the_same_lines_as_single_ones() -> None:
     paths = [path for path, _ in PATHS_WITH_LINES]
     assert find_lines(TEXT, paths) == [line for _, line in PATHS_WITH_LINES]
 
 
-def test_a_value_is_found_together_with_the_element_that_it_is_in() -> None:
+def test_a_value_in_an_array_has_the_line_of_its_element() -> None:
     text = "x = [\n  { a = 1 },\n  { b = 2 },\n]\n"
     assert find_lines(text, [("x", 1, "b"), ("x", 1), ("x", 0, "missing")]) == [3, 3, 2]
 
 
-def test_line_ends_of_other_systems_count_the_same() -> None:
+def test_line_endings_of_other_systems_are_counted_alike() -> None:
     assert find_line(TEXT.replace("\n", "\r\n"), ("far", "below", "y")) == 26
 
 
-def test_what_is_no_toml_has_no_lines_but_an_error_line() -> None:
+def test_invalid_toml_has_no_values_but_the_line_of_its_error() -> None:
     assert find_line("a = ", ("a",)) is None
     assert syntax_error_line("a = 1\nb = \n") == 2
     assert syntax_error_line("a = 1\n") is None
 
 
 @given(before=st.lists(st.sampled_from(["", "# x", "[t]", "[t.u]", "  # é"]), max_size=8))
-def test_what_stands_before_moves_the_line_by_its_length(before: list[str]) -> None:
+def test_text_before_a_value_moves_its_line(before: list[str]) -> None:
     prefixes: list[str] = []
     for line in before:
         if not line.startswith("[") or line not in prefixes:

@@ -23,7 +23,7 @@ def write(folder: Path, text: str | bytes) -> Path:
     return path
 
 
-def test_a_missing_file_stands_for_the_defaults(tmp_path: Path) -> None:
+def test_a_missing_file_gives_the_defaults(tmp_path: Path) -> None:
     assert load_config(tmp_path / "none" / "config.toml", {}) == Config()
 
 
@@ -69,7 +69,7 @@ def test_every_kind_of_value_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("start", [b"\xef\xbb\xbf", b"\r\n"], ids=["byte order mark", "CRLF"])
-def test_files_of_other_systems_editors_are_read(tmp_path: Path, start: bytes) -> None:
+def test_files_from_editors_of_other_systems_are_read(tmp_path: Path, start: bytes) -> None:
     assert load_config(write(tmp_path, start + b'mode = "plan"\r\n'), {}).mode == "plan"
 
 
@@ -194,7 +194,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize(("text", "fragments"), MISTAKES.values(), ids=MISTAKES.keys())
-def test_a_mistake_is_told_in_one_line_with_place_and_remedy(
+def test_an_error_is_one_line_with_its_position_and_remedy(
     tmp_path: Path, text: str | bytes, fragments: tuple[str, ...]
 ) -> None:
     path = write(tmp_path, text)
@@ -208,7 +208,7 @@ def test_a_mistake_is_told_in_one_line_with_place_and_remedy(
     assert "abc123" not in message
 
 
-def test_the_line_of_a_mistake_is_told_once_also_where_we_have_no_words_for_it(
+def test_the_line_of_an_error_is_named_once_even_in_a_parser_message(
     tmp_path: Path,
 ) -> None:
     with pytest.raises(ConfigError) as caught:
@@ -217,13 +217,13 @@ def test_the_line_of_a_mistake_is_told_once_also_where_we_have_no_words_for_it(
     assert "(at line" not in str(caught.value)
 
 
-def test_what_keeps_a_file_from_being_toml_is_told_in_chinese_too(tmp_path: Path) -> None:
+def test_a_toml_error_is_translated_into_chinese(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         load_config(write(tmp_path, "mode = plan\n"), {})
     assert "有一个值无法读取（文本须加引号）" in translator_for("zh").rendered(str(caught.value))
 
 
-def test_a_key_in_its_variables_place_is_not_repeated(tmp_path: Path) -> None:
+def test_a_key_in_place_of_its_variable_is_not_repeated(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_text("[providers.x]\napi_key_env = 'sk-abc123'\n")
     with pytest.raises(ConfigError) as raised:
@@ -231,7 +231,7 @@ def test_a_key_in_its_variables_place_is_not_repeated(tmp_path: Path) -> None:
     assert "abc123" not in str(raised.value)
 
 
-def test_several_mistakes_are_counted_and_all_listed(tmp_path: Path) -> None:
+def test_several_errors_are_counted_and_listed(tmp_path: Path) -> None:
     path = write(tmp_path, "one = 1\ntwo = 2\nmode = 'no'\n")
     with pytest.raises(ConfigError, match="2 more: see 'acp-agent doctor'"):
         load_config(path, {})
@@ -239,7 +239,7 @@ def test_several_mistakes_are_counted_and_all_listed(tmp_path: Path) -> None:
     assert [problem.removeprefix(str(path))[:4] for problem in problems] == [":1: ", ":2: ", ":3: "]
 
 
-def test_a_file_of_nothing_but_mistakes_is_told_soon(tmp_path: Path) -> None:
+def test_a_file_with_many_errors_is_reported_quickly(tmp_path: Path) -> None:
     path = write(tmp_path, "".join(f"limits.wrong{n} = 1\n" for n in range(5_000)))
     started = time.process_time()  # of the processor: the machine may be busy with other things
     problems = list_problems(path, {})
@@ -248,31 +248,31 @@ def test_a_file_of_nothing_but_mistakes_is_told_soon(tmp_path: Path) -> None:
     assert problems[-1] == f"{path}: 4980 more errors"
 
 
-def test_variables_go_before_the_file(tmp_path: Path) -> None:
+def test_variables_take_precedence_over_the_file(tmp_path: Path) -> None:
     path = write(tmp_path, 'mode = "plan"\n[log]\nlevel = "error"\n')
     environ = {"ACP_AGENT_MODE": "full", "ACP_AGENT_LOG_LEVEL": "debug", "ACP_AGENT_MODEL": ""}
     config = load_config(path, environ)
     assert (config.mode, config.log.level, config.model) == ("full", "debug", None)
 
 
-def test_a_wrong_variable_is_named_with_what_is_allowed(tmp_path: Path) -> None:
+def test_a_wrong_variable_is_reported_with_the_allowed_values(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r'the variable ACP_AGENT_MODE: "pla".*mean "plan"'):
         load_config(tmp_path / "none.toml", {"ACP_AGENT_MODE": "pla"})
 
 
-def test_a_folder_in_the_files_place_is_told(tmp_path: Path) -> None:
+def test_a_folder_in_place_of_the_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "config.toml").mkdir()
     with pytest.raises(ConfigError, match="is not a file"):
         load_config(tmp_path / "config.toml", {})
 
 
-def test_a_pipe_in_the_files_place_does_not_block(tmp_path: Path) -> None:
+def test_a_pipe_in_place_of_the_file_does_not_block(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "config.toml")
     with pytest.raises(ConfigError, match="is not a file"):
         load_config(tmp_path / "config.toml", {})
 
 
-def test_a_huge_file_is_refused_unread(tmp_path: Path) -> None:
+def test_a_huge_file_is_refused_without_reading_it(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     with path.open("wb") as file:
         file.truncate(SIZE_LIMIT + 1)
@@ -280,7 +280,7 @@ def test_a_huge_file_is_refused_unread(tmp_path: Path) -> None:
         load_config(path, {})
 
 
-def test_an_unreadable_file_is_told() -> None:
+def test_an_unreadable_file_is_reported() -> None:
     with shared_folder() as folder, without_root():
         path = write(folder, "")
         path.chmod(0)

@@ -95,7 +95,7 @@ def placeholders(text: str) -> list[str]:
     return sorted(field for _, field, _, _ in string.Formatter().parse(text) if field is not None)
 
 
-def test_the_chinese_catalog_has_every_text_that_is_said_and_no_other() -> None:
+def test_the_chinese_catalog_has_exactly_the_texts_that_are_shown() -> None:
     sessions, command_line = (
         set(read_catalog("messages", "zh")),
         set(read_catalog("messages_cli", "zh")),
@@ -116,7 +116,7 @@ def test_a_translation_has_the_placeholders_of_its_text(
         assert translation.strip()
 
 
-def test_a_text_that_has_no_translation_is_said_in_english() -> None:
+def test_a_text_without_a_translation_is_shown_in_english() -> None:
     assert (
         translator_for("zh")("Nobody said {this} before", this="thing")
         == "Nobody said thing before"
@@ -124,5 +124,5 @@ def test_a_text_that_has_no_translation_is_said_in_english() -> None:
     assert translator_for("en") is ENGLISH
 
 
-def test_nothing_is_printed_or_answered_past_the_words() -> None:
+def test_no_source_shows_a_text_without_translating_it() -> None:
     assert set(unsaid()) == set()

@@ -17,16 +17,16 @@ REMOTE_HOSTS = [
 
 
 @pytest.mark.parametrize("host", LOOPBACK_HOSTS)
-def test_the_loopback_interface_is_known_by_all_its_names(host: str) -> None:
+def test_every_name_of_the_loopback_interface_is_recognised(host: str) -> None:
     assert is_loopback(host)
     assert no_proxy_mounts(f"http://{f'[{host}]' if ':' in host else host}:11434/v1")
 
 
 @pytest.mark.parametrize("host", REMOTE_HOSTS)
-def test_what_only_looks_like_it_is_not_this_computer(host: str) -> None:
+def test_a_similar_address_is_not_loopback(host: str) -> None:
     assert not is_loopback(host)
     assert not no_proxy_mounts(f"http://{f'[{host}]' if ':' in host else host}:11434/v1")
 
 
-def test_what_is_no_address_has_no_say_about_proxies() -> None:
+def test_an_invalid_address_does_not_bypass_proxies() -> None:
     assert not no_proxy_mounts("http://[127.0.0.1")

@@ -40,7 +40,7 @@ def test_every_text_that_is_shown_has_a_translation_with_its_values() -> None:
     assert missing == set()
 
 
-def test_the_buttons_of_a_question_are_translated_with_what_they_are_about() -> None:
+def test_the_buttons_of_a_question_are_translated_with_their_subject() -> None:
     say = translator_for("zh").rendered
     for template in button_templates():
         text = template.replace("{}", "`a`")
@@ -56,7 +56,7 @@ def test_the_buttons_of_a_question_are_translated_with_what_they_are_about() -> 
 
 
 @pytest.mark.parametrize("table", ["titles", "texts", "parts"])
-def test_a_translation_of_a_template_has_its_values_once_each(
+def test_a_translated_template_has_each_value_once(
     table: Literal["titles", "texts", "parts"],
 ) -> None:
     for template, translation in read_templates("zh")[table].items():
@@ -74,7 +74,7 @@ def _own(template: str) -> str:
     return re.sub(r"^(the variable \{\}: |`\{\}` |(\{\}: )+)", "", template)
 
 
-def test_the_templates_are_of_texts_that_the_sources_have() -> None:
+def test_every_template_matches_a_text_of_the_sources() -> None:
     source_templates = every_template()
     sources = "\n".join(source_templates)
     unknown = {
@@ -93,13 +93,13 @@ def test_the_templates_are_of_texts_that_the_sources_have() -> None:
     } == set()
 
 
-def test_a_value_that_is_a_text_of_ours_is_translated_and_any_other_is_not() -> None:
+def test_only_values_that_are_our_own_texts_are_translated() -> None:
     texts = Templates({"{} failed: {}": "{}!{:text}", "too late": "!late"}, {}, stop="!")
     assert texts("run failed: too late") == "run!!late"
     assert texts("too late failed: no idea") == "too late!no idea"
 
 
-def test_chinese_within_chinese_stands_without_spaces_unless_somebody_else_wrote_it() -> None:
+def test_only_our_own_chinese_texts_are_joined_without_spaces() -> None:
     titled = translator_for("zh").rendered_title
     assert titled("Edit a file") == "编辑文件"
     assert titled("Read the output of the background command 2") == "读取后台命令 2 的输出"
@@ -108,13 +108,13 @@ def test_chinese_within_chinese_stands_without_spaces_unless_somebody_else_wrote
     assert titled("Read 笔记.txt (from line 3)") == "读取 笔记.txt（从第 3 行起）"
 
 
-def test_of_two_templates_that_fit_the_one_that_says_more_is_meant() -> None:
+def test_the_more_specific_of_two_matching_templates_is_used() -> None:
     texts = Templates({"Read {}": "R {}", "Read {} (line {})": "L {1} {0}"}, {}, stop="!")
     assert texts("Read a.py (line 3)") == "L 3 a.py"
     assert texts("Read a.py") == "R a.py"
 
 
-def test_a_part_is_not_taken_for_a_whole_text() -> None:
+def test_a_template_matches_whole_texts_only() -> None:
     texts = Templates({"used: {}": "U {:text}"}, {"{} tokens": "{} T"}, stop="!")
     assert texts("used: 5 tokens") == "U 5 T"
     assert texts("Count tokens") == "Count tokens"
@@ -133,7 +133,7 @@ def test_braces_in_a_value_stay_as_they_are() -> None:
 
 
 @pytest.mark.parametrize("text", ["List is empty", "docs: read error", "Stop it", "Search"])
-def test_what_others_say_is_not_taken_for_the_title_of_a_call(text: str) -> None:
+def test_a_text_of_others_is_not_translated_as_the_title_of_a_call(text: str) -> None:
     translate = translator_for("zh")
     assert translate.rendered(text) == text
     assert CHINESE.search(translate.rendered_title(text))

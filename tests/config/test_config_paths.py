@@ -33,7 +33,7 @@ def test_a_relative_home_is_taken_from_where_the_program_starts(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="these folders are Linux's")
-def test_without_the_variable_the_systems_folders_are_used(tmp_path: Path) -> None:
+def test_the_system_folders_are_used_without_the_variable(tmp_path: Path) -> None:
     code = (
         "import json, os\n"
         "from acp_agent.config.paths import find_paths\n"
@@ -67,7 +67,7 @@ def test_without_the_variable_the_systems_folders_are_used(tmp_path: Path) -> No
         ("auto", {}, "en"),
     ],
 )
-def test_the_language_is_the_users(
+def test_the_language_is_that_of_the_user(
     setting: Literal["auto", "en", "zh"], environ: dict[str, str], language: str
 ) -> None:
     assert choose_language(setting, environ) == language

@@ -21,7 +21,7 @@ def test_the_committed_schema_is_current() -> None:
     assert committed == config_schema(), "run 'make schemas' and commit what it wrote"
 
 
-def test_the_command_writes_what_the_function_gives(tmp_path: Path) -> None:
+def test_the_command_writes_the_result_of_the_function(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "acp_agent.config.publish", str(tmp_path / "new")]
     subprocess.run(command, check=True)
     assert (tmp_path / "new" / FILE_NAME).read_text(encoding="utf-8") == config_schema()
@@ -40,6 +40,6 @@ def test_the_command_writes_what_the_function_gives(tmp_path: Path) -> None:
         ('[models."a/b".price]\ninput = 1', False),
     ],
 )
-def test_editors_that_check_by_the_schema_agree_with_the_program(text: str, valid: bool) -> None:
+def test_the_schema_and_the_program_accept_the_same_files(text: str, valid: bool) -> None:
     validator = jsonschema_rs.validator_for(json.loads(config_schema()))
     assert validator.is_valid(tomllib.loads(text)) is valid

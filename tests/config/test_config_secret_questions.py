@@ -30,7 +30,7 @@ from acp_agent.config.secret_questions import asks_for_secret
         "密码：",
     ],
 )
-def test_a_question_for_the_value_of_a_secret_is_found(question: str) -> None:
+def test_a_question_for_the_value_of_a_secret_is_detected(question: str) -> None:
     assert asks_for_secret("Which colour?", question)
 
 
@@ -53,11 +53,11 @@ def test_a_question_for_the_value_of_a_secret_is_found(question: str) -> None:
         "密码长度至少多少？",
     ],
 )
-def test_talking_about_secrets_is_not_asking_for_one(question: str) -> None:
+def test_a_question_about_secrets_does_not_ask_for_one(question: str) -> None:
     assert not asks_for_secret(question)
 
 
-def test_a_question_made_to_take_long_does_not() -> None:
+def test_a_hostile_question_is_checked_quickly() -> None:
     asks_for_secret("")  # the patterns are read
     started = time.process_time()
     for text in ("enter ", "what is your ", "a ", "password ", "请输入"):

@@ -49,7 +49,7 @@ def system_keyring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     keyring.set_keyring(before)
 
 
-def test_a_kept_key_is_found_by_another_process_and_by_nobody_else(path: Path) -> None:
+def test_another_process_reads_a_saved_key_and_other_users_cannot(path: Path) -> None:
     Secrets(path, {}).set("openai", f"  {KEY}\n")
     assert mode(path) == 0o600
     assert mode(path.parent) == 0o700
@@ -57,7 +57,7 @@ def test_a_kept_key_is_found_by_another_process_and_by_nobody_else(path: Path) -
     assert Secrets(path, {}).get("anthropic", ()) is None
 
 
-def test_a_variable_goes_before_the_file_and_the_first_variable_before_the_next(path: Path) -> None:
+def test_variables_take_precedence_over_the_file_in_their_order(path: Path) -> None:
     secrets = Secrets(path, {"SECOND": OTHER_KEY, "EMPTY": " "})
     secrets.set("kimi", KEY)
     assert secrets.get("kimi", ("FIRST", "EMPTY", "SECOND")) == OTHER_KEY
@@ -93,7 +93,7 @@ def test_a_deleted_key_is_gone_and_the_others_stay(path: Path) -> None:
     assert secrets.stored() == ["kimi"]
 
 
-def test_a_file_that_others_may_read_is_closed_and_the_user_told(
+def test_a_file_that_others_can_read_is_made_private_with_a_warning(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     Secrets(path, {}).set("openai", KEY)
@@ -108,7 +108,7 @@ def test_a_file_that_others_may_read_is_closed_and_the_user_told(
 @pytest.mark.parametrize(
     "content", [b"{", b"[]", b'{"version": 2}', b'{"keys": {"a": 1}}', b"\xff"]
 )
-def test_a_damaged_file_is_told_and_left_as_it_is(path: Path, content: bytes) -> None:
+def test_a_damaged_file_is_reported_and_unchanged(path: Path, content: bytes) -> None:
     write_private(path, content)
     uses: tuple[Callable[[Secrets], object], ...] = (
         lambda secrets: secrets.get("openai", ()),
@@ -122,14 +122,14 @@ def test_a_damaged_file_is_told_and_left_as_it_is(path: Path, content: bytes) ->
 
 
 @pytest.mark.parametrize("key", ["", "  \n", "two words", "tab\tinside", "clé-0123456789", "a\nb"])
-def test_what_no_header_can_carry_is_no_key(path: Path, key: str) -> None:
+def test_a_key_that_no_header_can_carry_is_refused(path: Path, key: str) -> None:
     with pytest.raises(InvalidInputError) as caught:
         Secrets(path, {}).set("openai", key)
     assert caught.value.field == "key"
     assert not path.exists()
 
 
-def test_writers_at_the_same_time_lose_nothing(path: Path) -> None:
+def test_concurrent_writers_lose_no_key(path: Path) -> None:
     code = (
         "import sys\n"
         "from pathlib import Path\n"
@@ -148,7 +148,7 @@ def test_writers_at_the_same_time_lose_nothing(path: Path) -> None:
     ]
 
 
-def test_a_lock_that_is_never_given_back_ends_the_wait(
+def test_the_wait_for_a_lock_that_is_never_released_ends(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(key_file, "LOCK_SECONDS", 0.1)
@@ -255,7 +255,7 @@ def broken_keyring(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("broken_keyring")
-def test_a_keyring_that_never_answers_counts_as_no_key_and_is_told(
+def test_a_keyring_that_never_answers_is_reported_and_gives_no_key(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     write_private(path, b'{"version": 1, "keys": {}, "keyring": ["openai"]}')
@@ -264,14 +264,14 @@ def test_a_keyring_that_never_answers_counts_as_no_key_and_is_told(
 
 
 @pytest.mark.usefixtures("broken_keyring")
-def test_a_keyring_that_fails_is_told_without_the_key(path: Path) -> None:
+def test_a_keyring_failure_is_reported_without_the_key(path: Path) -> None:
     with pytest.raises(ConfigError, match="keyring does not work") as caught:
         Secrets(path, {}).set("openai", KEY, keyring=True)
     assert KEY not in str(caught.value)
     assert not path.exists()
 
 
-def test_without_the_keyring_package_the_user_is_told_how_to_get_it(
+def test_a_missing_keyring_package_is_reported_with_how_to_install_it(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "keyring", None)  # what the import system does for "absent"
@@ -298,12 +298,12 @@ def test_a_secret_does_not_show_itself() -> None:
         pickle.dumps(secret)
 
 
-def test_what_the_file_holds_does_not_show_its_keys(path: Path) -> None:
+def test_the_content_of_the_file_is_represented_without_its_keys(path: Path) -> None:
     Secrets(path, {}).set("openai", KEY)
     assert KEY not in repr(key_file.read_stored_keys(path))
 
 
-def test_a_folder_that_cannot_be_written_is_told() -> None:
+def test_a_folder_that_cannot_be_written_is_reported() -> None:
     with shared_folder() as folder, without_root():
         closed = folder / "closed"
         closed.mkdir(mode=0o500)
@@ -311,7 +311,7 @@ def test_a_folder_that_cannot_be_written_is_told() -> None:
             Secrets(closed / "secrets.json", {}).set("openai", KEY)
 
 
-def test_a_folder_that_cannot_be_looked_into_is_told() -> None:
+def test_a_folder_that_cannot_be_listed_is_reported() -> None:
     with shared_folder() as folder, without_root():
         closed = folder / "closed"
         closed.mkdir(mode=0o000)

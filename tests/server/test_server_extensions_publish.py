@@ -28,7 +28,7 @@ def test_the_committed_schemas_are_current() -> None:
     assert committed == extensions_schema(), "run 'make schemas' and commit what it wrote"
 
 
-def test_the_command_writes_what_the_function_gives(tmp_path: Path) -> None:
+def test_the_command_writes_the_result_of_the_function(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "acp_agent.server.extensions.publish", str(tmp_path / "new")]
     subprocess.run(command, check=True)
     assert (tmp_path / "new" / FILE_NAME).read_text(encoding="utf-8") == extensions_schema()

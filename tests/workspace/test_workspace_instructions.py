@@ -77,10 +77,10 @@ def test_instructions_are_bounded_together_and_a_hostile_pattern_ends_soon(proje
     rules.mkdir(parents=True)
     for number in range(300):
         (rules / f"{number}.md").write_text(f"{number} " * 2_000)
-    began = time.monotonic()
+    began = time.process_time()
     assert len(instructions(project)) < TOTAL_LIMIT + 20_000
     assert not matches("{a,b}" * 40 + "*a" * 40 + "/**" * 20, "/".join(["aaaaaaaa"] * 60))
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5
 
 
 def test_a_link_that_leads_out_of_the_project_is_not_followed(

@@ -31,7 +31,7 @@ def test_the_committed_schema_is_current(name: str) -> None:
     assert committed == definition_schema(name), "run 'make schemas' and commit what it wrote"
 
 
-def test_the_command_writes_what_the_function_gives(tmp_path: Path) -> None:
+def test_the_command_writes_the_result_of_the_function(tmp_path: Path) -> None:
     module = "acp_agent.extensions.definitions.publish"
     subprocess.run([sys.executable, "-m", module, str(tmp_path / "new")], check=True, cwd=ROOT)
     written = {path.name: path.read_text("utf-8") for path in (tmp_path / "new").iterdir()}
