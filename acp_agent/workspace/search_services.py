@@ -171,20 +171,34 @@ def _advice(kind: Service, response: httpx2.Response) -> str:
         return "tell the user that its settings must list json under search.formats"
     if response.status_code in {401, 403}:
         return "tell the user that the service refuses the key"
+    if response.status_code in {402, 432, 433}:  # Tavily's numbers for its plans
+        return "tell the user that the plan's limit is reached; go on without a search"
+    if response.status_code == 429:
+        headers = response.headers
+        wait: str = headers.get("retry-after") or headers.get("x-ratelimit-reset") or ""
+        seconds = wait.partition(",")[0].strip()  # Brave's is for the second, then for the month
+        when = f"after {seconds} s" if seconds.isdecimal() else "later"
+        return f"it limits requests: search again {when}, or go on without"
     return "go on without a search, or try once more later"
 
 
 def _read(body: bytes, kind: Service, host: str) -> list[SearchResult]:
     """Return the results in a response body, without those that have no web address."""
+    engines: object = None
     try:
         answer = json.loads(body)
         if kind == "brave":  # Brave omits `web` if nothing was found
             answer = answer.get("web") or {"results": []}
-        results = answer["results"]
+        results, engines = answer["results"], answer.get("unresponsive_engines")
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         results = None
     if not isinstance(results, list):
         raise WorkspaceError(f"the search service {host} gave no list of results")
+    if engines and not results:
+        raise WorkspaceError(
+            f"the engines of the search service {host} did not answer",
+            advice=f"go on without a search, or try once more later: {_line(str(engines), 200)}",
+        )
     pages = [_page(result) for result in results if isinstance(result, dict)]
     return [page for page in pages if page.url.startswith(("http://", "https://"))][:MAX_RESULTS]
 

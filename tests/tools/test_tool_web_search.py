@@ -85,6 +85,9 @@ async def test_each_service_gives_pages_with_title_address_and_text(
     [
         ("403 Forbidden", {}, "search.formats"),
         ("302 Found", {}, "HTTP 302"),
+        ("429 Too Many Requests", {}, "it limits requests: search again later"),
+        ("432 Plan Limit", {"detail": {"error": "limit"}}, "plan's limit is reached"),
+        ("200 OK", {"results": [], "unresponsive_engines": [["brave", "timeout"]]}, "timeout"),
         ("200 OK", [], "no list of results"),
         ("200 OK", {"results": "x" * 2_100_000}, "too long"),
     ],
