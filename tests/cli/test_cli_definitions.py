@@ -45,7 +45,7 @@ def listed(home: Path, *arguments: str) -> dict[str, Any]:
     return listing
 
 
-def test_skills_are_listed_with_whose_they_are_their_model_and_their_file(home: Path) -> None:
+def test_skills_are_listed_with_their_origin_model_and_file(home: Path) -> None:
     path = project_skill(home, "deploy")
     ran = acp_agent(home, "skills", "--cwd", "work")
     assert (ran.returncode, ran.stderr) == (0, "")
@@ -71,7 +71,7 @@ def test_agents_are_listed_apart_from_skills(home: Path) -> None:
     assert "skills" not in listing
 
 
-def test_what_is_broken_is_told_below_the_list_in_the_users_language(home: Path) -> None:
+def test_problems_are_shown_below_the_list_in_the_language_of_the_user(home: Path) -> None:
     broken = project_skill(home, "deploy", "temperature: 3")
     messages = {
         language: acp_agent(
@@ -85,7 +85,7 @@ def test_what_is_broken_is_told_below_the_list_in_the_users_language(home: Path)
     assert "deploy  " not in messages["en"]
 
 
-def test_one_that_is_switched_off_is_listed_as_such(home: Path) -> None:
+def test_a_disabled_skill_is_listed_as_disabled(home: Path) -> None:
     (home / "agent" / "config.toml").write_text("[skills.notes]\nenabled = false\n")
     assert "disabled" in acp_agent(home, "skills").stdout
     assert [(skill["name"], skill["enabled"]) for skill in listed(home, "skills")["skills"]] == [
@@ -94,14 +94,14 @@ def test_one_that_is_switched_off_is_listed_as_such(home: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["skills", "agents"])
-def test_a_folder_that_is_none_is_told(home: Path, command: str) -> None:
+def test_a_path_that_is_not_a_folder_is_reported(home: Path, command: str) -> None:
     ran = acp_agent(home, command, "--cwd", str(home / "wrok"))
     assert ran.returncode == 2
     assert ran.stdout == ""
     assert ran.stderr == f"acp-agent: {home / 'wrok'} is not a directory\n"
 
 
-def test_where_there_are_none_it_says_so_and_how_to_add_one(tmp_path: Path) -> None:
+def test_an_empty_list_says_how_to_add_an_entry(tmp_path: Path) -> None:
     user = tmp_path / "agent"
     output = acp_agent(tmp_path, "skills").stdout
     assert output.startswith("No skills found. Add one as .agents/skills/NAME/SKILL.md")
@@ -115,7 +115,7 @@ def test_where_there_are_none_it_says_so_and_how_to_add_one(tmp_path: Path) -> N
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="its file names are always text")
-def test_a_folder_whose_name_is_no_text_can_be_listed(home: Path) -> None:
+def test_a_folder_with_a_name_that_is_not_utf_8_can_be_listed(home: Path) -> None:
     project_skill(home, "deploy")
     strange = os.fsdecode(b"\xff")
     (home / "work").rename(home / strange)
@@ -149,7 +149,7 @@ def test_the_doctor_counts_skills_and_agents_and_says_nothing_where_there_are_no
     assert "Skills and agents" not in acp_agent(bare, "doctor", "--offline").stdout
 
 
-def test_the_doctor_tells_what_is_broken_and_what_will_be_otherwise_than_written(
+def test_the_doctor_reports_broken_definitions_and_unusable_models(
     home: Path,
 ) -> None:
     (home / ".git").mkdir()  # where it runs is a project
@@ -166,7 +166,7 @@ def test_the_doctor_tells_what_is_broken_and_what_will_be_otherwise_than_written
     assert findings[3][1].startswith(f"{keyless}: its model openai/gpt-5.2 cannot be used: OpenAI ")
 
 
-def test_what_is_not_trusted_is_not_listed_until_it_is_and_the_doctor_says_so(home: Path) -> None:
+def test_definitions_are_listed_only_in_a_trusted_folder_and_the_doctor_says_so(home: Path) -> None:
     (home / "agent" / "config.toml").unlink()
     skill = project_skill(home, "deploy")
     (home / "work" / "AGENTS.md").write_text("Be brief.")

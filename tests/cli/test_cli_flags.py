@@ -44,7 +44,7 @@ async def piped(home: Path, cwd: Path, *arguments: str, text: str = "") -> tuple
         (("acp", "--nonsense"), "unknown argument --nonsense"),
     ],
 )
-async def test_what_is_unknown_in_a_terminal_is_wrong_use_and_says_what_there_is(
+async def test_an_unknown_argument_in_a_terminal_is_a_usage_error(
     home: Path, tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     async with terminal(home, tmp_path, *arguments) as person:
@@ -54,7 +54,9 @@ async def test_what_is_unknown_in_a_terminal_is_wrong_use_and_says_what_there_is
         assert "usage: acp-agent [--model PROVIDER/NAME]" in written(person)
 
 
-async def test_what_an_editor_appends_is_tolerated_and_logged(home: Path, tmp_path: Path) -> None:
+async def test_an_argument_that_an_editor_appends_is_tolerated_and_logged(
+    home: Path, tmp_path: Path
+) -> None:
     line = json.dumps(INITIALIZE) + "\n"
     status, out, err = await piped(home, tmp_path, "acp", "--nonsense", "-x", text=line)
     assert (status, err) == (0, "")
@@ -72,7 +74,7 @@ async def test_what_an_editor_appends_is_tolerated_and_logged(home: Path, tmp_pa
         ("--print=read README.md", *DEMO),
     ],
 )
-async def test_print_is_run_with_its_flags(
+async def test_the_option_print_works_like_run_with_its_flags(
     home: Path, workspace_repo: Path, arguments: tuple[str, ...]
 ) -> None:
     status, out, err = await piped(home, workspace_repo, *arguments)
@@ -84,7 +86,9 @@ async def test_print_is_run_with_its_flags(
     assert json.loads(out.splitlines()[-1])["type"] == "result"
 
 
-async def test_print_is_run_in_a_terminal_too(home: Path, workspace_repo: Path) -> None:
+async def test_the_option_print_works_like_run_in_a_terminal(
+    home: Path, workspace_repo: Path
+) -> None:
     async with terminal(home, workspace_repo, *DEMO, "-p", "$ touch made.txt") as person:
         await person.see("Your choice:")
         person.type("1\n")
@@ -92,13 +96,17 @@ async def test_print_is_run_in_a_terminal_too(home: Path, workspace_repo: Path) 
         assert (workspace_repo / "made.txt").exists()
 
 
-async def test_print_without_a_prompt_is_wrong_use(home: Path, tmp_path: Path) -> None:
+async def test_the_option_print_without_a_prompt_is_a_usage_error(
+    home: Path, tmp_path: Path
+) -> None:
     status, out, err = await piped(home, tmp_path, "-p")
     assert (status, out) == (2, "")
     assert "prompt" in err
 
 
-async def test_alone_in_a_terminal_it_says_what_it_waits_for(home: Path, tmp_path: Path) -> None:
+async def test_the_server_in_a_terminal_says_that_it_waits_for_a_client(
+    home: Path, tmp_path: Path
+) -> None:
     async with terminal(home, tmp_path) as person:
         await person.see("Waiting for an editor")
         await person.see("acp-agent chat")

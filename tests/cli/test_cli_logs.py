@@ -54,7 +54,7 @@ def test_records_go_to_the_file_and_warnings_to_stderr_and_nothing_to_stdout(
     assert ran.stdout == ""
 
 
-def test_what_was_logged_last_is_in_the_file_when_the_program_ends(tmp_path: Path) -> None:
+def test_the_last_record_is_in_the_file_when_the_program_ends(tmp_path: Path) -> None:
     for attempt in range(10):  # the end of the program and the log's thread run against each other
         home = tmp_path / str(attempt)
         run_logging(home, "log.warning('the last words')")
@@ -72,7 +72,7 @@ def test_the_configured_level_is_for_our_own_records_only(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("level", "is_logged"), [("debug", True), ("info", False)])
-def test_with_the_level_debug_the_log_says_how_the_agent_was_started(
+def test_the_debug_log_says_how_the_agent_was_started(
     tmp_path: Path, level: str, is_logged: bool
 ) -> None:
     environ = environment(
@@ -91,7 +91,7 @@ def test_with_the_level_debug_the_log_says_how_the_agent_was_started(
     assert KEY not in "".join(lines)
 
 
-def test_the_file_and_its_folder_are_their_owners_alone(tmp_path: Path) -> None:
+def test_the_file_and_its_folder_are_accessible_only_by_their_owner(tmp_path: Path) -> None:
     os.umask(previous := os.umask(0))
     run_logging(tmp_path, "import os; os.umask(0); log.info('x')")
     os.umask(previous)
@@ -117,13 +117,13 @@ except ValueError:
     assert ran.stderr.count("\n") == 1
 
 
-def test_what_is_logged_cannot_forge_a_line_or_drive_a_terminal(tmp_path: Path) -> None:
+def test_a_logged_text_cannot_forge_a_line_or_control_a_terminal(tmp_path: Path) -> None:
     ran = run_logging(tmp_path, r"log.warning('a\nb\r\x1b[2Jc')")
     assert log_lines(tmp_path)[0].endswith(r"a\nb\r\x1b[2Jc")
     assert ran.stderr == "acp-agent: warning: a\\nb\\r\\x1b[2Jc\n"
 
 
-def test_a_log_that_cannot_be_written_is_told_once_and_harms_nothing(tmp_path: Path) -> None:
+def test_a_log_that_cannot_be_written_is_reported_once_and_harmless(tmp_path: Path) -> None:
     (tmp_path / "logs").write_text("in the way")
     ran = run_logging(
         tmp_path,
@@ -158,7 +158,9 @@ print("went on")
     assert log_lines(tmp_path)[-1].endswith("x" * 100)
 
 
-def test_a_message_that_cannot_be_made_is_left_out_and_the_next_is_kept(tmp_path: Path) -> None:
+def test_a_message_that_cannot_be_formatted_is_left_out_and_the_next_is_kept(
+    tmp_path: Path,
+) -> None:
     ran = run_logging(tmp_path, "log.warning('%d', 'no number'); log.warning('fine')")
     assert ran.returncode == 0
     assert [line.rpartition(": ")[2] for line in log_lines(tmp_path)] == ["fine"]
@@ -172,7 +174,7 @@ def test_warnings_of_python_become_records(tmp_path: Path) -> None:
     assert ran.stderr.count("\n") == 1
 
 
-def test_the_start_does_not_pay_for_rotating_files(tmp_path: Path) -> None:
+def test_the_start_imports_neither_file_rotation_nor_scrubbing(tmp_path: Path) -> None:
     ran = run_logging(
         tmp_path,
         "print('logging.handlers' in sys.modules, 'acp_agent.workspace.scrub' in sys.modules)",
@@ -195,7 +197,7 @@ def test_the_log_is_bounded_and_the_newest_records_are_kept(tmp_path: Path) -> N
     assert "record 199" in (tmp_path / "agent.log").read_text()
 
 
-def test_a_process_follows_when_another_puts_the_file_aside(tmp_path: Path) -> None:
+def test_a_process_writes_to_the_new_file_after_another_rotated_it(tmp_path: Path) -> None:
     path = tmp_path / "agent.log"
     first_log = open_log_file(path, 100_000, 2)
     first_log.emit(record("before"))

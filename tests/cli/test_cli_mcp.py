@@ -51,7 +51,7 @@ def test_servers_of_another_agent_are_read_without_their_secrets(
         assert note.startswith(beginning)
 
 
-def test_a_browser_is_added_by_its_name_or_what_it_needs_is_said(tmp_path: Path) -> None:
+def test_a_browser_is_added_by_its_name_or_its_requirements_are_shown(tmp_path: Path) -> None:
     config = tmp_path / "agent" / "config.toml"
     programs = tmp_path / "bin"
     programs.mkdir()
@@ -103,7 +103,7 @@ def test_a_server_is_added_tested_listed_and_removed(tmp_path: Path) -> None:
     assert "memo" in acp_agent(tmp_path, "mcp", "remove", "web").stderr
 
 
-def test_what_is_imported_is_shown_before_it_is_saved(tmp_path: Path) -> None:
+def test_an_import_is_shown_before_it_is_saved(tmp_path: Path) -> None:
     (tmp_path / ".codex").mkdir()
     (tmp_path / ".codex" / "config.toml").write_text("[mcp_servers.docs]\ncommand = 'docs'\n")
     (tmp_path / ".mcp.json").write_text("{")

@@ -68,7 +68,9 @@ async def test_the_answer_alone_goes_to_standard_output(
         assert text in err
 
 
-async def test_how_to_go_on_is_told_as_it_can_be_typed(home: Path, workspace_repo: Path) -> None:
+async def test_the_command_to_continue_is_shown_as_it_can_be_typed(
+    home: Path, workspace_repo: Path
+) -> None:
     _, _, with_path = await run(home, workspace_repo, *DEMO, "list", PATH=str(BIN))
     assert "Continue with: acp-agent run --resume sess_" in with_path
     _, _, without_path = await run(home, workspace_repo, *DEMO, "list", PATH="/usr/bin:/bin")
@@ -99,7 +101,7 @@ async def test_an_allowed_edit_is_made_and_shown_as_a_diff(
         (("--json",), "create made.txt with hi", "--allow edits"),
     ],
 )
-async def test_what_nobody_allowed_does_not_run(
+async def test_a_call_that_nobody_allowed_does_not_run(
     home: Path, workspace_repo: Path, flags: tuple[str, ...], prompt: str, needed: str
 ) -> None:
     status, out, err = await run(home, workspace_repo, *DEMO, *flags, prompt)
@@ -113,7 +115,7 @@ async def test_what_nobody_allowed_does_not_run(
     assert (workspace_repo / "made.txt").exists()
 
 
-async def test_what_the_user_said_is_not_to_be_allowed_is_refused_and_no_failure(
+async def test_a_call_that_the_user_forbade_is_refused_without_a_failure(
     home: Path, workspace_repo: Path
 ) -> None:
     status, _, err = await run(home, workspace_repo, *DEMO, "--allow", "none", "$ touch made.txt")
@@ -169,7 +171,7 @@ async def test_a_commands_output_is_shown(home: Path, workspace_repo: Path) -> N
     assert "    | 42\n" in err
 
 
-async def test_json_lines_tell_the_updates_as_they_came_then_the_result(
+async def test_json_lines_have_the_updates_in_order_and_then_the_result(
     home: Path, workspace_repo: Path
 ) -> None:
     status, out, _ = await run(
@@ -194,7 +196,7 @@ async def test_json_lines_tell_the_updates_as_they_came_then_the_result(
     )
 
 
-async def test_the_json_result_has_the_last_message_what_it_took_and_what_was_refused(
+async def test_the_json_result_has_the_last_message_the_usage_and_the_refusals(
     home: Path, workspace_repo: Path, model_server: ModelServer
 ) -> None:
     model_server.add(
@@ -223,7 +225,7 @@ async def test_the_prompt_can_come_from_standard_input(home: Path, workspace_rep
     assert "# Sample" in out
 
 
-async def test_a_session_goes_on_where_it_was(
+async def test_a_session_continues_where_it_stopped(
     home: Path, workspace_repo: Path, model_server: ModelServer
 ) -> None:
     model_server.add(answer("Noted."), answer("It was blue."))
@@ -238,7 +240,7 @@ async def test_a_session_goes_on_where_it_was(
     assert "I like blue." in json.dumps(model_server.requests[1].json)
 
 
-async def test_without_a_model_it_says_what_to_do(home: Path, workspace_repo: Path) -> None:
+async def test_a_run_without_a_model_says_what_to_do(home: Path, workspace_repo: Path) -> None:
     status, _, err = await run(home, workspace_repo, "hello")
     assert status == 1
     assert "acp-agent login" in err
@@ -266,7 +268,7 @@ async def test_an_error_is_a_json_line_too(
     assert "401" in last["message"]
 
 
-async def test_an_answer_that_was_cut_at_its_limit_has_a_status_of_its_own(
+async def test_an_answer_that_reached_its_limit_has_its_own_exit_status(
     home: Path, workspace_repo: Path, model_server: ModelServer
 ) -> None:
     model_server.otherwise = lambda _: answer("half an ans", stop="max_tokens")
@@ -279,7 +281,7 @@ async def test_an_answer_that_was_cut_at_its_limit_has_a_status_of_its_own(
     "arguments",
     [(), ("--allow", "everything", "x"), ("",), ("--cwd", "/no/such/folder", "x")],
 )
-async def test_wrong_use_has_status_2_and_starts_nothing(
+async def test_a_usage_error_has_status_2_and_starts_nothing(
     home: Path, workspace_repo: Path, arguments: tuple[str, ...]
 ) -> None:
     status, out, err = await run(home, workspace_repo, *arguments)
@@ -288,7 +290,7 @@ async def test_wrong_use_has_status_2_and_starts_nothing(
     assert err
 
 
-async def test_an_interrupt_cancels_the_turn_and_keeps_what_it_said(
+async def test_an_interrupt_cancels_the_turn_and_keeps_its_text(
     home: Path, workspace_repo: Path, model_server: ModelServer
 ) -> None:
     model_server.add(answer("The first words ", Stall(), "never come."))
@@ -304,7 +306,7 @@ async def test_an_interrupt_cancels_the_turn_and_keeps_what_it_said(
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-async def test_a_signal_to_end_stops_the_turn_in_order(
+async def test_a_termination_signal_stops_the_turn_in_order(
     home: Path, workspace_repo: Path, model_server: ModelServer, number: signal.Signals
 ) -> None:
     model_server.add(answer("The first words ", Stall(), "never come."))
@@ -334,7 +336,7 @@ sys.exit(main([word for word in sys.argv[1:] if word != "serve"]))
 
 
 @pytest.mark.parametrize("command", ["chat", "doctor", "serve"])
-async def test_an_interrupt_before_a_command_is_ready_ends_it_without_a_word(
+async def test_an_interrupt_before_a_command_is_ready_ends_it_silently(
     home: Path, workspace_repo: Path, command: str
 ) -> None:
     process = await asyncio.create_subprocess_exec(
@@ -367,7 +369,7 @@ async def test_output_that_nobody_reads_cancels_the_turn_quietly(
     await model_server.requests[0].closed_early.wait()
 
 
-async def test_a_turn_runs_as_the_agent_that_is_named_or_not_at_all(
+async def test_a_turn_runs_as_the_named_agent_or_not_at_all(
     home: Path, workspace_repo: Path, model_server: ModelServer
 ) -> None:
     model_server.otherwise = answer("Fine.")

@@ -162,7 +162,7 @@ async def test_sessions_are_listed_by_folder_also_a_relative_one(tmp_path: Path)
     assert [entry["id"] for entry in listed] == ids
 
 
-async def test_a_conversation_reads_like_one(tmp_path: Path) -> None:
+async def test_a_conversation_is_shown_as_messages_in_order(tmp_path: Path) -> None:
     (name,) = await fill(tmp_path, conversation())
     ran = await run(tmp_path, "show", name)
     assert ran.returncode == 0, ran.stderr
@@ -180,7 +180,7 @@ async def test_a_conversation_reads_like_one(tmp_path: Path) -> None:
     assert "\n~ I should look first.\n" in thoughtful.stdout
 
 
-async def test_what_a_subagent_did_is_set_in_below_its_call(tmp_path: Path) -> None:
+async def test_the_work_of_a_subagent_is_indented_below_its_call(tmp_path: Path) -> None:
     (name,) = await fill(tmp_path, list(child_work.whole()))
     output = (await run(tmp_path, "show", name)).stdout
     call = f"* {child_work.TITLE}\n\n    + Subagent: {child_work.TITLE}\n\n    > Find it\n"
@@ -188,7 +188,7 @@ async def test_what_a_subagent_did_is_set_in_below_its_call(tmp_path: Path) -> N
     assert "\n    It is\n\n    * Done\n\n    - Allowed by you\n\n    there.\n" in output
 
 
-async def test_what_a_tool_wrote_cannot_drive_the_terminal(tmp_path: Path) -> None:
+async def test_the_output_of_a_tool_cannot_control_the_users_terminal(tmp_path: Path) -> None:
     call, message = new_call_id(), new_message_id()
     (name,) = await fill(
         tmp_path,
@@ -217,7 +217,7 @@ async def test_events_as_json_are_the_journal_line_by_line(tmp_path: Path) -> No
     )
 
 
-async def test_deleting_needs_a_yes(tmp_path: Path) -> None:
+async def test_deleting_requires_a_confirmation(tmp_path: Path) -> None:
     first, second = await fill(tmp_path, conversation(), conversation())
     ran = await run(tmp_path, "delete", first)
     assert ran.returncode == 1
@@ -234,7 +234,7 @@ async def test_deleting_needs_a_yes(tmp_path: Path) -> None:
     )
 
 
-async def test_deleting_removes_what_only_that_session_kept(tmp_path: Path) -> None:
+async def test_deleting_removes_the_files_of_that_session_only(tmp_path: Path) -> None:
     project, home = tmp_path / "project", tmp_path / "agent"
     project.mkdir()
     first, second = await fill(tmp_path, conversation(), conversation())
@@ -270,7 +270,7 @@ async def test_a_session_that_an_agent_writes_is_not_deleted(tmp_path: Path) -> 
     assert len(json.loads((await run(tmp_path, "list", "--json")).stdout)) == 1
 
 
-async def test_a_damaged_store_is_told_in_one_line_and_left_as_it_is(tmp_path: Path) -> None:
+async def test_a_damaged_store_is_reported_in_one_line_and_unchanged(tmp_path: Path) -> None:
     file = tmp_path / "agent" / "sessions.db"
     file.parent.mkdir()
     file.write_bytes(b"no database at all" * 100)
@@ -282,7 +282,7 @@ async def test_a_damaged_store_is_told_in_one_line_and_left_as_it_is(tmp_path: P
 
 
 @pytest.mark.parametrize("command", [("list",), ("show", "latest")])
-async def test_on_a_terminal_of_80_columns_nothing_runs_over(
+async def test_every_line_fits_a_terminal_of_80_columns(
     tmp_path: Path, command: tuple[str, ...]
 ) -> None:
     (name,) = await fill(tmp_path, conversation())

@@ -28,7 +28,7 @@ async def tour(home: Path, cwd: Path, *arguments: str, **variables: str) -> tupl
     return process.returncode, out.decode(), err.decode()
 
 
-async def test_without_a_key_the_demo_shows_everything_and_says_what_is_next(
+async def test_the_tour_without_a_key_uses_the_demo_and_says_what_is_next(
     home: Path, tmp_path: Path
 ) -> None:
     status, out, err = await tour(home, tmp_path)
@@ -56,7 +56,7 @@ async def test_without_a_key_the_demo_shows_everything_and_says_what_is_next(
     assert readme == "Next: README.md has the settings for your editor."
 
 
-async def test_it_cleans_up_after_itself(home: Path, tmp_path: Path) -> None:
+async def test_the_tour_leaves_no_files_behind(home: Path, tmp_path: Path) -> None:
     _, out, _ = await tour(home, tmp_path, TMPDIR=str(tmp_path))
     match = re.search(r"The sample project is (\S+); it is deleted", out)
     assert match is not None
@@ -85,7 +85,7 @@ async def test_with_a_key_the_configured_model_gives_the_tour(
     assert "acp-agent login" not in out
 
 
-async def test_words_of_the_users_are_prompted_in_the_folder_where_they_are(
+async def test_a_prompt_of_the_user_runs_in_the_current_folder(
     home: Path, workspace_repo: Path
 ) -> None:
     status, out, _ = await tour(home, workspace_repo, "--prompt", "read README.md")
@@ -96,7 +96,7 @@ async def test_words_of_the_users_are_prompted_in_the_folder_where_they_are(
     assert "Next: " in out
 
 
-async def test_it_leaves_no_session_but_that_of_the_users_own_words(
+async def test_the_tour_leaves_only_the_session_of_the_users_prompt(
     home: Path, workspace_repo: Path, model_server: ModelServer
 ) -> None:
     model_server.add(answer("That was the tour."), answer("Hello."))

@@ -83,7 +83,7 @@ def on_terminal(home: Path, columns: int, *arguments: str) -> str:
     return re.sub(r"\x1b\[[0-9;]*m", "", output.decode()).replace("\r\n", "\n")
 
 
-def test_the_days_are_summed_up_with_their_cost_and_what_was_cached(tmp_path: Path) -> None:
+def test_each_day_is_summed_up_with_its_cost_and_cached_tokens(tmp_path: Path) -> None:
     keep(tmp_path, NOON, took(cache_read=500), took())
     keep(tmp_path, NOON - DAY, took(reasoning=40))
     today = datetime.now().astimezone().date()
@@ -102,19 +102,19 @@ def test_the_days_are_summed_up_with_their_cost_and_what_was_cached(tmp_path: Pa
     assert rows["all"] == ["3", "3,000", "17%", "300", "40", "1.5000"]
 
 
-def test_never_more_than_all_is_cached_however_a_server_counts(tmp_path: Path) -> None:
+def test_cached_tokens_never_exceed_all_tokens(tmp_path: Path) -> None:
     keep(tmp_path, NOON, took(cache_read=9_000))
     assert table(tmp_path)["all"][2] == "100%"
 
 
-def test_models_and_projects_come_with_the_dearest_first(tmp_path: Path) -> None:
+def test_models_and_projects_are_listed_by_descending_cost(tmp_path: Path) -> None:
     keep(tmp_path, NOON, took(cost=0.1), took("anthropic/claude-x", cost=3.0), cwd="/srv/one")
     keep(tmp_path, NOON, took(cost=9.0), cwd=str(tmp_path / "two"))
     assert list(table(tmp_path, "--by", "model"))[1:3] == ["openai/gpt-5", "anthropic/claude-x"]
     assert list(table(tmp_path, "--by", "project"))[1:3] == ["~/two", "/srv/one"]
 
 
-def test_days_before_the_asked_for_are_left_out(tmp_path: Path) -> None:
+def test_days_before_the_requested_range_are_left_out(tmp_path: Path) -> None:
     keep(tmp_path, NOON - 3 * DAY, took())
     keep(tmp_path, NOON - 2 * DAY, took())
     assert table(tmp_path, "--days", "3")["all"][0] == "1"
@@ -141,7 +141,7 @@ def test_the_mark_of_an_unknown_price_is_explained_as_it_stands_in_the_table(
     assert bar.split("│")[1].strip() == "?"
 
 
-def test_a_price_that_was_not_kept_is_todays(tmp_path: Path) -> None:
+def test_a_price_that_was_not_stored_is_the_current_price(tmp_path: Path) -> None:
     (tmp_path / "agent").mkdir()
     (tmp_path / "agent" / "config.toml").write_text(
         '[models."mine/own"]\nprice = { input = 1.0, output = 10.0 }\n'
@@ -169,7 +169,7 @@ def test_json_has_every_number_and_the_currency(tmp_path: Path) -> None:
     ]
 
 
-def test_questions_are_counted_since_the_same_day(tmp_path: Path) -> None:
+def test_questions_are_counted_from_the_same_day(tmp_path: Path) -> None:
     home = tmp_path
     decided = PermissionDecided(call=CallId("c"), allowed=True, by="user", known=True)
     child = ChildWorked(
@@ -200,7 +200,7 @@ def test_the_bars_fit_eighty_columns_and_have_days_without_requests(tmp_path: Pa
     assert "\x1b" not in done.stdout
 
 
-def test_the_bars_are_of_letters_where_the_terminal_has_no_others(tmp_path: Path) -> None:
+def test_the_bars_are_ascii_where_the_terminal_has_no_other_characters(tmp_path: Path) -> None:
     keep(tmp_path, NOON - DAY, took(cost=1.0))
     keep(tmp_path, NOON, took(cost=2.0))
     done = acp_agent(tmp_path, "usage", environ={"PYTHONIOENCODING": "ascii"})
@@ -211,7 +211,7 @@ def test_the_bars_are_of_letters_where_the_terminal_has_no_others(tmp_path: Path
     assert "\\u" not in done.stdout
 
 
-def test_a_narrow_terminal_keeps_what_each_number_belongs_to(tmp_path: Path) -> None:
+def test_a_narrow_terminal_keeps_the_label_of_each_number(tmp_path: Path) -> None:
     keep(tmp_path, NOON, took(cost=53_083.5), took("anthropic/claude-x", cost=1.0))
     lines = on_terminal(tmp_path, 40, "usage", "--by", "model").splitlines()
     assert max(map(len, lines)) <= 40
@@ -232,13 +232,13 @@ def test_long_names_leave_room_for_bars_in_a_narrow_terminal() -> None:
     assert first.count("█") == 2 * second.count("█") > 0
 
 
-def test_no_cost_is_shown_as_zero_that_is_not(tmp_path: Path) -> None:
+def test_only_a_cost_of_zero_is_shown_as_zero(tmp_path: Path) -> None:
     keep(tmp_path, NOON, took(cost=3e-7))
     assert table(tmp_path)["all"][-1] == "0.0000003"
     assert json.loads(acp_agent(tmp_path, "usage", "--json").stdout)["total"]["cost"] == 3e-7
 
 
-def test_days_that_are_yet_to_come_are_shown_where_the_clock_was_set_back(tmp_path: Path) -> None:
+def test_future_days_are_shown_after_the_clock_was_set_back(tmp_path: Path) -> None:
     keep(tmp_path, NOON, took(cost=1.0))
     keep(tmp_path, NOON + 2 * DAY, took(cost=2.0))
     done = acp_agent(tmp_path, "usage")
@@ -258,7 +258,7 @@ def test_a_damaged_row_does_not_hide_the_others(damage: str, tmp_path: Path) -> 
     assert table(tmp_path)["all"][-2:] in (["0", "1.0000"], ["1.0000", "+?"])
 
 
-def test_numbers_and_a_picture_are_not_asked_for_at_once(tmp_path: Path) -> None:
+def test_json_and_a_plot_cannot_be_requested_together(tmp_path: Path) -> None:
     done = acp_agent(tmp_path, "usage", "--json", "--plot", "usage.svg")
     assert done.returncode == 2
     assert "not allowed with" in done.stderr
@@ -280,7 +280,7 @@ def test_the_plot_is_an_svg_and_never_replaces_a_file(tmp_path: Path) -> None:
     assert "must end in .svg" in picture.stderr
 
 
-def test_without_any_session_nothing_is_made(tmp_path: Path) -> None:
+def test_no_file_is_created_without_a_session(tmp_path: Path) -> None:
     done = acp_agent(tmp_path, "usage")
     assert "No model was used since" in done.stdout
     assert not (tmp_path / "agent" / "sessions.db").exists()

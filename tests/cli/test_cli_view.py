@@ -44,7 +44,9 @@ async def run(
     return await asyncio.to_thread(acp_agent, home, *arguments, environ=environ)
 
 
-async def test_the_page_is_its_owners_alone_and_goes_with_the_session(tmp_path: Path) -> None:
+async def test_the_page_is_readable_only_by_its_owner_and_deleted_with_the_session(
+    tmp_path: Path,
+) -> None:
     name = await fill(tmp_path, "Mend it", tmp_path)
     ran = await run(tmp_path, "view", name)
     path = tmp_path / "agent" / "outputs" / name / "view.html"
@@ -58,7 +60,7 @@ async def test_the_page_is_its_owners_alone_and_goes_with_the_session(tmp_path: 
     assert not path.exists()
 
 
-async def test_without_a_name_it_is_the_session_last_used_in_this_folder(tmp_path: Path) -> None:
+async def test_without_a_name_the_last_session_of_the_folder_is_shown(tmp_path: Path) -> None:
     first = await fill(tmp_path, "Here", tmp_path)  # where the command is run
     await fill(tmp_path, "Elsewhere", Path("/elsewhere"))
     page = tmp_path / "page.html"
@@ -82,7 +84,7 @@ async def test_no_file_is_ever_overwritten(tmp_path: Path) -> None:
     assert page.read_text() == "mine"
 
 
-async def test_a_session_that_is_not_there_is_a_clear_error(tmp_path: Path) -> None:
+async def test_a_missing_session_is_a_clear_error(tmp_path: Path) -> None:
     ran = await run(tmp_path, "view", "sess_none")
     assert (ran.returncode, ran.stderr) == (
         1,
@@ -137,7 +139,9 @@ async def test_a_damaged_session_is_shown_with_a_note_and_a_newer_journal_not_at
     assert not page.exists()
 
 
-async def test_a_session_that_an_agent_is_writing_is_shown_as_far_as_it_is(tmp_path: Path) -> None:
+async def test_a_session_that_an_agent_is_writing_is_shown_up_to_its_last_event(
+    tmp_path: Path,
+) -> None:
     name = await fill(tmp_path, "Begin", tmp_path)
     store = await Store.open(tmp_path / "agent" / "sessions.db")
     lease = store.lease(name)
@@ -160,7 +164,7 @@ async def test_the_export_is_the_same_page_without_the_users_keys(tmp_path: Path
     assert key not in ran.stdout
 
 
-async def test_the_page_speaks_the_users_language(tmp_path: Path) -> None:
+async def test_the_page_is_in_the_language_of_the_user(tmp_path: Path) -> None:
     name = await fill(tmp_path, "Mend it", tmp_path)
     environ = {"ACP_AGENT_LANGUAGE": "zh"}
     ran = await run(tmp_path, "sessions", "export", name, "--format", "html", environ=environ)
@@ -168,7 +172,7 @@ async def test_the_page_speaks_the_users_language(tmp_path: Path) -> None:
     assert "第 1 轮" in ran.stdout
 
 
-async def test_the_browser_is_opened_where_that_is_wished(tmp_path: Path) -> None:
+async def test_the_browser_is_opened_on_request(tmp_path: Path) -> None:
     name = await fill(tmp_path, "Mend it", tmp_path)
     opened = tmp_path / "opened"
     browser = tmp_path / "browser"
@@ -199,7 +203,7 @@ async def test_the_browser_is_opened_where_that_is_wished(tmp_path: Path) -> Non
         ({"SSH_CONNECTION": "1 2", "BROWSER": "lynx"}, "linux", True),
     ],
 )
-def test_a_browser_is_there_where_a_window_can_be_shown(
+def test_a_browser_is_available_where_a_window_can_be_shown(
     environ: Mapping[str, str], platform: str, available: bool
 ) -> None:
     assert has_browser(environ, platform) is available

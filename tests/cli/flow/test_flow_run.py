@@ -116,7 +116,7 @@ async def test_a_new_run_says_how_to_continue_the_last_one_that_was_cut_off(
         assert ("acp-agent flow run --resume flow_" in err) is hinted
 
 
-async def test_a_run_that_was_killed_in_its_second_step_goes_on_with_it(
+async def test_a_run_that_was_killed_in_its_second_step_continues_with_it(
     home: Path, workspace_repo: Path, model_server: ModelServer
 ) -> None:
     file = workspace_repo / "f.yaml"
@@ -190,7 +190,7 @@ steps:
     assert prompts(model_server.requests[-1])[-1] == "Clean up: failed"
 
 
-async def test_what_nobody_allowed_does_not_run_and_a_file_gives_itself_no_rights(
+async def test_a_call_that_nobody_allowed_does_not_run_and_a_file_grants_itself_no_rights(
     home: Path, workspace_repo: Path, model_server: ModelServer
 ) -> None:
     file = workspace_repo / "f.yaml"
@@ -266,7 +266,7 @@ async def test_ctrl_c_cancels_the_run_which_can_be_continued(
     assert len(model_server.requests) == 1
 
 
-async def test_check_reports_every_mistake_with_its_line(
+async def test_check_reports_every_error_with_its_line(
     home: Path, workspace_repo: Path, model_server: ModelServer
 ) -> None:
     bad, skills = workspace_repo / "bad.yaml", workspace_repo / "skills.yaml"

@@ -123,7 +123,7 @@ def _no_inotify() -> NoReturn:
     raise OSError("only Linux has inotify")
 
 
-def test_runs_that_only_follow_each_other_come_to_an_end(tmp_path: Path) -> None:
+def test_runs_that_trigger_each_other_come_to_an_end(tmp_path: Path) -> None:
     changes = RunChanges(tmp_path)
     runs = 0
     following = False
@@ -136,7 +136,7 @@ def test_runs_that_only_follow_each_other_come_to_an_end(tmp_path: Path) -> None
     assert changes.exclude_own(["a.py"]) == ["a.py"]
 
 
-async def test_what_falls_due_during_a_run_is_made_up_for_once() -> None:
+async def test_triggers_during_a_run_start_one_more_run() -> None:
     clock = [0.0]
     triggers = Triggers(every=600, cron=(parse_cron("0 9 * * *"),))
     start_run = datetime(2026, 11, 24, 8, 30)  # noqa: DTZ001 - schedules are in local time
