@@ -253,7 +253,7 @@ def _settings_rules(file: Path, raw: bytes) -> Iterator[PolicyRule]:
         raise ConfigError(f"{file}: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise ConfigError(f"{file}: {explain_json(raw)}") from None
-    text = raw.decode()
+    text = raw.decode("utf-8", "replace")  # texts that are not read may be no UTF-8
     for effect in EFFECTS:
         for rule_text in getattr(permissions, effect):
             line = member_line(text, (KEY, effect), value=rule_text)
