@@ -23,6 +23,7 @@ from acp_agent.events import (
     ChildWorked,
     ModelAnswered,
     ModelAsked,
+    NoticeShown,
     PermissionAsked,
     PermissionDecided,
     PlanChanged,
@@ -45,6 +46,7 @@ from acp_agent.events import (
 )
 from acp_agent.ids import CallId
 from acp_agent.models.base import Message
+from acp_agent.session.history.checkpoints import UNSAVED
 from acp_agent.session.store.event_codec import merge_adjacent
 
 # Prices and measurements, checkpoints, and titles, whose time depends on a model.
@@ -316,6 +318,8 @@ def _is_ignored(event: AnyEvent, request_ids: set[Any]) -> bool:
     match event:
         case ModelAnswered():  # of a request outside the conversation
             return bool(event.model) and event.discarded and event.message not in request_ids
+        case NoticeShown(title=title) if title == UNSAVED:  # a replay saves no files
+            return True
         case ChildWorked():
             return isinstance(event.did, _IGNORED_EVENTS)
         case _:

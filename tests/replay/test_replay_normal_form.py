@@ -11,6 +11,7 @@ from acp_agent.events import (
     BackgroundCommandChanged,
     ModelAnswered,
     ModelAsked,
+    NoticeShown,
     Rewound,
     ToolCalled,
     ToolEnded,
@@ -22,6 +23,7 @@ from acp_agent.events import (
 )
 from acp_agent.ids import CallId, MessageId, TurnId
 from acp_agent.replay.normal_form import arrange
+from acp_agent.session.history.checkpoints import UNSAVED
 
 CALL = CallId("call_1")
 OUTPUT = ToolOutput(call=CALL, text="later\n")
@@ -94,3 +96,11 @@ def test_what_a_rewind_says_of_files_does_not_count() -> None:
         ]
 
     assert arrange(rewound("- `~ a.py`", "ckpt_1")) == arrange(rewound("nothing", ""))
+
+
+def test_a_notice_that_files_were_not_saved_is_not_compared() -> None:
+    turn = started()
+    notice = NoticeShown(severity="warning", title=UNSAVED, description="the folder is too large.")
+    other = NoticeShown(severity="warning", title="Something else")
+    assert arrange([turn[0], notice, *turn[1:]]) == arrange(turn)
+    assert arrange([turn[0], other, *turn[1:]]) != arrange(turn)

@@ -42,7 +42,7 @@ CANCELLED_SECONDS = 2.0  # for which the end of a cancelled turn waits for the s
 # Pause after a save that timed out: its folder was too large, or locked by another session.
 RETRY_SECONDS = 300.0
 
-_UNSAVED = "The files cannot be restored to their state before this turn"
+UNSAVED = "The files cannot be restored to their state before this turn"
 _NOT_SAVED = CheckpointMade(checkpoint="", why="turn", trees=())
 
 _log = logging.getLogger(__name__)
@@ -155,7 +155,7 @@ class Checkpoints:
         if not self._warning_shown:
             self._warning_shown = True
             await self._core.emit(
-                NoticeShown(severity="warning", title=_UNSAVED, description=f"{error}.")
+                NoticeShown(severity="warning", title=UNSAVED, description=f"{error}.")
             )
 
     async def save_turn_end(self, *, cancelled: bool) -> None:
