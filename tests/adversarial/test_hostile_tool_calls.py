@@ -114,7 +114,7 @@ async def test_arguments_that_make_no_sense_are_explained_and_do_nothing(
         (Call("read", {"path": ""}), "path"),
         (Call("read", {"path": "README.md", "line": 0}), "line should be greater than"),
         (Call("read", {"path": "README.md", "line": 10**30}), "line"),
-        (Call("read", {"path": "README.md", "line": -1, "limit": -1}), "limit should be"),
+        (Call("read", {"path": "README.md", "line": -1, "limit": -1}), "line should be"),
         (Call("read", {"shelf": "README.md"}), "path is required"),
         (Call("read", {"path": one_megabyte}), "path is too long"),
         (Call("edit", {"path": "README.md", "old": "", "new": "x"}), "empty"),
