@@ -239,7 +239,7 @@ def _convert_fields(
         for name, item in CONVERSIONS[conversion](target_field, value, assigned_values).items():
             if conversion in COMPLETE:
                 built.add(name)
-            if source_field == target_field or conversion in FILTERS:
+            if conversion in FILTERS or source_field == target_field != name:
                 assigned[name] = (source_field, item)
             else:
                 _assign(assigned, name, source_field, item)
