@@ -26,7 +26,6 @@ HUGE = 1 << 30
 
 # A call, and words that its refusal has to hold: what was wrong, and what to do where that helps.
 REFUSED: list[tuple[Call, list[str]]] = [
-    (Call("read", {"path": "folder.py"}), ["folder.py is a folder", "use `list`"]),
     (Call("read", {"path": "binary.bin"}), ["binary.bin is a binary file", "`shell`"]),
     (Call("read", {"path": "broken.png"}), ["broken.png", "no PNG, JPEG, GIF or WebP"]),
     (Call("read", {"path": "huge.txt"}), ["huge.txt is too large", "1,073,741,824", "grep"]),

@@ -10,6 +10,7 @@ import pytest
 
 from tests.server.server_session import OpenSession
 from tests.support.model_server import ModelServer, Stall, answer
+from tests.support.module_trace import until_idle
 from tests.support.process_memory import needs_memory, resident_memory
 from tests.support.waiting import until
 
@@ -37,6 +38,7 @@ async def test_a_client_that_reads_nothing_during_a_long_stream_costs_little_and
     )
     running, session = await opened()
     await running.prompt(session, "warm up")
+    await until_idle(running.process.pid)  # saving the imported modules takes memory, too
     before = resident_memory(running.process.pid)
     running.may_read.clear()
     prompt = running.post_prompt(session, "talk")
