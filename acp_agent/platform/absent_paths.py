@@ -48,7 +48,9 @@ class AbsentPaths:
         if known is None:
             groups, unsure = [], list(paths)
         else:
-            groups = [group for group in known if group.stamp and group.stamp == _stamp(group[0])]
+            groups = [
+                group for group in known if group.stamp and group.stamp == _stamp(group.folder)
+            ]
             if len(groups) == len(known):
                 return False
             unsure = [path for group in known if group not in groups for path in group.paths]

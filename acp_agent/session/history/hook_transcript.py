@@ -162,5 +162,5 @@ def _write(path: Path, lines: bytes, *, anew: bool) -> None:
     make_private_folder(path.parent)
     flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     descriptor = os.open(path, flags | (os.O_TRUNC if anew else os.O_APPEND), 0o600)
-    with open(descriptor, "ab" if not anew else "wb") as file:  # noqa: PTH123 - by descriptor
+    with open(descriptor, "wb") as file:  # noqa: PTH123 - by descriptor, whose flags count
         file.write(lines)

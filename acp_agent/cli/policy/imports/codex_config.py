@@ -6,14 +6,12 @@ with what to set instead. https://developers.openai.com/codex/permissions
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from acp_agent.cli.localization import translate
-from acp_agent.cli.policy.imports.translation import Translation, read_file, shorten_value, texts
+from acp_agent.cli.policy.imports.translation import Translation, read_toml, shorten_value, texts
 from acp_agent.config.policy_types import RuleConfig
-from acp_agent.errors import InvalidInputError
 from acp_agent.permissions.policy.rules import Effect, tool_name
 
 _APPROVALS: Mapping[object, Effect] = {"approve": "allow", "prompt": "ask"}
@@ -31,11 +29,7 @@ def read_codex_config(file: Path) -> Translation:
     Raises:
         InvalidInputError: it cannot be read.
     """
-    translation = Translation(file)
-    try:
-        document = tomllib.loads(read_file(file).decode("utf-8", "replace"))
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidInputError(f"it is not TOML ({error})") from None
+    translation, document = Translation(file), read_toml(file)
     for key in _MODES:
         if key in document:
             _skip(

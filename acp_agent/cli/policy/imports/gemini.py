@@ -6,15 +6,13 @@ https://geminicli.com/docs/reference/policy-engine
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from acp_agent.cli.localization import translate
 from acp_agent.cli.policy.imports.opencode import OrderedRule, add_ordered
-from acp_agent.cli.policy.imports.translation import Translation, read_file, shorten_value, texts
+from acp_agent.cli.policy.imports.translation import Translation, read_toml, shorten_value, texts
 from acp_agent.config.policy_types import ModeName
-from acp_agent.errors import InvalidInputError
 from acp_agent.permissions.policy.rules import Effect
 
 _EFFECTS: Mapping[object, Effect] = {"allow": "allow", "deny": "deny", "ask_user": "ask"}
@@ -41,11 +39,7 @@ def read_gemini(file: Path) -> Translation:
     Raises:
         InvalidInputError: it cannot be read.
     """
-    translation = Translation(file)
-    try:
-        document = tomllib.loads(read_file(file).decode("utf-8", "replace"))
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidInputError(f"it is not TOML ({error})") from None
+    translation, document = Translation(file), read_toml(file)
     rules = [
         rule_table for rule_table in _list(document.get("rule")) if isinstance(rule_table, dict)
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -84,6 +85,18 @@ def read_file(file: Path) -> bytes:
         return file.read_bytes().removeprefix(BOM)
     except OSError as error:
         raise InvalidInputError(f"it cannot be read ({describe_os_error(error)})") from None
+
+
+def read_toml(file: Path) -> dict[str, object]:
+    """Return the tables of a TOML file.
+
+    Raises:
+        InvalidInputError: it cannot be read, or is not TOML.
+    """
+    try:
+        return tomllib.loads(read_file(file).decode("utf-8", "replace"))
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidInputError(f"it is not TOML ({error})") from None
 
 
 def read_settings(file: Path) -> dict[str, object]:
