@@ -66,11 +66,7 @@ class Host(Protocol):
     """Host of an agent: shows what the agent does, asks the user, and gives access to files."""
 
     async def show(self, events: Sequence[AnyEvent]) -> None:
-        """Show events of the agent.
-
-        Raises:
-            StoreError: they could not be written.
-        """
+        """Show events of the agent. Raises StoreError if they could not be written."""
         ...
 
     async def ask(self, call: ExternalCall, options: Sequence[PermissionOption]) -> str | None:
@@ -87,12 +83,7 @@ class Host(Protocol):
 
 
 class ExternalAgent:
-    """An agent that was started for one task. Make one with `start`, end it with `aclose`.
-
-    Args:
-        program: how it is started.
-        host: what it works for.
-    """
+    """An agent that was started for one task. Make one with `start`, end it with `aclose`."""
 
     def __init__(self, program: Program, host: Host) -> None:
         self._program = program

@@ -21,7 +21,6 @@ class AgentOutput(StdioTransport):
     ends at a line that is too long, at too many lines that are no message, and at too much of all.
 
     Args:
-        in_fd: where the agent's messages come from.
         out_fd: where ours go.
         has_room: waits until more may be read.
 

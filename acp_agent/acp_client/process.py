@@ -84,9 +84,7 @@ class AgentChild:
         """Start `command`.
 
         Args:
-            command: the program and its arguments.
             handlers: what answers the agent, by the method's name.
-            cwd: the folder that it starts in.
             keep_stderr: keep the end of what it writes to stderr for `stderr_tail`, instead of
                 letting it through to the terminal.
             trace: sees every line.

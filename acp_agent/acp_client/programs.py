@@ -20,8 +20,6 @@ def find_command(
 
     Args:
         command: a name, or an absolute path.
-        environ: the user's environment.
-        roots: the project's folders.
     """
     path = Path(command).expanduser()
     if path.is_absolute():

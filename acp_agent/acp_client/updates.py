@@ -70,9 +70,6 @@ class UpdateReader:
 
     Its texts are answers of a model that bears the agent's name, so that the child session reads
     as any other.
-
-    Args:
-        agent: the agent's name.
     """
 
     def __init__(self, agent: str) -> None:

@@ -46,8 +46,6 @@ async def linked_files(
     the rest. The model gets only the names of other links.
 
     Args:
-        content: the prompt.
-        workspace: the workspace that reads the files.
         secrets: values to remove.
     """
     texts: list[str] = []

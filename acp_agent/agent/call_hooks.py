@@ -21,12 +21,7 @@ from acp_agent.workspace.scrub import scrub
 
 
 class CallHooks:
-    """Runs the hooks around the calls of one answer.
-
-    Args:
-        turn: the resources of the turn.
-        hooks: the hooks of the session.
-    """
+    """Runs the hooks around the calls of one answer."""
 
     def __init__(self, turn: TurnResources, hooks: SessionHooks) -> None:
         self._turn = turn

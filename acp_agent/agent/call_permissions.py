@@ -79,10 +79,6 @@ _STOP_SECONDS = 2.0  # to wait for a cancelled check of a command to end
 class CallPermissions:
     """Decides about the calls of one answer.
 
-    Args:
-        turn: the resources of the turn.
-        hooks: the user's hooks, or None if there are none.
-
     Attributes:
         end_turn: true if the user refused a call and a refusal ends the turn by the settings.
     """
@@ -131,9 +127,6 @@ class CallPermissions:
         """Require permission for a call; ask the user if neither rules, mode nor grants decide.
 
         Args:
-            call: the call.
-            tool: its tool.
-            prepared: the prepared call with its access.
             hooked: the answer of the hooks that run before every call.
             reprepare: prepares and shows the call with arguments from a hook.
             wait_to_ask: waits until all earlier calls are decided.

@@ -40,9 +40,6 @@ class CallProgress:
         """Create the progress of a call that has shown nothing yet.
 
         Args:
-            journal: records the progress.
-            user: answers questions.
-            call: the call's id.
             stop: set when the user stops the command of the call, if it runs one.
             only_reads: true if the command was allowed without a question because it only reads.
         """

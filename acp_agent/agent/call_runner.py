@@ -342,7 +342,6 @@ class _ScheduledCall:
     """A call that waits for earlier calls of the same answer.
 
     Attributes:
-        call: the call.
         touches: what the call reads and writes, valid once `declared` is set.
         ignored: argument fields that the tool does not have; the result names them.
         declared: set when `touches` is known.

@@ -58,8 +58,6 @@ async def compact(
     The journal records the progress, including cancellation.
 
     Args:
-        turn: the resources of the turn.
-        before: the index of the first message to keep.
         max_tokens: the tokens that the summary and the verbatim details may take together.
         focus: what the summary should concentrate on, in the user's words.
         models: the models to ask, in this order, until one returns a summary.

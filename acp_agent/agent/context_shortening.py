@@ -184,9 +184,6 @@ def cut_old_results(
     """Return the index before which to cut results, or None if the target is not reached.
 
     Args:
-        view: the conversation.
-        limits: the limits for its tokens.
-        used: the tokens that it takes.
         ratio: the provider's tokens per estimated token.
         limit: characters to keep of each result.
     """
@@ -203,9 +200,6 @@ def leave_out(
     Return None if that saves too little.
 
     Args:
-        view: the conversation.
-        limits: the limits for its tokens.
-        used: the tokens that it takes.
         ratio: the provider's tokens per estimated token.
         limit: characters to keep of each result.
     """
@@ -232,8 +226,6 @@ def cut_all_results(
     Return None if that saves too little.
 
     Args:
-        view: the conversation.
-        used: the tokens that it takes.
         maximum: the tokens that it may take; results are cut shorter if `limit` is not enough.
         ratio: the provider's tokens per estimated token.
         limit: characters to keep of each result.
@@ -251,8 +243,6 @@ def trim_after_overflow(view: ContextView, model: str, used: int, limit: int) ->
     """Return the event that leaves out half of a context that was too long, and cuts all results.
 
     Args:
-        view: the conversation.
-        model: the model that refused it.
         used: the tokens that the model refused.
         limit: characters to keep of each result.
     """

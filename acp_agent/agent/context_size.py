@@ -41,7 +41,6 @@ def context_limits(
     """Return the limits of a conversation with a model.
 
     Args:
-        model: the model.
         settings: the fraction of the window to use, and the tokens to reserve for the answer.
         refused: the lowest number of tokens that the model refused as too many, if any.
     """
@@ -54,13 +53,7 @@ def context_limits(
 
 
 def estimate_ratio(context: Context, model: ModelInfo, tools: int) -> float:
-    """Return the provider's tokens per estimated token; at least 1 for an unmeasured model.
-
-    Args:
-        context: the conversation.
-        model: the model.
-        tools: the estimated tokens of the tools.
-    """
+    """Return the provider's tokens per estimated token; at least 1 for an unmeasured model."""
     measured = _plausible_measure(context, tools)
     if measured is None:
         return 1.0
@@ -69,13 +62,7 @@ def estimate_ratio(context: Context, model: ModelInfo, tools: int) -> float:
 
 
 def used_tokens(context: Context, model: ModelInfo, tools: int) -> int:
-    """Return the best estimate of the tokens of the next request to a model.
-
-    Args:
-        context: the conversation.
-        model: the model.
-        tools: the estimated tokens of the tools.
-    """
+    """Return the best estimate of the tokens of the next request to a model."""
     measured = _plausible_measure(context, tools)
     if measured is None:
         return context.tokens + tools

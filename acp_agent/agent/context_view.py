@@ -57,9 +57,6 @@ class ContextView:
     """The messages of a conversation, and the part of them that is sent to the model.
 
     Attributes:
-        entries: all messages, in order.
-        messages: the messages to send.
-        tokens: the estimated tokens of `messages`.
         first: the index in `entries` of the first message that is not left out or summarised.
         cut: the index in `entries` before which results are cut.
         changes: the number of changes other than appending messages.

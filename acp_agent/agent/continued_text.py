@@ -94,10 +94,6 @@ class DisplayedText:
     """The text of one answer, as hooks of `MessageDisplay` change it.
 
     Without such hooks, nothing is held back. Otherwise whole lines are shown.
-
-    Args:
-        hooks: the hooks of the session; None if there are none.
-        secrets: the secrets that hooks are not told.
     """
 
     def __init__(self, hooks: SessionHooks | None, secrets: Sequence[str]) -> None:

@@ -26,11 +26,7 @@ _HEADING = "New problems after this edit:"
 
 
 class EditReports:
-    """Checks the edits of one answer together, once the last one has run.
-
-    Args:
-        tools: the tools of the turn.
-    """
+    """Checks the edits of one answer together, once the last one has run."""
 
     def __init__(self, tools: Tools) -> None:
         self._tools = tools

@@ -95,7 +95,6 @@ def stop_notice(stop: StopReason, context: Context, translate: Translator) -> Se
     Args:
         stop: why the model stopped.
         context: the conversation, including the model's answer.
-        translate: the translator into the user's language.
     """
     text = _why_stopped(stop, context, translate)
     return () if text is None else agent_notice(text)

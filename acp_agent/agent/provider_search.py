@@ -134,13 +134,7 @@ class AnswerSearches:
     def show(
         self, item: SearchStarted | SearchEnded | Cited, message: MessageId, provider: str
     ) -> list[AnyEvent]:
-        """Return the events that show a search or a citation.
-
-        Args:
-            item: the event of the stream.
-            message: the id of the answer.
-            provider: the id of the provider.
-        """
+        """Return the events that show a search or a citation."""
         match item:
             case SearchStarted():
                 return self._start_search(item, message, provider)

@@ -58,7 +58,6 @@ class ShownAnswer:
     """Filters the text and the thoughts of a message and returns them as events of the journal.
 
     Args:
-        message: the id of the message.
         is_continued: true if it continues an earlier message.
     """
 

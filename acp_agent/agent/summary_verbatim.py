@@ -90,7 +90,6 @@ def collect_verbatim(
 
     Args:
         events: the whole journal.
-        ids: the ids of the messages that are summarised.
         texts: texts to search for names, each with the weight of a name in it.
         results: texts to search for paths, addresses, UUIDs and hashes only.
     """

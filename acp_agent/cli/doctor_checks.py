@@ -41,11 +41,7 @@ class Finding(Struct, frozen=True):
 
 
 def check_programs(sandbox: SandboxConfig) -> list[Finding]:
-    """Check the program's version, and the programs that it runs.
-
-    Args:
-        sandbox: the configuration of the sandbox for commands.
-    """
+    """Check the program's version, and the programs that it runs."""
     python = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
     findings = [Finding("ok", f"acp-agent {__version__}, {python}")]
     git = _program_version("git", os.environ.get("PATH"))

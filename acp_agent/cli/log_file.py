@@ -17,7 +17,6 @@ def open_log_file(path: Path, limit: int, old_files: int) -> SharedRotatingFile:
     Args:
         path: the file; its folder is made too.
         limit: size in bytes at which it is rotated to `path.1`, and so on.
-        old_files: the number of rotated files.
 
     Raises:
         OSError: it cannot be written.

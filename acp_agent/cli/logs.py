@@ -47,8 +47,6 @@ def set_up_logging(paths: Paths, config: Config, secrets: GetSecrets) -> None:
     `logging.shutdown`, which Python calls at exit, writes pending records within a second.
 
     Args:
-        paths: has the path of the log file.
-        config: has the level, in `config.log`.
         secrets: returns the currently known secrets; called in a thread.
     """
     logging.raiseExceptions = False  # a failing log must not print tracebacks
@@ -188,10 +186,8 @@ class Background(Generic[T]):
     """Passes items in order to `consume` in a thread that the first item starts.
 
     Args:
-        name: the thread's name.
         consume: processes the queued items; must not raise.
         dropped: called in the thread with the number of items dropped because the queue was full.
-        limit_bytes: the size of the queue.
     """
 
     def __init__(

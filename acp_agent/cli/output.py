@@ -108,7 +108,6 @@ def say_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, numbers
     """Print a table, fitted to the terminal if there is one, otherwise in full width.
 
     Args:
-        headings: the column headings.
         rows: the cells; each row has one per heading.
         numbers: how many of the last columns are right-aligned.
     """

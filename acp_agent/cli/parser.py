@@ -26,11 +26,7 @@ _MIN_SECONDS = 0.05  # seconds
 
 
 def seconds(text: str) -> float:
-    """Parse a time in seconds.
-
-    Raises:
-        ArgumentTypeError: it is not a valid duration.
-    """
+    """Parse a time in seconds. Raises ArgumentTypeError if it is not a valid duration."""
     try:
         value = float(text)
     except ValueError:
@@ -124,8 +120,6 @@ class Parser(argparse.ArgumentParser):
     """Parses the arguments of `acp-agent COMMAND`.
 
     Args:
-        prog: the command as the user types it.
-        description: its description, in English.
         epilog: the text after the arguments, in English.
     """
 

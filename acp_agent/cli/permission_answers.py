@@ -85,7 +85,6 @@ class Answers:
         allowed: `all` and `edits` allow these calls once each, `none` refuses every call. Other
             calls are asked about, or refused if there is nobody to ask.
         decider: what decides for the user; "" for the flag.
-        show: shows an answer that was given without asking.
         ask: shows a question before its answer is read; None if there is nobody to ask.
 
     Attributes:

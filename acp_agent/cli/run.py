@@ -210,8 +210,6 @@ def text_view(
     """Return a view that shows a turn as text.
 
     Args:
-        out: the stream for everything.
-        cwd: the folder that paths are shown relative to.
         answer: a separate stream for the model's answer.
         resumable: whether to show how to continue the session.
     """

@@ -258,8 +258,6 @@ def diff_lines(
     """Yield the file's name, then its changed lines, each prefixed by `+`, `-` or a space.
 
     Args:
-        part: the change.
-        cwd: the session's folder.
         limit: how many lines are shown; a further line gives the number of the rest.
     """
     yield (

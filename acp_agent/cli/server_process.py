@@ -37,11 +37,6 @@ def run_server(
 
     Args:
         serve: called with `paths`, `secrets`, `environ`, `model_flag` and `trace`.
-        environ: the environment of the server.
-        model: the value of `--model`.
-        agent: the value of `--agent`.
-        trace: the value of `--trace`, a file.
-        unknown: unknown arguments, which are logged.
     """
     if agent is not None:
         environ = {**environ, "ACP_AGENT_AGENT": agent}

@@ -85,10 +85,6 @@ async def full_id(name: str) -> str:
 def match_id(name: str, sessions: Sequence[tuple[str, str]]) -> str | None:
     """Return the ID that equals or begins with `name`; None if there is none.
 
-    Args:
-        name: the user's input.
-        sessions: IDs, each with a description.
-
     Raises:
         InvalidInputError: several IDs match; the message lists them.
     """

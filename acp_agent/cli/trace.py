@@ -46,7 +46,6 @@ class Trace:
         Args:
             path: the file; created if missing.
             scrub: removes known secrets from a text; called in the trace's own thread.
-            limit_bytes: the maximum size of the file.
 
         Raises:
             ConfigError: the file cannot be written.

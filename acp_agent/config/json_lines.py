@@ -34,8 +34,6 @@ def member_line(text: str, path: tuple[str, ...], *, value: str | None = None) -
     """Return the line, from 1, of a member of a JSON document, or of its last parent found.
 
     Args:
-        text: the document.
-        path: the keys that lead to the member.
         value: a text inside the member; its line is returned instead.
     """
     offset = 0

@@ -27,7 +27,6 @@ class Templates:
     """The translations of a catalog.
 
     Args:
-        texts: the translations by their templates.
         parts: translations of texts that occur only inside others, because they are ambiguous
             alone.
         stop: the full stop of the language.

@@ -24,11 +24,6 @@ def schema_text(schema: Mapping[str, object]) -> str:
 def write_files(module: str, arguments: list[str], texts: Mapping[str, str]) -> int:
     """Write texts into the folder that is the only argument.
 
-    Args:
-        module: the name of the module that was run.
-        arguments: the command-line arguments.
-        texts: the texts by file name.
-
     Returns:
         An exit status.
     """

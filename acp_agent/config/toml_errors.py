@@ -22,12 +22,7 @@ _CURLY_QUOTES = re.compile("[\u2018\u2019\u201c\u201d]")
 
 
 def explain_syntax_error(text: str, error: ValueError | RecursionError) -> tuple[int | None, str]:
-    """Return the line of a syntax error, from 1, if it is known, and its explanation.
-
-    Args:
-        text: the document.
-        error: the error that `tomllib` raised for it.
-    """
+    """Return the line of a syntax error, from 1, if it is known, and its explanation."""
     if isinstance(error, RecursionError):
         return syntax_error_line(text), "nested too deeply"
     message = str(error)

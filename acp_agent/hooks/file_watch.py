@@ -24,11 +24,7 @@ def _names(matcher: str) -> set[str]:
 
 
 class WatchedFiles:
-    """The files that hooks watch, each with what it was at the last look.
-
-    Args:
-        cwd: the folder of the files that matchers name.
-    """
+    """The files that hooks watch, each with what it was at the last look."""
 
     def __init__(self, cwd: Path) -> None:
         self._cwd = cwd

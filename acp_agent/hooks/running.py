@@ -48,9 +48,6 @@ class Confine(Protocol):
         """Return how the program is started.
 
         Args:
-            argv: the program and its arguments.
-            cwd: its working folder.
-            environ: its environment.
             writable: folders that it may change besides the session's.
 
         Raises:
@@ -91,7 +88,6 @@ class HookRunner:
     """Runs the hooks of one session.
 
     Args:
-        cwd: the session's folder.
         environ: the environment of programs, without secrets.
         variables: the environment variables that HTTP headers may name.
         confine: prepares programs for the sandbox; None: there is no sandbox.
@@ -288,10 +284,8 @@ class _Output(asyncio.SubprocessProtocol):
 
     Attributes:
         ended: the program was reaped, or wrote too much.
-        exited: the program was reaped.
         closed: no process holds its pipes.
         is_too_long: the program wrote too much.
-        status: its exit code.
     """
 
     def __init__(self) -> None:

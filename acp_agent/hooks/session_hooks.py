@@ -52,12 +52,8 @@ class SessionHooks:
     """Runs the hooks of one session, or of an agent in it.
 
     Args:
-        hooks: the hooks.
-        runner: runs one.
-        session: the session.
         variables: the variables of commands; those that hooks set are added.
         active: the hooks of the skills that are in use; the list may grow.
-        agent_hooks: the hooks of the agent.
         agent_fields: the fields of events that describe the agent.
         shared: the state that outlives these hooks; None: a new one.
 
@@ -93,8 +89,6 @@ class SessionHooks:
         """Return the hooks for an agent: those of the session, and its own.
 
         Args:
-            agent: the name of the agent.
-            hooks: its own hooks.
             agent_id: the id of its child session; "" for the agent that the session runs as.
         """
         inherited = [hook for hook in self._agent_hooks if hook.event in CALL_EVENTS]
@@ -214,8 +208,6 @@ class SessionHooks:
 
         Args:
             rounds: how often hooks have made it continue.
-            last_answer: the text of its last answer.
-            transcript: the path of its transcript.
         """
         fields: JsonObject = {
             "stop_hook_active": rounds > 0,
@@ -239,10 +231,8 @@ class SessionHooks:
         """Run the hooks for an instruction file that the model gets.
 
         Args:
-            path: the file.
             kind: "User", "Project" or "Local".
             reason: why it is loaded.
-            trigger: the file for which it is loaded; "" for none.
         """
         fields = {"file_path": path, "memory_type": kind, "load_reason": reason}
         if trigger:
@@ -283,7 +273,6 @@ class SessionHooks:
         """Run the hooks of an event concurrently, and return their combined answer.
 
         Args:
-            event: the event.
             fields: the fields of this event, besides those of every event.
             matched: the tool or kind that matchers are compared with.
             access: what the call would access, for conditions.

@@ -136,7 +136,6 @@ def hooks_in(value: object, file: str, *, by_user: bool) -> Iterator[Hook | Hook
 
     Args:
         value: an object with a list for each event.
-        file: the file, for messages.
         by_user: whether the file belongs to the user.
     """
     if not isinstance(value, dict):

@@ -69,7 +69,6 @@ class FoundHooks(Struct, frozen=True, kw_only=True):
 
     Attributes:
         hooks: the hooks that may run.
-        problems: the errors in files.
         untrusted: the project's files that the user does not trust.
     """
 
@@ -91,13 +90,8 @@ def find_hooks(
     """Return the hooks of a session in a folder. Reads files: call it in a thread.
 
     Args:
-        configured: the hooks of the user's configuration, by event.
         config_file: the configuration file, for messages.
-        home: the user's home folder.
-        folders: the folders of plugins.
-        cwd: the session's folder.
         confine_own: whether the user's own hooks run in the sandbox.
-        trusts: returns whether the user trusts an item.
     """
     collector = _HookCollector(trusts, confine_own=confine_own)
     for event, configs in configured.items():

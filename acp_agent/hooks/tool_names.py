@@ -85,7 +85,6 @@ def hook_response(tool: str, arguments: JsonObject, result: str) -> JsonObject |
     Args:
         tool: our name of the tool.
         arguments: the arguments with the field names that hooks use.
-        result: the text of the result.
     """
     match hook_name(tool):
         case "Bash":

@@ -33,17 +33,14 @@ class Hook(Struct, frozen=True, kw_only=True):
     """One hook.
 
     Attributes:
-        event: the event at which it runs.
         matcher: the tools, or the kinds of the event, for which it runs.
         command: a shell command, or with `args` a program.
         args: the arguments of the program; None: the shell runs the command.
         url: the HTTP endpoint that the event is sent to.
         prompt: the question for a model; `$ARGUMENTS` stands for the event.
-        model: that model; "" is the small one.
         verifies: that model reads files of the project before it answers.
         continue_on_block: the turn continues if the model says no after a call.
         server: the MCP server whose `tool` is called.
-        tool: the tool.
         input: the arguments of the tool; `${path}` stands for a field of the event.
         headers: HTTP headers; they may name variables of the environment.
         header_variables: the variables that headers may name; None: all.
@@ -54,7 +51,6 @@ class Hook(Struct, frozen=True, kw_only=True):
         rewakes: its refusal has the model go on, although the session did not wait for it.
         once: it runs once in a session.
         blocks_on_failure: a failure of the hook refuses the action.
-        sandbox: it runs in the sandbox.
         by_user: it belongs to the user, so it may answer questions for them.
         source: the file that defines it.
         variables: additional variables of its environment.
@@ -107,7 +103,6 @@ class HookAnswer(Struct, frozen=True, kw_only=True):
     Attributes:
         permission: the decision about a call; None: the rules decide.
         blocked: the action is refused; at the end of a turn: the turn continues.
-        reason: the reason, for the model and the user.
         arguments: new arguments of the call.
         context: additional text for the model.
         output: text for the model in place of the call's result; None: the result.
@@ -116,10 +111,8 @@ class HookAnswer(Struct, frozen=True, kw_only=True):
         response: the answer to a form or page of an MCP server; None: the user answers.
         watch: the files whose changes run hooks.
         variables: variables of the environment for commands.
-        message: a notice for the user.
         title: the new title of the session; "" leaves it unchanged.
         failure: why the hook itself failed; "" if it did not.
-        by: the hook that decided.
     """
 
     permission: Permission | None = None

@@ -19,11 +19,7 @@ _MARK = "\0variables\0"
 
 
 class HookVariables:
-    """A file to which a hook writes assignments; it is removed on exit.
-
-    Attributes:
-        file: the file.
-    """
+    """A file to which a hook writes assignments; it is removed on exit."""
 
     def __init__(self) -> None:
         self.file = Path(tempfile.mkdtemp(prefix="acp-agent-hook-")) / "variables.sh"

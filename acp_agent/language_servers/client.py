@@ -46,8 +46,6 @@ class LanguageClient:
 
     Args:
         transport: what carries the messages.
-        root: the folder that the server works in.
-        settings: the server's settings.
 
     Attributes:
         on_published: called with problems that the server sends unasked.
@@ -109,11 +107,7 @@ class LanguageClient:
         await self._connection.close()
 
     async def initialize(self, timeout: float) -> None:
-        """Perform the handshake.
-
-        Raises:
-            RpcError, TimeoutError, ConnectionError: it failed.
-        """
+        """Perform the handshake. Raises RpcError, TimeoutError, ConnectionError if it failed."""
         folder = {"uri": self._root.as_uri(), "name": self._root.name}
         params = {
             "processId": None,  # confined, it does not see this process

@@ -40,7 +40,6 @@ class Diagnostics:
 
     Args:
         name: the server's name, for problems that name no source.
-        client: the connection.
         documents: the open documents, whose texts give the columns.
         is_in_project: whether a path lies in the folders that the server is used for.
     """
@@ -135,7 +134,6 @@ class Diagnostics:
         Args:
             path: the file.
             document: as it was sent.
-            timeout: seconds.
         """
         self._awaited[path] = (document.version, document.published_before)
         return self._collect(path, document, document.version, timeout)

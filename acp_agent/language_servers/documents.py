@@ -31,11 +31,7 @@ class Document(Struct):
 
 
 class Documents:
-    """The open documents of one server, the one used last at the end.
-
-    Args:
-        client: the connection.
-    """
+    """The open documents of one server, the one used last at the end."""
 
     def __init__(self, client: LanguageClient) -> None:
         self._client = client

@@ -51,7 +51,6 @@ class EditChecks:
     """Checks the files that a model changes.
 
     Args:
-        servers: the session's language servers.
         check_syntax: finds what was broken in files that no server runs for; None: nothing does.
     """
 

@@ -73,11 +73,7 @@ _Symbols = LenientItems[list[_Symbol]]
 
 
 class Navigator:
-    """Asks the language servers of a session.
-
-    Args:
-        servers: the session's.
-    """
+    """Asks the language servers of a session."""
 
     def __init__(self, servers: LanguageServers) -> None:
         self._servers = servers
@@ -89,7 +85,6 @@ class Navigator:
 
         Args:
             kind: what is asked.
-            path: the file that has the symbol.
             symbol: its name, with those of what it is in where it helps (`Class.method`).
             line: where it is in the file, from 1.
 
@@ -122,11 +117,7 @@ class Navigator:
         return "" if hover_result is None else _plain(hover_result.contents)[:_MAX_TEXT]
 
     async def outline(self, path: Path) -> list[SymbolLocation]:
-        """Return the symbols of a file.
-
-        Raises:
-            ToolError: no server can tell.
-        """
+        """Return the symbols of a file. Raises ToolError if no server can tell."""
         method = "textDocument/documentSymbol"
         symbols = await self._servers.request(path, method, {}, _Symbols, timeout=SECONDS)
         return [

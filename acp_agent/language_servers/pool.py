@@ -22,7 +22,6 @@ class ServerPool:
     """Starts servers, at most `MAX_SERVERS`, and shares them.
 
     Args:
-        environ: the user's environment.
         confine: says how they are started.
     """
 

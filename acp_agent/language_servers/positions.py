@@ -36,10 +36,8 @@ def to_position(lines: list[str], line: int, column: int, encoding: str) -> Posi
     """Return a place as a server with this encoding counts it.
 
     Args:
-        lines: the text's lines.
         line: from 1; what is beyond the text is its end.
         column: in characters, from 1.
-        encoding: the server's.
     """
     index = min(max(line, 1), max(1, len(lines))) - 1
     before = (lines[index] if lines else "")[: max(column, 1) - 1]

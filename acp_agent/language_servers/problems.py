@@ -38,7 +38,6 @@ def describe_problems(problems: Sequence[Problem], root: Path) -> str:
 
     Args:
         problems: the problems, those of the most important files first.
-        root: the folder that paths are shown from.
     """
     ordered = sorted(problems, key=lambda entry: entry.severity != "error")
     rows = [_row(problem, root) for problem in ordered[:_MAX_PROBLEMS]]

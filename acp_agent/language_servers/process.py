@@ -38,7 +38,6 @@ class ServerProcess:
     """A running program.
 
     Args:
-        process: the process.
         label: what it is called in the log.
         mark: the value of the variable that all its processes have.
         watch: ends it where this program is killed.
@@ -123,8 +122,6 @@ async def start_server(
 
     Args:
         command: the program, absolute, and its arguments.
-        root: the folder that it works in.
-        environ: its environment.
         label: what it is called in the log.
         watch: ends it where this program is killed.
         confine: says how it is started.

@@ -39,9 +39,6 @@ def find_server(
     """Return a server if it is installed. Reads the disk.
 
     Args:
-        spec: the server.
-        roots: the session's folders.
-        search_path: the PATH variable.
         in_project: whether programs in the session's folders count as well.
     """
     for name, *arguments in spec.commands:
@@ -69,7 +66,6 @@ def find_root(spec: ServerSpec, path: Path, roots: Sequence[Path]) -> Path | Non
 
     Args:
         spec: the server, which says what marks a root.
-        path: the file.
         roots: the session's folders; None is returned for a file outside of them.
     """
     root = next((root for root in roots if path.is_relative_to(root)), None)
@@ -87,12 +83,6 @@ def fill_placeholders(
     settings: ServerSettings, program: str, root: Path, search_path: str
 ) -> ServerSettings:
     """Return a server's settings with paths in place of placeholders.
-
-    Args:
-        settings: from the table.
-        program: the server's program.
-        root: the project's folder.
-        search_path: the PATH variable.
 
     Raises:
         MissingFileError: there is no such path, so that the server would use the project's own.

@@ -19,7 +19,6 @@ def is_large(root: Path, extensions: Collection[str]) -> bool:
     """Return whether a folder has too many files to check all of them. Blocks, within a bound.
 
     Args:
-        root: the project's folder.
         extensions: what the names of the files end in.
     """
     files = 0
@@ -36,7 +35,6 @@ def changed_files(root: Path, extensions: Collection[str], since: int) -> list[P
     """Return files that were written since a time, at most `_MAX_CHANGED`. Blocks, within a bound.
 
     Args:
-        root: the project's folder.
         extensions: what the names of the files end in.
         since: nanoseconds since the epoch.
     """

@@ -47,11 +47,7 @@ class _Action(Struct, frozen=True):
 
 
 class Refactoring:
-    """Asks the language servers of a session for edits; writes nothing.
-
-    Args:
-        servers: the session's.
-    """
+    """Asks the language servers of a session for edits; writes nothing."""
 
     def __init__(self, servers: LanguageServers) -> None:
         self._servers = servers
@@ -63,10 +59,8 @@ class Refactoring:
         """Return the edits that give a symbol another name everywhere in the project.
 
         Args:
-            path: the file that has the symbol.
             symbol: its name; see `Navigator.find_locations`.
             line: where it is in the file, from 1.
-            new_name: the new one.
 
         Raises:
             ToolError: the symbol is not there, or no server can rename it.
@@ -91,7 +85,6 @@ class Refactoring:
 
         Args:
             path: the file.
-            line: from 1.
 
         Raises:
             ToolError: no server offers code actions.
@@ -115,7 +108,6 @@ class Refactoring:
 
         Args:
             path: the file.
-            line: from 1.
             title: as `actions` has it.
 
         Raises:

@@ -55,8 +55,6 @@ class LanguageServer:
 
     Args:
         installed: the server and the command that starts it.
-        root: the project's folder.
-        environ: the user's environment.
         trusted: whether it may run the project's code.
         watch: ends it where this program is killed.
         confine: says how it is started.

@@ -70,9 +70,7 @@ class LanguageServers:
     """The language servers of a session. Nothing runs before a file is touched.
 
     Args:
-        pool: the servers of the process.
         files: the session's files, with what the editor has not saved.
-        configured: the user's configuration, by name.
         trusted: whether the session may run the project's code.
         enabled: whether any server is used.
         on_untrusted: is called with the names of the project's own servers for a file, where these
@@ -102,7 +100,6 @@ class LanguageServers:
         """Return the servers of a file that run or start.
 
         Args:
-            path: the file.
             start: whether to start those that do not run.
         """
         trusted = self._trusted()
@@ -317,9 +314,7 @@ def detect_servers(
     """Return the servers that are installed. Looks at the disk.
 
     Args:
-        specs: those to look for.
         roots: the session's folders, in which programs are the project's.
-        environ: the user's environment.
     """
     installed = [
         (spec, find_server(spec, roots, environ.get("PATH", os.defpath), in_project=True))
@@ -345,8 +340,6 @@ def missing_servers(
 
     Args:
         specs: the known servers, in the order of preference.
-        installed: those that are installed.
-        root: the project's folder.
     """
     names = {server.name for server in installed}
     served = {spec.group or spec.name for spec in specs if spec.name in names}

@@ -49,7 +49,6 @@ class SyntaxChecks:
 
     Args:
         roots: the session's folders, in which programs are the project's and are not run.
-        search_path: the PATH variable.
         confine: says how programs are started.
     """
 

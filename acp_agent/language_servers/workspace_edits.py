@@ -70,11 +70,6 @@ async def read_edits(
 ) -> list[FileEdit]:
     """Return the files' texts after a WorkspaceEdit of a server.
 
-    Args:
-        raw: the WorkspaceEdit.
-        server: which sent it.
-        servers: the session's.
-
     Raises:
         StaleEditError: it is of other texts than the session sees; the server has these now.
         ToolError: it cannot be used; nothing is read of files outside the session's folders.

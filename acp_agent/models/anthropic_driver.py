@@ -154,8 +154,6 @@ def within_limit(
 
     Args:
         limits: the limits found so far, by the model's id; new ones are added.
-        request: the request.
-        ask: sends a request.
     """
     if request.model.limit_known:
         return ask(request)

@@ -23,12 +23,7 @@ _CLOUD_APIS: dict[Platform, tuple[Api, ...]] = {
 
 
 class DriverPool:
-    """Creates drivers and caches them until the settings of their provider change.
-
-    Args:
-        plugin_driver: creates the driver of a provider that a plugin implements.
-        keys: returns the key of a provider whose key is printed by a command.
-    """
+    """Creates drivers and caches them until the settings of their provider change."""
 
     def __init__(
         self, plugin_driver: Callable[[Provider], Driver], keys: Callable[[Provider], CommandKey]
@@ -43,7 +38,6 @@ class DriverPool:
         A provider with changed settings gets a new driver. The old driver finishes its streams.
 
         Args:
-            provider: the provider.
             bundled: true if the model is the one that this program serves itself.
 
         Raises:

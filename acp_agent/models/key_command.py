@@ -46,9 +46,6 @@ class CommandKey:
     async def provider(self, *, refused: str | None = None) -> Provider:
         """Return the provider with a key. Runs the command if necessary.
 
-        Args:
-            refused: a key that the provider refused.
-
         Raises:
             ModelError: the command printed no key; the message says why.
         """
@@ -139,7 +136,6 @@ class CommandKeyDriver:
     """A `Driver` for a key that a command prints. It creates an inner driver for each new key.
 
     Args:
-        key: the key.
         make: creates the driver of a provider with its key. Runs in a thread.
     """
 

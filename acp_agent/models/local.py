@@ -67,8 +67,6 @@ async def served_models(
     """Return the models that an OpenAI-compatible server lists, or None if it does not answer.
 
     Args:
-        base_url: the address of its API.
-        headers: the headers of the request.
         timeout: the time limit in seconds.
     """
     address = urlsplit(base_url)

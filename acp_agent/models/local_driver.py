@@ -126,9 +126,7 @@ class LocalProcess:
         """Start a server and wait until it answers.
 
         Args:
-            model: the GGUF file.
             command: a command that replaces this package's server; the file is its last argument.
-            limit: the time limit in seconds.
 
         Raises:
             ModelError: the server cannot be started, or does not answer in time.

@@ -146,7 +146,6 @@ def image_parts(
     """Return pictures as parts of a message; a picture that cannot be sent becomes a text.
 
     Args:
-        images: the pictures.
         vision: whether the model can see pictures.
         as_picture: converts a picture to the form of the API.
         as_text: converts a text to the form of the API.

@@ -57,9 +57,6 @@ async def stream_with_retries(
     """Stream the answer to a request. Closing the iterator closes the HTTP response at once.
 
     Args:
-        driver: the driver of the model.
-        request: the request.
-        policy: the retries and timeouts.
         replaceable: true if another model can be asked; an unreachable provider is then not
             retried.
         sleep: waits for a number of seconds.
@@ -173,11 +170,7 @@ async def stream_with_fallback(
     """Stream the answer to a request. Closing the iterator closes the HTTP response at once.
 
     Args:
-        driver: the driver of the first model.
-        request: the request to the first model.
-        policy: the retries and timeouts for each model.
         fallbacks: the models to ask if one is unavailable, in this order.
-        load: returns the driver of a model.
         sleep: waits for a number of seconds.
         chance: returns a random number from 0 to 1 for the jitter.
 

@@ -270,7 +270,6 @@ class Gate(Protocol):
 
         Args:
             paths: the files, absolute and resolved.
-            mode: the session's mode.
             project: the session's working folder.
         """
         ...

@@ -92,7 +92,6 @@ class PolicyGate(Gate):
 
         Args:
             grants: the permissions that the user granted or refused permanently.
-            language: the language of the buttons and warnings.
             home: the user's home folder; None uses that of the process.
             program_files: acp-agent's own files and folders, which no call may change in any mode.
             policies: the rules of the user and of projects; None means no rules of the user.

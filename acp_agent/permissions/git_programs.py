@@ -34,7 +34,6 @@ class GitPrograms(Struct, frozen=True, kw_only=True):
     Attributes:
         item: the trust item that covers all of them.
         overrides: settings under which git runs none of them.
-        files: the hooks.
     """
 
     item: Item

@@ -54,7 +54,6 @@ def is_guarded(path: str, project: str) -> bool:
     """Return whether commands in the sandbox cannot change a file; see protected_paths.toml.
 
     Args:
-        path: an absolute path.
         project: the session's folder. Only the part of the path below it is checked.
     """
     inside = normalize_path(path).removeprefix(normalize_path(project))
@@ -77,7 +76,6 @@ def is_program_file(path: str, program_files: Sequence[str], project: str) -> bo
     """Return whether an absolute path is one of our own files.
 
     Args:
-        path: the resolved path.
         program_files: our files and folders, resolved.
         project: the session's folder. If it is below one of our folders, which happens when
             ACP_AGENT_HOME is a home folder, the files in the project are not ours.

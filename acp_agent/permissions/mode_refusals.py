@@ -46,8 +46,6 @@ def edit_refusal(access: WriteAccess, mode: Mode, project: str, draft_folder: st
     """Return the mode's refusal of an edit, or None. Reads the disk in draft mode.
 
     Args:
-        access: the files to write.
-        mode: the mode.
         project: the session's folder, resolved.
         draft_folder: the folder for new files, relative to the session's folder.
     """

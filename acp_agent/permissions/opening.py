@@ -34,11 +34,7 @@ def open_permissions(
     """Open the permissions of the user whose files are at `paths`. Blocks while it reads them.
 
     Args:
-        paths: the user's files.
-        config: the user's configuration.
-        environ: the environment, for the language.
         home: the user's home folder; None uses that of the process.
-        trust: the store of the items that the user trusts; None opens it.
 
     Raises:
         ConfigError: a rule is invalid or does not match its examples.

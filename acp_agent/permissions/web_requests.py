@@ -22,8 +22,6 @@ def judge_request(
     """Judge a request.
 
     Args:
-        access: the request.
-        mode: the session's mode.
         project: the session's folder, resolved.
         rules: the rules that apply there.
         grants: the user's remembered grants about hosts there.

@@ -81,9 +81,6 @@ def listed_folder(path: str | bytes | Path) -> Iterator[int]:
 def grant_owner_access(folder: int) -> int:
     """Give a folder's owner all permissions on it; return its previous mode.
 
-    Args:
-        folder: a descriptor from `opened_folder`.
-
     Raises:
         OSError: the folder belongs to another user.
     """

@@ -33,7 +33,6 @@ def find_program(name: str, search_path: str | None = None) -> str | None:
     """Return the path of a program, or None if it is not found.
 
     Args:
-        name: the program's name.
         search_path: the PATH variable to search; None for that of this process.
     """
     import shutil  # noqa: PLC0415 - heavy

@@ -48,10 +48,8 @@ def read_trusted(path: Path, within: Path, owners: frozenset[int], *, limit: int
     """Return at most `limit` bytes of a project's file.
 
     Args:
-        path: the file, or a link to it.
         within: the folder that must contain the file after all links are resolved.
         owners: the users who may own the file, a link to it, and the folders of both.
-        limit: maximum number of bytes.
 
     Raises:
         RefusedFileError: it is not a regular file, lies elsewhere, or others may have created it.

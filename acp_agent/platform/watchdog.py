@@ -101,7 +101,6 @@ class Watchdog:
         """Add the process group of a child that was started.
 
         Args:
-            group: the number of the group.
             end: a command that ends processes that the child had others start; may be empty.
         """
         self._send(f"+ {group} {shlex.join(end)}")

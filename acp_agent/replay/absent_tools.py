@@ -25,12 +25,7 @@ _SESSION_TOOLS = frozenset({"finish_loop", "rewind", "session_search", "skill", 
 
 
 class AbsentTool(SchemaTool):
-    """A substitute for a tool whose code the replay lacks; accepts any arguments.
-
-    Args:
-        workspace: the workspace of the session.
-        call: a recorded call of the tool.
-    """
+    """A substitute for a tool whose code the replay lacks; accepts any arguments."""
 
     def __init__(self, workspace: Workspace, call: Call) -> None:
         super().__init__(workspace)

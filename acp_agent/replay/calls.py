@@ -45,7 +45,6 @@ class RecordedCalls:
     """The calls of a record, matched with calls of the replay.
 
     Args:
-        script: the script of the record.
         folder: the folder of the replay; nothing is written outside of it.
         stop_turn: stops the turn during a call as the user did.
         steer: sends a steering message like the recorded user.

@@ -29,11 +29,7 @@ TURN_SECONDS = 20.0  # no replayed turn waits for a user
 
 
 class ReplayClient:
-    """A client of protocol version 1 that follows a script.
-
-    Args:
-        script: the script of the record.
-    """
+    """A client of protocol version 1 that follows a script."""
 
     def __init__(self, script: Script) -> None:
         self.session = SessionId("")
@@ -106,11 +102,7 @@ class ReplayClient:
             )
 
     async def say(self, prompt: Prompt) -> None:
-        """Run a turn with a prompt.
-
-        Raises:
-            TimeoutError: the turn does not end in time.
-        """
+        """Run a turn with a prompt. Raises TimeoutError if the turn does not end in time."""
         await self._prompt(prompt.content)
         await asyncio.gather(*self._steering)
         self._steering.clear()

@@ -59,14 +59,10 @@ class ReplayDriver(Driver):
     """A driver that answers from a script.
 
     Args:
-        script: the script of the record.
-        stop_turn: stops the turn like the recorded user.
         steer: sends a steering message like the recorded user.
-        end_background: ends a background command.
 
     Attributes:
         observed: the requests of the replay, in order.
-        turn: the number of the current turn.
     """
 
     def __init__(
@@ -222,12 +218,7 @@ class ReplayModels(Models):
     """The models of a record, all with the same driver.
 
     Args:
-        config: the configuration of the replay.
-        secrets: secrets without keys.
-        environ: the environment of the replay.
-        models: the models.
         fallbacks: the names of models to use if another is unavailable.
-        driver: answers the requests.
     """
 
     def __init__(

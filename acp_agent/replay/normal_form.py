@@ -108,8 +108,6 @@ def map_texts(value: _Value, change: Text, kind: Any = None) -> _Value:
     """Return a struct or JSON value with every text changed, including the names in JSON.
 
     Args:
-        value: the value to change.
-        change: changes a text.
         kind: the type to convert to, if it is a union.
     """
     changed = _map_value(msgspec.to_builtins(value), change)

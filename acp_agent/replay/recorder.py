@@ -55,9 +55,7 @@ def make_record(
     An interrupted turn and everything after it is left out.
 
     Args:
-        events: all of its events.
         recorded: the setup of the agent.
-        models: the models that it used.
         secrets: values that the record must not contain.
     """
     folders = Folders(*recorded.folders)

@@ -225,7 +225,6 @@ def replay_config(head: Head, start: Mapping[str, str], folder: Path) -> Config:
     """Return the configuration of a replay: the recorded settings, without programs.
 
     Args:
-        head: the head of the record.
         start: the mode and the model at the beginning of the session.
         folder: the session's folder, which is trusted: the record has no untrusted files.
 

@@ -63,7 +63,6 @@ class Call(Struct, kw_only=True):
     """A recorded call of a tool.
 
     Attributes:
-        event: the event of the call, in `session`.
         setup_events: the events that it showed before it ran.
         run_events: the events that it showed while it ran.
         question: the permission question, and `decision` the answer.
@@ -91,12 +90,9 @@ class Answer(Struct, kw_only=True):
     """A recorded request and its answer.
 
     Attributes:
-        event: the event of the request, and `request` its content.
-        turn: the number of its turn.
         number: its number among all requests of the record.
         pieces: the streamed pieces, in order, with the user's steering messages.
         ends: the ends of background commands before the next request.
-        calls: the calls that it made.
         end: its end; None if the turn was stopped before.
         stop: why it stopped: a value of `Finished.stop` or a kind of `Failed`.
         failure: the error message; "" if it succeeded.
@@ -132,9 +128,7 @@ class Script:
 
     Attributes:
         start: the mode and the model at the beginning of the session, by option.
-        prompts: the turns.
         answers: the answers by session, in order; children have the ids of the record.
-        calls: all calls, in order.
         instructions: the instruction files that were read with other files, by path.
         side_answers: the answers to requests outside the conversation; None: it failed.
         last_actions: the actions after the last turn.

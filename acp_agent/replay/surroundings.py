@@ -38,11 +38,7 @@ class _NoBackend:
 
 
 class RecordedSandboxes(SharedSandboxes):
-    """Reports a sandbox if the record had one; it cannot run anything.
-
-    Args:
-        confined: whether the record had a sandbox.
-    """
+    """Reports a sandbox if the record had one; it cannot run anything."""
 
     def __init__(self, *, confined: bool) -> None:
         super().__init__()

@@ -13,7 +13,6 @@ class Backend(Protocol):
     """A backend that confines programs.
 
     Attributes:
-        name: its name.
         has_network: whether programs can reach hosts through a proxy.
         notice: its limitations, shown to the user once; may be empty.
         for_helpers: the backend for programs other than commands; None: they are not confined.

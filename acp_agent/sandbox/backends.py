@@ -46,8 +46,6 @@ def find_backend(
 
     Args:
         search_path: the PATH variable to search; None for that of this process.
-        choice: the configured backend.
-        image: the image for containers.
     """
     if choice == "docker":
         return _find_docker(search_path, image)
@@ -149,7 +147,6 @@ def _probe_error(backend: Backend, *, write: bool = False, argv: Sequence[str] =
     """Return the error of a confined program; empty if it works.
 
     Args:
-        backend: the backend to try.
         write: also create a file, in a folder with a read-only file.
         argv: the program, unless `write` is set.
     """

@@ -43,7 +43,6 @@ class Bubblewrap:
     """A `Backend`: bubblewrap.
 
     Args:
-        program: the path of bwrap.
         new_user: whether to use a user namespace even if bwrap would not need one.
         sizes: whether it can limit the size of file systems in memory (bwrap 0.7).
         perl: the path of perl, which also restricts named pipes; None to restrict none.
@@ -141,7 +140,6 @@ def bubblewrap_options(
     Args:
         mounts: the mounts of the policy, parents before children.
         temporary: the folder that the program sees as /tmp.
-        cwd: its working folder.
         new_user: whether to use a user namespace even if bwrap would not need one.
         proxy: the proxy's socket; None for no network.
         sockets: sockets of programs outside that it must not see.
@@ -193,9 +191,6 @@ def restricted(
     """Return a command that runs another command with limits, and without named pipes.
 
     Args:
-        perl: the path of perl.
-        argv: the other command.
-        limits: the limits.
         writable: files and folders in which it may open named pipes.
     """
     values = {

@@ -48,8 +48,6 @@ class Docker:
     """A `Backend`: containers of one image.
 
     Args:
-        program: the path of docker or podman.
-        image: the image's name.
         user: options for the user that programs run as.
         has_python: whether the image has `python3`, which programs need to reach hosts.
         for_helpers: the backend for programs outside containers; None for no confinement.

@@ -36,7 +36,6 @@ def is_git_data(name: str, value: str) -> bool:
 
     Args:
         name: the setting, with section and name in lower case, as git prints it.
-        value: its value.
     """
     settings = _settings()
     if name in settings.values:

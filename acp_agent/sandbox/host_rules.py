@@ -27,11 +27,7 @@ class HostRules:
     """
 
     def __init__(self, allowed: Iterable[str], denied: Iterable[str] = ()) -> None:
-        """Parse the patterns.
-
-        Raises:
-            ConfigError: a pattern is invalid.
-        """
+        """Parse the patterns. Raises ConfigError if a pattern is invalid."""
         self._allowed = tuple(_parse_pattern(pattern) for pattern in allowed)
         self._denied = tuple(_parse_pattern(pattern) for pattern in denied)
 

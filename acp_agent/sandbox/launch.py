@@ -48,8 +48,6 @@ class CommandNetwork:
 
     Args:
         path: the proxy's socket.
-        rules: which hosts may be reached.
-        resolve: resolves a host name.
     """
 
     def __init__(self, path: Path, rules: HostRules, resolve: Resolve) -> None:
@@ -109,9 +107,6 @@ class Launch(Struct, frozen=True):
     """How to start a program.
 
     Attributes:
-        argv: the program and its arguments.
-        environ: its environment.
-        descriptors: descriptors that it inherits.
         network: the hosts that it can reach; None: it has no network, or is not confined.
         watched: renames files that run automatically; None: it can write nothing, or is not
             confined.

@@ -54,13 +54,9 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
     """The rights of the programs of one session.
 
     Args:
-        roots: writable folders.
-        home: the user's home folder.
         program_files: this program's own files and folders, which are hidden.
         readable: readable paths in hidden folders.
         temporary: the folder that programs see as /tmp.
-        search_path: the PATH variable.
-        config: the user's configuration.
     """
 
     roots: tuple[str, ...]
@@ -167,9 +163,6 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
 
         Adds the temporary folder and, in writable folders, the names of files that run
         automatically.
-
-        Args:
-            mounts: the result of `mounts`.
         """
         kinds = dict(mounts)
         if self.temporary:

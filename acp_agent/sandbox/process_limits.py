@@ -24,8 +24,6 @@ class ProcessLimits(Struct):
     """The limits of a command.
 
     Attributes:
-        processes: number of processes and threads.
-        memory: bytes of one process.
         killed: killed processes that still exist; they do not count.
     """
 
@@ -38,9 +36,6 @@ class ProcessLimits(Struct):
 
         If there are too many processes, the one that started most of them is killed with all its
         descendants. Reads a few small files for each process.
-
-        Args:
-            leader: the process that started all others.
         """
         children: dict[int, list[int]] = {}
         sizes: dict[int, int] = {}

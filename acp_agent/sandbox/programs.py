@@ -64,9 +64,6 @@ def launch_reader(
     other processes. Blocks for a moment: call it in a thread.
 
     Args:
-        backend: the sandbox backend.
-        argv: the program and its arguments.
-        environ: its complete environment.
         cwd: the working folder in which the caller starts it.
         write: the folders that it may change, resolved.
     """
@@ -114,13 +111,8 @@ async def launch_server(
     """Return how to start an MCP server: like `launch_service`, with access to hosts.
 
     Args:
-        backend: the sandbox backend.
-        argv: the program and its arguments.
-        environ: its environment.
         policy: its rights, with hosts that are always allowed or refused.
-        cwd: its working folder.
         hosts: further hosts that it may reach.
-        resolve: resolves a host name.
 
     Raises:
         OSError: the proxy's socket cannot be created, or no backend can confine the server.
@@ -164,11 +156,7 @@ def launch_service(
     many files: call it in a thread.
 
     Args:
-        backend: the sandbox backend.
-        argv: the program and its arguments.
-        environ: its environment.
         policy: its rights to read.
-        cwd: its working folder.
         network: the hosts that it can reach; None for no network.
     """
     helper_backend = backend.for_helpers

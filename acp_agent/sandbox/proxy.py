@@ -37,7 +37,6 @@ class FilteringProxy:
         """Create a proxy that does not listen yet.
 
         Args:
-            rules: the hosts that may be reached.
             resolve: returns a host's addresses.
             on_refused: called once with each refused host and port, at most a hundred times.
         """

@@ -70,11 +70,7 @@ class _Target(NamedTuple):
 
 
 def _parse_target(request: h11.Request) -> _Target:
-    """Return the target of a request.
-
-    Raises:
-        ValueError: it is not a request for a proxy.
-    """
+    """Return the target of a request. Raises ValueError if it is not a request for a proxy."""
     text = request.target.decode("ascii")
     is_tunnel = request.method == b"CONNECT"
     url = urlsplit(f"//{text}" if is_tunnel else text)

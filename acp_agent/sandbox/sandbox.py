@@ -34,7 +34,6 @@ class Sandbox:
     """Confines the programs of a session.
 
     Args:
-        backend: the sandbox backend.
         policy: the rights of the programs, and their temporary folder.
     """
 
@@ -76,15 +75,11 @@ class Sandbox:
         """Return how to start a program.
 
         Args:
-            argv: the program and its arguments.
-            cwd: its working folder.
-            environ: its environment.
             only_reads: whether it may change only temporary files.
             exclusive: whether no other confined program of the session runs. Another one could
                 replace folders by links while the mounts are computed.
             hosts: hosts in addition to those that the configuration allows.
             writable: folders that it may change in addition to those of the session.
-            resolve: resolves a host name.
 
         Raises:
             ConfigError: a host is invalid.

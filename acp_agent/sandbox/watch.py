@@ -160,7 +160,6 @@ class SandboxWatch:
 
         Args:
             surroundings: the state of the folders with no command running; None if others run.
-            limits: the limits of the command.
         """
         command = WatchedCommand(self, limits)
         with self._lock:

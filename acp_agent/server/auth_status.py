@@ -63,7 +63,6 @@ class AuthStatusWatch:
 
     Args:
         services: gives the parts that sessions are built on.
-        secrets: the keys.
         sessions: gives the open sessions.
         subscribers: who is notified.
     """

@@ -98,14 +98,7 @@ def _or_unset(value: Any, convert: Callable[[Any], object] = lambda value: value
 
 
 class ChildSessions(Generic[UpdateT, ProjectorT]):
-    """What a client was sent about a session's children. Needs every event about them.
-
-    Args:
-        updates: the version's types.
-        projector: shows the session's own events.
-        make_projector: makes what shows the events of one child.
-        translate: translates texts for the user.
-    """
+    """What a client was sent about a session's children. Needs every event about them."""
 
     def __init__(
         self,

@@ -30,7 +30,6 @@ class ClientConnection:
 
     Args:
         transport: what carries the messages.
-        core: the sessions of the process.
         surface_for: makes what answers the client in a version of the protocol.
         trace: sees every line.
         local: whether the client is on this computer.

@@ -36,9 +36,6 @@ class Core:
     next one, so that fixing it does not take a restart.
 
     Args:
-        paths: where the files are.
-        secrets: the keys.
-        environ: the environment's variables.
         model_flag: the model named on the command line.
         adapt: changes the services before any session uses them, as a replay does.
     """

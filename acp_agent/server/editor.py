@@ -44,9 +44,6 @@ class ClientEditor(ABC, Generic[TreeT]):
     versions of the protocol differ in the messages that show and ask.
 
     Args:
-        connection: the client's.
-        handshake: what was agreed with the client.
-        core: the sessions of the process.
         on_child: called with a child session and its parent before the child is first shown.
     """
 

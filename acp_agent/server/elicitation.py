@@ -50,9 +50,6 @@ async def ask_page(
     """Send the user to a page; see `_response`.
 
     Args:
-        client: sends the request.
-        version: the version of the protocol.
-        page: the page.
         target: what the page is about, or the id of the client's request that needs it.
     """
     types = _messages(version)
@@ -121,8 +118,6 @@ async def _response(
     action as cancelled.
 
     Args:
-        types: the messages of the version.
-        pending_request: the request to the client.
         schema: the form as it was sent; None for a page, whose input the client does not see.
 
     Raises:
@@ -146,7 +141,6 @@ def accept_content(schema: JsonObject, content: Mapping[str, Any] | None) -> Res
     """Return what the user filled in, or a decline if it does not fit the form.
 
     Args:
-        schema: the form, as it was sent.
         content: the values by field, as received.
     """
     try:

@@ -37,7 +37,6 @@ def turn_error(message: str, kind: str) -> Error:
     """Return the error object for a turn that failed, from the journal's fields.
 
     Args:
-        message: the error, for the user.
         kind: its sort, as `AcpAgentError.kind` names it; "" where the journal does not say.
     """
     return Error(_CODES.get(kind, INTERNAL_ERROR), message)
@@ -51,7 +50,6 @@ def to_rpc_error(
     Args:
         error: what was raised.
         auth_methods: the methods that this client can offer, for `auth required`.
-        translate: translates texts for the user.
     """
     message = translate.rendered(str(error))
     match error:

@@ -56,12 +56,7 @@ UNSTABLE_METHODS: Final = {
 class Handlers(ABC):
     """Answers one client. The sessions hold the state of every conversation.
 
-    Args:
-        client: the client.
-        editor: shows the sessions to the client.
-
     Attributes:
-        version: the version of the protocol.
         prompt_modules: modules of the version that only prompts need.
     """
 

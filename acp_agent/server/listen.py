@@ -77,10 +77,6 @@ def serve_listen(
     The process is to end when this returns; see `serve_stdio`.
 
     Args:
-        listening: where and how.
-        paths: where the files are.
-        secrets: the keys.
-        environ: the environment's variables.
         model_flag: the model named on the command line.
         trace: sees every message.
         announce: is given the URL once clients can connect.

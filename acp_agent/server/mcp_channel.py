@@ -24,11 +24,7 @@ MCP_NOTIFICATION: Final[Method[Json, None]] = Method("mcp/message", dict, only_n
 
 
 class McpChannel:
-    """Access to the client's own servers (`acp_agent.extensions.mcp.config.Channel`).
-
-    Args:
-        connection: the client's.
-    """
+    """Access to the client's own servers (`acp_agent.extensions.mcp.config.Channel`)."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -65,8 +65,6 @@ class Operations:
     """The sessions as one connection uses them.
 
     Args:
-        core: the sessions of the process.
-        editor: shows the sessions to the client.
         max_sessions: how many the connection may have open; None: any number.
     """
 

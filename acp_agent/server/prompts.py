@@ -42,9 +42,6 @@ class Prompts:
         steer waits for the running turn; cancelling its request then ends only the wait.
 
         Args:
-            session_id: the session.
-            content: the prompt.
-            call: the request.
             while_running: what to do while a turn runs; None: as configured.
         """
         async with self._operations.queues.join(session_id) as queue:
@@ -62,11 +59,7 @@ class Prompts:
     async def steer(
         self, session_id: str, content: tuple[ContentBlock, ...], call: Call
     ) -> PromptResult:
-        """Steer the running turn.
-
-        Raises:
-            NoTurnError: no turn runs; the prompt was dropped.
-        """
+        """Steer the running turn. Raises NoTurnError if no turn runs; the prompt was dropped."""
         async with self._operations.queues.join(session_id) as queue:
             cancels = queue.cancels
             call.on_cancel(lambda: self._operations.cancel(session_id))

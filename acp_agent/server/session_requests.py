@@ -24,12 +24,7 @@ R = TypeVar("R")
 
 
 class SessionRequests:
-    """Sends the requests of one session.
-
-    Args:
-        connection: the client's.
-        trace: gives the trace of the session's turn.
-    """
+    """Sends the requests of one session."""
 
     def __init__(self, connection: Connection, trace: Callable[[], TraceContext | None]) -> None:
         self._connection = connection

@@ -87,8 +87,6 @@ class SessionTree(Generic[UpdateT]):
     """Turns the events of a session and its children into updates. Needs every event.
 
     Args:
-        session: the session.
-        projector: shows the session's own events.
         children: makes what shows its children; most sessions have none.
     """
 

@@ -42,9 +42,6 @@ def serve_stdio(
         input_fd: where the client's lines come from.
         output_fd: where ours go.
         opening: what was read and answered already.
-        paths: where the files are.
-        secrets: the keys.
-        environ: the environment's variables.
         model_flag: the model named on the command line.
         trace: sees every line.
     """

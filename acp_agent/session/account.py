@@ -36,10 +36,7 @@ class Account:
     """Chooses a usable model for the sessions of a process, and handles login and logout.
 
     Args:
-        models: the available models.
-        keys: the API keys that logins stored.
         flag: the model named on the command line or in the environment.
-        read_config: reads the current configuration.
     """
 
     def __init__(

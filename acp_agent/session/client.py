@@ -111,7 +111,6 @@ class AttachedClient:
     """A `Client` that forwards to the client that is attached to a session, if there is one.
 
     Args:
-        session: the session.
         on_timeout: called when no client was attached to answer a question for `timeout` seconds.
         timeout: how long a question waits for a client, in seconds.
     """
@@ -142,7 +141,6 @@ class AttachedClient:
         """Attach a client, and tell the previous one that the session has moved.
 
         Args:
-            client: the new client.
             final_events: the last events that the previous client is shown, once its questions are
                 withdrawn.
         """

@@ -23,10 +23,6 @@ class Confinement(Struct, frozen=True, kw_only=True):
     """Makes sandbox policies and launches services according to the user's configuration.
 
     Attributes:
-        config: the user's sandbox configuration.
-        sandboxes: the sandboxes of this machine.
-        environ: the user's environment.
-        home: the user's home folder.
         program_files: this program's own files, which are hidden from confined programs.
     """
 
@@ -53,7 +49,6 @@ class Confinement(Struct, frozen=True, kw_only=True):
         """Return the policy for confined programs.
 
         Args:
-            roots: the folders that they may change.
             temporary: the folder that is mounted as their /tmp.
             readable: files of this program that they may read all the same.
         """

@@ -77,15 +77,9 @@ class SessionCore:
     Events are written to the journal first, then applied to the state, then shown to the client.
 
     Args:
-        session: the session's id.
-        cwd: the working folder.
-        directories: the additional folders.
         model: the model, if one is already chosen.
-        services: the services of the process.
-        client: the client that is shown the events.
 
     Attributes:
-        state: the state, computed from the events of the journal.
         background: tasks that nobody awaits.
         server_secrets: secret values that MCP servers were given.
         closing: whether the session is being closed, or is closed.

@@ -24,11 +24,7 @@ from acp_agent.session.services import Services
 
 
 class ExtensionFiles:
-    """Tells whether a session may have files of extensions. Each method blocks: it reads the disk.
-
-    Args:
-        services: the services of the process.
-    """
+    """Tells whether a session may have files of extensions. Each method reads the disk."""
 
     def __init__(self, services: Services) -> None:
         self._services = services

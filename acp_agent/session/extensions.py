@@ -37,13 +37,9 @@ FLOW_PREFIX = "flow:"  # of the names of flows' commands
 class Extensions:
     """The extensions of one session: MCP servers, and skills and agents from files.
 
-    Args:
-        core: the session.
-
     Attributes:
         mcp: the connected MCP servers; None if there were never any.
         selection: the selection among configured servers; None if only the client named servers.
-        definitions: the skills and agents.
         on_trusted: called when the user trusts more of the session's folder.
         files: tells whether there may be any files of extensions.
     """
@@ -178,7 +174,6 @@ class Definitions:
     effect with the next turn.
 
     Args:
-        core: the session.
         files: tells whether there may be any files.
         on_commands: called when the commands have changed.
 
@@ -231,11 +226,7 @@ class Definitions:
             self.active_hooks += [hook for hook in hooks if hook not in self.active_hooks]
 
     async def load(self, *, again: bool = True) -> None:
-        """Read the files, announce changed commands, and report each new problem once.
-
-        Args:
-            again: whether to read files that were read before.
-        """
+        """Read the files, announce changed commands, and report each new problem once."""
         if not self.folder_exists:
             return
         async with self._load_lock:

@@ -84,9 +84,6 @@ def find_items(
     thread.
 
     Args:
-        cwd: the folder.
-        folders: the folders of its skills and agents.
-        config: the user's configuration.
         git: the programs that its repository configures.
     """
     from acp_agent.permissions.policy.loading import project_rules  # noqa: PLC0415 - not at start
@@ -174,7 +171,6 @@ class FolderTrust:
     """Asks the user of one session to trust the files of its folder.
 
     Args:
-        core: the session.
         files: tells whether its folder has any.
         on_trusted: called when the user trusts further items.
     """

@@ -14,12 +14,7 @@ from acp_agent.session.extensions import Definitions
 
 
 class SessionChanges:
-    """What has changed in a session since the last call of each method.
-
-    Args:
-        core: the session.
-        definitions: its skills and agents.
-    """
+    """What has changed in a session since the last call of each method."""
 
     def __init__(self, core: SessionCore, definitions: Definitions) -> None:
         self._core = core

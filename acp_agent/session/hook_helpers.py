@@ -39,9 +39,6 @@ class SessionHelpers:
     """Asks models and MCP servers for hooks. The cost counts for the turn.
 
     Args:
-        core: the session.
-        turn: the turn.
-        servers: returns the session's MCP servers.
         delegation: makes agents for the turn.
     """
 

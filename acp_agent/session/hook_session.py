@@ -23,11 +23,7 @@ if TYPE_CHECKING:
 
 
 class CoreSession:
-    """A session as its hooks see it (`acp_agent.hooks.event_fields.HookedSession`).
-
-    Args:
-        core: the session.
-    """
+    """A session as its hooks see it (`acp_agent.hooks.event_fields.HookedSession`)."""
 
     def __init__(self, core: SessionCore) -> None:
         self._core = core
@@ -100,10 +96,6 @@ def hook_runner(
     """Return a runner for the hooks of a session in a folder.
 
     Args:
-        cwd: the folder.
-        config: the user's configuration.
-        environ: the user's environment.
-        sandbox: the session's sandbox; None if there is none.
         helpers: returns the object that asks models and MCP servers; None outside a session.
     """
 

@@ -39,7 +39,6 @@ class HookSource:
     """Finds the hooks of a session and runs them.
 
     Args:
-        core: the session.
         extensions: its MCP servers, skills and agents.
     """
 
@@ -202,8 +201,6 @@ class HookSource:
         Their context is added to the conversation.
 
         Args:
-            turn: the turn.
-            content: the prompt.
             is_new: whether the session has no prompt before it.
 
         Returns:
@@ -277,9 +274,7 @@ class HookSource:
         """Run the hooks at the end of a turn, and the model again while a hook asks for that.
 
         Args:
-            turn: the turn.
             stop: why the model stopped.
-            run: runs the model again.
 
         Returns:
             Why the model stopped the last time.

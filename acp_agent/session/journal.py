@@ -33,8 +33,6 @@ class JournalWriter:
     The applied and shown events equal the stored ones.
 
     Args:
-        session: the session's id.
-        store: the store of the journal.
         apply: applies stored events to the session's state.
         show: shows applied events to the client.
     """

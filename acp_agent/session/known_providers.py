@@ -25,12 +25,6 @@ def with_known_providers(
 
     The user chose the providers of the session's model and of the small model, and those that the
     user's configuration, skills and agents name. A project must not send text to others.
-
-    Args:
-        definitions: the skills and agents.
-        session_model: the session's model.
-        models: the available models.
-        config: the user's configuration.
     """
 
     def provider(ref: str) -> str:

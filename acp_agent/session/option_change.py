@@ -26,10 +26,6 @@ async def change_option(
     """Set an option of a session.
 
     Args:
-        core: the session.
-        resources: the resources of its turns.
-        option: the option.
-        value: its new value.
         source: how the user chose it.
 
     Raises:

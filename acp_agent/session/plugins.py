@@ -89,11 +89,7 @@ class LoadedPlugins(Struct, frozen=True):
 
 
 class PythonPlugins:
-    """Imports the packages that the user added as plugins. Thread-safe.
-
-    Args:
-        folder: the folder of the user's plugins.
-    """
+    """Imports the packages that the user added as plugins. Thread-safe."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -46,7 +46,6 @@ class Preload:
 
     Args:
         first: modules that requests may import, too; their imports never pause.
-        modules: the other modules.
         busy: whether a request is being answered; called in the thread.
     """
 

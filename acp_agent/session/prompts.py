@@ -55,9 +55,6 @@ class PromptQueue:
     """The prompts of one session that wait for the current turn to end before they begin theirs.
 
     They are held in memory; a prompt is not in the journal before its turn begins.
-
-    Attributes:
-        waiting: the number of waiting prompts.
     """
 
     def __init__(self) -> None:
@@ -79,13 +76,7 @@ class PromptHandler:
     """Handles the prompts of one session, one at a time.
 
     Args:
-        core: the session.
-        turns: runs its turns.
-        resources: the resources of its turns.
         extensions: its MCP servers and skills, which provide commands.
-
-    Attributes:
-        queue: the prompts that wait for the current turn.
     """
 
     def __init__(
@@ -124,8 +115,6 @@ class PromptHandler:
         A command that the agent answers without the model is answered at once.
 
         Args:
-            content: the content of the prompt.
-            cancelled: returns whether the prompt was cancelled.
             steers: true if it must steer the current turn, false if it must begin a turn; None
                 allows both.
             withdrawable: whether a prompt that is cancelled before it is in the conversation is
@@ -281,11 +270,7 @@ class PromptHandler:
 
 
 def check_prompt(content: Sequence[ContentBlock]) -> None:
-    """Check that a prompt is not empty.
-
-    Raises:
-        InvalidInputError: it is empty.
-    """
+    """Raise InvalidInputError if a prompt is empty."""
     if all(isinstance(block, TextBlock) and not block.text.strip() for block in content):
         raise InvalidInputError("prompt: it is empty; enter some text", field="prompt")
 

@@ -147,11 +147,7 @@ class PendingAnswer:
 
 
 class PendingRequests:
-    """The pending model requests of all sessions of a process, with their expected spending.
-
-    Attributes:
-        ended: the number of requests that have ended.
-    """
+    """The pending model requests of all sessions of a process, with their expected spending."""
 
     def __init__(self) -> None:
         self.ended = 0
@@ -200,11 +196,7 @@ class SharedPlugins:
         self._plugins: PythonPlugins | None = None
 
     def load(self, folders: DefinitionFolders) -> LoadedPlugins | None:
-        """Return the enabled plugins; None if there are none. Runs their code: call it in a thread.
-
-        Args:
-            folders: the folders with plugins.
-        """
+        """Return the enabled plugins; None if there are none. Runs their code: call in a thread."""
         user_folder = folders.plugins[0][0]
         return self.importer(user_folder).load() if os.path.exists(user_folder / PACKAGES) else None  # noqa: PTH110 - faster than pathlib
 
@@ -265,12 +257,7 @@ class SharedSandboxes:
         return self._backend.notice
 
     def confine(self, config: SandboxConfig, search_path: str | None) -> Confine:
-        """Return the launcher of this program's own helpers, confined if possible.
-
-        Args:
-            config: the user's sandbox configuration.
-            search_path: the PATH variable in which programs are searched.
-        """
+        """Return the launcher of this program's own helpers, confined if possible."""
 
         def launch(argv: Sequence[str], environ: Mapping[str, str], cwd: str) -> Launch:
             from acp_agent.sandbox.launch import unconfined  # noqa: PLC0415 - when first needed
@@ -302,7 +289,6 @@ class SharedSandboxes:
         """Return a session's sandbox, or why there is none. Blocks: call it in a thread.
 
         Args:
-            policy: the policy for the session's programs.
             search_path: the PATH variable in which programs are searched.
         """
         from acp_agent.sandbox.sandbox import Sandbox, Unavailable  # noqa: PLC0415 - when first needed

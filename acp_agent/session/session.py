@@ -33,21 +33,11 @@ class Session:
     """An open session. It creates the session's parts and connects them.
 
     Args:
-        session: its id.
-        cwd: the working folder.
-        directories: the additional folders.
         model: the model, if one is already chosen.
-        services: the services of the process.
         lease: the right to write its journal; released when it is closed.
 
     Attributes:
-        id: its id.
-        client: the attached client.
-        core: its journal and its state.
         extensions: its MCP servers, skills and agents.
-        resources: the resources of its turns.
-        turns: runs its turns.
-        prompts: handles its prompts.
     """
 
     def __init__(

@@ -163,7 +163,6 @@ class Settings:
     """The current settings, computed from the session's events, and the resulting model.
 
     Attributes:
-        agent: the agent that the session runs as.
         follows_agent: whether the next turn changes the model to the one that the agent names: true
             from the choice of the agent until a model is chosen.
     """
@@ -215,11 +214,7 @@ class Settings:
 
     @property
     def model(self) -> ModelInfo:
-        """The model.
-
-        Raises:
-            SessionError: no model is chosen yet.
-        """
+        """The model. Raises SessionError if no model is chosen yet."""
         if self._model is None:
             raise SessionError("no model is chosen yet")
         return self._model

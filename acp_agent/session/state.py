@@ -58,18 +58,13 @@ class SessionState:
     """The state of a session. It depends on the events alone: apply every event, in order.
 
     Attributes:
-        settings: the settings.
-        title: the title, if it has one.
         cost: the cost so far in US dollars, without copied turns of a fork; None if no price is
             known.
         turn_usage: the token usage of the last turn, including child sessions; None if no model
             reported it.
         spent: the spending so far, without copied turns of a fork.
-        spent_in_turn: the spending of the last turn.
         spent_before: the spending of the previous turn that spent anything.
         last_usage: the token usage of the conversation's last request.
-        turns: the number of turns that began.
-        rewinds: the number of rewinds of the conversation.
         budget: the changed budgets, by option.
         turn_is_open: whether the journal ends within a turn.
         moved: whether a client opened it with other folders.

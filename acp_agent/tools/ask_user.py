@@ -72,11 +72,7 @@ class QuestionParams(ToolParams):
         return self
 
     def preset_value(self) -> tuple[str, ...] | str | float | bool | None:
-        """The preset as a value of the kind that is asked for.
-
-        Raises:
-            ValueError: it is none.
-        """
+        """The preset as a value of the kind that is asked for. Raises ValueError if it is none."""
         text = self.preset.strip()
         if not text:
             return None

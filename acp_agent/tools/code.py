@@ -62,12 +62,7 @@ class CodeParams(ToolParams):
 
 
 class CodeTool(Tool[CodeParams]):
-    """Asks language servers about symbols, and for changes of them.
-
-    Args:
-        workspace: the session's.
-        servers: returns its language servers; None if there are none.
-    """
+    """Asks language servers about symbols, and for changes of them."""
 
     name: ClassVar[str] = "code"
     kind: ClassVar[ToolKind] = "search"

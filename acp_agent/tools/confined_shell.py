@@ -93,10 +93,7 @@ class ConfinedShellTool(ShellTool):
 
         Args:
             workspace: where commands run.
-            sandbox: the workspace's.
-            default_timeout: as in `ShellTool`.
             reversible: whether checkpoints can undo what commands do.
-            notice: as in `ShellTool`.
         """
         super().__init__(workspace, default_timeout=default_timeout, notice=notice)
         self._sandbox = sandbox

@@ -160,8 +160,6 @@ async def apply_change(
     text changed elsewhere, the same edits are made in it.
 
     Args:
-        change: what to write.
-        files: the session's.
         describe: what the model reads when it is written; what else it must know follows.
 
     Raises:
@@ -189,7 +187,6 @@ async def apply_changes(
 
     Args:
         changes: what to write, each to another file.
-        files: the session's.
         describe: what the model reads of each change when it is written.
 
     Raises:

@@ -93,7 +93,6 @@ class ReadMcpResourceTool(Tool[ReadResourceParams]):
         """Make the tool.
 
         Args:
-            workspace: the session's.
             servers: gives those that are connected.
             seconds: how long reading may take.
         """

@@ -129,8 +129,6 @@ def mcp_tool(
     """A tool of a server as a class of ours, to be made for a workspace.
 
     Args:
-        remote: the tool as the server describes it.
-        name: what the model calls it.
         server: whose it is.
         seconds: how long a call may take.
         deferred: whether the model is not sent it, and searches for it.

@@ -30,8 +30,6 @@ class RewindTool(Tool[RewindParams]):
     """Takes the session back; off unless the user wants it.
 
     Args:
-        workspace: the session's.
-        go_back: goes back.
         is_only_call: whether no other call runs or waits.
     """
 

@@ -77,7 +77,6 @@ class SessionSearchTool(Tool[SessionSearchParams]):
     """Searches the journal of its own session.
 
     Args:
-        workspace: the session's.
         journal: gives all that happened in the session so far.
     """
 

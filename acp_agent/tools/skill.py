@@ -32,10 +32,8 @@ class SkillTool(Tool[SkillParams]):
     """Gives the model a skill's instructions, or what an agent made of them.
 
     Args:
-        workspace: what the tools may touch.
         skills: the names and descriptions of the skills that the model may choose.
         user_only: the names of those that only the user may.
-        use: uses one for a request.
     """
 
     name: ClassVar[str] = "skill"
@@ -73,11 +71,7 @@ class SkillTool(Tool[SkillParams]):
         )
 
     async def prepare(self, params: SkillParams) -> Prepared:
-        """Find the skill.
-
-        Raises:
-            ToolError: there is no such skill.
-        """
+        """Find the skill. Raises ToolError if there is no such skill."""
         if params.skill not in self._names:
             raise ToolError(
                 f"there is no skill {first_line(params.skill, _MAX_TITLE)!r}",

@@ -86,9 +86,6 @@ class TaskTool(Tool[InnerTaskParams]):
     """Lets an agent do something, and gives what it answers.
 
     Args:
-        workspace: what the tools may touch.
-        agents: the names and descriptions of the agents.
-        delegate: has an agent do it.
         session_agents: those that worked in the session; None: not for the caller.
         programs: the agents that are other programs, which the user is asked about before they
             start; each with a digest of how it is started.

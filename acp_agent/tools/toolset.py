@@ -52,11 +52,7 @@ class ResolvedCall(NamedTuple):
 
 
 class Toolset:
-    """Tools in a fixed order.
-
-    Raises:
-        ValueError: two of them have the same name.
-    """
+    """Tools in a fixed order. Raises ValueError if two of them have the same name."""
 
     def __init__(self, tools: Iterable[AnyTool]) -> None:
         self._tools: dict[str, AnyTool] = {}
@@ -125,7 +121,6 @@ class Toolset:
         """The tool of this name, or the one that other agents' models call so.
 
         Args:
-            name: the name in a call.
             values: the arguments, which say what a tool that does several things is to do.
 
         Raises:

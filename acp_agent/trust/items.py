@@ -35,9 +35,7 @@ class Item(Struct, frozen=True, kw_only=True):
     """An item of a folder that needs trust.
 
     Attributes:
-        kind: its kind.
         folder: the folder it belongs to, as returned by `folder_name`.
-        path: its path in the folder.
         digest: the SHA-256 of its content; "" if the content is too large or cannot be read, so
             that it is never trusted.
         what: what it does, in one line of English.
@@ -64,10 +62,7 @@ def text_item(kind: Kind, folder: str, path: Path, raw: bytes, what: str = "") -
     """Return the item for a file with the given content.
 
     Args:
-        kind: the kind of the item.
         folder: the folder it belongs to, as returned by `folder_name`.
-        path: the path of the file, in the folder.
-        raw: the complete content.
         what: what it does, in one line.
     """
     return Item(
@@ -121,7 +116,6 @@ def folder_digest(folder: Path, without: frozenset[str] = frozenset()) -> tuple[
     in a thread.
 
     Args:
-        folder: the folder.
         without: names of folders in it that are skipped.
     """
     digest, programs, remaining = hashlib.sha256(), list[str](), _MAX_BYTES
@@ -173,11 +167,7 @@ def digest_with_files(digest: str, files: Collection[Path]) -> str:
 
 
 def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a regular file, in hex.
-
-    Raises:
-        OSError: the file cannot be read.
-    """
+    """Return the SHA-256 of a regular file, in hex. Raises OSError if the file cannot be read."""
     digest = hashlib.sha256()
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         while chunk := file.read(_CHUNK):

@@ -36,8 +36,6 @@ def render(page: Page, *, language: Language, zone: tzinfo | None = None) -> Ite
     """Yield the pieces of the file.
 
     Args:
-        page: the data of the page.
-        language: the language of the page.
         zone: the time zone of clocks; None: that of the system.
     """
     say = PageWords(language, zone)

@@ -16,8 +16,6 @@ class SessionMessages:
     """The messages between a session and others. Call `finish` after the last event.
 
     Args:
-        clean: prepares texts for the page.
-        add_note: adds a note to the page.
         about: called with each session that a note is about.
     """
 

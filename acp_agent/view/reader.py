@@ -42,7 +42,6 @@ def read_page(
 
     Args:
         record: the session.
-        stored: all its events.
         secrets: values that the page must not contain.
         translate: translates our own texts in the journal for the reader.
     """

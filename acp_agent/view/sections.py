@@ -31,7 +31,6 @@ class Sections:
     """Adds steps to sections; begins a new section after the end of the last.
 
     Attributes:
-        at: the time of the current event.
         seq: its number in the session.
     """
 

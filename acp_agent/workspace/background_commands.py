@@ -31,13 +31,10 @@ class BackgroundCommand:
     """A background command.
 
     Attributes:
-        name: the name by which the model refers to it.
         call: the id of the call that started it.
-        command: the command line.
         result: how it ended; None while it runs.
         failure: the error if running it failed without a result, else "".
         reported: whether a call reports its end to the model.
-        stopped_by_call: whether the model stopped it.
     """
 
     def __init__(self, name: str, call: str, command: str) -> None:

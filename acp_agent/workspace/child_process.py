@@ -96,7 +96,6 @@ async def start_process(*command: str, **options: Any) -> asyncio.subprocess.Pro
     """Start a process in a new session; kill it if this call is cancelled.
 
     Args:
-        command: the program and its arguments.
         options: options of `asyncio.create_subprocess_exec`.
 
     Raises:
@@ -123,7 +122,6 @@ async def start_confined(
     Args:
         confine: wraps the command line.
         command: the absolute path of the program, and its arguments.
-        environ: its environment.
         cwd: its working folder.
         options: other options of `asyncio.create_subprocess_exec`.
     """

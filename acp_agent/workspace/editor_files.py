@@ -132,7 +132,6 @@ class EditorView:
         """Return the file chosen by the rules above, or None if it is missing.
 
         Args:
-            path: the file.
             read_disk: returns the file on disk, or None if it is missing.
 
         Raises:

@@ -54,7 +54,6 @@ def command_environ(
     """Return the environment for a command.
 
     Args:
-        environ: the user's environment.
         keep: names that are passed on although they look like credentials.
         hide: further names that are never passed on.
     """
@@ -97,7 +96,6 @@ def added_variables(environ: Mapping[str, str], *, only_reads: bool) -> dict[str
     """Return the variables that a command of the model gets in addition to `environ`.
 
     Args:
-        environ: the rest of its environment.
         only_reads: whether the command runs without permission because it only reads. Then git
             runs no hooks, and no program is looked up in the current folder. Commands that the
             user allowed run with hooks.

@@ -49,7 +49,6 @@ def explain(error: OSError, label: str, action: str) -> WorkspaceError:
     """Return the error to raise for an `OSError`.
 
     Args:
-        error: the system's error.
         label: the file's name as shown to the user.
         action: the past participle of the failed action, such as `read`.
     """

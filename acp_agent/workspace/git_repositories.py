@@ -81,9 +81,7 @@ class RepositoryCache:
         """Store an entry, if changes to its files can be detected.
 
         Args:
-            folder: the folder.
             before: the result of `_stamps` before reading.
-            repositories: the repositories of the folder.
             started_at: when reading began, in nanoseconds since 1970.
         """
         git_dir = f"{_top(folder)}/.git"
@@ -137,7 +135,6 @@ class GitRepositories:
     Args:
         stopped: returns whether the work was cancelled; then every result is None.
         confine: wraps git's command line.
-        cache: the cache of earlier results.
     """
 
     def __init__(

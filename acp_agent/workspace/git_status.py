@@ -40,8 +40,6 @@ def git_status(
     program (`acp_agent.permissions.git_reads.runs_no_program`).
 
     Args:
-        folder: the folder, resolved.
-        is_cancelled: returns whether to cancel.
         confine: wraps git's command line.
     """
     program = find_git(folder)

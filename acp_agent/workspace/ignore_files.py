@@ -39,11 +39,6 @@ def endless_file(folder: Path, names: Iterable[str]) -> str:
 class EndlessFileWatch:
     """Searches a folder for ignore files at which a running program hangs, and kills it.
 
-    Args:
-        folder: the folder that the program reads.
-        names: names of the ignore files that it opens.
-        end: kills the program.
-
     Attributes:
         path: the path of the file that caused the kill; empty if there was none.
     """

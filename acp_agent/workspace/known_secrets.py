@@ -61,7 +61,6 @@ class _Form(Struct, frozen=True, eq=False):
     """One way to write a secret.
 
     Attributes:
-        text: the secret in this form.
         pieces: the parts of it that are searched, with their offsets.
         beginning: how many characters of its beginning identify it.
         part: how many characters of any other part identify it.
@@ -75,14 +74,7 @@ class _Form(Struct, frozen=True, eq=False):
     wrapped: bool = False
 
     def span(self, text: str, text_start: int, form_start: int, size: int) -> Span | None:
-        """Return the span of the secret around a found piece, or None if too little of it matches.
-
-        Args:
-            text: the text.
-            text_start: the position of the piece in the text.
-            form_start: the position of the piece in the form.
-            size: its length.
-        """
+        """Return the span of the secret around a piece, or None if too little of it matches."""
         start, matched_start = self._extend_back(text, text_start, form_start)
         end, matched_end = self._extend_forward(text, text_start + size, form_start + size)
         return (
@@ -123,9 +115,6 @@ class KnownSecrets:
 
     Args:
         values: the secrets; those shorter than `MIN_SECRET` are ignored.
-
-    Attributes:
-        strings: the strings to search for in a text.
     """
 
     def __init__(self, values: frozenset[str]) -> None:
@@ -152,7 +141,6 @@ class KnownSecrets:
         """Return the spans of secrets in `text`, in order and without overlaps.
 
         Args:
-            text: the text.
             hits: the places of `strings` in it.
         """
         result: list[Span] = []
@@ -337,8 +325,6 @@ def _aligned_encodings(
     """Yield the encodings of bytes at each alignment, without characters that depend on neighbours.
 
     Args:
-        encode: encodes base32 or base64.
-        raw: the bytes.
         group: the number of bytes that are encoded together, which is the number of alignments.
         bits: the number of bits per character.
     """

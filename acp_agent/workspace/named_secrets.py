@@ -89,7 +89,6 @@ def spans(text: str, hits: Iterable[Hit]) -> list[Span]:
     """Return the spans of secret values in `text`.
 
     Args:
-        text: the text.
         hits: the places of `strings` in it.
     """
     result: list[Span] = []

@@ -142,10 +142,6 @@ class PageReader:
 
         Args:
             client: the client that sends the request; it must not follow redirects.
-            url: a checked address.
-            method: the HTTP method.
-            headers: headers of the request, except Host.
-            body: the request body, if any.
 
         Raises:
             WorkspaceError: the name is unknown, or an address is not public.

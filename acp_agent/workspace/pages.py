@@ -23,7 +23,6 @@ def page_text(body: bytes, *, media_type: str, charset: str | None, url: str, li
     are crafted to slow it down. Call this function in a process that can be killed.
 
     Args:
-        body: the fetched bytes.
         media_type: the media type from the response header; empty if there is none.
         charset: the charset from the response header.
         url: the address of the page, used to resolve links.

@@ -23,7 +23,6 @@ def clean_path(path: str, cwd: Path, *, existing: bool) -> str:
     """Return the path that the model probably meant. Blocks.
 
     Args:
-        path: the path as the model wrote it.
         cwd: the folder that relative paths start at, resolved.
         existing: whether the path must exist. Then a different spelling (case, dashes, composed
             letters) is accepted if only one name fits, and prefixes and suffixes such as `a/` and

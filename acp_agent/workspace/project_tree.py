@@ -68,7 +68,6 @@ def draw_tree(names: Iterable[str], *, complete: bool = True) -> str:
     """Return the tree of these files, relative to one folder, within `MAX_LINES` and `MAX_LENGTH`.
 
     Args:
-        names: the files.
         complete: whether these are all files. If not, the number of files in folders is omitted,
             and the tree says that it is incomplete.
     """

@@ -87,8 +87,6 @@ async def run_ripgrep(
 
     Args:
         arguments: the arguments, without the options for the above.
-        folder: the working folder.
-        separator: the byte that ends a record.
         on_record: called with each record; returns whether to continue.
         confine: wraps the command line.
         timeout: seconds after which the process is killed.

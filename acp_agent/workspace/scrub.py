@@ -46,19 +46,13 @@ def holds_credential(text: str, secrets: Iterable[str]) -> bool:
     """Return whether `text` contains a known value, or a key with a recognisable format.
 
     Args:
-        text: the text to be sent.
         secrets: values that must not appear; see `KnownSecrets`.
     """
     return _finder(frozenset(secrets)).holds(text)
 
 
 def incomplete_tail(text: str, secrets: Iterable[str]) -> int:
-    """Return how many characters at the end of `text` may be the start of a longer credential.
-
-    Args:
-        text: the beginning of a longer text.
-        secrets: the known values.
-    """
+    """Return how many characters at the end of `text` may be the start of a longer credential."""
     finder = _finder(frozenset(secrets))
     cut = len(text) - finder.known_secrets.incomplete_length(text)
     word = _WORD_AT_END.search(text, max(0, len(text) - _MAX_WORD))
@@ -79,11 +73,7 @@ def incomplete_tail(text: str, secrets: Iterable[str]) -> int:
 
 
 class _Finder:
-    """Finds credentials of all kinds in one pass over a text.
-
-    Attributes:
-        known_secrets: finds the known values.
-    """
+    """Finds credentials of all kinds in one pass over a text."""
 
     def __init__(self, secrets: frozenset[str]) -> None:
         self.known_secrets = KnownSecrets(secrets)

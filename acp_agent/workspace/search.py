@@ -63,8 +63,6 @@ async def list_files(
     """Return the names of all files below a folder that are not ignored, relative to it.
 
     Args:
-        folder: the folder to list.
-        limit: maximum number of names.
         timeout: maximum time in seconds.
         partial: if true, return the names found so far when a limit is reached.
         confine: wraps ripgrep's command line.
@@ -144,13 +142,10 @@ async def find_lines(
     """Return the lines that match a regular expression, in a file or below a folder.
 
     Args:
-        path: the file or the folder.
         pattern: a regular expression in ripgrep's syntax, or PCRE2's if it uses look-around.
         glob: search only files whose names match this pattern.
-        ignore_case: if true, ignore case.
         context: number of lines to return before and after each match.
         limit: maximum number of lines, including context lines.
-        width: maximum characters of a line.
         timeout: maximum time in seconds.
         confine: wraps ripgrep's command line.
 

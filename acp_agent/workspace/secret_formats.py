@@ -33,8 +33,6 @@ class _Formats(Struct, frozen=True):
     """The table of formats: keys with a fixed prefix, and patterns for all others.
 
     Attributes:
-        prefixes: the prefixes.
-        remainders: for each prefix, the pattern of the rest.
         patterns: patterns that begin with their mark; those with the mark "" are searched anywhere.
     """
 
@@ -53,7 +51,6 @@ def spans(text: str, hits: Iterable[Hit]) -> list[Span]:
     """Return the spans of keys with a known format in `text`.
 
     Args:
-        text: the text.
         hits: the places of `strings` in it.
     """
     formats = _formats()

@@ -58,8 +58,6 @@ async def run_in_process(
     Args:
         function: a function of this program, as `module:name`.
         arguments: keyword arguments, of types that MessagePack supports.
-        kind: the type of the result.
-        seconds: the time limit.
         confine: wraps the command line.
 
     Raises:

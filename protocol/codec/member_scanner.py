@@ -21,7 +21,6 @@ class MemberScanner:
     """Reads the text of one object, in pieces of any size.
 
     Args:
-        names: the names of the members to keep.
         limit: bytes that a name or a value may have to be kept.
     """
 

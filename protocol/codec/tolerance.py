@@ -43,7 +43,6 @@ class OpenUnion:
 
     Attributes:
         discriminator: The JSON field that holds the tag.
-        variant_tag: The tag of a union that is a variant of another one.
         variant_modules: Modules with further variants, imported when a value is first decoded.
     """
 

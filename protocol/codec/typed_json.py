@@ -158,11 +158,7 @@ def _decoder(expected: type[T]) -> msgspec.json.Decoder[T]:
 
 
 def decode_any(data: bytes | msgspec.Raw) -> Any:
-    """Decode JSON to plain Python values.
-
-    Raises:
-        MalformedJsonError: `data` is no JSON.
-    """
+    """Decode JSON to plain Python values. Raises MalformedJsonError if `data` is no JSON."""
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

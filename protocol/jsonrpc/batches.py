@@ -30,7 +30,6 @@ def handle_batch(array: bytes, handle: Handle, send: Callable[[bytes], None]) ->
 
     Args:
         array: well-formed JSON of an array.
-        handle: handles one message.
         send: takes the line of the responses, or of the one that refuses the batch as a whole.
     """
     try:

@@ -175,7 +175,6 @@ class Connection:
 
         Args:
             method: What to ask.
-            params: With which parameters.
             timeout: Seconds to wait at most; None: as long as the connection lives.
             on_late_result: Called with a result that comes after all, to release what it brought.
 

@@ -26,8 +26,6 @@ class Call:
     """A request of the peer while it is being answered.
 
     Attributes:
-        id: The request's id.
-        method: The request's method.
         cancelled: Whether the peer (or the end of the connection) asked to cancel it.
     """
 

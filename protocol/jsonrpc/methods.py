@@ -13,8 +13,6 @@ class Method(Generic[P, R]):
     """A method of a protocol.
 
     Attributes:
-        name: The name on the wire.
-        params: The type of its parameters.
         result: The type of its result; None for a notification, which has none.
         only_notification: Whether a request for it is refused. Else one of a notification's method
             is handled and answered with `{}`, which must not be taken for a result.
@@ -43,8 +41,6 @@ class LazyMethod(Method[P, R]):
     """A method whose types are imported when they are first used.
 
     Args:
-        name: The name on the wire.
-        module: The module of the types.
         request: The name that the types of a request and its response begin with.
         notification: The name of the parameters' type, where it is a notification.
     """

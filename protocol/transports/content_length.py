@@ -27,7 +27,6 @@ class ContentLengthTransport:
 
     Args:
         reader: the stream to read messages from.
-        writer: the stream to write them to.
         limit: the longest message in bytes; longer ones are reported and discarded.
     """
 

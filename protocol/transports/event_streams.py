@@ -45,7 +45,6 @@ class Mailbox:
     """The messages for one stream, whether or not the client has opened it.
 
     Attributes:
-        stream: the open stream, or None.
         lost: whether the client missed updates.
         stalled_since: when the client stopped reading pending output; None if it reads.
     """

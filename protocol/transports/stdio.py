@@ -29,7 +29,6 @@ class StdioTransport:
     Args:
         in_fd: the descriptor to read from. Do not close it: after `close` a thread may still read
             it, and would then read another file that gets its number.
-        out_fd: the descriptor to write to.
         initial: data that was already read from `in_fd`.
         limit: the longest line in bytes; longer ones are reported and discarded.
         ends_at_long_line: report an overlong line before its end, and stop reading.

@@ -209,7 +209,6 @@ def _state_variant(
     """The variant that a JSON object with a state is meant to be.
 
     Args:
-        value: the object.
         variants: by state and, of the idle ones, by why they stopped.
         fallback: for states that are not known.
 

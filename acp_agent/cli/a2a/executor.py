@@ -50,7 +50,6 @@ class PromptExecutor(AgentExecutor):
     Args:
         folders: folders it may work in: absolute paths without symlinks.
         model: the model of new sessions; None for the configured one.
-        store: stores the tasks.
     """
 
     def __init__(self, folders: Sequence[Path], model: str | None, store: TaskStore) -> None:

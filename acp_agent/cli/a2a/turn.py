@@ -62,7 +62,6 @@ class TurnOptions(Struct, frozen=True, kw_only=True):
         cwd: its folder.
         session: the session to continue; "" for a new one.
         mode: the permission mode; None for the session's own.
-        prompt: the prompt.
     """
 
     flags: Sequence[str]
@@ -74,10 +73,6 @@ class TurnOptions(Struct, frozen=True, kw_only=True):
 
 class TaskTurn:
     """A turn in a separate agent. It starts immediately; call `next` until it returns `Ended`.
-
-    Args:
-        work: the options.
-        running: limits the concurrent turns.
 
     Attributes:
         is_told: whether a part of the model's text was sent to the client.

@@ -77,10 +77,6 @@ class Agent:
     """A running agent. Create it with `start`, end it with `aclose`.
 
     Attributes:
-        command: the command line that started it.
-        name: its display name.
-        auth_methods: its login methods.
-        sessions: requests about its sessions.
         can_steer: whether a message can be added to a running turn.
         answers_while_running: whether it answers slash commands immediately during a turn.
         explains_stop: whether it shows why a turn stopped that the user did not stop.
@@ -267,7 +263,6 @@ class AgentSessions:
     """Requests about sessions. Every method raises RpcError, ConnectionError, TimeoutError.
 
     Args:
-        connection: the connection to the agent.
         capabilities: those of the agent; methods that are false in `can` must not be called.
         timeout: seconds for each response.
     """

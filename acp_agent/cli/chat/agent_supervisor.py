@@ -30,7 +30,6 @@ class AgentSupervisor:
         spawn: runs a task in the background.
 
     Attributes:
-        agent: the agent; None if there is none.
         resumable: whether its sessions can be reopened.
     """
 

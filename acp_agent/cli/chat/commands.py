@@ -34,7 +34,6 @@ class ChatCommand(Struct, frozen=True):
 
     Attributes:
         name: its name, without the slash.
-        description: a short description.
         run: runs it with the text after the name. Raises RpcError, ConnectionError, TimeoutError.
         idle: whether it requires that no turn runs.
         available: whether the agent supports the methods it needs.

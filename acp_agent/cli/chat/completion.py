@@ -29,7 +29,6 @@ class ChatCompleter(Completer):
 
     Args:
         commands: returns names and descriptions of the commands.
-        cwd: the folder that paths are relative to.
         is_command: returns whether a text is a command for the user's shell.
         resources: returns mentions of MCP resources for what is typed, with descriptions.
     """

@@ -35,8 +35,6 @@ class ChatOptions(Struct, frozen=True, kw_only=True):
     """How a conversation starts.
 
     Attributes:
-        command: the command line that starts the agent.
-        cwd: the folder to work in.
         resume: a session ID, or `latest` for the latest one of the folder.
         settings: values of session options, by option ID or category.
         timeout: seconds for each response of the agent, except for a turn's.
@@ -59,12 +57,7 @@ class Conversation:
     Call `start`, pass the user's input to `turns`, and end with `aclose`.
 
     Args:
-        options: how it starts.
-        frontend: the user's terminal.
         take_shared: returns the texts to send with the next prompt.
-
-    Attributes:
-        turns: the prompts.
     """
 
     def __init__(

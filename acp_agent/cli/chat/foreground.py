@@ -65,7 +65,6 @@ class CommandResult(Struct, frozen=True, kw_only=True):
     """The result of a command.
 
     Attributes:
-        command: the command as typed.
         status: its exit status, negative for a signal.
         output: the end of its output, without escape codes.
         cut: whether the beginning of the output is missing.
@@ -92,8 +91,6 @@ class Foreground:
 
     Args:
         release: clears the chat's drawing, and redraws it afterwards.
-        cwd: the folder that the user's commands run in.
-        screen: the terminal.
     """
 
     def __init__(
@@ -175,8 +172,6 @@ class UserCommand:
     """A command in the user's shell. Call `run` in a thread, `stop` from any thread.
 
     Args:
-        command: the command line for the shell.
-        cwd: the folder that it runs in.
         keys: descriptor of the terminal to read keys from.
         screen: descriptor to write the output to.
     """

@@ -19,10 +19,6 @@ class PromptHistory:
 
     Args:
         path: the file; None saves nothing.
-        scrub: removes secrets from a text.
-
-    Attributes:
-        scrub: the same function.
     """
 
     def __init__(self, path: Path | None, scrub: Callable[[str], str]) -> None:

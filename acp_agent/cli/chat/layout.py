@@ -53,11 +53,7 @@ class Panes:
     """The area below the transcript.
 
     Args:
-        prompt: the prompt input.
-        answer: the input for questions.
-        questions: the questions to the user.
         transcript: provides incomplete messages and running calls.
-        renderer: renders lines.
         size: returns columns and rows of the terminal.
         status: returns lines about the chat's state.
         toolbar: returns the last line for a width.

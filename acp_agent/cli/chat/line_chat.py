@@ -243,8 +243,6 @@ class LineQuestions:
     """Asks one question at a time; `answer` receives the user's lines.
 
     Args:
-        screen: shows the questions.
-        paint: writes the prompts for answers.
         session: returns the ID of the open session.
         interactive: whether there is a user; otherwise every question is refused.
     """

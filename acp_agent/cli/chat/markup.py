@@ -58,12 +58,7 @@ class _CodeBlock(CodeBlock):
 
 
 class SafeMarkdown(Markdown):
-    """Markdown in which HTML is shown as text, and images as links.
-
-    Args:
-        text: the Markdown.
-        escape: makes a text safe for the terminal.
-    """
+    """Markdown in which HTML is shown as text, and images as links."""
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **Markdown.elements,

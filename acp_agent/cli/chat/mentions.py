@@ -24,8 +24,6 @@ def content_blocks(text: str, cwd: Path, *, images: bool) -> list[acp.ContentBlo
     """Return a prompt's text, followed by the files that it mentions. Reads the disk.
 
     Args:
-        text: the user's input.
-        cwd: the session's folder.
         images: whether the agent accepts images; otherwise they are linked like other files.
     """
     blocks: list[acp.ContentBlock] = [acp.TextContent(text=text)]

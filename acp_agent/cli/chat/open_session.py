@@ -23,13 +23,7 @@ class OpenSession:
     not open it; then the previous one stays open.
 
     Args:
-        frontend: shows the session.
-        cwd: the folder that it works in.
         spawn: runs a task in the background.
-
-    Attributes:
-        state: its state.
-        calls: its tool calls.
     """
 
     def __init__(

@@ -36,11 +36,8 @@ class Requests:
     """Asks the user what the agent requests, and returns the answers.
 
     Args:
-        frontend: asks the user.
-        calls: returns the session's tool calls.
         send_instead: sends what the agent should do instead of a rejected call.
         is_current: returns whether a session is open and its turn is not cancelled.
-        cwd: the folder that the session works in.
     """
 
     def __init__(

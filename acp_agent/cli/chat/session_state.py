@@ -45,12 +45,7 @@ class SessionState:
     """The state of a session, as last reported by the agent.
 
     Attributes:
-        id: its ID; empty if there is none.
-        title: its title; empty if the agent reports none.
-        commands: the agent's slash commands.
-        options: its configuration options.
         modes: its modes, for agents without options.
-        plan: the tasks of its plan.
         usage: context usage and cost.
         prompted: whether it has a prompt, and is thus worth resuming.
     """
@@ -151,13 +146,8 @@ class ShownCall:
     """A tool call.
 
     Attributes:
-        id: its ID.
-        title: its title.
         kind: its kind, such as `read` or `execute`.
         status: `pending`, `in_progress`, `completed` or `failed`.
-        diffs: its changes to files.
-        locations: the files that it works on.
-        raw_input: its arguments, from the model.
         exit_code: exit code of its command, once that has ended.
         answer: the name of the answer to its permission request; empty if there was none.
     """

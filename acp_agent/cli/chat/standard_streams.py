@@ -22,9 +22,6 @@ class LineInput:
 
     The event loop reads a terminal, so that reading can be paused. A daemon thread reads anything
     else, because the loop cannot wait for files.
-
-    Args:
-        terminal: whether stdin is a terminal.
     """
 
     def __init__(self, *, terminal: bool) -> None:

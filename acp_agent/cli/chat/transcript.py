@@ -36,14 +36,9 @@ class Transcript:
     """Converts updates into lines; complete ones go to `commit`, the others to `live`.
 
     Args:
-        renderer: renders lines.
         calls: returns the session's tool calls.
         width: returns the columns of the terminal.
         commit: writes lines that no longer change.
-        cwd: the folder that paths are shown relative to.
-
-    Attributes:
-        calls: renders the lines of tool calls.
     """
 
     def __init__(

@@ -30,15 +30,12 @@ class Turns:
     """The prompts of a session.
 
     Args:
-        frontend: shows them.
         agent: returns the current agent; None if there is none.
-        state: returns the current session.
         on_end: called when the last turn has ended, before the frontend.
         take_shared: returns the texts to send with the next prompt.
         cwd: the folder that mentioned files are relative to.
 
     Attributes:
-        queue: prompts that wait for the turn to end.
         cancelling: whether the running turn was cancelled.
     """
 

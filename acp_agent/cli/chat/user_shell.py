@@ -44,9 +44,6 @@ class UserShell:
     """Runs the user's commands.
 
     Args:
-        frontend: runs them in its terminal.
-        cwd: the folder that they run in.
-        scrub: removes secrets from a text.
         usable: whether a person types; lines from a pipe are never commands.
 
     Attributes:

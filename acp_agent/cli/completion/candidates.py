@@ -30,7 +30,6 @@ def answer(arguments: Sequence[str], environ: Mapping[str, str]) -> str:
     Args:
         arguments: the shell, and the words of the line up to the one to complete. `bash-menu`
             is bash in a mode that inserts one candidate after the other.
-        environ: the user's environment.
     """
     if len(arguments) < 3:
         return ""

@@ -57,7 +57,6 @@ class CompletionPoint:
     """The position of the last word of a command line; the words before it are complete.
 
     Attributes:
-        command: the command or action that the words lead to.
         options: its options that can still be given.
         value: what can be given here; None if only an option or an action can.
         needed: whether this is the value of the previous option.

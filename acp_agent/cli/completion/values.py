@@ -23,11 +23,7 @@ _PACKAGE = Path(__file__).parents[2]
 
 
 class UserValues:
-    """The values of one user.
-
-    Args:
-        environ: the user's environment.
-    """
+    """The values of one user."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ

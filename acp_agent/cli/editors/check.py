@@ -28,7 +28,6 @@ def check_agent(launch: Launch, *, from_shell: bool) -> bool:
     """Start the agent and return whether it responds; print its name, model and the next step.
 
     Args:
-        launch: the command that the editor starts.
         from_shell: whether the editor inherits the environment of a shell.
     """
     environ = dict(os.environ)
@@ -87,9 +86,7 @@ def greet(
     """Start an agent, ask it for its name, and end it.
 
     Args:
-        command: the program and its arguments.
         environ: the environment that an editor would give it.
-        seconds: the time limit.
 
     Raises:
         InvalidInputError: it cannot be started, or does not respond as an agent does.

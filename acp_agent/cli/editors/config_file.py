@@ -36,7 +36,6 @@ class ConfigFile(Struct, frozen=True):
     """A file as it was read.
 
     Attributes:
-        path: the editor's path.
         real: the path after following links; equal to `path` if there are none.
         data: its bytes; None if the file does not exist.
     """
@@ -91,7 +90,6 @@ def write(file: ConfigFile, data: bytes, *, keep: bool) -> None:
 
     Args:
         file: the file as it was read; a file that has changed since is not written.
-        data: its new bytes.
         keep: save the previous version to `file.backup` first, replacing an older one.
 
     Raises:

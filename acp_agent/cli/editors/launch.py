@@ -81,8 +81,6 @@ def launch_command(
 
     Args:
         started_as: the running file, `sys.argv[0]`.
-        environ: the shell's environment.
-        platform: as in `sys.platform`.
     """
     program = _find_running(started_as)
     if program is None:

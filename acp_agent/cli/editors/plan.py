@@ -29,7 +29,6 @@ class Plan(Struct, frozen=True):
     """A file's current and planned content.
 
     Attributes:
-        file: the file as it was read.
         after: its planned bytes; None to delete it.
         restores: whether they are those of the backup.
         keep: whether to back up the current version.

@@ -26,7 +26,6 @@ class EntryPlace(Struct, frozen=True):
 
     Attributes:
         key: a key of the outermost object, such as `agent_servers`.
-        name: the name of our entry.
         step: the indentation in the editor's own files.
     """
 
@@ -43,8 +42,6 @@ def add_entry(data: bytes, entry_place: EntryPlace, entry: Entry) -> bytes:
 
     Args:
         data: the file; empty if it does not exist.
-        entry_place: the place of the entry.
-        entry: the entry.
 
     Raises:
         InvalidInputError: the file cannot be changed safely; the message says why.

@@ -31,7 +31,6 @@ class StepSession(AgentSession):
 
     Attributes:
         settings: the initial values of its options.
-        step: the step that works in it.
         prompts: how many prompts it has received.
     """
 
@@ -125,8 +124,6 @@ class FlowAgent:
         """Resume a session. Raises RpcError.
 
         Args:
-            id_: its ID.
-            cwd: its folder.
             settings: the initial values of its options.
         """
         answer = await self._resume_when_free(id_, cwd)

@@ -30,7 +30,6 @@ class FileChanges:
 
     Args:
         top: the folder, absolute.
-        patterns: select the files.
     """
 
     def __init__(self, top: Path, patterns: FilePatterns) -> None:
@@ -42,11 +41,7 @@ class FileChanges:
         self._incomplete = False  # whether some folders are not watched
 
     async def start(self) -> None:
-        """Scan the files for the first time.
-
-        Raises:
-            InvalidInputError: there are too many.
-        """
+        """Scan the files for the first time. Raises InvalidInputError if there are too many."""
         try:
             self._inotify = Inotify()
             asyncio.get_running_loop().add_reader(self._inotify.fileno(), self._wake)

@@ -31,13 +31,9 @@ class RunStarted(_Record, frozen=True, kw_only=True, tag="run_started"):
     """A run started, or was resumed (`resumed`).
 
     Attributes:
-        file: the path of the workflow file.
         named: the name it was found by; "" if the user gave the path.
         digest: SHA-256 of the file's content.
-        inputs: all inputs with their values.
-        cwd: the folder that it works in.
         trigger: what started it: `manual`, `files` or `schedule`.
-        changed: the files whose change started it.
     """
 
     run: str
@@ -133,11 +129,7 @@ class RunJournal:
 
     @classmethod
     def create(cls, folder: Path, started: RunStarted) -> RunJournal:
-        """Create the journal of a new run.
-
-        Raises:
-            StoreError: it cannot be written.
-        """
+        """Create the journal of a new run. Raises StoreError if it cannot be written."""
         try:
             make_private_folder(folder)
             _remove_oldest(folder)

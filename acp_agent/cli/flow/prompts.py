@@ -21,13 +21,7 @@ _SETTING_COMMANDS = frozenset(command.name for command in COMMANDS) - _PROMPT_CO
 
 
 class RunValues:
-    """Values for the placeholders and conditions of a run.
-
-    Args:
-        record: the run's record.
-        failed: whether a step failed, for conditions.
-        item: the current item of a step that runs for a list.
-    """
+    """Values for the placeholders and conditions of a run."""
 
     def __init__(self, record: RunRecord, *, failed: bool, item: str = "") -> None:
         self.failed = failed

@@ -49,11 +49,7 @@ class FlowRunner:
     """Runs one workflow once.
 
     Args:
-        workflow: the workflow.
         journal: has the results so far, and records new ones.
-        options: the user's options.
-        view: shows the run.
-        observe: also receives all updates.
     """
 
     def __init__(

@@ -217,11 +217,7 @@ def new_run(
 
     Args:
         file: the workflow file, without errors.
-        lookup_name: the name that it was found by.
         options: the command line arguments.
-        view: shows the run.
-        trigger: what started it.
-        observe: also receives all updates.
 
     Raises:
         InvalidInputError: the inputs do not match the workflow.
@@ -260,10 +256,6 @@ def new_run(
 
 def parse_inputs(workflow: Workflow, assignments: Sequence[str]) -> Mapping[str, str]:
     """Return the values of all inputs.
-
-    Args:
-        workflow: defines the inputs.
-        assignments: values as `NAME=VALUE`.
 
     Raises:
         InvalidInputError: an input is unknown or missing.

@@ -15,7 +15,6 @@ class Schedule:
     """The scheduled times of a workflow. Times missed during a run lead to one run after it.
 
     Args:
-        triggers: define the times.
         now: returns the local time, without a time zone.
         monotonic: returns seconds of a monotonic clock.
     """

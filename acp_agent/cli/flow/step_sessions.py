@@ -34,14 +34,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
 
 
 class StepSessions:
-    """Opens the sessions of a run, in one agent that is started with the first one.
-
-    Args:
-        workflow: the workflow.
-        journal: has the existing sessions, and records new ones.
-        options: the user's options.
-        view: shows permissions.
-    """
+    """Opens the sessions of a run, in one agent that is started with the first one."""
 
     def __init__(
         self, workflow: Workflow, journal: RunJournal, options: RunOptions, view: FlowView

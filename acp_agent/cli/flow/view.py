@@ -79,13 +79,7 @@ class FlowView(Protocol):
 
 
 class TextView:
-    """A run as text: progress on one stream, the last output on the other.
-
-    Args:
-        out: the stream for progress.
-        cwd: the folder that paths are shown relative to.
-        answer: the stream for the output.
-    """
+    """A run as text: progress on one stream, the last output on the other."""
 
     def __init__(self, out: TextIO, *, cwd: Path, answer: TextIO) -> None:
         self._out = out

@@ -25,11 +25,7 @@ _MAX_ANSWER_TOKENS = 1_000  # tokens
 
 
 class CommandHelpers:
-    """Serves hooks without a session: with models, but without MCP servers.
-
-    Args:
-        setup: the user's configuration and keys.
-    """
+    """Serves hooks without a session: with models, but without MCP servers."""
 
     def __init__(self, setup: UserConfig) -> None:
         self._setup = setup

@@ -163,11 +163,7 @@ def _test(hooks: FoundHooks, setup: UserConfig, options: argparse.Namespace) -> 
 
 
 def _input(text: str) -> JsonObject:
-    """Return the object in the argument.
-
-    Raises:
-        InvalidInputError: it is not a JSON object.
-    """
+    """Return the object in the argument. Raises InvalidInputError if it is not a JSON object."""
     try:
         return msgspec.json.decode(text or "{}", type=dict[str, object])
     except msgspec.DecodeError as error:

@@ -229,11 +229,7 @@ class AgentTools:
         )
 
     async def _record(self, name: str) -> SessionRecord:
-        """Return a session of the served folders.
-
-        Raises:
-            ToolError: there is none.
-        """
+        """Return a session of the served folders. Raises ToolError if there is none."""
         with suppress(AcpAgentError):
             session_id = await full_id(name)
             async with open_store() as store:

@@ -72,7 +72,6 @@ def read_foreign(file: Path, folder: Path) -> ForeignServers:
     """Read the servers of a file; its path determines the format.
 
     Args:
-        file: a file of another agent.
         folder: the project; a user's file may have servers for it.
 
     Raises:

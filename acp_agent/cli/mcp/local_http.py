@@ -62,7 +62,6 @@ async def serve_local(
     """Serve until a signal arrives.
 
     Args:
-        app: the application.
         listener: from `local_listener`.
         path: the path of the address that is shown to the user.
         new_token: the token, if it is to be shown to the user.
@@ -90,7 +89,6 @@ class TokenRequired:
     """Passes on requests with the right token.
 
     Args:
-        app: answers the requests.
         token: the token that requests send as `Authorization: Bearer …`.
         public: paths that need no token.
     """

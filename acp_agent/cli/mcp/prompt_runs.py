@@ -27,11 +27,7 @@ class Question(Struct, frozen=True):
 
 
 class PromptRun(Generic[T]):
-    """A running prompt, whose questions wait until a call passes them on.
-
-    Args:
-        work: runs the prompt, given a function that asks the user.
-    """
+    """A running prompt, whose questions wait until a call passes them on."""
 
     def __init__(self, work: Callable[[Ask], Coroutine[Any, Any, T]]) -> None:
         self._questions: asyncio.Queue[Question] = asyncio.Queue()

@@ -37,7 +37,6 @@ async def read_questions(store: Store, *, cwd: str | None, days: int) -> AsyncIt
     """Yield the questions of sessions, the latest session first.
 
     Args:
-        store: the journal.
         cwd: only sessions of this folder; None for all.
         days: only sessions that were used in the last `days` days.
     """

@@ -120,11 +120,6 @@ async def record(
 ) -> int:
     """Write the record of a session; return the exit status.
 
-    Args:
-        options: the session and the output file.
-        secrets: values to remove from the record.
-        write: writes a new file.
-
     Raises:
         AcpAgentError: there is no such session, or it cannot be written.
     """

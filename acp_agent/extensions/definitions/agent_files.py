@@ -39,12 +39,7 @@ _NO_AGENTS = frozenset({"README.md", "AGENTS.md", "CLAUDE.md"})
 
 
 def agent_files(folder: Path, names: list[str]) -> list[Path]:
-    """Return the agent files in a folder.
-
-    Args:
-        folder: the folder.
-        names: the names of its entries, sorted.
-    """
+    """Return the agent files in a folder."""
     suffix = ".toml" if folder.parent.name == _CODEX else ".md"
     return [folder / name for name in names if name.endswith(suffix) and name not in _NO_AGENTS]
 
@@ -55,8 +50,6 @@ def read_agent(
     """Return the front matter of an agent, with our field names, and its prompt.
 
     Args:
-        path: the path of the file.
-        text: the text of the file.
         is_lenient: whether the name may come from the file name.
 
     Returns:

@@ -70,7 +70,6 @@ def read_agents(path: Path, origin: Origin | None, problems: list[Problem]) -> l
     """Read the agents of a table; report the invalid ones. Blocks: reads files.
 
     Args:
-        path: the path of the file.
         origin: the project that the file belongs to; None for the user's own file.
         problems: errors are added to this list.
     """

@@ -24,22 +24,12 @@ from acp_agent.extensions.definitions.types import DEFAULT_PROMPT, AgentSpec, Sk
 
 
 def read_bundled(name: str, config: DefinitionConfig) -> Skill:
-    """Return a bundled skill, which only the user can choose. Blocks: reads its file.
-
-    Args:
-        name: the name of a skill in the index.
-        config: the user's configuration of the skill.
-    """
+    """Return a bundled skill, which only the user can choose. Blocks: reads its file."""
     return _read(BUNDLED / "skills" / name / FILE_NAME, config)
 
 
 def read_bundled_agent(name: str, config: DefinitionConfig) -> AgentSpec:
-    """Return a bundled agent. Blocks: reads its file.
-
-    Args:
-        name: the name of an agent in the index.
-        config: the user's configuration of the agent.
-    """
+    """Return a bundled agent. Blocks: reads its file."""
     return _read_agent(BUNDLED / "agents" / f"{name}.md", config)
 
 

@@ -65,8 +65,6 @@ def find_definitions(
     not parsed. Blocks: reads every file.
 
     Args:
-        folders: the folders to search.
-        config: the user's configuration.
         trusts: returns whether the user trusts a file of the project.
     """
     problems: list[Problem] = []

@@ -268,8 +268,6 @@ def drop_invalid_notes(
     A description that is too long is cut.
 
     Args:
-        front_matter: the front matter.
-        kind: the type of the fields.
         is_lenient: whether the file is for another program, which ignores more wrong values.
     """
     fields = dict(front_matter)

@@ -65,7 +65,6 @@ def parse_yaml(front_matter: str, *, first: int) -> Mapping[str, object]:
     """Return the fields; if the text is not YAML, prose with a colon is treated as quoted.
 
     Args:
-        front_matter: the YAML.
         first: the number of its first line in the file, for errors.
 
     Raises:

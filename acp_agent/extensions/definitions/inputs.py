@@ -29,7 +29,6 @@ class SkillInputs(Struct, frozen=True, kw_only=True):
 
     Attributes:
         values: the values by input name, including defaults.
-        missing: required inputs that were not given.
         remainder: the remaining words of the request.
     """
 
@@ -42,7 +41,6 @@ def read_inputs(inputs: Sequence[Argument], request: str, cwd: Path) -> SkillInp
     """Return the inputs in a request to a skill. Blocks: checks each named file on disk.
 
     Args:
-        inputs: the skill's inputs.
         request: the text after its command: words in the order of the inputs, or `name=value`.
         cwd: the folder that relative paths start from.
 
@@ -112,14 +110,7 @@ def check_input(argument: Argument, value: str, cwd: Path) -> None:
 def fill_inputs(
     text: str, request: str, values: Mapping[str, str], folder: Path
 ) -> tuple[str, bool]:
-    """Return a skill's text with placeholders filled in, and whether it has any.
-
-    Args:
-        text: the text of the skill.
-        request: the text after its command.
-        values: its named inputs.
-        folder: the skill's folder.
-    """
+    """Return a skill's text with placeholders filled in, and whether it has any."""
     words, has_placeholder = _words(request), False
 
     def replace(match: re.Match[str]) -> str:

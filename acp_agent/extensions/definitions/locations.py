@@ -70,11 +70,7 @@ class BundledSkill(Struct, frozen=True):
 
 
 def bundled_skills(config: Config) -> Sequence[BundledSkill]:
-    """Return the bundled skills that the user has not disabled.
-
-    Args:
-        config: the user's configuration.
-    """
+    """Return the bundled skills that the user has not disabled."""
     return _enabled("skills", config.bundled_skills, config.skills)
 
 
@@ -125,7 +121,6 @@ def find_folders(cwd: Path, *, user: Path, home: Path) -> DefinitionFolders:
 
     Args:
         cwd: the session's folder, absolute.
-        user: the folder of the user's configuration file.
         home: the user's home folder, whose `.agents` is shared by all programs.
     """
     return _folders(cwd, find_repository(cwd), user, home)

@@ -82,11 +82,9 @@ class Origin(Struct, frozen=True, kw_only=True):
     Attributes:
         folder: the folder; files outside it are refused.
         owners: the users whose files are accepted.
-        source: the owner of the definitions.
         top: the folder that the user trusts, as `folder_name` returns it.
         trusts: returns whether the user trusts a file; None: all are trusted.
         is_lenient: whether it follows another program, which requires less.
-        prefix: the prefix of the names of its definitions.
     """
 
     folder: Path
@@ -139,10 +137,8 @@ def read_definitions(
     """Read and parse the files of a folder, or a single file; report the invalid ones.
 
     Args:
-        location: the folder or file.
         origin: the project or plugin that it belongs to; None for the user's own files.
         kind: the kind of its definitions; a folder named `commands` has commands.
-        fields: the type of the fields of that kind.
         problems: errors are added to this list.
     """
     if kind == "skills" and location.name in COMMANDS:
@@ -304,7 +300,6 @@ def read_file(path: Path, origin: Origin | None) -> bytes:
     """Read a definition file.
 
     Args:
-        path: the path of the file.
         origin: the project or plugin that it belongs to; None for the user's own file, anywhere.
 
     Raises:
@@ -329,11 +324,7 @@ def read_file(path: Path, origin: Origin | None) -> bytes:
 
 
 def decode(raw: bytes) -> str:
-    """Return the text of a definition file.
-
-    Raises:
-        ConfigError: it is not UTF-8.
-    """
+    """Return the text of a definition file. Raises ConfigError if it is not UTF-8."""
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

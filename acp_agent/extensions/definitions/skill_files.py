@@ -51,10 +51,6 @@ _ZHI_FOLDER = "zhi-output"
 def skill_files(folder: Path, names: list[str]) -> list[Path]:
     """Return the skill files in a folder; of two with the same name the later one is used.
 
-    Args:
-        folder: the folder.
-        names: the names of its entries, sorted.
-
     Raises:
         OSError: a folder in it cannot be read.
     """
@@ -91,8 +87,6 @@ def read_command(path: Path, text: str, location: Path) -> tuple[Mapping[str, ob
     """Return the front matter of a command, as in a SKILL.md, and its text.
 
     Args:
-        path: the path of the file.
-        text: the text of the file.
         location: the folder of commands that contains the file, or the file itself.
 
     Raises:
@@ -115,14 +109,7 @@ def read_command(path: Path, text: str, location: Path) -> tuple[Mapping[str, ob
 def command_fields(
     name: str, fields: Mapping[str, object], text: str, program: str
 ) -> tuple[Mapping[str, object], str]:
-    """Return the front matter of a command, as a SKILL.md would have it, and the text.
-
-    Args:
-        name: of the command, in its program.
-        fields: the front matter there.
-        text: the prompt there.
-        program: the name of the program's folder.
-    """
+    """Return the front matter of a command, as a SKILL.md would have it, and the text."""
     fields = _convert_runner(fields, program)
     if program in _ONE_BASED:
         text = _NUMBER.sub(lambda match: f"${int(match[1]) - 1}", text)
@@ -180,7 +167,6 @@ def read_skill(path: Path, text: str, *, is_lenient: bool) -> tuple[Mapping[str,
 
     Args:
         path: the path of the file.
-        text: the text of the file.
         is_lenient: whether its folder names it and its text describes it.
 
     Raises:

@@ -36,7 +36,6 @@ class RunSettings(Struct, frozen=True, kw_only=True):
         max_output: the longest answer, in tokens.
         tools: the only tools of the session that it may use; None: all of them.
         without: tools that it may not use, even if `tools` allows them.
-        max_requests: requests to the model in one run.
         within: further lists that must each allow a tool: those of the callers.
     """
 
@@ -114,9 +113,7 @@ class Skill(Struct, frozen=True, kw_only=True):
         description: what it does and when to use it, in one line.
         text: the Markdown below the front matter.
         path: the path of its file; files that the text names are in the same folder.
-        source: its owner.
         hint: what may follow its command.
-        uses: the settings that it runs with.
         by_model: whether the model may choose it.
         by_user: whether it is a command for the user.
         runs_in_subagent: whether a subagent runs it, instead of the conversation itself.
@@ -146,12 +143,7 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
     """An agent as defined by its file and the agents that it extends.
 
     Attributes:
-        name: the name by which it is chosen.
         description: what it is good at, in one line.
-        prompt: its system prompt.
-        path: the path of its file.
-        source: its owner.
-        uses: the settings that it runs with.
         takes_tasks: whether tasks are given to it; sessions can run as it in any case.
         subagents: the agents that it may give tasks to, as patterns.
         hooks: its hooks, which run while it works: a list for each event.
@@ -168,12 +160,7 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
     hooks: JsonObject = field(default_factory=dict)
 
     def prompt_in(self, cwd: Path, default: Callable[[], str]) -> str:
-        """Return the prompt with `${CWD}`, `${DATE}`, `${AGENT}` and `${DEFAULT}` filled in.
-
-        Args:
-            cwd: the session's folder.
-            default: returns the prompt of the built-in agent.
-        """
+        """Return the prompt with `${CWD}`, `${DATE}`, `${AGENT}` and `${DEFAULT}` filled in."""
         today = datetime.now().astimezone().date().isoformat()
         values = {"CWD": str(cwd), "DATE": today, "AGENT": self.name}
         if DEFAULT_PROMPT in self.prompt:

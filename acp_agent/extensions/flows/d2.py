@@ -28,7 +28,6 @@ def parse_d2(text: str, line: int) -> Flow:
     """Return the flow of a diagram.
 
     Args:
-        text: the diagram.
         line: the number of its first line in the file.
 
     Raises:

@@ -16,7 +16,6 @@ def find_flow(text: str, line: int) -> Flow:
     """Return the flow of the first chart in Markdown.
 
     Args:
-        text: the Markdown.
         line: the number of its first line in the file.
 
     Raises:

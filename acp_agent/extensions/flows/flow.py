@@ -73,11 +73,7 @@ class Chart:
             raise ConfigError(f"line {line}: the node {id_} has two texts; take one out")
 
     def add_edge(self, source: str, target: str, label: str, line: int) -> None:
-        """Add an edge.
-
-        Raises:
-            ConfigError: there are too many edges.
-        """
+        """Add an edge. Raises ConfigError if there are too many edges."""
         self._edges.append((source, Branch(target, " ".join(label.split())), line))
         if len(self._edges) > MAX_NODES * 5:
             raise ConfigError(f"line {line}: the flow has too many arrows; divide it")

@@ -39,7 +39,6 @@ def parse_mermaid(text: str, line: int) -> Flow:
     """Return the flow of a chart.
 
     Args:
-        text: the chart.
         line: the number of its first line in the file.
 
     Raises:

@@ -11,7 +11,6 @@ class Scanner:
     """A position in a text.
 
     Args:
-        text: the chart.
         line: the number of its first line in the file.
     """
 

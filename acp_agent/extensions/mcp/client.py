@@ -58,8 +58,6 @@ class McpClient:
     """A connected server.
 
     Args:
-        config: how to reach the server.
-        asker: asks the user on behalf of the server.
         trace: returns the trace of the current turn, as a `_meta`.
     """
 
@@ -120,10 +118,7 @@ class McpClient:
         """Return values for a variable of a resource template that begin with `value`.
 
         Args:
-            template: the template.
-            variable: the name of the variable.
             value: what the user has typed of it.
-            known: the values of the variables before it.
 
         Raises: as `call_tool` does.
         """

@@ -49,7 +49,6 @@ class ServerOptions(Struct, frozen=True, kw_only=True):
     """Options for the use of a server.
 
     Attributes:
-        source: who configured it.
         enabled: whether it is started by default; the user can change that during the session.
         allowed: the only tools that are offered; None: all.
         denied: tools that are not offered.
@@ -262,7 +261,6 @@ def server_environ(
     its address has a password.
 
     Args:
-        environ: the user's environment.
         variables: the editor's variables for this server, including secrets; the last one of a name
             wins.
         mark: identifies its processes, including those that left its process group.

@@ -67,11 +67,6 @@ def find_servers(
     """Find the servers of a session in a folder, besides those of the client. Reads files.
 
     Args:
-        config: the user's configuration.
-        config_file: the file of the configuration.
-        cwd: the session's folder.
-        environ: the user's environment.
-        folders: the folders of plugins.
         trusts: returns whether the user trusts a file of the project.
     """
     problems: list[str] = []
@@ -217,11 +212,7 @@ def _read_project(
 
 
 def _servers_in(file: Path, text: str) -> Mapping[str, Any]:
-    """Return the servers that a file names.
-
-    Raises:
-        ConfigError: the file cannot be read.
-    """
+    """Return the servers that a file names. Raises ConfigError if the file cannot be read."""
     key = server_format(file).key
     if file.name != _SHARED_FILE:
         servers = read_document(file, text).get(key)
@@ -234,11 +225,7 @@ def _servers_in(file: Path, text: str) -> Mapping[str, Any]:
 
 
 def _shared_servers(file: Path, text: str) -> Mapping[str, Any]:
-    """Return the servers of a `.mcp.json`.
-
-    Raises:
-        ConfigError: the file is invalid.
-    """
+    """Return the servers of a `.mcp.json`. Raises ConfigError if the file is invalid."""
     try:
         document = json.loads(text) if text.strip() else {}
     except json.JSONDecodeError as error:

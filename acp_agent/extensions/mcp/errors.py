@@ -45,7 +45,6 @@ def describe_error(error: BaseException, clean: Callable[[str], str]) -> str:
 
     Args:
         error: the exception; for a group, its first exception that is not a group is described.
-        clean: removes secrets from a text.
     """
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

@@ -98,9 +98,7 @@ async def http_transport(
     """Connect to a server over HTTP. Redirects are followed only within its origin.
 
     Args:
-        server: the configuration of the server.
         status: records the status of every response.
-        logins: the user's logins.
         on_broken: called when no request can be sent any more.
 
     Raises:

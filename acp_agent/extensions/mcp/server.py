@@ -100,11 +100,7 @@ class McpServer:
 
     @property
     def client(self) -> McpClient:
-        """Return the connection.
-
-        Raises:
-            ToolError: the server is not connected at the moment.
-        """
+        """Return the connection. Raises ToolError if the server is not connected at the moment."""
         if self._client is None:
             raise ToolError(f"the MCP server {self.config.name!r} is not connected at the moment")
         return self._client

@@ -81,7 +81,6 @@ async def read_lines(
     """Yield the lines of a stream without line ends; empty lines are skipped.
 
     Args:
-        stream: the stream.
         limit: bytes of the longest line that is returned whole.
         head: bytes of a longer line that are returned.
     """
@@ -266,12 +265,8 @@ async def stdio_transport(
     """Start a server's program in a separate process group, and end it on exit.
 
     Args:
-        server: the configuration of the server.
         label: the server's name in the log.
-        cwd: the folder that it is started in.
         environ: the user's environment; `server_environ` selects what is passed on.
-        watch: ends the program if this process is killed.
-        clean: removes secrets from a text.
         launch: defines how the program is started.
         on_start: receives the program, which can later be asked how it ended.
 

@@ -69,11 +69,7 @@ def build_server(
     """Return a server with its variables expanded.
 
     Args:
-        name: the server's name.
-        table: the server's table.
-        environ: the values of variables.
         field: the key of the table of all servers, for errors.
-        source: who configured the server.
 
     Raises:
         ConfigError, InvalidInputError: the server is invalid; the message names the key.

@@ -37,12 +37,7 @@ class Candidate(Struct, frozen=True, kw_only=True):
 
 
 class NoChoiceError(ConfigError):
-    """A marketplace has several plugins, and none was chosen.
-
-    Args:
-        source: the marketplace.
-        offers: its plugins.
-    """
+    """A marketplace has several plugins, and none was chosen."""
 
     def __init__(self, source: str, offers: list[Offer]) -> None:
         super().__init__(f"{source} is a marketplace; name one of its plugins")
@@ -56,7 +51,6 @@ def fetch_candidate(
     """Yield a plugin as it would be added, from a temporary copy.
 
     Args:
-        plugins_folder: the folder of the user's plugins.
         source: the path of a folder, or the address of a repository.
         ref: a branch, tag or commit of the repository.
         chosen: the name of the plugin, if the source is a marketplace.
@@ -123,7 +117,6 @@ def install_candidate(plugins_folder: Path, added: Candidate, *, replacing: bool
     """Move a plugin to its folder and save its record. A plugin that it replaces is deleted.
 
     Args:
-        plugins_folder: the folder of the user's plugins.
         added: the plugin, in a folder that may be moved.
         replacing: whether it may replace a plugin of the same name.
 
@@ -201,11 +194,7 @@ def enable(plugins_folder: Path, name: str, *, is_enabled: bool) -> None:
 
 
 def require(records: dict[str, Installed], name: str) -> Installed:
-    """Return the record of a plugin.
-
-    Raises:
-        ConfigError: no plugin of this name was added.
-    """
+    """Return the record of a plugin. Raises ConfigError if no plugin of this name was added."""
     if name not in records:
         listed = ", ".join(records) or "none"
         raise ConfigError(f"no plugin {name} was added; added were: {listed}")
@@ -218,8 +207,6 @@ def update(
     """Fetch a plugin again, and replace the installed one if it differs.
 
     Args:
-        plugins_folder: the folder of the user's plugins.
-        name: the plugin.
         agree: asks whether to install a changed plugin.
         ref: a branch, tag or commit; "" for the default.
 

@@ -23,8 +23,6 @@ class EnabledPlugin(Struct, frozen=True, kw_only=True):
     """A plugin that is enabled there.
 
     Attributes:
-        name: the plugin's name in its marketplace.
-        marketplace: the name of the marketplace.
         source: the folder or the address of the marketplace; "" if unknown.
         ref: a branch, tag or commit.
     """
@@ -46,10 +44,6 @@ def find_enabled_plugins(cwd: Path, home: Path) -> FoundEnabledPlugins:
     """Return the plugins that the settings of a project and of its user enable. Reads files.
 
     Later files override earlier ones: the user's, the project's, then those that are not shared.
-
-    Args:
-        cwd: the session's folder.
-        home: the user's home folder.
     """
     problems: list[Remark] = []
     enabled: dict[str, bool] = {}

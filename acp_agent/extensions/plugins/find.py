@@ -25,7 +25,6 @@ class FoundPlugins(Struct, frozen=True, kw_only=True):
     """The plugins that were found; for a duplicate name the first one is used.
 
     Attributes:
-        plugins: the plugins that can be used.
         problems: errors: the file or folder, and the reason and remedy in English.
         untrusted: plugins of the project whose current content the user does not trust.
     """
@@ -39,7 +38,6 @@ def find_plugins(folders: DefinitionFolders, trusts: Trusts) -> FoundPlugins:
     """Find the plugins of a session. Reads files: call it in a thread.
 
     Args:
-        folders: the folders to search.
         trusts: returns whether the user trusts an item of the project.
     """
     by_name: dict[str, Plugin] = {}

@@ -42,12 +42,7 @@ Remark = tuple[Path, str]  # a file or folder, and its error
 
 
 class PluginError(ConfigError):
-    """A file or folder of a plugin cannot be used.
-
-    Args:
-        path: the file or folder.
-        why: the error, and the remedy.
-    """
+    """A file or folder of a plugin cannot be used."""
 
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(f"{path}: {why}")
@@ -81,12 +76,8 @@ class Manifest(Struct, frozen=True, kw_only=True):
     """The content of a plugin's manifest.
 
     Attributes:
-        name: the name by which it is chosen.
-        version: its version, for people.
-        description: its purpose.
         portable: whether it follows the standard.
         foreign: whether it has another program's manifest, alone or beside that of the standard.
-        part_paths: the paths of its parts in that other manifest.
         remarks: harmless errors.
     """
 
@@ -103,7 +94,6 @@ def read_manifest(root: Path, marketplace_entry: Mapping[str, object] | None = N
     """Return the manifest of a plugin. Reads files.
 
     Args:
-        root: the folder of the plugin.
         marketplace_entry: a marketplace's entry for it, which may replace a manifest.
 
     Raises:

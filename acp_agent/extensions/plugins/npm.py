@@ -36,7 +36,6 @@ def fetch_package(source: str, ref: str, folder: Path) -> tuple[Path, str]:
     Args:
         source: its name, optionally with a version after `@`.
         ref: its version, unless the name has one; "" for the newest.
-        folder: the folder.
 
     Raises:
         ConfigError: npm is missing or has no such package, or the archive is malformed.

@@ -37,17 +37,8 @@ class Plugin(Struct, frozen=True, kw_only=True):
 
     Attributes:
         name: the name by which it is chosen, and the prefix of its parts' names.
-        version: its version, for people.
-        description: its purpose.
         portable: whether it follows the Agent Plugins standard.
-        root: its folder, resolved.
-        data: the folder for the data of its programs.
-        source: its owner.
         skills: folders that contain a folder for each skill.
-        commands: folders of commands, and files of single ones.
-        agents: folders of agents, and files of single ones.
-        servers: objects with `mcpServers`.
-        hooks: objects with `hooks`.
         problems: errors: the file or folder, and the reason and remedy in English.
     """
 
@@ -89,9 +80,7 @@ def read_plugin(
     """Read a plugin's manifest and find its parts. Reads files.
 
     Args:
-        folder: the folder of the plugin.
         data: the folder for the data of its programs; may be missing.
-        source: its owner.
         marketplace_entry: a marketplace's entry for it, which may replace a manifest.
 
     Raises:
@@ -138,8 +127,6 @@ class _PartFinder:
         """Yield folders and files: those that the manifest names, or the default ones.
 
         Args:
-            key: the key in the manifest.
-            default_folders: the default folders.
             adds: whether the default folders are used in addition to the named ones.
         """
         manifest_paths = list(self._named_paths(key))

@@ -64,8 +64,6 @@ def plugin_servers(
     """Yield the servers of the plugins of a session. Reads files, and creates data folders.
 
     Args:
-        folders: the folders of plugins.
-        environ: the user's environment.
         trusts: returns whether the user trusts an item of the project.
         problems: errors are added to this list, in one line of English each.
     """

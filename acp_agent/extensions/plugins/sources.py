@@ -45,7 +45,6 @@ class Fetched(Struct, frozen=True, kw_only=True):
     """A fetched folder.
 
     Attributes:
-        folder: the folder of a plugin or of a marketplace.
         revision: the commit, or the version of a package; "" if there is none.
         manifest: a marketplace's entry for the plugin, if that replaces a manifest.
     """

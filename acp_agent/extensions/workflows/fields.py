@@ -48,8 +48,6 @@ class Table:
     """The fields of a mapping. Every method records errors and returns a default.
 
     Args:
-        entry: the mapping.
-        mistakes: collects the errors.
         field_names: the names of all fields; a file may use `_` instead of `-`.
     """
 

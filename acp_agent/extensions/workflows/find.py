@@ -56,7 +56,6 @@ def workflow_folders(cwd: Path, *, user: Path) -> Sequence[tuple[Path, Source]]:
 
     Args:
         cwd: the session's folder, absolute.
-        user: the folder of the user's configuration file.
     """
     top = project_top(cwd)
     user_folder = user / "flows"
@@ -72,7 +71,6 @@ def find_workflows(cwd: Path, *, user: Path) -> Sequence[WorkflowFile]:
 
     Args:
         cwd: the session's folder, absolute.
-        user: the folder of the user's configuration file.
     """
     files: list[WorkflowFile] = []
     for folder, source in workflow_folders(cwd, user=user):
@@ -105,8 +103,6 @@ def _read(path: Path, source: Source, project: tuple[Path, Path] | None) -> Work
     """Read and parse a file.
 
     Args:
-        path: the path of the file.
-        source: its owner.
         project: the folder that contains `.acp-agent`, and the top folder of the project.
     """
     item = None

@@ -43,12 +43,7 @@ _STEP_KINDS = ("prompt", "skill", "parallel")
 
 
 def parse_workflow(text: str, name: str) -> tuple[Workflow | None, list[Mistake]]:
-    """Return a workflow, or the errors in its file.
-
-    Args:
-        text: the text of the file.
-        name: the default name of the workflow.
-    """
+    """Return a workflow, or the errors in its file."""
     try:
         tree = read_tree(text)
     except ConfigError as error:

@@ -47,17 +47,11 @@ class Step(Struct, frozen=True, kw_only=True):
     Attributes:
         id: its name in the file.
         line: its first line in the file.
-        prompt: the text for the agent, with placeholders.
-        skill: the name of a skill.
         arguments: the skill's inputs by name, or its input as one text; both with placeholders.
-        parallel: steps that run concurrently.
         for_each: items that it runs for: texts, or a text with placeholders and one item per line.
         item: the current item; set in the copies that are made for the items.
         condition: whether it runs; None: only if no earlier step failed.
-        agent: the agent that it runs as.
         model: "provider/name".
-        mode: the permission mode.
-        separate_session: whether it runs in a separate session.
         retry: how often it is retried after a failure.
         timeout: seconds that one attempt may take.
         continue_on_error: whether the run continues if it fails.

@@ -218,11 +218,7 @@ def match_mark(text: str, at: int, marks: Sequence[str], *, final: bool) -> str 
 
 
 def expect_mark(text: str, at: int, marks: Sequence[str], *, final: bool) -> str | None:
-    """Return the mark at a position, or None.
-
-    Raises:
-        CutError: more text may complete one.
-    """
+    """Return the mark at a position, or None. Raises CutError if more text may complete one."""
     mark = match_mark(text, at, marks, final=final)
     if isinstance(mark, More):
         raise CutError

@@ -40,7 +40,6 @@ class HeldBlock:
 
     Args:
         readers: the forms that are tried; the first one that recognises a call is used.
-        tools: the tools that can be called.
     """
 
     def __init__(self, readers: tuple[Form, ...], tools: Tools) -> None:

@@ -39,12 +39,9 @@ class Tags(Struct, frozen=True, kw_only=True):
     Attributes:
         wrappers: the opening and closing tags around all calls of an answer.
         call: the beginning of the tag that opens a call, up to the name.
-        call_end: the tag that closes a call.
         argument: the beginning of the tag that opens an argument, up to the name.
-        argument_end: the tag that closes an argument.
         quoted: whether names are in quotation marks.
         framed: whether values are on separate lines.
-        tag_end: the end of a tag with a name.
         json_tags: the tags around arguments that are one JSON object; None if the form has none.
         control: whether the tags are control tokens, so that their content is always a call.
         marks: texts that are removed between calls.

@@ -44,11 +44,7 @@ class _Answer(Struct):
 
 
 class Embedder:
-    """Embeds texts with one model. Requests are not retried: a search by words works without them.
-
-    Attributes:
-        name: the model and its address.
-    """
+    """Embeds texts with one model. Requests are not retried: search by words works without them."""
 
     def __init__(
         self,
@@ -127,8 +123,6 @@ async def open_embedder(models: Models, ref: str, count: Count) -> Embedder:
     """Return an embedder for a model.
 
     Args:
-        models: the models of the process.
-        ref: the model's name.
         count: receives the usage of each request.
 
     Raises:

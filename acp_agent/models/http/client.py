@@ -33,9 +33,7 @@ class StatusError(Exception):
     """An answer whose status is not 200.
 
     Args:
-        status: the status.
         headers: the headers, with names in lower case.
-        body: the beginning of the body.
     """
 
     def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
@@ -74,7 +72,6 @@ class Client(Protocol):
 
         Args:
             path: the path after the provider's address, optionally with a query.
-            body: the JSON body.
 
         Raises:
             StatusError: the status is not 200.

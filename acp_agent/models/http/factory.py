@@ -16,7 +16,6 @@ def make_client(base_url: str, headers: Mapping[str, str]) -> Client:
     """Return a client for the provider at `base_url`. Blocks: call it in a thread.
 
     Args:
-        base_url: the provider's address.
         headers: the headers of each request; their names are case-insensitive.
 
     Raises:

@@ -32,7 +32,6 @@ def mentioned_files(line: Classified, context: CommandContext, *, writes: bool) 
     """Yield the absolute paths that a line may name, as written and with links resolved.
 
     Args:
-        line: the classified line.
         context: where it runs.
         writes: yield only the files that a command is known to write, move or delete.
     """

@@ -23,7 +23,6 @@ def files_below(command: Command, folder: str) -> Iterator[str]:
     Checks at most a thousand entries, skipping `.git` and `node_modules`. Reads the disk.
 
     Args:
-        command: the command.
         folder: the absolute path of the folder that it runs in.
     """
     name, words = base_name(command), [word.text for word in command.words[1:]]

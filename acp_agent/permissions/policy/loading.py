@@ -48,7 +48,6 @@ def compile_rules(config: PermissionsConfig, source: Source) -> list[PolicyRule]
     """Return the rules of a configuration, compiled and checked against their examples.
 
     Args:
-        config: the `permissions` table.
         source: the file; line numbers are added later.
 
     Raises:
@@ -71,11 +70,7 @@ def compile_rules(config: PermissionsConfig, source: Source) -> list[PolicyRule]
 
 
 def make_rule(effect: Effect, table: RuleConfig, source: Source) -> PolicyRule:
-    """Return one rule.
-
-    Raises:
-        RuleError: the rule is invalid.
-    """
+    """Return one rule. Raises RuleError if the rule is invalid."""
     subject, pattern = read_rule(effect, table.rule)
     rule = PolicyRule(
         effect=effect,
@@ -124,7 +119,6 @@ class Policies:
         """Make the policies.
 
         Args:
-            rules: the user's rules.
             trusts: returns whether the user trusts a project's file, so that its allow rules apply.
         """
         self._rules = tuple(rules)
@@ -160,7 +154,6 @@ class ProjectRules(Struct, frozen=True, kw_only=True):
     """The rules of a project's file.
 
     Attributes:
-        item: the trust item of the file.
         rules: the rules; for an invalid file, one rule that asks about everything.
         problem: the error in the file; "" if there is none.
     """
@@ -210,11 +203,7 @@ def project_rules(project: str) -> tuple[ProjectRules, ...]:
 
 
 def _project_rules(file: Path, raw: bytes) -> list[PolicyRule]:
-    """Return the rules of a project's file.
-
-    Raises:
-        ConfigError: the file is invalid.
-    """
+    """Return the rules of a project's file. Raises ConfigError if the file is invalid."""
     from acp_agent.config.problems import find_problems  # noqa: PLC0415 - few projects have rules
     from acp_agent.config.toml_errors import find_lines  # noqa: PLC0415 - likewise
 

@@ -42,7 +42,6 @@ class PathPattern(Struct, frozen=True):
 
         Args:
             path: the path, without `..`.
-            folders: the folders that patterns start from.
             tolerant: ignore case, compatibility forms and invisible characters, for rules that
                 refuse or ask.
         """
@@ -61,7 +60,6 @@ def compile_path(pattern: str, *, anywhere: bool) -> PathPattern:
     """Return the compiled pattern of a rule about files.
 
     Args:
-        pattern: the pattern as in the rule.
         anywhere: whether a name without a slash matches in every folder of the machine (the strict
             reading, for rules that refuse or ask) or only in the session's folder.
 

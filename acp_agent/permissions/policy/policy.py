@@ -68,7 +68,6 @@ class Policy:
         """Compile rules.
 
         Args:
-            rules: the rules.
             problems: the errors in rule files that could not be used.
 
         Raises:
@@ -103,7 +102,6 @@ class Policy:
         Ask and deny rules about files and hosts also apply to those that the words name.
 
         Args:
-            line: the classified line.
             context: where it would run.
             situation: the mode, the agent and the folders.
             may_edit: returns whether the file at an absolute path may be written without a

@@ -67,13 +67,10 @@ class PolicyRule(Struct, frozen=True, kw_only=True):
 
     Attributes:
         effect: whether it allows, asks or denies.
-        text: the rule as written.
         subject: the kind of access that it covers.
         pattern: the accesses of that kind that it covers; empty for all.
         source: where it is defined.
         justification: the reason, for the user and the model; empty if none is given.
-        modes: the modes that it applies in; empty for all.
-        agents: the agents that it applies to; empty for all.
     """
 
     effect: Effect
@@ -98,11 +95,7 @@ class PolicyRule(Struct, frozen=True, kw_only=True):
 
 
 def read_rule(effect: Effect, text: str) -> tuple[Subject, str]:
-    """Return the subject and the pattern of a rule.
-
-    Raises:
-        RuleError: the rule is invalid.
-    """
+    """Return the subject and the pattern of a rule. Raises RuleError if the rule is invalid."""
     match = _RULE.fullmatch(text.strip())
     if match is None or len(text) > _MAX_LENGTH:
         raise RuleError("it has the wrong form; write it like Bash(npm run test:*) or Edit(src/**)")

@@ -147,8 +147,6 @@ class RuleSet(Struct, frozen=True):
         """Return the question about a command that asks for more; its answer is not remembered.
 
         Args:
-            warning: the warning about what it asks for beyond the sandbox.
-            question: the question of a rule about it, if any.
             reason: why it is destructive; False if it is not.
         """
         warnings = [warning]

@@ -149,7 +149,6 @@ def document_text(source: str, following: str) -> str | None:
 
     Args:
         source: a command substitution as written.
-        following: the text after it.
     """
     match = _DOCUMENT.fullmatch(source)
     if match is None:

@@ -38,7 +38,6 @@ class DirectoryEntry:
     """A name in a folder that is open, so that the folder cannot be replaced.
 
     Attributes:
-        folder: the folder's descriptor.
         name: the last part of the path.
         path: the whole path, absolute and without links.
     """
@@ -54,7 +53,6 @@ class Caller:
 
     Args:
         process: the id of the waiting thread.
-        listener: the descriptor that its call was read from.
         identity: the kernel's number of the call.
     """
 
@@ -110,7 +108,6 @@ class Caller:
 
         Args:
             folder: the program's descriptor of the folder that the path starts in.
-            path: the path.
         """
         if not path.startswith(b"/"):
             start = b"cwd" if folder == _AT_FDCWD else b"fd/%d" % folder
@@ -124,8 +121,6 @@ class Caller:
         """Return the entry at a path, which need not exist.
 
         Args:
-            folder: as in `absolute_path`.
-            path: the path.
             follow: whether to follow a link at the end of the path.
 
         Raises:

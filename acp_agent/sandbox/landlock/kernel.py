@@ -54,7 +54,6 @@ def call(name: str, *arguments: int | bytes | Pair | None) -> int:
     """Make a system call and return its result.
 
     Args:
-        name: the name of the call.
         arguments: numbers, bytes to read, or a `Pair` that the call may change.
 
     Raises:

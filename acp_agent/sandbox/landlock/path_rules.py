@@ -48,9 +48,7 @@ class _Tree:
     """A table of paths as a tree.
 
     Attributes:
-        kinds: the kind of each path.
         names: for each folder, the names in it that lead to a path of the table.
-        kinds_below: for each folder, the kinds of the paths below it.
     """
 
     def __init__(self, kinds: Mapping[str, MountKind]) -> None:

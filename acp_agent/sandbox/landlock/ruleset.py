@@ -43,7 +43,6 @@ def make_ruleset(rules: PathRules, version: int) -> int:
     Missing files are skipped.
 
     Args:
-        rules: the grants for files.
         version: the version of Landlock to use; the kernel has at least this one.
 
     Raises:

@@ -43,12 +43,7 @@ _END_LIMIT = 5.0  # seconds for the remaining processes of a command to exit
 
 
 class Supervisor:
-    """Answers the calls of one command.
-
-    Args:
-        options: the instructions for the launcher.
-        listener: the descriptor that the calls are read from.
-    """
+    """Answers the calls of one command."""
 
     def __init__(self, options: LauncherOptions, listener: int) -> None:
         self._listener = listener
@@ -89,9 +84,6 @@ def supervise(options: LauncherOptions, listener: int, child: int, ended: int) -
     """Answer calls until the command ends, then kill its remaining processes.
 
     Args:
-        options: the instructions for the launcher.
-        listener: the descriptor that the calls are read from.
-        child: the command's process.
         ended: a descriptor that hangs up when the launcher has exited.
 
     Returns:

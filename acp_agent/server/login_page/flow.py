@@ -32,7 +32,6 @@ async def log_in_by_page(client: ClientConnection, request: int | str) -> Provid
     The page is closed when this returns, raises or is cancelled.
 
     Args:
-        client: the client's connection.
         request: the ID of the client's request that is being answered.
 
     Raises:

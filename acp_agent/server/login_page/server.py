@@ -156,7 +156,6 @@ async def login_page(
     """Serve a login page while the block runs.
 
     Args:
-        providers: the providers that the user can choose from.
         key_store: checks and saves the key.
 
     Raises:
@@ -265,11 +264,7 @@ class LoginPage:
     # -- requests ----------------------------------------------------------------------------
 
     async def _answer(self, request: Request, language: Language, slot: SocketSlot) -> Reply:
-        """Return the page for a request.
-
-        Raises:
-            RefusedRequestError: it is not for this page.
-        """
+        """Return the page for a request. Raises RefusedRequestError if it is not for this page."""
         self._check_address(request)
         slot.authorize()
         if self._done.done():

@@ -11,14 +11,7 @@ from acp_agent.server.socket_slots import SocketSlot, SocketSlots
 
 
 class SocketAcceptor:
-    """Accepts sockets, up to a limit.
-
-    Args:
-        endpoint: answers their requests.
-
-    Attributes:
-        slots: the slots of the open sockets.
-    """
+    """Accepts sockets, up to a limit."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint

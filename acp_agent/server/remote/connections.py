@@ -28,11 +28,7 @@ class MakeLink(Protocol):
 
 
 class FullError(Exception):
-    """The limit of connections is reached.
-
-    Args:
-        limit: the limit.
-    """
+    """The limit of connections is reached."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(

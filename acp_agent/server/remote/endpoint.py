@@ -41,8 +41,6 @@ class PostHandler:
     """Answers POST requests; see `Endpoint`.
 
     Args:
-        connections: the clients' connections.
-        limits: the limits for clients.
         is_local: returns whether the sender of a request is on this computer.
     """
 
@@ -176,9 +174,6 @@ class Endpoint:
     """Answers requests.
 
     Args:
-        access: the access control.
-        connections: the clients' connections.
-        limits: the limits for clients.
         knows_session: returns whether a session with this ID exists, wherever it is open.
         cookie: the value of a `Set-Cookie` header. Clients send it with later requests, so that a
             load balancer can route them to this process.

@@ -75,12 +75,7 @@ _DRAIN_TIMEOUT: Final = 2.0  # seconds in which further data of a refused client
 
 
 class Http1(asyncio.Protocol):
-    """Reads requests from a socket and writes the responses.
-
-    Args:
-        endpoint: answers the requests.
-        slot: the slot of the socket.
-    """
+    """Reads requests from a socket and writes the responses."""
 
     def __init__(self, endpoint: Endpoint, slot: SocketSlot) -> None:
         self._endpoint = endpoint

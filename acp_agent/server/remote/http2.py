@@ -36,7 +36,6 @@ class FrameLengths:
 
     Args:
         first: bytes before the first frame.
-        max_length: the maximum length of a frame.
     """
 
     def __init__(self, *, first: int, max_length: int) -> None:
@@ -72,12 +71,7 @@ _MAX_HEADER_LIST_BYTES: Final = 16 * 1024
 
 
 class Http2(asyncio.Protocol):
-    """Reads requests from a socket and writes the responses.
-
-    Args:
-        endpoint: answers the requests.
-        slot: the slot of the socket.
-    """
+    """Reads requests from a socket and writes the responses."""
 
     def __init__(self, endpoint: Endpoint, slot: SocketSlot) -> None:
         self._endpoint = endpoint

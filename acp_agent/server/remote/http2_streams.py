@@ -76,11 +76,9 @@ class Http2Streams:
     """Sends responses as far as the client's windows and the socket allow.
 
     Args:
-        http: the state of the connection.
         limit: the maximum size of a message in bytes.
 
     Attributes:
-        writer: writes to the socket.
         streams: the requests, by stream ID.
         buffered: bytes of the bodies that are being read.
         idle_since: when the last request ended, by the loop's clock.

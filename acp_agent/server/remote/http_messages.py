@@ -31,7 +31,6 @@ class Request(NamedTuple):
         query: the part after `?`, or an empty text.
         headers: the values of each field in order of arrival, by lower-case name.
         version: the HTTP version, `1.1` or `2`.
-        peer: the address of the peer.
     """
 
     method: str

@@ -56,12 +56,9 @@ class Limits(NamedTuple):
     """Limits that prevent clients from exhausting the process; in seconds and bytes.
 
     Attributes:
-        message: the size of a message.
         connections: concurrent connections, including WebSockets.
         sessions: open sessions per connection.
-        sockets: open sockets.
         head: time for the head of a request, including TLS.
-        body: time for its body.
         keep_alive: time that a socket without a request stays open.
         handshake: time for a new connection to send `initialize`.
         idle: time that a connection without open streams and requests stays open.

@@ -53,12 +53,7 @@ _QUESTION = "ask_user"  # the tool that asks the user by itself
 
 
 class ChildCallCards:
-    """Shows calls of children as the parent's. Needs every event about children.
-
-    Args:
-        projector: shows the calls.
-        translate: translates texts for the user.
-    """
+    """Shows calls of children as the parent's. Needs every event about children."""
 
     def __init__(self, projector: Projector, translate: Translator = ENGLISH) -> None:
         self._projector = projector

@@ -20,9 +20,7 @@ class ClientBuffers:
     """`EditorBuffers` of one session over the connection.
 
     Args:
-        connection: the client's.
         session: the session whose files these are.
-        client: what the client offers.
         secrets: gives the values that must not appear in a reason.
     """
 

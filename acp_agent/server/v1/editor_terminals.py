@@ -30,7 +30,6 @@ class ClientTerminals:
     """`EditorTerminals` of one session over the connection.
 
     Args:
-        connection: the client's.
         session: gives the session in whose calls the terminals are shown.
         secrets: gives the values that must not appear in a reason.
     """

@@ -30,11 +30,7 @@ STEERING: Final[Method[acp.PromptRequest, Json]] = Method(
 
 
 class HandlersV1(Handlers):
-    """Answers a client that speaks version 1.
-
-    Args:
-        client: the client.
-    """
+    """Answers a client that speaks version 1."""
 
     version = 1
     prompt_modules = ("acp_agent.server.session_tree", "acp_agent.server.v1.projection")

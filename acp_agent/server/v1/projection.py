@@ -51,7 +51,6 @@ class Projector:
     Args:
         client: what the client can show.
         replay: whether the user's prompts are shown; live, the client shows them itself.
-        translate: translates texts for the user.
     """
 
     def __init__(

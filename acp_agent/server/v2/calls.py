@@ -251,7 +251,6 @@ def terminal_bytes(text: str, invalid: bytes = b"") -> bytes:
     """Return a command's output as the bytes for a terminal.
 
     Args:
-        text: the output.
         invalid: the bytes of the U+FFFD in it; see `ToolOutput`. Ignored unless their number fits.
     """
     text = text.replace("\n", "\r\n")

@@ -31,7 +31,6 @@ class Children(ChildSessions[acp.SessionUpdate, Projector]):
 
     Args:
         projector: shows the session's own events. It waits for the user while a child does.
-        translate: translates texts for the user.
     """
 
     def __init__(self, projector: Projector, translate: Translator = ENGLISH) -> None:

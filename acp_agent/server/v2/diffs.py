@@ -42,9 +42,7 @@ def git_patch(path: str, old: str | None, new: str) -> str:
     """Return the patch of one file; "" if the text does not change.
 
     Args:
-        path: the file.
         old: the text before; None if the file is added.
-        new: the text after.
     """
     name = quote_path(path)
     before, after = split_lines(old or ""), split_lines(new)

@@ -25,11 +25,7 @@ if TYPE_CHECKING:
 
 
 class HandlersV2(Handlers):
-    """Answers a client that speaks version 2.
-
-    Args:
-        client: the client.
-    """
+    """Answers a client that speaks version 2."""
 
     version = 2
     prompt_modules = ("acp_agent.server.v2.session_tree",)

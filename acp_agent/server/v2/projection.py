@@ -48,11 +48,7 @@ from protocol.v2 import types as acp
 
 
 class Projector:
-    """Turns one session's own events into updates. Needs every event from the first one on.
-
-    Args:
-        translate: translates texts for the user.
-    """
+    """Turns one session's own events into updates. Needs every event from the first one on."""
 
     def __init__(self, translate: Translator = ENGLISH) -> None:
         self._translate = translate

@@ -18,12 +18,7 @@ TreeUpdates = Iterable[tuple[SessionId, acp.SessionUpdate]]
 
 
 class SessionTreeV2(SessionTree[acp.SessionUpdate]):
-    """Turns the events of a session and its children into updates. Needs every event.
-
-    Args:
-        session: the session.
-        translate: translates texts for the user.
-    """
+    """Turns the events of a session and its children into updates. Needs every event."""
 
     def __init__(self, session: SessionId, translate: Translator = ENGLISH) -> None:
         self._translate = translate

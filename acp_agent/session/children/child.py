@@ -73,24 +73,13 @@ class ChildSession:
     """A running child session and its journal (`acp_agent.agent.resources.Journal`).
 
     Args:
-        core: the session.
-        parent: the resources of the session's turn.
-        parent_tools: the tools of the turn or child that the child works for.
-        budget: the session's budgets.
-        child: the child's id.
-        call: the call that it works for.
         options: its model and its tools.
         progress: shows the child's activity at the call.
-        agent: the name of the child's agent.
         added: tools that the parent does not have.
         outer: the child that it works for; None: the session's turn.
-        hooks: the hooks of its agent and of the session.
 
     Attributes:
-        resources: the resources of the child's turns.
         parent: the argument of that name.
-        tools: the tools that the child may call.
-        budget: the child's budget, with its cost.
     """
 
     def __init__(
@@ -361,11 +350,7 @@ class ChildUser(SessionUser):
 
 
 class ChildActivity:
-    """The list of a child's calls, shown at the call that the child works for.
-
-    Args:
-        progress: the progress of that call.
-    """
+    """The list of a child's calls, shown at the call that the child works for."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress

@@ -32,7 +32,6 @@ class Delegation:
     """The tools of a turn that run agents.
 
     Args:
-        parent: the turn.
         chain: the skills that are being followed, each by an agent that the previous skill started.
     """
 

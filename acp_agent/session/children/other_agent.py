@@ -37,13 +37,6 @@ async def run_other_agent(
 ) -> AsyncIterator[NextTurn]:
     """Start another agent and run it in a child session.
 
-    Args:
-        core: the session that the child works for.
-        child: the child session.
-        name: the agent's name.
-        config: the configuration of its program.
-        servers: the session's MCP servers.
-
     Raises:
         ToolError: it cannot be used, or exceeded its time; the message says why.
     """

@@ -77,9 +77,6 @@ class OtherAgentHost:
     """The host of another agent (`acp_agent.acp_client.agent.Host`).
 
     Args:
-        core: the session.
-        child: the child session.
-        name: the agent's name.
         limit: the agent's time limit, which is paused while the user is asked.
     """
 

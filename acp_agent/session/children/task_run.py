@@ -103,16 +103,11 @@ class TaskRun:
     """A task of an agent.
 
     Args:
-        parent: the turn that the task belongs to.
-        title: the task, with the agent's name.
-        description: the purpose of the agent.
-        progress: the progress of the call that the agent works for.
         agent: the agent's name; empty for the session's own agent, which follows a skill.
         role: the instructions of an agent that the model defined. The permission rules of the
             parent apply to it, not those for an agent of its name.
         resumable: whether another task can continue the conversation afterwards.
         resumed: the task whose conversation this one continues; None: a new conversation.
-        hooks: the hooks of the agent or skill.
     """
 
     def __init__(
@@ -152,8 +147,6 @@ class TaskRun:
 
         Args:
             prompt: the agent's system prompt; None: the session's.
-            task: the task.
-            uses: the run settings of the agent.
             added: tools in addition to those of the session.
             inner: makes the tools by which the agent delegates; None: it does not.
 

@@ -33,9 +33,6 @@ class AgentTasks(Struct, frozen=True, kw_only=True):
     """The data that `/agents` works with.
 
     Attributes:
-        core: the session.
-        definitions: the session's agents.
-        children: the running child sessions.
         stop: stops a child session; returns false if it is not running.
     """
 
@@ -49,7 +46,6 @@ async def agents_command(tasks: AgentTasks, arguments: str) -> FoundCommand:
     """Return the effect of `/agents`.
 
     Args:
-        tasks: the session's agents.
         arguments: the text after the command: nothing, or `start NAME TASK`, `message N TEXT`,
             `stop N`, `stop all`.
     """

@@ -27,7 +27,6 @@ class FoundCommand(Struct, frozen=True, kw_only=True):
     """A command found in a prompt, which the agent answers itself or passes to the model.
 
     Attributes:
-        answer: returns the agent's answer.
         ask: text for the model in addition to the user's words.
         action: runs in a separate turn instead of a request to the model.
         compaction: the user's text on what matters. If a turn is running, its next request compacts
@@ -35,7 +34,6 @@ class FoundCommand(Struct, frozen=True, kw_only=True):
         refusal: the reason why the command cannot run during a turn.
         repetition: repeats the prompt in a separate turn.
         flow: runs the steps of a flow in a separate turn.
-        options: the options of a turn that begins with the command.
         call: a call that such a turn makes first, as if the model had made it: the tool's name and
             its arguments as JSON. If a turn is running, the model is asked instead.
         asks_with_call: whether to send `ask` in addition to the call.

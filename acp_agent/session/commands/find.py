@@ -49,11 +49,6 @@ async def find_command(
 
     Fetches the prompt of an MCP server; if that fails, the answer says why. The fetch stops when
     the user's own prompt is cancelled.
-
-    Args:
-        context: the session.
-        content: the prompt.
-        cancelled: returns whether the user's own prompt is cancelled.
     """
     line = command_line(content)
     if line is None:

@@ -22,15 +22,7 @@ RESUME = "resume"
 async def flow_command(
     core: SessionCore, skill: Skill, flow: Flow, arguments: str, options: RunOptions
 ) -> FoundCommand:
-    """Return the effect of `/flow:name`.
-
-    Args:
-        core: the session.
-        skill: the skill of the flow.
-        flow: its steps.
-        arguments: the text after the command.
-        options: the skill's options for the run.
-    """
+    """Return the effect of `/flow:name`."""
     request, history = arguments.strip(), list[AnyEvent]()
     if resumes := request == RESUME:
         history = list(await core.history())

@@ -18,8 +18,6 @@ async def mcp_command(core: SessionCore, extensions: Extensions, arguments: str)
     """Return the answer to `/mcp`.
 
     Args:
-        core: the session.
-        extensions: its servers.
         arguments: the text after the command: nothing, a server, or an action and a server.
     """
     await extensions.select_servers()  # a file may have changed

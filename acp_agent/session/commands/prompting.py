@@ -46,10 +46,6 @@ async def skill_command(
     and the turn's options do not change.
 
     Args:
-        core: the session.
-        definitions: its skills.
-        name: the name of the command.
-        user_text: the text after it.
         content: the prompt that contains it. An agent does not see the rest of the conversation, so
             it gets the user's attachments.
     """
@@ -121,8 +117,6 @@ def skill_text(skill: Skill, request: str = "", inputs: SkillInputs | None = Non
     """Return a skill's instructions, with the location of its files and its input.
 
     Args:
-        skill: the skill.
-        request: the user's text.
         inputs: its named inputs; None: only the request is known.
     """
     values = {} if inputs is None else inputs.values
@@ -187,13 +181,7 @@ async def loop_command(
     arguments: str,
     find: Callable[[Sequence[ContentBlock]], Awaitable[FoundCommand | None]],
 ) -> FoundCommand:
-    """Return the effect of `/loop`.
-
-    Args:
-        translate: translates texts for the user.
-        arguments: the text after the command.
-        find: finds a command in the repeated prompt.
-    """
+    """Return the effect of `/loop`."""
     parsed = parse_loop(arguments)
     if parsed is None:
         return FoundCommand.answering(

@@ -47,13 +47,7 @@ def _parse(arguments: str) -> _Arguments:
 
 
 def rewind_command(core: SessionCore, rewinder: Rewinder, arguments: str) -> FoundCommand:
-    """Return the effect of `/rewind`.
-
-    Args:
-        core: the session.
-        rewinder: executes the rewind.
-        arguments: the text after the command.
-    """
+    """Return the effect of `/rewind`."""
     answer = partial(_describe, core, rewinder, arguments)
     if not arguments.strip():
         return FoundCommand(action=lambda _: _pick(core, rewinder), answer=answer)

@@ -95,14 +95,7 @@ def changed_files(
     snapshots: Mapping[Path, Snapshot],
     deadline: Deadline,
 ) -> list[str]:
-    """Return the absolute paths of files that differ from earlier trees.
-
-    Args:
-        checkpoints: stores the trees.
-        trees: the earlier trees, by folder.
-        snapshots: the current files, by folder.
-        deadline: the deadline of the comparison.
-    """
+    """Return the absolute paths of files that differ from earlier trees."""
     return [
         os.fsdecode(os.path.join(os.fsencode(root), change.path))  # noqa: PTH118 - bytes
         for root, old in trees.items()
@@ -123,11 +116,6 @@ def plan_restore(
     """Return the plan to restore a checkpoint in each folder, and the files that others changed.
 
     Args:
-        checkpoints: stores the checkpoints.
-        snapshots: the current files.
-        checkpoint: the checkpoint to restore.
-        owners: returns the spans of a folder since the checkpoint.
-        deadline: the deadline of the planning.
         force: whether files that others changed are restored, too.
     """
     plans = checkpoints.plan(snapshots, checkpoint, deadline)
@@ -161,7 +149,6 @@ def restored_files(
 
     Args:
         home: the session's folder, resolved.
-        folders: the plans or results, one for each folder.
         by_others: by folder, the files that others than this session changed, with reasons.
         replaced: the checkpoint with the files from before the restore, if it was done.
     """
@@ -220,10 +207,7 @@ def spans(
     """Return the spans between the trees of a folder, from a checkpoint until now.
 
     Args:
-        history: the session's events.
-        checkpoint: the first checkpoint.
         folder: the folder, resolved.
-        now: the current tree of the folder.
         only_tools: whether only file tools could write in the running turn, if there is one.
     """
     collector = _SpanCollector(folder)
@@ -316,8 +300,6 @@ async def remove_session_files(folder: Path, outputs: Path, session: str) -> Non
     If the checkpoints cannot be removed in time, the next sweep removes them.
 
     Args:
-        folder: the folder of checkpoints.
-        outputs: the folder of outputs, with a folder for each session.
         session: an id that was in the store, so that it is safe as the name of a folder.
     """
     await asyncio.to_thread(shutil.rmtree, outputs / session, ignore_errors=True)

@@ -54,7 +54,6 @@ class Checkpoints:
     """Saves and restores the files of one session's folders, one operation at a time.
 
     Args:
-        core: the session.
         on_restored: called after files were restored.
         background_runs: returns whether a command runs in the background.
     """
@@ -239,8 +238,6 @@ class Checkpoints:
         """Return the changes that restoring a checkpoint would make.
 
         Args:
-            checkpoint: the checkpoint.
-            history: the session's events.
             force: whether files that others changed are restored, too.
 
         Raises:

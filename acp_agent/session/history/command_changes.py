@@ -123,9 +123,7 @@ class CommandChanges:
         """Return content that shows the files that were changed since `before`.
 
         Args:
-            checkpoints: has the previous contents.
             home: the folder to which names are relative.
-            translate: the translator into the user's language.
         """
         names: list[str] = []
         diffs: list[DiffPart] = []
@@ -199,7 +197,6 @@ class CommandChanges:
 
         Args:
             checkpoints: has the previous contents.
-            root: the folder of the files.
             files: the files, and whether each was created, as far as known.
         """
         new_states = {path: _read_state(root, path) for path in sorted(files)}

@@ -55,10 +55,7 @@ async def export_page(
     in its state at the request of the first part.
 
     Args:
-        store: the store of the session.
         session_id: the session; it may be open and written.
-        form: the format of the export.
-        secrets: values that are removed.
         limit: the maximum size in bytes.
         cursor: the `next_cursor` of the previous part.
 
@@ -89,10 +86,6 @@ def export_pieces(
     """Return the pieces of an export; each ends with a line break. Blocks for a long session.
 
     Args:
-        form: the format of the export.
-        record: the session.
-        stored: all its events.
-        secrets: values that are removed.
         skip: the number of pieces that the caller skips; they may be empty.
     """
     if form == "jsonl":

@@ -89,7 +89,6 @@ class ForkedJournal:
 
     Attributes:
         copied: the stored events that are copied from the source.
-        added: the fork's own events after them.
     """
 
     def __init__(
@@ -105,10 +104,6 @@ class ForkedJournal:
         """Compute the events to copy and those to add.
 
         Args:
-            source: the source session.
-            stored: all its events.
-            cwd: the fork's working folder.
-            directories: the fork's additional folders.
             system_prompt: the client's instructions; None to use those of the source.
             point: the point at which the copy ends; None for the end of the source.
 

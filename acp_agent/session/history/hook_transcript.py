@@ -38,10 +38,6 @@ class TranscriptFile:
     """The transcript of one conversation. Only its end is written, unless the rest has changed.
 
     Args:
-        path: the file.
-        session: the id of the session.
-        cwd: its folder.
-        model: returns the name of its current model.
         secrets: returns values that are removed.
         of_agent: whether it is the conversation of an agent that works for the session.
     """

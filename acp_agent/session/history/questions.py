@@ -15,9 +15,6 @@ class QuestionCounts(Struct, kw_only=True):
     """Counts of asked questions, and of calls that ask mode would have asked about.
 
     Attributes:
-        asked: the asked questions.
-        allowed: questions that the user answered with yes.
-        refused: questions that the user answered with no.
         cancelled: questions without an answer: dismissed, interrupted, or not shown.
         avoided_by_rules: calls that a rule of the policy allowed or refused.
         avoided_by_answers: calls that a remembered answer allowed or refused.

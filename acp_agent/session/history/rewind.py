@@ -154,12 +154,7 @@ class RewindResult(Struct, frozen=True, kw_only=True):
 
 
 class Rewinder:
-    """Rewinds a session to a point: its files, its conversation, or both.
-
-    Args:
-        core: the session.
-        checkpoints: its saved files.
-    """
+    """Rewinds a session to a point: its files, its conversation, or both."""
 
     def __init__(self, core: SessionCore, checkpoints: Checkpoints) -> None:
         self._core = core
@@ -309,11 +304,7 @@ def _without_files(point: Point) -> Point:
 
 
 def parse_scope(text: str) -> Scope:
-    """Return a text as a value of `Scope`.
-
-    Raises:
-        InvalidInputError: it is no such value.
-    """
+    """Return a text as a value of `Scope`. Raises InvalidInputError if it is no such value."""
     match text:
         case "files" | "conversation" | "both":
             return text

@@ -47,9 +47,6 @@ class SteeringChanges:
     """Warns about changed files, unless a file tool wrote them or the user named them.
 
     Changes by file tools need no warning, because even full mode asks for permission.
-
-    Args:
-        core: the session.
     """
 
     def __init__(self, core: SessionCore) -> None:
@@ -92,12 +89,7 @@ class SteeringChanges:
 
 
 class ChangeReports:
-    """Reports the files that commands change, and warns about changed files that steer agents.
-
-    Args:
-        core: the session.
-        background_runs: returns whether a command runs in the background.
-    """
+    """Reports the files that commands change, and warns about changed files that steer agents."""
 
     def __init__(self, core: SessionCore, background_runs: Callable[[], bool]) -> None:
         self._core = core

@@ -49,7 +49,6 @@ def transcript(
     The passages of a child session follow the call for which it worked.
 
     Args:
-        stored: all events of a session.
         thoughts: whether the model's reasoning is included.
         translate: the translator into the reader's language.
     """

@@ -29,10 +29,6 @@ async def attached_resources(content: Sequence[ContentBlock], servers: McpServer
 
     Naming a resource gives permission to read it. A name that matches no server with resources is
     plain text.
-
-    Args:
-        content: the prompt.
-        servers: the session's servers.
     """
     mentions = list(dict.fromkeys(_mentions(content)))
     if not mentions:

@@ -38,7 +38,6 @@ class McpCatalog:
 
     Args:
         servers: all servers of the session; those that are not connected have no tools.
-        call_seconds: the time limit of a call.
     """
 
     def __init__(self, servers: tuple[McpServer, ...], *, call_seconds: float) -> None:
@@ -155,9 +154,6 @@ class ServerPrompt:
     """A prompt of a server, available as a command.
 
     Args:
-        name: the command's name.
-        prompt: the prompt as the server describes it.
-        server: the server of the prompt.
         seconds: the time limit of fetching it.
     """
 

@@ -24,11 +24,7 @@ class ServerSelection:
     If servers have the same name, the client's takes precedence, then the user's, then the
     project's. Servers of plugins have unique names.
 
-    Args:
-        core: the session.
-
     Attributes:
-        client_servers: the servers that the client specified.
         stamps: the stamps of the project's files when they were last read.
     """
 

@@ -48,11 +48,7 @@ class McpServers:
     """The MCP servers to which a session is connected.
 
     Args:
-        session: the session's id.
-        cwd: the session's folder, in which programs are started.
         services: limits, environment and known secrets.
-        client: shows the questions of a server.
-        notify: notifies the user.
         on_commands: called when the commands have changed.
     """
 
@@ -249,11 +245,8 @@ class McpAsker:
 
     Args:
         server: its name, which starts every question so that the user knows who asks.
-        session: the session whose user is asked.
-        client: shows the question.
         tell: notifies the user about questions that were refused.
         lock: a lock shared by the servers of a session.
-        translate: translates texts for the user.
         hooks: returns the session's hooks, which may answer for the user.
     """
 

@@ -73,7 +73,6 @@ def read_around(
     exists, or to `last`.
 
     Args:
-        connection: the journal.
         first: the session's key, shifted.
         after: the number before the first requested event.
         last: the last requested number.

@@ -69,11 +69,7 @@ def encode_event(event: AnyEvent | UnknownEvent) -> bytes:
 
 
 def decode_event(body: bytes) -> AnyEvent | UnknownEvent:
-    """Decode an event.
-
-    Raises:
-        StoreDamagedError: the body is not JSON, or not an event.
-    """
+    """Decode an event. Raises StoreDamagedError if the body is not JSON, or not an event."""
     try:
         return _decoder().decode(body)
     except msgspec.ValidationError:

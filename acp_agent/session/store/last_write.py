@@ -47,11 +47,7 @@ class LostWrite(Struct, frozen=True):
 
 
 class LastWrite:
-    """The note of a journal's newest write. Only one thread uses it.
-
-    Args:
-        journal: the journal's file.
-    """
+    """The note of a journal's newest write. Only one thread uses it."""
 
     def __init__(self, journal: Path) -> None:
         self._file = _newest_file(journal)

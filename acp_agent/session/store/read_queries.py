@@ -92,11 +92,7 @@ def read(connection: sqlite3.Connection, key: int, after: int, last: int) -> lis
 
 
 def get(connection: sqlite3.Connection, session_id: SessionId) -> SessionRecord:
-    """Return the record of a session.
-
-    Raises:
-        SessionNotFoundError: there is no such session.
-    """
+    """Return the record of a session. Raises SessionNotFoundError if there is no such session."""
     key, _ = find_session(connection, session_id)
     records = _select_records(
         connection,

@@ -98,10 +98,8 @@ class Store:
         """Create a session from the first events of another, followed by new events.
 
         Args:
-            session_id: the id of the new session.
             source: the other session; it may be written meanwhile.
             copied: the events of `source`, from the first one on, that the new session begins with.
-            events: the events that follow them.
 
         Raises:
             SessionError: the id is taken.
@@ -244,7 +242,6 @@ class Store:
         """Return usage and cost in all sessions from a moment on (ms since 1970).
 
         Args:
-            at: the start.
             until: the end, exclusive; None: no end.
 
         Raises:

@@ -82,7 +82,6 @@ def usage_since(
     """Return the usage from a moment on, in order of time, project and model.
 
     Args:
-        connection: the journal.
         at: the start, in ms since 1970.
         by: the columns to group by; fewer are faster.
         separate: the models whose requests without a price get a row each, because today's price of

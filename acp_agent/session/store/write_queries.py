@@ -44,8 +44,6 @@ class JournalEntry:
         """Encode `events` with the time `at` (ms since 1970).
 
         Args:
-            events: the events to write.
-            at: their time.
             earlier: earlier events that are in the journal already, if the session's row is derived
                 from both.
 

@@ -55,8 +55,6 @@ def agent_options(core: SessionCore, agent: AgentSpec, requested: RunOptions | N
     """Return the run options of a turn of an agent.
 
     Args:
-        core: the session.
-        agent: the agent that the session runs as.
         requested: the run options of a skill; they are limited to the agent's tools.
 
     Raises:

@@ -125,7 +125,6 @@ class SessionBudget:
         """Return why a request must not be made; None if it may be made.
 
         Args:
-            model: the model.
             sent_tokens: the approximate number of tokens that are sent.
             cached: whether the provider may have cached some of them, as with the conversation.
 

@@ -27,12 +27,7 @@ _log = logging.getLogger(__name__)
 
 
 class SessionEditChecks:
-    """The checks of one session's edits.
-
-    Args:
-        core: the session.
-        files: its files.
-    """
+    """The checks of one session's edits."""
 
     def __init__(self, core: SessionCore, files: WorkspaceFiles) -> None:
         self._core = core

@@ -39,11 +39,7 @@ _log = logging.getLogger(__name__)
 
 
 class EnvironmentGatherer:
-    """Gathers the environment of a session in the background.
-
-    Args:
-        core: the session.
-    """
+    """Gathers the environment of a session in the background."""
 
     def __init__(self, core: SessionCore) -> None:
         self._core = core
@@ -133,9 +129,6 @@ def describe(
     """Return the text of the system prompt that describes the environment.
 
     Args:
-        folders: the working folder and the additional ones.
-        system: the operating system.
-        today: the user's local date.
         git: the state of the repository, if it is known.
         tree: the project's files; "" if there are none, None if they are not known.
     """

@@ -32,9 +32,7 @@ class FlowRun:
     A run is resumed from the plan in the journal, which the client also shows.
 
     Args:
-        name: the name of the skill.
         flow: the flow, with the user's arguments filled in.
-        request: the user's further text.
         resumed: the step at which to resume, and the completed ones; None starts from the
             beginning.
     """
@@ -114,7 +112,6 @@ def flow_plan(flow: Flow, at: str, done: set[str]) -> PlanChanged:
     """Return the plan that shows the progress of a flow.
 
     Args:
-        flow: the flow.
         at: the id of the current step.
         done: the ids of completed steps.
     """
@@ -140,7 +137,6 @@ def stopped_at(flow: Flow, history: Sequence[AnyEvent]) -> tuple[str, set[str]] 
 
     Args:
         flow: the current flow; runs of earlier versions do not count.
-        history: the session's events.
     """
     contents = [entry.content for entry in flow_plan(flow, "", set()).entries]
     for event in reversed(history):

@@ -20,10 +20,6 @@ if TYPE_CHECKING:  # first needed when a prompt runs
 class LazyTools:
     """The session's built-in tools, built in a thread when first needed.
 
-    Args:
-        core: the session.
-        trust: returns the trust in the session's folder.
-
     Attributes:
         background: the commands that run in the background; None before the first prompt.
         repetition: the repetition of the running turn; the model may end it.

@@ -43,8 +43,6 @@ class Notes:
         """Return the notes that have changed since they were sent, and mark them as sent.
 
         Args:
-            today: the user's local date.
-            mode: the permission mode.
             moved_to: the current folders, if the system prompt may name others; otherwise None.
         """
         notes = {

@@ -66,9 +66,7 @@ class SessionModels:
     """The models of a turn (`acp_agent.agent.resources.Models`).
 
     Args:
-        core: the session.
         options: the run options of a skill or agent; None: the user's settings.
-        driver: returns the driver of a model.
     """
 
     def __init__(
@@ -122,7 +120,6 @@ class SessionUser:
     """The user of a session (`acp_agent.agent.resources.User`).
 
     Args:
-        core: the session.
         take_compaction_request: returns and clears the request for compaction, if there is one.
     """
 
@@ -154,15 +151,7 @@ class SessionUser:
 
 
 class TurnBudget:
-    """The budget of a turn (`acp_agent.agent.resources.Budget`).
-
-    Args:
-        core: the session.
-        budget: the session's budgets.
-        journal: the journal of the turn.
-        models: the models of the turn.
-        tools: the tools of the turn, which are part of each request.
-    """
+    """The budget of a turn (`acp_agent.agent.resources.Budget`)."""
 
     def __init__(
         self,
@@ -256,8 +245,6 @@ class TurnTools:
     The workspace does not change during a turn, even if the session's folders do.
 
     Args:
-        core: the session.
-        built_in: the session's built-in tools and their workspace.
         extensions: the MCP servers, whose tools are added.
         options: the run options, which may limit the tools; None: all are allowed.
         checkpoints: returns the saved files.

@@ -33,8 +33,6 @@ class TurnPlan(Struct, frozen=True, kw_only=True):
         reply: the agent's own answer, given instead of the model's.
         action: is run instead of the model; returns the agent's answer.
         repetition: runs the model, maybe more than once.
-        flow: runs the model for each step of a flow.
-        options: the run options of a skill.
         call: a call before the model is run: a tool's name, and its arguments as JSON.
     """
 
@@ -74,10 +72,6 @@ def run_options(
     The session's settings apply to everything that `uses` does not set.
 
     Args:
-        uses: the settings of the skill or agent.
-        main: the session's model.
-        thought: the session's thought level.
-        models: the available models.
         config: the configuration, which may name the small model.
 
     Raises:
@@ -117,9 +111,7 @@ class Repetition:
     each round.
 
     Args:
-        prompt: the user's prompt.
         rounds: the maximum number of rounds.
-        ask: text that the model is sent with the prompt in each round; "" for none.
         call: a call at the beginning of each round: a tool's name, and its arguments as JSON.
 
     Attributes:

@@ -39,12 +39,9 @@ class SessionResources:
     """Tools, drivers, saved files and budgets of one session.
 
     Args:
-        core: the session.
         extensions: its MCP servers, skills and agents.
-        children: the agents that work for it.
 
     Attributes:
-        children: the agents that work for the session.
         compaction_request: the focus of a requested compaction; None if none is requested.
     """
 

@@ -33,11 +33,6 @@ if TYPE_CHECKING:  # first needed when a prompt runs
 class TurnRunner:
     """Starts, steers and stops the turns of a session.
 
-    Args:
-        core: the session.
-        resources: the resources of its turns.
-        children: the agents that work for its turns.
-
     Attributes:
         current: the running turn; None if the session is idle.
         lock: held while a prompt is added to a turn.
@@ -82,7 +77,6 @@ class TurnRunner:
             message: the message.
             plan: the plan of a new turn; a running turn uses only its reply.
             steers: true if it must steer, false if it must begin a turn; None allows both.
-            withdrawn: returns whether the message was withdrawn.
 
         Raises:
             TurnRunsError, NoTurnError, PromptCancelledError: see

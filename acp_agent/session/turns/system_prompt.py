@@ -70,7 +70,6 @@ async def write_system_prompt(
     Args:
         core: the session, whose folders the system prompt names.
         journal: the journal of the session, or of a child session.
-        client_prompt: the instructions of the client.
         environment: gathers the description of the environment.
         agent_prompt: the system prompt of the agent; None for the built-in agent's.
     """

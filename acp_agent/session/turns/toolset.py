@@ -58,19 +58,14 @@ def build_tools(
     """Build a session's workspace and its tools.
 
     Args:
-        cwd: the working folder.
-        directories: the additional folders.
         outputs: the folder for outputs that are too long for the model.
         readable: further folders that may be read but not written.
         buffers: the client's files, if it offers them.
         terminals: the client's terminals, if it offers them and the user opted in.
         environ: the environment of commands, before secrets are removed.
-        config: the configuration.
         secrets: returns the values that must not be stored or sent.
-        background: the commands that run in the background.
         sandbox: confines commands, or says why nothing does; None if the user disabled it.
         sandbox_notice: returns a notice for the first command about missing confinement.
-        edit_checks: makes the checks of edits.
         refused_reads: returns the files that no search may show, with the reasons.
         is_named: returns whether the user named an address's host, or a search found the address.
         is_named_file: see `Workspace`.
@@ -123,7 +118,6 @@ def session_sandbox(core: SessionCore, readable: Sequence[Path]) -> Sandbox | Un
     """Return the sandbox for a session's commands. Blocks: call it in a thread.
 
     Args:
-        core: the session.
         readable: files of this program that commands may read all the same.
     """
     services = core.services
@@ -184,8 +178,6 @@ class AddedTools:
 
     Args:
         when: returns whether to add them.
-        make: makes the tools.
-        replaces: the name of a tool that they replace.
     """
 
     def __init__(

@@ -38,15 +38,7 @@ _log = logging.getLogger(__name__)
 
 
 class Turn:
-    """A turn. It runs in its own task, independent of the requests that begin or steer it.
-
-    Args:
-        core: the session.
-        resources: the resources of the session's turns.
-        children: the agents that work for the turn.
-        first: the prompt that begins the turn.
-        plan: the plan for that prompt.
-    """
+    """A turn. It runs in its own task, independent of the requests that begin or steer it."""
 
     def __init__(
         self,

@@ -65,8 +65,6 @@ def resolve_tool(
     """Return our tool for a name; None if there is none.
 
     Args:
-        name: the name in a call.
-        tools: the names of the tools there are.
         values: the arguments. `command`, or the other fields, say what a tool that does several
             things is to do.
 
@@ -101,12 +99,6 @@ def resolve_tool(
 
 def translate(name: str, tool: str, values: JsonObject, schema: JsonObject) -> ForeignCall:
     """Return a call of `tool` in its own fields, with values of their types.
-
-    Args:
-        name: the name in the call.
-        tool: our tool.
-        values: the arguments in the call.
-        schema: the parameters of the tool, a JSON Schema.
 
     Raises:
         ToolError: the arguments contradict each other, or ask for what the tool cannot do.

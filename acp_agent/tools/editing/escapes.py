@@ -140,7 +140,6 @@ def refuse_eaten_backslash(text: str, before: str) -> None:
     r"""Refuse a new text with a backspace or form feed where `\b` or `\f` was meant.
 
     Args:
-        text: the new text.
         before: what may have such characters, such as the file as it is.
 
     Raises:

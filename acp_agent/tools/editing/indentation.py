@@ -28,8 +28,6 @@ class Indentation:
     """The indentation of the file for that of a call, learned from lines that are the same.
 
     Args:
-        indent_map: for each indentation of the call that of the file.
-        indents: all indentations of the call.
         file: how the file is indented.
 
     Raises:

@@ -30,7 +30,6 @@ def refuse_placeholder(text: str, before: str) -> None:
     """Refuse a text that leaves out text of the file.
 
     Args:
-        text: the new text.
         before: the whole file as it is. What it has itself is no placeholder.
 
     Raises:
@@ -49,9 +48,6 @@ def refuse_omission(old: str, new: str, before: str, name: str) -> None:
     """Refuse a line of `new` with dots, or "rest of the code", where `old` has two lines or more.
 
     Args:
-        old: the text to replace.
-        new: the new text.
-        before: the whole file as it is.
         name: that of the file. In Python three dots are code.
 
     Raises:

@@ -68,7 +68,6 @@ class HttpRequestTool(Tool[HttpRequestParams]):
     """Sends a request to the public network.
 
     Args:
-        workspace: the session's.
         secrets: returns the values that must not be sent.
         timeout: seconds for a whole answer.
     """
@@ -172,11 +171,7 @@ def _may_change(params: HttpRequestParams) -> bool:
 
 
 def _build_request(params: HttpRequestParams) -> HttpRequest:
-    """The request that is meant.
-
-    Raises:
-        ToolError: a part of it cannot be sent.
-    """
+    """The request that is meant. Raises ToolError if a part of it cannot be sent."""
     url, method = params.url.strip(), params.method.strip().upper()
     if not _METHOD.fullmatch(method) or method in _TUNNELS:
         raise ToolError(f"{first_line(method, 40)!r} is not a method that can be sent")

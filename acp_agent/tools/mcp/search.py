@@ -57,7 +57,6 @@ class SearchMcpTools(Tool[SearchParams]):
     """Finds tools by words; asks no server.
 
     Args:
-        workspace: the session's.
         tools: those that can be found.
     """
 
@@ -172,11 +171,7 @@ class CallMcpTool(Tool[CallParams]):
         return name, values
 
     async def prepare(self, params: CallParams) -> Prepared:
-        """Refuse a call that stands for none.
-
-        Raises:
-            ToolError: always.
-        """
+        """Refuse a call that stands for none. Raises ToolError always."""
         raise ToolError(
             f"there is no tool {params.name!r} to call", advice=f"look it up with {SEARCH}"
         )

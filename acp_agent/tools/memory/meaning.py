@@ -64,9 +64,7 @@ async def find_nearest(
     """Return the passages with a meaning near to the words.
 
     Args:
-        index: the index, with all sessions and notes.
         open_embedding: opens the model; it is closed here.
-        words: the words to search for.
         clean: removes secrets from a text before it is sent.
 
     Raises:

@@ -49,7 +49,6 @@ class NoteFolders:
     """The note folders for sessions of one project. All methods access the disk.
 
     Args:
-        base: the folder for the notes of all projects and of the user.
         project: the project's folder: a repository, or a session's working folder.
     """
 
@@ -67,11 +66,7 @@ class NoteFolders:
         return self._folders[scope]
 
     def path(self, scope: Scope, name: str) -> Path:
-        """Return the file of a note.
-
-        Raises:
-            ToolError: the name is invalid.
-        """
+        """Return the file of a note. Raises ToolError if the name is invalid."""
         if not _NAME.fullmatch(name):
             raise ToolError(
                 f"{name[:80]!r} is no name of a note",

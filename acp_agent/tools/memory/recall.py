@@ -75,11 +75,7 @@ class RecallHit(Struct, frozen=True, kw_only=True):
 
 
 class RecallIndex:
-    """The index of one project. All methods block: call them in a thread.
-
-    Args:
-        file: its path.
-    """
+    """The index of one project. All methods block: call them in a thread."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -99,11 +95,7 @@ class RecallIndex:
             return [past for past in sessions if indexed.get(past.id) != past.updated]
 
     def add(self, session: PastSession, journal: Sequence[DatedEvent]) -> None:
-        """Add or replace a session.
-
-        Raises:
-            WorkspaceError: the index cannot be used.
-        """
+        """Add or replace a session. Raises WorkspaceError if the index cannot be used."""
         session_passages = passages(journal, without=SessionSearchTool.name)
         with self.open_transaction() as db:
             _replace_passages(
@@ -113,11 +105,7 @@ class RecallIndex:
             db.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?, ?)", record)
 
     def replace_notes(self, notes: Sequence[Note]) -> None:
-        """Replace all notes.
-
-        Raises:
-            WorkspaceError: the index cannot be used.
-        """
+        """Replace all notes. Raises WorkspaceError if the index cannot be used."""
         with self.open_transaction() as db:
             rows = [
                 (

@@ -34,7 +34,6 @@ class EarlierSessions:
 
     Args:
         list_sessions: lists them, the last used first.
-        journal: reads the journal of one.
     """
 
     def __init__(
@@ -59,10 +58,6 @@ class MemoryTool(Tool[MemoryParams]):
     """Stores notes, and finds notes and earlier sessions.
 
     Args:
-        workspace: the session's workspace.
-        folders: the folders of the notes.
-        sessions: the earlier sessions.
-        clean: removes secrets from a text.
         open_embedding: opens the embedding model; None if there is none.
     """
 

@@ -36,11 +36,7 @@ class UnembeddedPassage(Struct, frozen=True, kw_only=True):
 
 
 def unit_vector(numbers: Sequence[float]) -> Vector:
-    """Return a vector scaled to length 1.
-
-    Raises:
-        ValueError: its length is zero or not finite.
-    """
+    """Return a vector scaled to length 1. Raises ValueError if its length is zero or not finite."""
     length = math.sqrt(sum(map(mul, numbers, numbers)))
     if not length or not math.isfinite(length):
         raise ValueError("an embedding has no length")
@@ -51,7 +47,6 @@ class VectorIndex:
     """The embeddings in an index. All methods block: call them in a thread, like the index's.
 
     Args:
-        index: the index.
         model: identifies the model; embeddings of other models are dropped.
     """
 
@@ -79,11 +74,7 @@ class VectorIndex:
             ], count
 
     def store(self, vectors: Sequence[tuple[int, Vector]]) -> None:
-        """Store the embeddings of passages.
-
-        Raises:
-            WorkspaceError: the index cannot be used.
-        """
+        """Store the embeddings of passages. Raises WorkspaceError if the index cannot be used."""
         with self._index.open_transaction() as db:
             self._drop_other_models(db)
             db.executemany(

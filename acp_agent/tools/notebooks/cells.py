@@ -40,11 +40,7 @@ def is_notebook(path: str) -> bool:
 
 
 def load(text: str) -> JsonObject:
-    """A notebook's JSON.
-
-    Raises:
-        NotebookError: it is not JSON, or no notebook of format 4.
-    """
+    """A notebook's JSON. Raises NotebookError if it is not JSON, or no notebook of format 4."""
     try:
         notebook: Any = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -25,7 +25,6 @@ def with_cells(text: str, cells: Sequence[Cell]) -> str:
 
     Args:
         text: the file's text; "" for a new notebook.
-        cells: all cells that it is to have.
 
     Raises:
         NotebookError: the text is no notebook.

@@ -114,8 +114,6 @@ def composed_tool(workspace: Workspace, skill: ComposedSkill, use: UseSkill) -> 
     """Return the tool of a skill.
 
     Args:
-        workspace: the session's workspace.
-        skill: the skill.
         use: runs a skill by its name, with the given inputs.
     """
     values = {"name": COMPOSED + skill.name, "skill": skill}

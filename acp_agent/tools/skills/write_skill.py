@@ -45,13 +45,7 @@ class WriteSkillParams(ToolParams):
 
 
 class SkillContext(Struct, frozen=True, kw_only=True):
-    """The folders of skills, and the names that skills can refer to.
-
-    Attributes:
-        user: the user's folder of skills.
-        existing_skills: returns the paths of existing skills, by name.
-        tool_names: returns the names of the session's tools.
-    """
+    """The folders of skills, and the names that skills can refer to."""
 
     user: Path
     existing_skills: Callable[[], Mapping[str, Path]]
@@ -62,7 +56,6 @@ class WriteSkillTool(Tool[WriteSkillParams]):
     """Writes a SKILL.md, like the write tool writes a file.
 
     Args:
-        workspace: the session's workspace.
         context: the folders of skills, and existing names.
     """
 

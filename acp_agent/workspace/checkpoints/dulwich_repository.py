@@ -57,12 +57,7 @@ class _Entry(Struct, frozen=True, array_like=True):
 
 
 class DulwichRepository:
-    """The checkpoint repository of one folder.
-
-    Args:
-        store: the folder's store.
-        exclude: patterns of files to exclude.
-    """
+    """The checkpoint repository of one folder."""
 
     def __init__(self, store: CheckpointStore, exclude: Sequence[str] = ()) -> None:
         self._store = store

@@ -46,7 +46,6 @@ def folders_below(
     Args:
         top: the folder that the yielded paths are relative to.
         folder: the folder to start at.
-        max_folders: maximum number of folders to yield.
     """
     base = os.fsencode(top)
     walk = os.walk(os.path.join(base, folder))  # noqa: PTH118 - bytes
@@ -62,7 +61,6 @@ class FolderWatch:
 
     Args:
         top: the folder, absolute.
-        folders: the folders to watch, relative to it.
 
     Raises:
         OSError: the system cannot watch folders, or there are too many.

@@ -68,10 +68,7 @@ class FolderCheckpoints:
     """Saves and restores the files of a session's folders.
 
     Args:
-        folder: the folder that stores all checkpoints.
-        session: the session's id.
         roots: the session's folders, resolved.
-        rules: which files are saved.
         program: the git program to use; None for the installed one.
         confine: wraps the command line of git processes that read the folders.
     """
@@ -169,7 +166,6 @@ class FolderCheckpoints:
 
         Args:
             snapshots: the snapshots of the current files, taken a moment ago.
-            checkpoint: the checkpoint's id.
             deadline: the time limit.
 
         Raises:
@@ -220,10 +216,7 @@ class FolderCheckpoints:
         A change no longer counts if the file later returned to its state in the checkpoint.
 
         Args:
-            root: the folder.
-            checkpoint: the checkpoint's id.
             spans: the changes since the checkpoint, in order.
-            deadline: the time limit.
         """
         store, repository = self._open_root(root)
         target = store.find(self._session, checkpoint)

@@ -28,15 +28,11 @@ class GitFolder:
     """The folder of a session, read by git with the checkpoint repository.
 
     Args:
-        store: the store of the folder's checkpoints.
-        program: the git program.
-        exclude: patterns of files to exclude.
         confine: wraps the command line of git processes that read the folder; they may write to
             the store.
 
     Attributes:
         top: the folder that paths are relative to: the session's, or the top of its project.
-        git: runs git on that folder.
     """
 
     def __init__(

@@ -58,8 +58,6 @@ class GitRepository:
     """The checkpoint repository of one folder.
 
     Args:
-        store: the folder's store.
-        program: the git program.
         exclude: patterns of files to exclude.
         confine: as in `GitFolder`.
     """

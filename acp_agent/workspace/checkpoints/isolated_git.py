@@ -41,10 +41,6 @@ class IsolatedGit:
     """Runs git on a checkpoint repository, with the user's folder as its work tree.
 
     Args:
-        program: the git program.
-        git_dir: the repository.
-        work_tree: the folder whose files are saved.
-        index: the index file.
         lock: returns the descriptors of the store's lock. Git inherits them, so that it holds the
             lock until it ends, even if this process is killed first.
         confine: wraps the command line of git processes that parse files of the folder. Other
@@ -106,9 +102,7 @@ class IsolatedGit:
         """Run git and return its output.
 
         Args:
-            arguments: the subcommand and its arguments.
             deadline: when git is killed.
-            stdin_data: its standard input.
             work_tree: a work tree to use instead of the default.
             index: an index file to use instead of the default.
             codes: the exit statuses that mean success.
@@ -249,7 +243,6 @@ class OutputReader:
 
     Args:
         pipe: its output, of which nothing has been read.
-        deadline: the time limit for all reads.
     """
 
     def __init__(self, pipe: IO[bytes], deadline: Deadline) -> None:

@@ -83,7 +83,6 @@ def sweep(
     """Remove deleted sessions, then the oldest checkpoints of stores that are too large.
 
     Args:
-        folder: the folder that stores all checkpoints.
         deleted_sessions: sessions that no longer exist.
         max_bytes: size limit for the checkpoints of one folder.
         deadline: the time limit; the next sweep does the rest.

@@ -41,10 +41,8 @@ class Restorer:
     """Applies changes to a folder.
 
     Args:
-        root: the folder.
         private: the files that only their owner may read.
         note: called with the paths of temporary files before they are created.
-        deadline: the time limit.
     """
 
     def __init__(

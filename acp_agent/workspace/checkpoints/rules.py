@@ -34,7 +34,6 @@ def exclusions(root: Path, top: Path, data: Path, patterns: Sequence[str]) -> by
     """Return the exclusions that come in addition to ignore files, as lines of an ignore file.
 
     Args:
-        root: the session's folder.
         top: the folder that the lines are relative to.
         data: acp-agent's data folder, which may lie below `top`.
         patterns: the user's patterns, relative to the session's folder.
@@ -51,8 +50,6 @@ def outer_rules(root: Path, top: Path, lines: bytes) -> OuterRules:
     """Return the rules that exclude files of a folder but are not saved with it.
 
     Args:
-        root: the session's folder.
-        top: the top of its project.
         lines: the result of `exclusions` for the two.
     """
     files = [(b"", lines)] if lines else []
@@ -71,7 +68,6 @@ def rules_at(
     """Return all ignore rules that applied to a snapshot: folders of the project, with lines.
 
     Args:
-        outer: the rules from outside the snapshot.
         snapshot_rules: the ignore files in the snapshot, by folder, relative to it.
     """
     rules: dict[bytes, bytes] = {}
@@ -152,7 +148,6 @@ class FileFilter:
     Args:
         top: the folder that paths are relative to.
         data: acp-agent's data folder, which may lie below `top`.
-        rules: the limits on what is saved.
     """
 
     def __init__(self, top: Path, data: Path, rules: Rules) -> None:

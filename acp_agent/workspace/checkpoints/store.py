@@ -94,7 +94,6 @@ class CheckpointStore:
     """The checkpoints of one folder.
 
     Args:
-        folder: the folder that stores all checkpoints.
         root: the session's folder, resolved.
     """
 

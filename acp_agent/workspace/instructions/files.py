@@ -109,11 +109,6 @@ def read_instructions(cwd: Path, user_file: Path, trusts: Trusts) -> Instruction
     down to `cwd`. In the project, a file may be a symlink to another file of the project. Above
     the project only a trusted `AGENTS.md` is used, and it must not be a link out of its folder. A
     file that cannot be read is skipped and logged.
-
-    Args:
-        cwd: the session's folder.
-        user_file: the file with the user's own instructions.
-        trusts: returns whether the user trusts a file.
     """
     top = project_top(cwd)
     collector = _Collector()
@@ -132,7 +127,6 @@ def item_paths(cwd: Path, top: Path) -> tuple[Path, ...]:
     """Return the files in which `instruction_items` may find one; reads no file.
 
     Args:
-        cwd: a folder.
         top: the top folder of its project.
     """
     tables = (folder / name for folder in (top, cwd) for name in PROJECT_TABLES)

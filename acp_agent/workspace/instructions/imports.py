@@ -20,8 +20,6 @@ def imported_files(
     """Yield the files that a text imports, each once, followed by the files that those import.
 
     Args:
-        text: the text of an instruction file.
-        path: the file.
         read: returns the text of a file, or None if it must not or cannot be imported.
     """
     yield from _imported(text, path, read, {path}, MAX_DEPTH)

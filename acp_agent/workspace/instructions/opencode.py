@@ -39,7 +39,6 @@ def matching_files(entry: str, folder: Path, skipped: Collection[str]) -> Iterat
     """Yield the files of an entry: the path that it names, or what its pattern matches.
 
     Args:
-        entry: a path or a pattern.
         folder: the folder of opencode.json.
         skipped: names of folders that are not searched; hidden ones are if the pattern names them.
     """

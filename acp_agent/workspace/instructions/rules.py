@@ -41,7 +41,6 @@ def parse_rule(content: str, *, otherwise: Literal["always", "never"]) -> Rule:
     """Return the rule in a file.
 
     Args:
-        content: the file's text.
         otherwise: when the rule applies if its front matter does not say so.
     """
     fields, text = _front_matter(content)

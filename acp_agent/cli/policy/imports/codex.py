@@ -38,11 +38,7 @@ class _UnknownValueError(Exception):
 
 
 def read_codex(file: Path) -> Translation:
-    """Translate a rules file.
-
-    Raises:
-        InvalidInputError: it cannot be read.
-    """
+    """Translate a rules file. Raises InvalidInputError if it cannot be read."""
     translation = Translation(file)
     try:
         text = read_file(file).decode()

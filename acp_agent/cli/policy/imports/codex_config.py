@@ -24,11 +24,7 @@ _MAX_BASES = 20  # profiles that extend each other
 
 
 def read_codex_config(file: Path) -> Translation:
-    """Translate a configuration file.
-
-    Raises:
-        InvalidInputError: it cannot be read.
-    """
+    """Translate a configuration file. Raises InvalidInputError if it cannot be read."""
     translation, document = Translation(file), read_toml(file)
     for key in _MODES:
         if key in document:

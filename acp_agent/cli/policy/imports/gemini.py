@@ -34,11 +34,7 @@ _Group = tuple[tuple[str, ...], tuple[ModeName, ...]]
 
 
 def read_gemini(file: Path) -> Translation:
-    """Translate a policy file.
-
-    Raises:
-        InvalidInputError: it cannot be read.
-    """
+    """Translate a policy file. Raises InvalidInputError if it cannot be read."""
     translation, document = Translation(file), read_toml(file)
     rules = [
         rule_table for rule_table in _list(document.get("rule")) if isinstance(rule_table, dict)

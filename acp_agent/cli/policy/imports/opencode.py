@@ -100,7 +100,6 @@ def add_ordered(
 
     Args:
         translation: receives the rules, and what has no counterpart.
-        rules: the rules in order.
         servers: names of MCP servers, which prefix the names of their tools.
         agents: the agents that the rules apply to; all if empty.
         modes: the modes that the rules apply in; all if empty.

@@ -33,8 +33,6 @@ class Translation:
     """The rules translated from a file, in order.
 
     Attributes:
-        file: the file.
-        rules: the rules with their effects.
         untranslated: settings in the file without a counterpart.
     """
 
@@ -47,8 +45,6 @@ class Translation:
         """Add a rule if it is valid here; drop its examples that do not hold here.
 
         Args:
-            effect: the rule's effect.
-            rule: the rule.
             source_text: the rule's text in the file, if that differs.
         """
         source = Source(file=str(self.file))

@@ -57,8 +57,6 @@ async def device_login(
 
     Args:
         url: the address of the MCP server.
-        http: the HTTP client for all requests.
-        settings: the registration settings of this program.
         show: shows the address to visit and the code to enter there.
         missing_scope: scopes that an earlier request lacked.
 

@@ -70,8 +70,6 @@ def saved_authorization(server: HttpServer, store: LoginStore, learn: Learn) -> 
     An Authorization header from the configuration or the client takes precedence over a login.
 
     Args:
-        server: the server of the requests.
-        store: the logins.
         learn: receives values that must not be shown.
 
     Raises:
@@ -92,11 +90,7 @@ class Provider(OAuthClientProvider):
     login stays refused, and the scopes that it lacks are saved for the next login.
 
     Args:
-        server: the server of the requests.
         store: where the login is saved.
-        login: the login to start with.
-        settings: the registration settings of this program.
-        person: the user, if present to log in.
         learn: receives values that must not be shown.
     """
 
