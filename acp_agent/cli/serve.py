@@ -61,8 +61,12 @@ def serve(argv: list[str]) -> int:
         opening = answer_first_line(input_fd, output_fd)
         if opening.ended and not opening.unread.strip():
             return 0
+    from acp_agent.platform.deferred_modules import SERVER_MODULES, defer  # noqa: PLC0415 - after the first answer
+
+    defer(SERVER_MODULES)
+
     # After the first response, but before any command or server can run.
-    from acp_agent.platform.descriptor_limit import raise_descriptor_limit  # noqa: PLC0415 - after the first answer
+    from acp_agent.platform.descriptor_limit import raise_descriptor_limit  # noqa: PLC0415 - likewise
     from acp_agent.platform.posix import forbid_inspection  # noqa: PLC0415 - likewise
 
     raise_descriptor_limit()
