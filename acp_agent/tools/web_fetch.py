@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field
@@ -14,8 +14,10 @@ from acp_agent.events import ToolKind
 from acp_agent.permissions.access import FetchAccess
 from acp_agent.tools.base import NOTHING, Outcome, Prepared, Progress, Tool, ToolParams, Touches
 from acp_agent.tools.quoting import code_block, first_line, shorten
-from acp_agent.workspace.page_reader import Page
 from acp_agent.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from acp_agent.workspace.page_reader import Page  # imports an HTTP client
 
 TEXT_LIMIT = 48_000  # characters of a page that the model is sent
 MAX_SHOWN_LENGTH = 2_000  # characters of it that the call shows

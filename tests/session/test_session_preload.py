@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -104,3 +105,17 @@ async def test_the_first_prompt_imports_nothing_more(
         await until(lambda: b"ready" in agent.stderr)
         await agent.prompt(session, "Hi")
     assert not re.findall(r"imports (?:acp_agent|protocol|_ssl).*", agent.stderr.decode())
+
+
+def test_the_first_prompt_does_not_import_what_only_some_tools_use() -> None:
+    program = """
+import sys
+from importlib import import_module
+from acp_agent.session.preload import PROMPT_MODULES
+for name in PROMPT_MODULES:
+    import_module(name)
+print(sorted({"httpx2", "mcp", "rich", "yaml"} & sys.modules.keys()))
+"""
+    command = [sys.executable, "-c", program]
+    result = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert result.stdout == "[]\n"
