@@ -14,8 +14,16 @@ _MAX_SIZE = 100_000  # bytes
 
 
 def is_git_dir(folder: str) -> bool:
-    """Return whether git accepts a folder as a git folder."""
-    return all(os.path.exists(f"{folder}/{part}") for part in ("HEAD", "objects", "refs"))  # noqa: PTH110 - many of them, and pathlib is slow
+    """Return whether git accepts a folder as a git folder.
+
+    Its HEAD may be a link to a branch that does not exist; objects and branches may be in the
+    folder that `commondir` names.
+    """
+    if not os.path.lexists(f"{folder}/HEAD"):
+        return False
+    if os.path.lexists(f"{folder}/commondir"):
+        return True
+    return all(os.path.exists(f"{folder}/{name}") for name in ("objects", "refs"))  # noqa: PTH110 - many of them, and pathlib is slow
 
 
 def find_git_dir(folder: str) -> str | None:

@@ -18,12 +18,12 @@ from acp_agent.sandbox.git_data import (
     subfolders,
     submodules,
 )
+from acp_agent.sandbox.git_listings import FolderListing, FolderListings
 from acp_agent.sandbox.git_settings import referenced_paths
 
-_NESTED_DEPTH = 2  # levels below a root that are searched for repositories
+_NEAR = 2  # levels below a root that are checked while a command runs
 _MAX_FOLDERS = 2_000  # maximum number of searched folders
 _MAX_REPOSITORIES = 100
-_SKIPPED_FOLDERS = frozenset({"node_modules", ".venv", "venv", "target", "__pycache__", ".git"})
 _WORKTREE_CONFIG = re.compile(rb"^\s*worktreeconfig\b", re.IGNORECASE | re.MULTILINE)
 _WORKTREE = re.compile(rb"^\s*worktree\s*=\s*\"?([^\"\n]+?)\"?\s*$", re.IGNORECASE | re.MULTILINE)
 
@@ -43,9 +43,10 @@ class GitFolders:
     Args:
         root: the folder, resolved.
         writable: all folders that confined programs may change, resolved.
+        listings: the listings of an earlier command.
     """
 
-    def __init__(self, root: str, writable: tuple[str, ...]) -> None:
+    def __init__(self, root: str, writable: tuple[str, ...], listings: FolderListings) -> None:
         self.root = root
         self.writable = writable
         self.outside_git_dirs: list[str] = []
@@ -54,8 +55,9 @@ class GitFolders:
         self.work_trees: set[str] = set()
         self.linked_git_dirs: set[str] = set()
         self.with_commondir: set[str] = set()
-        self._listings: dict[str, tuple[int, frozenset[str]]] = {}
-        pending = deque(self._list([(root, 0)], _NESTED_DEPTH))
+        self._listings = listings
+        self._known: dict[str, tuple[int, FolderListing | None]] = {}  # with levels
+        pending = deque(self._list([(root, 0)]))
         visited = set(pending)
         while pending and len(visited) < _MAX_FOLDERS:
             folder = pending.popleft()
@@ -64,55 +66,49 @@ class GitFolders:
             visited.update(new_folders)
             pending += [path for path in new_folders if os.path.lexists(f"{path}/.git")]
 
-    def new_folders_with_git(self) -> Iterator[str]:
+    def new_folders_with_git(self, *, ended: bool) -> Iterator[str]:
         """Yield new folders that have a `.git` or are a git folder.
 
-        Checks only folders whose entries changed since the last check, and new folders at any
-        depth.
+        Args:
+            ended: whether all folders are checked, and not only those near the root and new ones.
         """
         new_folders: list[tuple[str, int]] = []
-        for folder, (ctime, old_names) in list(self._listings.items()):
+        for folder, (level, old) in list(self._known.items()):
+            if level > _NEAR and not ended:
+                continue
             with suppress(OSError):
-                if os.stat(folder).st_ctime_ns != ctime:  # noqa: PTH116 - many of them, and pathlib is slow
-                    has_repository, names = self._list_folder(folder)
-                    if has_repository:
-                        yield folder
-                    new_folders += [(f"{folder}/{name}", 0) for name in sorted(names - old_names)]
-        yield from self._list(new_folders, _MAX_FOLDERS)
+                listing = self._listings.find(folder)
+                if listing is old:
+                    continue
+                self._known[folder] = level, listing
+                if listing.has_repository:
+                    yield folder
+                names = sorted(listing.subfolders - (old.subfolders if old else set()))
+                new_folders += [(f"{folder}/{name}", 0) for name in names]
+        yield from self._list(new_folders)
 
-    def _list(self, folders: list[tuple[str, int]], depth: int) -> Iterator[str]:
+    def _list(self, folders: list[tuple[str, int]]) -> Iterator[str]:
         """Yield those of the folders, and of the folders below them, that have a repository."""
         pending, count = deque(folders), 0
         while pending and count < _MAX_FOLDERS:
             folder, level = pending.popleft()
             count += 1
+            self._known[folder] = level, None  # retried if listing fails
             with suppress(OSError):
-                has_repository, names = self._list_folder(folder)
-                if has_repository:
+                listing = self._listings.find(folder)
+                self._known[folder] = level, listing
+                if listing.has_repository:
                     yield folder
-                if level < depth:
-                    pending += [(f"{folder}/{name}", level + 1) for name in sorted(names)]
-
-    def _list_folder(self, folder: str) -> tuple[bool, frozenset[str]]:
-        """Return whether a folder has a repository, and its subfolders."""
-        ctime = os.stat(folder).st_ctime_ns  # noqa: PTH116 - as above
-        self._listings[folder] = 0, frozenset()  # retried if listing fails
-        with os.scandir(folder) as iterator:
-            entries = {entry.name: entry for entry in iterator}
-        names = frozenset(
-            name
-            for name, entry in entries.items()
-            if name not in _SKIPPED_FOLDERS and entry.is_dir(follow_symlinks=False)
-        )
-        self._listings[folder] = ctime, names
-        return ".git" in entries or {"HEAD", "objects", "refs"} <= entries.keys(), names
+                pending += [(f"{folder}/{name}", level + 1) for name in sorted(listing.subfolders)]
 
     def _add_work_tree(self, folder: str) -> None:
         dot_git = f"{folder}/.git"
         git_dir = find_git_dir(folder)
         if git_dir is None:
             if not os.path.lexists(dot_git) and is_git_dir(folder):
-                self._protect(folder, folder)
+                for existing in {folder, find_common_dir(folder)}:
+                    if any(_is_below(existing, root) for root in self.writable):
+                        self._protect(existing, folder)
             return
         if not os.path.isdir(dot_git):  # noqa: PTH112 - as above
             self.protected.append(dot_git)

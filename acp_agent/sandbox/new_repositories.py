@@ -20,6 +20,7 @@ from acp_agent.sandbox.git_data import (
     submodules,
 )
 from acp_agent.sandbox.git_folders import GitFolders
+from acp_agent.sandbox.git_listings import OutsideLinks
 from acp_agent.sandbox.git_settings import StartHelper, settings_are_data
 
 
@@ -51,6 +52,8 @@ class NewRepositories:
         self._start = start
         self._suspects: set[str] = set()
         self._checked: dict[str, tuple[object, bool]] = {}  # by path of a settings file
+        writable = (*initial.writable, *initial.outside_git_dirs)
+        self._links = [OutsideLinks(git_dir, writable) for git_dir in initial.git_dirs]
         self._settings = {path: _Settings.read(path) for path in map(_config, initial.git_dirs)}
 
     def find(self, *, ended: bool) -> Iterator[str]:
@@ -63,10 +66,12 @@ class NewRepositories:
         initial = self._initial
         for git_dir in initial.git_dirs:
             yield from self._find_in(git_dir, ended=ended)
+        for links in self._links:
+            yield from links.find(ended=ended)
         for path, settings in list(self._settings.items()):
             if self._names_new_programs(path, settings):
                 yield path
-        self._suspects.update(initial.new_folders_with_git())
+        self._suspects.update(initial.new_folders_with_git(ended=ended))
         pending = [*initial.work_trees, *self._suspects]
         while pending:
             for folder in gitlinks(pending.pop()):

@@ -22,6 +22,7 @@ from acp_agent.sandbox.mount_aliases import aliases
 
 if TYPE_CHECKING:  # needed by the first command
     from acp_agent.sandbox.git_folders import GitFolders
+    from acp_agent.sandbox.git_listings import FolderListings
 
 TEMPORARY = "/tmp"  # noqa: S108 - as confined programs see it: a folder of the session
 PRIVATE_FOLDERS = (TEMPORARY, "/var/tmp", "/run", "/dev", "/proc")  # noqa: S108 - no file is created there
@@ -131,14 +132,20 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
                 variables[name] = f"{temporary}/.cache/{Path(folder).name}"
         return variables
 
-    def repositories(self) -> list[GitFolders]:
-        """Return the repositories in the folders. Reads many files: call it in a thread."""
+    def repositories(self, listings: FolderListings | None = None) -> list[GitFolders]:
+        """Return the repositories in the folders. Reads many files: call it in a thread.
+
+        Args:
+            listings: the listings of an earlier call.
+        """
         from acp_agent.sandbox.git_folders import GitFolders  # noqa: PLC0415 - when first needed
+        from acp_agent.sandbox.git_listings import FolderListings  # noqa: PLC0415 - so
 
         roots = list(_existing(self.roots))
         allowed = _existing(self._absolute(self.config.filesystem.allow_write))
         writable = (*roots, *allowed, os.path.realpath(self.temporary))
-        return [GitFolders(root, writable) for root in roots]
+        listings = FolderListings() if listings is None else listings
+        return [GitFolders(root, writable, listings) for root in roots]
 
     def protected_paths(self) -> list[str]:
         """Return the paths of files that other programs run automatically; they may not exist.

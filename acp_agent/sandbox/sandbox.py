@@ -23,6 +23,7 @@ from acp_agent.sandbox.policy import MountKind, SandboxPolicy
 
 if TYPE_CHECKING:  # needed by the first command
     from acp_agent.sandbox.git_folders import GitFolders
+    from acp_agent.sandbox.git_listings import FolderListings
     from acp_agent.sandbox.watch import FolderSnapshot, SandboxWatch, WatchedCommand
 
 __all__ = ("Backend", "Sandbox", "Unavailable", "find_backend")
@@ -44,6 +45,7 @@ class Sandbox:
         self._secret_paths: tuple[float, list[str]] = (0.0, [])  # the time, and the paths
         self._network_count = 0
         self._watch: SandboxWatch | None = None
+        self._listings: FolderListings | None = None
 
     @property
     def policy(self) -> SandboxPolicy:
@@ -105,7 +107,7 @@ class Sandbox:
                     or time.monotonic() > self._secret_paths[0] + _SECRETS_TTL
                 ):
                     self._secret_paths = time.monotonic(), self._policy.secret_paths()
-                repositories = [] if only_reads else self._policy.repositories()
+                repositories = [] if only_reads else self._find_repositories()
                 self._mounts[only_reads] = self._policy.mounts(
                     only_reads=only_reads, secret=self._secret_paths[1], repositories=repositories
                 )
@@ -147,6 +149,13 @@ class Sandbox:
         config = self._policy.config.limits
         limits = ProcessLimits(config.processes, memory_limit(config))
         return self._watch.start(surroundings, limits)
+
+    def _find_repositories(self) -> list[GitFolders]:
+        from acp_agent.sandbox.git_listings import FolderListings  # noqa: PLC0415 - when first needed
+
+        if self._listings is None:
+            self._listings = FolderListings()
+        return self._policy.repositories(self._listings)
 
     def _surroundings(self, repositories: Sequence[GitFolders]) -> FolderSnapshot:
         from acp_agent.sandbox.new_files import NewFiles  # noqa: PLC0415 - when first needed

@@ -73,6 +73,7 @@ NUMBERS = {  # x86_64, aarch64
     "prlimit64": (302, 261),
     "kcmp": (312, 272),
     "quotactl": (179, 60),
+    "quotactl_fd": (443, 443),
     "chroot": (161, 51),
     "shmget": (29, 194),
     "shmat": (30, 196),

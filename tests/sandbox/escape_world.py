@@ -105,6 +105,7 @@ class World:
         folder = self.base / "repositories" / case.name
         subprocess.run(["cp", "-r", template, folder], check=True)
         _write(folder / "README", "text\n")
+        (folder / "older/a/b/c").mkdir(parents=True)
         _write(folder / "evil", EVIL.format(mine=self.outside / case.name))
         (folder / "evil").chmod(0o755)
         _write(folder / "scripts/hook", "#!/bin/sh\n")
