@@ -103,11 +103,7 @@ class ExternalAgent:
 
     @classmethod
     async def start(cls, program: Program, host: Host) -> Self:
-        """Start the program and make a session.
-
-        Raises:
-            ToolError: there is no such program, or it cannot be used; the message says why.
-        """
+        """Start the program and make a session. Raises ToolError."""
         agent = cls(program, host)
         try:
             await agent._start()
@@ -191,12 +187,7 @@ class ExternalAgent:
         await self._room.wait()
 
     async def prompt(self, text: str) -> StopReason:
-        """Give it a task, and wait until it is done with it.
-
-        Raises:
-            ToolError: it failed; the message says why.
-            StoreError: the journal could not be written.
-        """
+        """Give it a task, and wait until it is done with it. Raises ToolError, StoreError."""
         prompt = acp.PromptRequest(session_id=self._session, prompt=[acp.TextContent(text=text)])
         try:
             response = await self._await_response(
@@ -229,12 +220,7 @@ class ExternalAgent:
     # -- requests and their failures -----------------------------------------------------------
 
     async def _await_response(self, method: str, request: Coroutine[None, None, R]) -> R:
-        """Wait for the answer to a request.
-
-        Raises:
-            ToolError: it failed; the message says why.
-            StoreError: the journal could not be written meanwhile.
-        """
+        """Wait for the answer to a request. Raises ToolError, StoreError."""
         name = self._program.name
         try:
             return await request

@@ -94,11 +94,7 @@ class CallHooks:
         self._started_at[call.call] = monotonic()
 
     async def record_permission(self, call: ProposedCall, answer: HookAnswer) -> None:
-        """Record that a hook allowed a call.
-
-        Raises:
-            StoreError: the journal could not be written.
-        """
+        """Record that a hook allowed a call. Raises StoreError."""
         await self._record(call, answer, allowed=True)
 
     async def after_call(self, call: ProposedCall, end: ToolEnded) -> tuple[ToolEnded, bool]:

@@ -170,11 +170,7 @@ class CallRunner:
         await self._show(call, prepared)
 
     async def _reprepare(self, tool: AnyTool, arguments: JsonObject) -> Prepared:
-        """Prepare a call with arguments from a hook.
-
-        Raises:
-            ToolError: the arguments are invalid.
-        """
+        """Prepare a call with arguments from a hook. Raises ToolError."""
         text = json.encode(arguments).decode()
         _, params, _ = self._turn.tools.toolset.resolve(tool.name, text)
         return await tool.prepare(params)

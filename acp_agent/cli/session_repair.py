@@ -167,11 +167,7 @@ def _recover(damaged: Path, into: Path) -> RecoveredSessions:
 
 
 def _rename_damaged(file: Path) -> Path:
-    """Rename a journal and its log to an unused name; return the new path.
-
-    Raises:
-        StoreError: they cannot be renamed.
-    """
+    """Rename a journal and its log to an unused name; return the new path. Raises StoreError."""
     stamp = time.strftime("%Y%m%d-%H%M%S")
     renamed = file.with_name(f"{file.name}.damaged-{stamp}")
     number = 1

@@ -23,11 +23,7 @@ class UserConfig(Struct, frozen=True, kw_only=True):
 
 
 def load_user_config(environ: Mapping[str, str] = os.environ) -> UserConfig:
-    """Load the configuration for an environment.
-
-    Raises:
-        ConfigError: the configuration is invalid.
-    """
+    """Load the configuration for an environment. Raises ConfigError."""
     paths = find_paths(environ)
     return UserConfig(
         environ=environ,

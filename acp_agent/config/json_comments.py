@@ -45,11 +45,7 @@ def remove_trailing_commas(bare: bytes) -> bytes:
 
 
 def decode_json(plain: bytes) -> object:
-    """Return the value of plain JSON in UTF-8.
-
-    Raises:
-        InvalidInputError: it is not JSON; the message says where.
-    """
+    """Return the value of plain JSON in UTF-8. Raises InvalidInputError if it is not JSON."""
     try:
         return json.loads(plain.decode(), parse_constant=_reject_constant)
     except json.JSONDecodeError as error:

@@ -60,11 +60,7 @@ class Helpers(Protocol):
     """Asks models and calls MCP tools for the hooks of a session."""
 
     async def ask_model(self, system: str, prompt: str, model: str) -> str:
-        """Return the answer of a model; `model` "" is the small one.
-
-        Raises:
-            AcpAgentError: the model cannot be asked, or fails.
-        """
+        """Return the answer of a model; `model` "" is the small one. Raises AcpAgentError."""
         ...
 
     async def verify(self, system: str, prompt: str, model: str) -> str:
@@ -76,11 +72,7 @@ class Helpers(Protocol):
         ...
 
     async def call_tool(self, server: str, tool: str, arguments: JsonObject) -> str:
-        """Return the text of a tool's result.
-
-        Raises:
-            AcpAgentError: the tool does not exist, or fails.
-        """
+        """Return the text of a tool's result. Raises AcpAgentError."""
         ...
 
 

@@ -53,11 +53,7 @@ def read_bytes(file: Path) -> bytes | None:
 
 
 def parse_settings(raw: bytes, file: Path) -> dict[str, Any]:
-    """Return the settings in a file.
-
-    Raises:
-        ConfigError: the file is invalid; the message has the line.
-    """
+    """Return the settings in a file. Raises ConfigError if the file is invalid."""
     if file.suffix == ".toml":
         from acp_agent.extensions.definitions.skill_files import read_toml  # noqa: PLC0415 - codex's only
 

@@ -107,7 +107,7 @@ class LanguageClient:
         await self._connection.close()
 
     async def initialize(self, timeout: float) -> None:
-        """Perform the handshake. Raises RpcError, TimeoutError, ConnectionError if it failed."""
+        """Perform the handshake. Raises RpcError, TimeoutError, ConnectionError."""
         folder = {"uri": self._root.as_uri(), "name": self._root.name}
         params = {
             "processId": None,  # confined, it does not see this process
@@ -133,11 +133,7 @@ class LanguageClient:
             self.notify("workspace/didChangeConfiguration", {"settings": self._settings.settings})
 
     async def shut_down(self, timeout: float) -> None:
-        """Ask the server to end.
-
-        Raises:
-            RpcError, TimeoutError, ConnectionError: it did not answer.
-        """
+        """Ask the server to end. Raises RpcError, TimeoutError, ConnectionError."""
         await self._connection.request(Method("shutdown", dict, Raw), {}, timeout=timeout)
         self.notify("exit", {})
 

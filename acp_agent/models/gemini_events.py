@@ -164,11 +164,7 @@ class GeminiDecoder:
         return Usage() if self._counts is None else _usage(self._counts, len(self._queries))
 
     def feed(self, data: bytes, events: list[StreamEvent]) -> None:
-        """Convert one response and append the result to `events`.
-
-        Raises:
-            msgspec.DecodeError: the response cannot be decoded.
-        """
+        """Convert one response and append the result to `events`. Raises msgspec.DecodeError."""
         response = _decode_response(_camel_case(data) if _SNAKE_KEY.search(data) else data)
         if response.error is not None:
             self._failed = failures.from_event(self._provider, response.error, model=self._model)

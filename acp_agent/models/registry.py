@@ -56,11 +56,7 @@ class Models:
     plugin_driver: Callable[[Provider], Driver]
 
     def __init__(self, config: Config, secrets: Secrets, environ: Mapping[str, str]) -> None:
-        """Load the providers and the models.
-
-        Raises:
-            ConfigError: the configuration of a provider or a model is invalid.
-        """
+        """Load the providers and the models. Raises ConfigError."""
         self._config = config
         self._secrets = secrets
         self._environ = environ

@@ -82,11 +82,7 @@ class GrantStore:
         self._change(lambda old: (*(g for g in old if _grant_key(g) not in keys), *new_grants))
 
     def remove(self, grants: Iterable[Grant]) -> tuple[Grant, ...]:
-        """Remove grants and return those that were stored.
-
-        Raises:
-            StoreNewerError, StoreError: as in `add`.
-        """
+        """Remove grants and return those that were stored. Raises StoreNewerError, StoreError."""
         keys = {_grant_key(grant) for grant in grants}
         removed: list[Grant] = []
 

@@ -230,11 +230,7 @@ def release_memory() -> None:
 
 
 def make_private_folder(folder: Path) -> None:
-    """Create `folder` and its missing parents, accessible only by their owner.
-
-    Raises:
-        OSError: a folder cannot be created.
-    """
+    """Create `folder` and its missing parents, accessible only by their owner. Raises OSError."""
     if folder.is_dir():
         return
     make_private_folder(folder.parent)

@@ -87,12 +87,7 @@ def write_lines(record: Record) -> Iterator[str]:
 
 
 def read_record(path: Path) -> Record:
-    """Read a record.
-
-    Raises:
-        InvalidInputError: the file cannot be read, is not a record, or is damaged in the given
-            line.
-    """
+    """Read a record. Raises InvalidInputError."""
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):

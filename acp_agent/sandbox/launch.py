@@ -132,11 +132,7 @@ class Launch(Struct, frozen=True):
             os.close(descriptor)
 
     def start(self, cwd: str, **options: Any) -> subprocess.Popen[bytes]:
-        """Start the program in a new session; `options` are those of `Popen`.
-
-        Raises:
-            OSError: the program cannot be started.
-        """
+        """Start the program in a new session; `options` are those of `Popen`. Raises OSError."""
         import subprocess  # noqa: PLC0415 - heavy, and most programs are started by the event loop
 
         descriptors = (*self.descriptors, *options.pop("pass_fds", ()))

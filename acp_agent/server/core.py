@@ -61,12 +61,7 @@ class Core:
         self.subscribers: set[Subscriber] = set()
 
     async def services(self) -> Services:
-        """Return the parts that sessions are built on.
-
-        Raises:
-            ConfigError: the configuration cannot be used.
-            StoreError: the store cannot be used.
-        """
+        """Return the parts that sessions are built on. Raises ConfigError, StoreError."""
         async with self._lock:
             if self._services is None:
                 assembled = await assemble(
@@ -174,12 +169,7 @@ class Core:
 async def assemble(
     paths: Paths, *, secrets: Secrets, environ: Mapping[str, str], model_flag: str | None
 ) -> Services:
-    """Read the configuration and open the store.
-
-    Raises:
-        ConfigError: the configuration cannot be used.
-        StoreError: the store cannot be used; it is left as it is.
-    """
+    """Read the configuration and open the store. Raises ConfigError, StoreError."""
     # In a thread: a key in the keyring may wait for the user to unlock it.
     config, models = await asyncio.to_thread(_load_models, paths, secrets, environ)
     store = await Store.open(paths.sessions_file)  # last, so that nothing that fails leaves it open

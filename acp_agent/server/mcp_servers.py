@@ -12,11 +12,7 @@ MAX_SERVERS = 50  # of one session
 
 
 def check_count(count: int) -> None:
-    """Refuse more servers than any session needs.
-
-    Raises:
-        InvalidInputError: there are too many.
-    """
+    """Refuse more servers than any session needs. Raises InvalidInputError."""
     if count > MAX_SERVERS:
         raise InvalidInputError(
             f"mcpServers: {count} servers are too many; {MAX_SERVERS} are taken", field="mcpServers"
@@ -46,11 +42,7 @@ def server_v1(field: str, server: object, channel: Channel) -> ServerConfig:
 
 
 def server_v2(field: str, server: object, channel: Channel) -> ServerConfig:
-    """Convert a server of version 2.
-
-    Raises:
-        InvalidInputError: its transport is not supported, or it cannot be used.
-    """
+    """Convert a server of version 2. Raises InvalidInputError."""
     from protocol.v2 import types as v2  # noqa: PLC0415 - as spoken
 
     match server:

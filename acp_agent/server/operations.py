@@ -232,11 +232,7 @@ class Operations:
             self.editor.forget(SessionId(session_id))
 
     async def close(self, session_id: str) -> None:
-        """Close a session and stop its work.
-
-        Raises:
-            SessionNotFoundError: it is not open on this connection.
-        """
+        """Close a session and stop its work. Raises SessionNotFoundError."""
         self.refuse_child(session_id)
         self.cancel(session_id)  # including the requests that wait in the queue
         async with self.queues.join(session_id) as queue, queue.lock:
@@ -319,11 +315,7 @@ class Operations:
 
 
 def archive_filter(name: str | None) -> ArchiveFilter:
-    """Return the filter that the client names, or the default.
-
-    Raises:
-        InvalidInputError: there is no such filter.
-    """
+    """Return the filter that the client names, or the default. Raises InvalidInputError."""
     match name:
         case None:
             return "exclude"

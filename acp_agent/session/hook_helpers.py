@@ -27,11 +27,7 @@ class Verifier(Protocol):
     """Makes agents that check something for a hook."""
 
     async def verify(self, agent: str, prompt: str, task: str, uses: RunSettings) -> str:
-        """Return the agent's last answer.
-
-        Raises:
-            ToolError: the agent cannot be run, or failed.
-        """
+        """Return the agent's last answer. Raises ToolError."""
         ...
 
 

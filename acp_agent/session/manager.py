@@ -192,11 +192,7 @@ class SessionManager:
         return session
 
     async def close(self, session_id: SessionId, client: Client) -> None:
-        """Close a session: stop its turn and free its resources.
-
-        Raises:
-            SessionNotFoundError: it is not open in this client.
-        """
+        """Close a session: stop its turn and free its resources. Raises SessionNotFoundError."""
         await self._close(self.get(session_id, client))
 
     def release(self, client: Client) -> None:

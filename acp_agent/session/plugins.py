@@ -153,11 +153,7 @@ class PythonPlugins:
 
 
 def checked(point: str, value: object) -> Plugin:
-    """Return the plugin of an entry point after a check that it can be used.
-
-    Raises:
-        ConfigError: it cannot be used; the message says why.
-    """
+    """Return the plugin of an entry point after a check that it can be used. Raises ConfigError."""
     if not isinstance(value, Plugin):
         raise ConfigError(f"{point}: expected an object of the type acp_agent.api.Plugin")
     if value.api_version != API_VERSION:

@@ -43,11 +43,7 @@ class Option(Struct, frozen=True, kw_only=True):
         return f"_{self.id}" if self.id == "agent" else self.id
 
     def check(self, value: str) -> str:
-        """Return `value` after a check that the option has it.
-
-        Raises:
-            InvalidInputError: it does not; the message lists its values.
-        """
+        """Return `value` after a check that the option has it. Raises InvalidInputError."""
         if not any(value == candidate.id for candidate in self.values):
             value_ids = ", ".join(candidate.id for candidate in self.values)
             raise InvalidInputError(

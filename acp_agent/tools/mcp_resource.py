@@ -141,11 +141,7 @@ def has_resources(server: McpServer) -> bool:
 
 
 def find_server(name: str, servers: Sequence[McpServer]) -> McpServer:
-    """The server of this label, or of this name where only one has it.
-
-    Raises:
-        ToolError: there is none; the message has those there are.
-    """
+    """The server of this label, or of this name where only one has it. Raises ToolError."""
     for server in servers:
         if server.label == name:
             return server

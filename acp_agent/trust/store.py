@@ -96,11 +96,7 @@ class TrustStore:
             return self._problem
 
     def trust(self, items: Iterable[Item]) -> None:
-        """Trust items with their current content. Blocks while it writes.
-
-        Raises:
-            StoreError: the file cannot be written.
-        """
+        """Trust items with their current content. Blocks while it writes. Raises StoreError."""
         new = [msgspec.structs.replace(item, what="") for item in items if item.digest]
 
         def change(old: _Folders) -> _Folders:

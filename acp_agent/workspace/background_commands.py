@@ -151,11 +151,7 @@ class BackgroundCommand:
         on_output: Callable[[str], Awaitable[None]],
         on_end: Callable[[BackgroundCommand], Awaitable[None]],
     ) -> None:
-        """Start the command in a new task; return once it runs.
-
-        Raises:
-            WorkspaceError: the command cannot be started.
-        """
+        """Start the command in a new task; return once it runs. Raises WorkspaceError."""
 
         async def run() -> None:
             try:

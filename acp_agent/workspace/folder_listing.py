@@ -53,11 +53,7 @@ class FolderListing(Struct, frozen=True, kw_only=True):
 async def list_folder(
     folder: Path, *, depth: int, limit: int, confine: Confine = unconfined
 ) -> FolderListing:
-    """Return at most `limit` entries of a folder, `depth` levels deep.
-
-    Raises:
-        WorkspaceError: the folder cannot be read, or has too many files below it.
-    """
+    """Return at most `limit` entries of a folder, `depth` levels deep. Raises WorkspaceError."""
     names = await list_files(folder, confine=confine)
     return await asyncio.to_thread(_list, folder, names, depth, limit)
 

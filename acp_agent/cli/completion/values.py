@@ -30,11 +30,7 @@ class UserValues:
         self._paths: Paths = find_paths(environ)
 
     def of(self, kind: str) -> list[Candidate]:
-        """Return the candidates of a kind; none for an unknown kind.
-
-        Raises:
-            sqlite3.Error: the sessions cannot be read.
-        """
+        """Return the candidates of a kind; none for an unknown kind. Raises sqlite3.Error."""
         lists = {
             "session": self._latest,
             "session id": self._sessions,

@@ -107,11 +107,7 @@ def write(file: ConfigFile, data: bytes, *, keep: bool) -> None:
 
 
 def delete(file: ConfigFile) -> None:
-    """Delete a file that we created.
-
-    Raises:
-        InvalidInputError: it has changed since it was read, or cannot be deleted.
-    """
+    """Delete a file that we created. Raises InvalidInputError."""
     try:
         _check_unchanged(file)
         file.real.unlink()

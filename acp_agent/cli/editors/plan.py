@@ -112,11 +112,7 @@ def template_text(editor: Editor, command: Sequence[str]) -> str:
 def plan_setup(
     editor: Editor, path: Path, chosen: Sequence[Setting], command: Sequence[str]
 ) -> Plan:
-    """Plan the change that adds the agent.
-
-    Raises:
-        InvalidInputError: the file cannot be changed; the message says why.
-    """
+    """Plan the change that adds the agent. Raises InvalidInputError."""
     file = config_file.read(path)
     if editor.form == "file":
         check_written_by_us(file.data)

@@ -108,11 +108,7 @@ def remove_entry(data: bytes, entry_place: EntryPlace) -> bytes:
 
 
 def find_entry(data: bytes, entry_place: EntryPlace) -> Entry:
-    """Return our entry in a file; empty if there is none.
-
-    Raises:
-        InvalidInputError: the file cannot be read.
-    """
+    """Return our entry in a file; empty if there is none. Raises InvalidInputError."""
     content = parse(_split_mark(data)[1]).content
     for key in (entry_place.key, entry_place.name):
         content = content.get(key) if isinstance(content, dict) else None

@@ -93,13 +93,7 @@ class FlowAgent:
 
     @classmethod
     async def start(cls, *, cwd: Path, model: str | None, on_permission: OnStepPermission) -> Self:
-        """Start `acp-agent` and initialize it.
-
-        Raises:
-            RpcError: the agent refused.
-            ConnectionError: the agent exited immediately.
-            TimeoutError: the agent does not respond.
-        """
+        """Start `acp-agent` and initialize it. Raises RpcError, ConnectionError, TimeoutError."""
         agent = cls(on_permission)
         flags = [] if model is None else ["--model", model]
         handlers: Mapping[str, Handler] = {

@@ -146,12 +146,7 @@ class RunJournal:
 
     @classmethod
     def reopen(cls, path: Path) -> RunJournal:
-        """Open the journal of a run to continue it.
-
-        Raises:
-            ConfigError: the journal is damaged.
-            StoreError: it cannot be opened, or another process continues the run.
-        """
+        """Open the journal of a run to continue it. Raises ConfigError, StoreError."""
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError as error:
@@ -166,11 +161,7 @@ class RunJournal:
         return cls(descriptor, record)
 
     def write(self, record: Record) -> None:
-        """Append a record and sync it to disk. Blocks for a moment.
-
-        Raises:
-            StoreError: it cannot be written.
-        """
+        """Append a record and sync it to disk. Blocks for a moment. Raises StoreError."""
         line = msgspec.json.encode(record) + b"\n"
         try:
             while line:

@@ -135,11 +135,7 @@ def update(options: argparse.Namespace) -> int:
 
 
 def remove(options: argparse.Namespace) -> int:
-    """Remove a plugin; return the exit status.
-
-    Raises:
-        ConfigError: no plugin of this name was added.
-    """
+    """Remove a plugin; return the exit status. Raises ConfigError."""
     plugins_dir = plugins_folder(load_user_config())
     adding.remove(plugins_dir, options.name, keep_data=options.keep_data)
     say(translate("Removed {name}.", name=options.name))
@@ -147,11 +143,7 @@ def remove(options: argparse.Namespace) -> int:
 
 
 def enable(options: argparse.Namespace, *, on: bool) -> int:
-    """Turn a plugin on or off; return the exit status.
-
-    Raises:
-        ConfigError: no plugin of this name was added.
-    """
+    """Turn a plugin on or off; return the exit status. Raises ConfigError."""
     plugins_dir = plugins_folder(load_user_config())
     adding.enable(plugins_dir, options.name, is_enabled=on)
     if on:

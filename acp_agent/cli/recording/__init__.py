@@ -118,11 +118,7 @@ async def record(
     secrets: Sequence[str],
     write: Callable[[Path, Iterable[str]], None],
 ) -> int:
-    """Write the record of a session; return the exit status.
-
-    Raises:
-        AcpAgentError: there is no such session, or it cannot be written.
-    """
+    """Write the record of a session; return the exit status. Raises AcpAgentError."""
     session, events = await read_session(options.id)
     session_record, replayed = await asyncio.to_thread(record_session, session, events, secrets)
     lines = write_lines(session_record)

@@ -144,11 +144,7 @@ def _skill_folders_error(raw: bytes) -> ConfigError | None:
 
 
 def _entries(path: Path, raw: bytes, origin: Origin | None, kind: Kind) -> list[_Entry]:
-    """Return the definitions of a kind in a file that are not disabled.
-
-    Raises:
-        ConfigError: the file cannot be read.
-    """
+    """Return the definitions of a kind in a file that are not disabled. Raises ConfigError."""
     is_codex = path.suffix == ".toml"
     try:
         content: object = read_toml(decode(raw)) if is_codex else read_json(raw)
@@ -216,11 +212,7 @@ class _PromptFiles:
         self._count = 0
 
     def fill(self, prompt: object) -> str:
-        """Return a prompt with each `{file:…}` replaced by the file's text.
-
-        Raises:
-            ConfigError: the prompt is not text, or a file cannot be read.
-        """
+        """Return a prompt with each `{file:…}` replaced by the file's text. Raises ConfigError."""
         if prompt is None:
             return ""
         if not isinstance(prompt, str):
@@ -228,11 +220,7 @@ class _PromptFiles:
         return _FILE.sub(lambda match: self.read(match[1].strip(), "prompt"), prompt).strip()
 
     def read(self, name: str, field: str) -> str:
-        """Return the text of a file that a field names.
-
-        Raises:
-            ConfigError: it cannot be read, or there are too many.
-        """
+        """Return the text of a file that a field names. Raises ConfigError."""
         self._count += 1
         if self._count > _MAX_PROMPT_FILES:
             raise ConfigError(

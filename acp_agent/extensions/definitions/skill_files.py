@@ -140,11 +140,7 @@ def _convert_runner(fields: Mapping[str, object], program: str) -> Mapping[str, 
 
 
 def read_toml(text: str) -> dict[str, Any]:
-    """Return the content of a TOML file of another program.
-
-    Raises:
-        ConfigError: it is not TOML; the message has the line.
-    """
+    """Return the content of a TOML file of another program. Raises ConfigError."""
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:

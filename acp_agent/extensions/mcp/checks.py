@@ -35,11 +35,7 @@ def make_program_server(
 def make_http_server(
     field: str, name: str, url: str, headers: Sequence[tuple[str, str]], *, sse: bool = False
 ) -> HttpServer:
-    """Return the configuration of an HTTP server; errors name `field`.
-
-    Raises:
-        InvalidInputError: the address or a header is invalid.
-    """
+    """Return the configuration of an HTTP server; errors name `field`. Raises InvalidInputError."""
     try:
         url_parts = urlsplit(url)
         usable = (

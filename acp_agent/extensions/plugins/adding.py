@@ -183,12 +183,7 @@ def remove(plugins_folder: Path, name: str, *, keep_data: bool) -> None:
 
 
 def enable(plugins_folder: Path, name: str, *, is_enabled: bool) -> None:
-    """Enable or disable a plugin for sessions.
-
-    Raises:
-        ConfigError: no plugin of this name was added.
-        OSError: the files cannot be changed.
-    """
+    """Enable or disable a plugin for sessions. Raises ConfigError, OSError."""
     with change_installed(plugins_folder) as records:
         records[name] = replace(require(records, name), enabled=is_enabled)
 

@@ -50,11 +50,7 @@ class _File(Struct, frozen=True):
 
 
 def read_installed(folder: Path) -> dict[str, Installed]:
-    """Return the records of added plugins, by name.
-
-    Raises:
-        PluginError: the file cannot be read.
-    """
+    """Return the records of added plugins, by name. Raises PluginError."""
     file = folder / FILE_NAME
     try:
         return msgspec.json.decode(file.read_bytes(), type=_File).plugins

@@ -232,11 +232,7 @@ def _is_address(url: str) -> bool:
 
 
 def copy_folder(folder: Path, target: Path) -> None:
-    """Copy a plugin's folder: only its files, folders and links.
-
-    Raises:
-        ConfigError: it cannot be copied.
-    """
+    """Copy a plugin's folder: only its files, folders and links. Raises ConfigError."""
 
     def ignored_names(folder_path: str, names: list[str]) -> list[str]:
         return [

@@ -207,11 +207,7 @@ def _text_end(text: str, at: int, mark: str) -> int:
 
 
 def _next(text: str, at: int) -> int:
-    """Return the position of the next character that is not white space.
-
-    Raises:
-        CutError: there is none.
-    """
+    """Return the position of the next character that is not white space. Raises CutError."""
     at = skip_space(text, at)
     if at >= len(text):
         raise CutError

@@ -124,11 +124,7 @@ def _header(text: str, *, final: bool) -> tuple[str, int, bool]:
 def _call(
     name: str, text: str, start: int, tools: Tools, *, final: bool
 ) -> tuple[WrittenCall, int]:
-    """Return the call whose arguments begin at `start`, and its end.
-
-    Raises:
-        CutError: the end of the call is missing.
-    """
+    """Return the call whose arguments begin at `start`, and its end. Raises CutError."""
     json_start = skip_space(text, start)
     end = json_start
     if text[json_start : json_start + 1] == "{":

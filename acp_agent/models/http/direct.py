@@ -174,12 +174,7 @@ class _Connection:
         self._writer.transport.abort()
 
     async def send(self, target: str, headers: list[tuple[str, str]], body: bytes) -> h11.Response:
-        """Send a request and return the head of its answer.
-
-        Raises:
-            UnsendableError: a header cannot be sent.
-            BrokenError: the connection broke.
-        """
+        """Send a request and return the head of its answer. Raises UnsendableError, BrokenError."""
         self.answered = False
         try:
             request = h11.Request(method="POST", target=target, headers=headers)
@@ -196,11 +191,7 @@ class _Connection:
         return event
 
     async def read(self) -> bytes | None:
-        """Return the data of the body that has arrived, or None at its end.
-
-        Raises:
-            BrokenError: the connection broke.
-        """
+        """Return the data of the body that has arrived, or None at its end. Raises BrokenError."""
         pieces: list[bytes] = []
         while True:
             if self._http.their_state is not h11.SEND_BODY:  # h11 would ask for more data

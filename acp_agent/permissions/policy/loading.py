@@ -87,11 +87,7 @@ def make_rule(effect: Effect, table: RuleConfig, source: Source) -> PolicyRule:
 
 
 def user_rules(config: PermissionsConfig, file: Path) -> list[PolicyRule]:
-    """Return the rules of the user's configuration, with their lines.
-
-    Raises:
-        ConfigError: as in `compile_rules`.
-    """
+    """Return the rules of the user's configuration, with their lines. Raises ConfigError."""
     if not (config.allow or config.ask or config.deny):
         return []
     rules = compile_rules(config, Source(file=str(file)))

@@ -93,11 +93,7 @@ class Expander:
         return self.raw[start : max(start, end)].decode("utf-8", "replace")
 
     def words(self, node: Node) -> list[Word]:
-        """Return the words that the shell makes of one written word.
-
-        Raises:
-            TooComplexError: there are too many.
-        """
+        """Return the words that the shell makes of one written word. Raises TooComplexError."""
         return to_words(self.piece(node), home=self.home, cwd=self.cwd)
 
     def to_words(self, piece: Piece) -> list[Word]:

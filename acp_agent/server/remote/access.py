@@ -50,11 +50,7 @@ class AccessPolicy:
         self._origins = {origin.lower() for origin in origins}
 
     def check_host_and_origin(self, request: Request) -> Reply | None:
-        """Return a refusal unless the Host and the Origin are allowed.
-
-        Raises:
-            BadRequestError: a header is repeated.
-        """
+        """Return a refusal unless the Host and the Origin are allowed. Raises BadRequestError."""
         host = _host_name(request.header("host") or "")
         if not (host == self._listen_host or is_loopback(host) or host in self._hosts):
             return refusal(421, "this Host is not allowed; start the agent with --allow-host NAME")

@@ -315,11 +315,7 @@ class Endpoint:
 
 
 def _check_form(request: Request, limit: int) -> Reply | None:
-    """Return a refusal unless method, headers and length are consistent.
-
-    Raises:
-        BadRequestError: a header is repeated.
-    """
+    """Return a refusal unless method, headers and length are consistent. Raises BadRequestError."""
     for name in (CONNECTION_ID, SESSION_ID, "content-type", "content-length"):
         request.header(name)
     if request.method == "GET":

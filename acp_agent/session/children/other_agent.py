@@ -35,11 +35,7 @@ async def run_other_agent(
     config: AgentConfig,
     servers: Sequence[ServerConfig],
 ) -> AsyncIterator[NextTurn]:
-    """Start another agent and run it in a child session.
-
-    Raises:
-        ToolError: it cannot be used, or exceeded its time; the message says why.
-    """
+    """Start another agent and run it in a child session. Raises ToolError."""
     try:
         async with asyncio.timeout(config.timeout) as limit:
             host = OtherAgentHost(core, child, name, limit)

@@ -235,11 +235,7 @@ class OtherAgentHost:
     # -- files -----------------------------------------------------------------------------------
 
     async def read_file(self, path: str) -> str:
-        """Return the text of a file in the session's folders.
-
-        Raises:
-            AcpAgentError: it cannot be read, or reading is not allowed.
-        """
+        """Return the text of a file in the session's folders. Raises AcpAgentError."""
         tools, files = self._child.resources.tools, self._child.resources.tools.workspace.files
         resolved = files.resolve(path, to_read=True)
         verdict = tools.gate.judge(

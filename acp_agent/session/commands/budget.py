@@ -20,11 +20,7 @@ from acp_agent.session.turns.budget import (
 
 
 async def budget_command(core: SessionCore, budget: SessionBudget, arguments: str) -> str:
-    """Execute `/budget` with its arguments and return the answer.
-
-    Raises:
-        StoreError: the usage could not be read, or the change could not be written.
-    """
+    """Execute `/budget` with its arguments and return the answer. Raises StoreError."""
     translate = core.translate
     scope, _, amount = arguments.strip().partition(" ")
     if not scope:

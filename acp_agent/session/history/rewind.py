@@ -129,11 +129,7 @@ def _rewind_branch(branch: list[str], branches: dict[str, list[str]], event: Rew
 
 
 def find_point(points: Sequence[Point], name: str) -> Point:
-    """Return a point by its id or its number.
-
-    Raises:
-        InvalidInputError: there is no such point.
-    """
+    """Return a point by its id or its number. Raises InvalidInputError."""
     for point in points:
         if name in {point.id, str(point.number)}:
             return point

@@ -102,11 +102,7 @@ def record_lost_writes(journal: Path, connection: sqlite3.Connection) -> None:
 
 
 def lost_writes(journal: Path, connection: sqlite3.Connection) -> tuple[LostWrite, ...]:
-    """Return the noted writes that the journal lacks.
-
-    Raises:
-        sqlite3.Error: the journal cannot be read.
-    """
+    """Return the noted writes that the journal lacks. Raises sqlite3.Error."""
     return tuple(_find_lost(_read_notes(_lost_file(journal)), connection))
 
 

@@ -177,12 +177,7 @@ class Store:
         return events
 
     async def get(self, session_id: SessionId) -> SessionRecord:
-        """Return the record of a session.
-
-        Raises:
-            SessionNotFoundError: there is no such session.
-            StoreError: it could not be read.
-        """
+        """Return the record of a session. Raises SessionNotFoundError, StoreError."""
         session_id = _stored_id(session_id)
         from acp_agent.session.store import read_queries  # noqa: PLC0415 - see `read`
 
@@ -295,11 +290,7 @@ class Store:
         )
 
     async def delete(self, session_id: SessionId) -> bool:
-        """Delete a session and all its events; return false if there is none.
-
-        Raises:
-            StoreError: it could not be deleted.
-        """
+        """Delete a session and all its events; return false if there is none. Raises StoreError."""
         session_id = _stored_id(session_id)
         return await self._write(session_id, lambda db: write_queries.delete(db, session_id))
 

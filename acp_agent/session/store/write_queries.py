@@ -289,11 +289,7 @@ def _last_seq(connection: sqlite3.Connection, key: int) -> int:
 
 
 def archive(connection: sqlite3.Connection, session_id: SessionId, *, archived: bool) -> None:
-    """Hide a session in lists, or show it again.
-
-    Raises:
-        SessionNotFoundError: there is no such session.
-    """
+    """Hide a session in lists, or show it again. Raises SessionNotFoundError."""
     changed = connection.execute(
         "UPDATE sessions SET archived = ? WHERE id = ?", (int(archived), session_id)
     ).rowcount

@@ -113,11 +113,7 @@ class TurnRunner:
 
     @asynccontextmanager
     async def idle(self) -> AsyncIterator[None]:
-        """Prevent turns from beginning inside the `with` block.
-
-        Raises:
-            TurnRunsError: a turn runs.
-        """
+        """Prevent turns from beginning inside the `with` block. Raises TurnRunsError."""
         self._check_idle()
         async with self.lock:
             self._check_idle()  # a turn may have begun

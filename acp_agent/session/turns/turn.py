@@ -74,11 +74,7 @@ class Turn:
         self._task.add_done_callback(_retrieve)
 
     async def inserted(self) -> None:
-        """Wait until the first prompt is in the conversation.
-
-        Raises:
-            StoreError: the journal could not be written.
-        """
+        """Wait until the first prompt is in the conversation. Raises StoreError."""
         assert self._insertion is not None
         await asyncio.shield(self._insertion)
 

@@ -36,11 +36,7 @@ class Embedding(Protocol):
     name: str
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        """Return the embeddings of texts, in order.
-
-        Raises:
-            AcpAgentError: they could not be computed; the message says why.
-        """
+        """Return the embeddings of texts, in order. Raises AcpAgentError."""
         ...
 
     async def aclose(self) -> None:

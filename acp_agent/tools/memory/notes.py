@@ -103,12 +103,7 @@ class NoteFolders:
         return self._read(scope, name)
 
     def save(self, scope: Scope, name: str, text: str) -> None:
-        """Write or replace a note.
-
-        Raises:
-            ToolError: there are too many.
-            WorkspaceError: it cannot be written.
-        """
+        """Write or replace a note. Raises ToolError, WorkspaceError."""
         file, folder = self.path(scope, name), self._folders[scope]
         if not file.exists() and len(self._in(scope)) >= _MAX_NOTES:
             raise ToolError(
@@ -122,11 +117,7 @@ class NoteFolders:
         replace_file(file, text.encode("utf-8", "replace"), label=f"the note {name}")
 
     def delete(self, scope: Scope, name: str) -> None:
-        """Delete a note. A missing one is no error.
-
-        Raises:
-            WorkspaceError: it cannot be deleted.
-        """
+        """Delete a note. A missing one is no error. Raises WorkspaceError."""
         try:
             self.path(scope, name).unlink(missing_ok=True)
         except OSError as error:

@@ -119,11 +119,7 @@ class FolderCheckpoints:
         return snapshots
 
     def folders(self, root: Path, tree: str, deadline: Deadline) -> Sequence[bytes]:
-        """Return the folders in a saved tree of `root`, relative to it.
-
-        Raises:
-            WorkspaceError: the tree cannot be read.
-        """
+        """Return the folders in a saved tree of `root`, relative to it. Raises WorkspaceError."""
         store, repository = self._open_root(root)
         with store.locked(deadline):
             return [] if tree == EMPTY_TREE else repository.folders(tree, deadline)
@@ -143,11 +139,7 @@ class FolderCheckpoints:
             return repository.read_files(tree, paths, deadline, contents=contents)
 
     def changes(self, root: Path, old: str, new: str, deadline: Deadline) -> Sequence[Change]:
-        """Return the differences between two saved trees of `root`.
-
-        Raises:
-            WorkspaceError: the trees cannot be read.
-        """
+        """Return the differences between two saved trees of `root`. Raises WorkspaceError."""
         store, repository = self._open_root(root)
         with store.locked(deadline):
             return repository.changes(old, new, deadline)

@@ -30,11 +30,7 @@ _OTHER_SETTINGS = (
 
 
 def read_claude(file: Path) -> Translation:
-    """Translate the permissions of a settings file.
-
-    Raises:
-        InvalidInputError: it cannot be read.
-    """
+    """Translate the permissions of a settings file. Raises InvalidInputError."""
     translation = Translation(file)
     settings = read_settings(file)
     for key in _OTHER_SETTINGS:

@@ -25,11 +25,7 @@ _MCP_SEPARATOR = re.compile(r"\s*[:,]\s*")
 
 
 def read_cursor(file: Path) -> Translation:
-    """Translate the permissions of a configuration file.
-
-    Raises:
-        InvalidInputError: it cannot be read.
-    """
+    """Translate the permissions of a configuration file. Raises InvalidInputError."""
     translation = Translation(file)
     permissions = read_settings(file).get("permissions", {})
     if not isinstance(permissions, dict):

@@ -52,11 +52,7 @@ class OrderedRule(Struct, frozen=True):
 
 
 def read_opencode(file: Path) -> Translation:
-    """Translate the permissions of a configuration file.
-
-    Raises:
-        InvalidInputError: it cannot be read.
-    """
+    """Translate the permissions of a configuration file. Raises InvalidInputError."""
     translation = Translation(file)
     settings = read_settings(file)
     servers = settings.get("mcp")

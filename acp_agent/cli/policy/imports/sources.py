@@ -75,11 +75,7 @@ def find_files_at(path: Path, folder: Path) -> list[PermissionFile]:
 
 
 def read_permissions(file: Path) -> Translation:
-    """Translate a file; its name or content determines the format.
-
-    Raises:
-        InvalidInputError: it cannot be read; the message names it.
-    """
+    """Translate a file; its name or content determines the format. Raises InvalidInputError."""
     try:
         return _reader(file)(file)
     except InvalidInputError as error:

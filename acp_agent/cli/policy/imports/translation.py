@@ -70,11 +70,7 @@ class Translation:
 
 
 def read_file(file: Path) -> bytes:
-    """Return the bytes of a file.
-
-    Raises:
-        InvalidInputError: it cannot be read, or is too large.
-    """
+    """Return the bytes of a file. Raises InvalidInputError."""
     try:
         if file.stat().st_size > _MAX_BYTES:
             raise InvalidInputError("it is too large to be a file of settings")
@@ -84,11 +80,7 @@ def read_file(file: Path) -> bytes:
 
 
 def read_toml(file: Path) -> dict[str, object]:
-    """Return the tables of a TOML file.
-
-    Raises:
-        InvalidInputError: it cannot be read, or is not TOML.
-    """
+    """Return the tables of a TOML file. Raises InvalidInputError."""
     try:
         return tomllib.loads(read_file(file).decode("utf-8", "replace"))
     except tomllib.TOMLDecodeError as error:
@@ -96,11 +88,7 @@ def read_toml(file: Path) -> dict[str, object]:
 
 
 def read_settings(file: Path) -> dict[str, object]:
-    """Return the settings in a file of JSON with comments.
-
-    Raises:
-        InvalidInputError: it cannot be read, or is not an object.
-    """
+    """Return the settings in a file of JSON with comments. Raises InvalidInputError."""
     content = parse(read_file(file)).content
     if not isinstance(content, dict):
         raise InvalidInputError("it has no object")

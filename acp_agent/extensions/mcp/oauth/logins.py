@@ -75,11 +75,7 @@ class LoginStore:
         self._path = path
 
     def get(self, url: str) -> Login | None:
-        """Return the login to a server, or None.
-
-        Raises:
-            ConfigError: the file or the keyring cannot be read.
-        """
+        """Return the login to a server, or None. Raises ConfigError."""
         login = self._read().logins.get(url)
         if login is None or not login.keyring:
             return login
@@ -92,11 +88,7 @@ class LoginStore:
         return msgspec.structs.replace(login, tokens=tokens) if tokens else None
 
     def set(self, url: str, login: Login) -> None:
-        """Save the login to a server, replacing an older one.
-
-        Raises:
-            ConfigError: it cannot be saved.
-        """
+        """Save the login to a server, replacing an older one. Raises ConfigError."""
         if login.keyring:
             from acp_agent.config.keyring_store import write_key  # noqa: PLC0415 - optional
 
@@ -105,11 +97,7 @@ class LoginStore:
         self._change(lambda logins: logins | {url: login})
 
     def delete(self, url: str) -> bool:
-        """Delete the login to a server; return whether there was one.
-
-        Raises:
-            ConfigError: it cannot be deleted.
-        """
+        """Delete the login to a server; return whether there was one. Raises ConfigError."""
         login = self._read().logins.get(url)
         if login is None:
             return False
