@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -11,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from acp_agent.cli.localization import translate
-from acp_agent.cli.output import USAGE, run_guarded, say, say_json
+from acp_agent.cli.output import run_guarded, say, say_json
 from acp_agent.cli.parser import Parser
 from acp_agent.cli.user_config import load_user_config
 from acp_agent.config.types import VARIABLES
@@ -28,9 +27,6 @@ def run(argv: list[str]) -> int:
     show.add_argument("--json", action="store_true", help="print JSON instead of TOML")
     actions.add_parser("schema", help="print the JSON Schema of the configuration file")
     options = parser.parse_args(argv)
-    if options.action is None:
-        parser.print_help(sys.stderr)
-        return USAGE
     if options.action == "path":
         return run_guarded(_path)
     if options.action == "schema":

@@ -104,6 +104,20 @@ def on_terminal() -> bool:
     return sys.stdout is not None and sys.stdout.isatty()
 
 
+def can_ask() -> bool:
+    """Return whether a user can answer questions in the terminal."""
+    return sys.stdin is not None and sys.stdin.isatty() and on_terminal()
+
+
+def confirm(question: str) -> bool:
+    """Ask a question in the terminal; return whether the answer is yes."""
+    try:
+        answer = input(question).strip().lower()
+    except EOFError:
+        return False
+    return answer in {"y", "yes", "是"}
+
+
 def say_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: int = 0) -> None:
     """Print a table, fitted to the terminal if there is one, otherwise in full width.
 

@@ -63,6 +63,29 @@ def add_folder(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_turn_options(parser: argparse.ArgumentParser, *, mode: str) -> None:
+    """Add the options of commands that run turns; `mode` is the help of `--mode`."""
+    parser.add_argument("--model", metavar="PROVIDER/NAME", help="the model to use")
+    parser.add_argument("--agent", metavar="NAME", help="the agent to run as, such as review")
+    parser.add_argument(
+        "--mode",
+        choices=["ask", "accept-edits", "draft", "plan", "full"],
+        help=mode,
+    )
+    parser.add_argument(
+        "--allow",
+        choices=["all", "edits", "none"],
+        default="ask",
+        help="allow these calls without asking; default: ask in a terminal, refuse elsewhere",
+    )
+    parser.add_argument(
+        "--trust",
+        action="store_true",
+        help="trust the current files of the folder; without this, only what you trusted before "
+        "is used",
+    )
+
+
 def has_folder(options: argparse.Namespace) -> bool:
     """Replace `--cwd` by its real path; report an error if it is not a folder."""
     options.cwd = Path(os.path.realpath(options.cwd.expanduser()))
@@ -136,6 +159,14 @@ class Parser(argparse.ArgumentParser):
     def add_subparsers(self, **arguments: Any) -> Any:  # as argparse has it
         """Add subcommands that use their help text as their description."""
         return super().add_subparsers(action=_Actions, **arguments)
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:  # as argparse has it
+        """Parse the arguments; exit with the help if an action is missing."""
+        options = super().parse_args(args, namespace)
+        if getattr(options, "action", "") is None:
+            self.print_help(sys.stderr)
+            self.exit(USAGE)
+        return options
 
     def error(self, message: str) -> NoReturn:
         """Print the error and exit with status 2."""

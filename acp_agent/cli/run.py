@@ -15,7 +15,7 @@ from acp_agent.acp_client.process import EXIT_SECONDS
 from acp_agent.cli.agent_client import AgentClient, OnUpdate, PermissionRequest
 from acp_agent.cli.localization import translate
 from acp_agent.cli.output import FAILED, INTERRUPTED, USAGE, complain, run_guarded
-from acp_agent.cli.parser import Parser, add_folder
+from acp_agent.cli.parser import Parser, add_folder, add_turn_options
 from acp_agent.cli.permission_answers import Allowed, Answers, AutomaticAnswer, ShowAnswer, flag_for
 from acp_agent.cli.screen import Screen, block_text, painter
 from acp_agent.cli.signals import ending_signals, interrupts
@@ -306,25 +306,7 @@ def _flags(argv: list[str]) -> Flags | None:
     )
     parser.add_argument("prompt", help="the prompt; - reads it from standard input")
     parser.add_argument("--json", action="store_true", help="print one JSON object per line")
-    parser.add_argument("--model", metavar="PROVIDER/NAME", help="the model to use")
-    parser.add_argument("--agent", metavar="NAME", help="the agent to run as, such as review")
-    parser.add_argument(
-        "--mode",
-        choices=["ask", "accept-edits", "draft", "plan", "full"],
-        help="permission mode to start in",
-    )
-    parser.add_argument(
-        "--allow",
-        choices=["all", "edits", "none"],
-        default="ask",
-        help="allow these calls without asking; default: ask in a terminal, refuse elsewhere",
-    )
-    parser.add_argument(
-        "--trust",
-        action="store_true",
-        help="trust the current files of the folder; without this, only what you trusted before "
-        "is used",
-    )
+    add_turn_options(parser, mode="permission mode to start in")
     add_folder(parser)
     parser.add_argument(
         "--resume",

@@ -16,8 +16,8 @@ import msgspec
 from acp_agent.cli.localization import language, translate, user_translator
 from acp_agent.cli.output import (
     FAILED,
-    USAGE,
     complain,
+    confirm,
     escape_controls,
     on_terminal,
     run_guarded,
@@ -51,11 +51,7 @@ _STYLES: dict[Kind, str] = {
 
 def run(argv: list[str]) -> int:
     """List, show, export or delete sessions; return the exit status."""
-    parser = _parser()
-    options = parser.parse_args(argv)
-    if options.action is None:
-        parser.print_help(sys.stderr)
-        return USAGE
+    options = _parser().parse_args(argv)
     if options.action in {"check", "repair"}:
         from acp_agent.cli import session_repair  # noqa: PLC0415 - rarely needed
 
@@ -273,17 +269,13 @@ def _confirm(record: SessionRecord) -> bool:
     if not (sys.stdin is not None and sys.stdin.isatty()):
         complain(translate("not a terminal; use --yes to delete without asking"))
         return False
-    try:
-        answer = input(
-            translate(
-                "Delete {session} ({turns} turns) permanently? [y/N] ",
-                session=repr(_session_title(record)),
-                turns=record.turns,
-            )
+    return confirm(
+        translate(
+            "Delete {session} ({turns} turns) permanently? [y/N] ",
+            session=repr(_session_title(record)),
+            turns=record.turns,
         )
-    except EOFError:
-        return False
-    return answer.strip().lower() in {"y", "yes"}
+    )
 
 
 def _print_passages(passages: list[Passage]) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from acp_agent.cli.output import USAGE, run_guarded
+from acp_agent.cli.output import run_guarded
 from acp_agent.cli.parser import Parser, number
 from acp_agent.errors import ConfigError
 from acp_agent.platform import posix
@@ -37,9 +36,6 @@ def run(argv: list[str]) -> int:
     )
     serving.add_argument("--model", metavar="PROVIDER/NAME", help="model for new sessions")
     options = parser.parse_args(argv)
-    if options.action is None:
-        parser.print_help(sys.stderr)
-        return USAGE
     posix.forbid_inspection()  # others than the user may send requests
     return run_guarded(lambda: _serve(options))
 

@@ -28,7 +28,9 @@ from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.cli.output import (
     FAILED,
     USAGE,
+    can_ask,
     complain,
+    confirm,
     escape_controls,
     on_terminal,
     run_guarded,
@@ -173,14 +175,10 @@ def _plans(task: _Task, *, undo: bool) -> tuple[list[Plan], bool]:
 def _consent(*, yes: bool) -> bool:
     if yes:
         return True
-    if not (sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()):
+    if not can_ask():
         complain(translate("Nothing changed: not a terminal. Use --yes to apply."))
         return False
-    try:
-        answer = input(translate("Apply this change? [y/N] ")).strip().lower()
-    except EOFError:
-        answer = ""
-    if answer in {"y", "yes", "是"}:
+    if confirm(translate("Apply this change? [y/N] ")):
         return True
     say(translate("Nothing changed."))
     return False

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable
 
 from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.cli.output import USAGE, complain, run_guarded
-from acp_agent.cli.parser import Parser, add_folder
+from acp_agent.cli.parser import Parser, add_folder, add_turn_options
 from acp_agent.errors import InvalidInputError
 from acp_agent.platform import posix
 
 
 def run(argv: list[str]) -> int:
     """Run, list or check workflows; return the exit status."""
-    parser = _parser()
-    options = parser.parse_args(argv)
-    if options.action is None:
-        parser.print_help(sys.stderr)
-        return USAGE
+    options = _parser().parse_args(argv)
     posix.forbid_inspection()  # the agent's commands must not read our environment
     return run_guarded(lambda: report_usage_errors(lambda: _run(options)))
 
@@ -88,22 +83,4 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="set an input; repeatable",
     )
-    parser.add_argument("--model", metavar="PROVIDER/NAME", help="the model to use")
-    parser.add_argument("--agent", metavar="NAME", help="the agent to run as, such as review")
-    parser.add_argument(
-        "--mode",
-        choices=["ask", "accept-edits", "draft", "plan", "full"],
-        help="permission mode; a step's own can only be stricter",
-    )
-    parser.add_argument(
-        "--allow",
-        choices=["all", "edits", "none"],
-        default="ask",
-        help="allow these calls without asking; default: ask in a terminal, refuse elsewhere",
-    )
-    parser.add_argument(
-        "--trust",
-        action="store_true",
-        help="trust the current files of the folder; without this, only what you trusted before "
-        "is used",
-    )
+    add_turn_options(parser, mode="permission mode; a step's own can only be stricter")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import sys
 from pathlib import Path
 from typing import get_args
 
@@ -70,9 +69,6 @@ def run(argv: list[str]) -> int:
         action.add_argument("--json", action="store_true", help="print JSON")
         add_folder(action)
     options = parser.parse_args(argv)
-    if options.action is None:
-        parser.print_help(sys.stderr)
-        return USAGE
     if options.action == "setup":
         trigger = "maintenance" if options.maintenance else "init"
         options.event, options.tool = "Setup", ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from acp_agent.cli.output import USAGE, run_guarded
@@ -13,11 +12,7 @@ from acp_agent.platform import posix
 
 def run(argv: list[str]) -> int:
     """List, add, remove, test, import or serve MCP servers; return the exit status."""
-    parser = _parser()
-    options = parser.parse_args(argv)
-    if options.action is None:
-        parser.print_help(sys.stderr)
-        return USAGE
+    options = _parser().parse_args(argv)
     posix.forbid_inspection()  # the servers must not read our environment
     return run_guarded(lambda: _run(options))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 import tomlkit
@@ -11,7 +10,7 @@ import tomlkit
 from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.cli.mcp.editing import save, toml_table
 from acp_agent.cli.mcp.foreign import ForeignServers, find_files, read_foreign
-from acp_agent.cli.output import FAILED, complain, say
+from acp_agent.cli.output import FAILED, can_ask, complain, confirm, say
 from acp_agent.cli.user_config import load_user_config
 from acp_agent.config.mcp_types import McpServerConfig
 from acp_agent.errors import ConfigError, InvalidInputError
@@ -74,11 +73,7 @@ def _toml(servers: dict[str, McpServerConfig]) -> str:
 def _confirmed(options: argparse.Namespace) -> bool:
     if options.save:
         return True
-    if not (sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()):
+    if not can_ask():
         say(translate("Nothing saved: not a terminal. Use --save to save."))
         return False
-    try:
-        answer = input(translate("Save these servers? [y/N] ")).strip().lower()
-    except EOFError:
-        answer = ""
-    return answer in {"y", "yes", "是"}
+    return confirm(translate("Save these servers? [y/N] "))

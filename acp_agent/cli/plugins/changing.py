@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from acp_agent.cli.localization import translate, translate_rendered
-from acp_agent.cli.output import FAILED, USAGE, complain, say
+from acp_agent.cli.output import FAILED, USAGE, can_ask, complain, confirm, say
 from acp_agent.cli.plugins.listing import plugins_folder
 from acp_agent.cli.user_config import load_user_config
 from acp_agent.content import printable_line
@@ -197,11 +196,7 @@ def import_plugins(options: argparse.Namespace) -> int:
 def _confirmed(options: argparse.Namespace, question: str) -> bool:
     if options.yes:
         return True
-    if not (sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()):
+    if not can_ask():
         say(translate("Nothing changed: not a terminal. Use --yes to agree."))
         return False
-    try:
-        answer = input(question).strip().lower()
-    except EOFError:
-        answer = ""
-    return answer in {"y", "yes", "是"}
+    return confirm(question)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from acp_agent.cli.output import USAGE, run_guarded
@@ -12,11 +11,7 @@ from acp_agent.cli.parser import Parser, add_folder, has_folder
 
 def run(argv: list[str]) -> int:
     """Add, list, check, update, remove, enable or disable plugins; return the exit status."""
-    parser = _parser()
-    options = parser.parse_args(argv)
-    if options.action is None:
-        parser.print_help(sys.stderr)
-        return USAGE
+    options = _parser().parse_args(argv)
     return run_guarded(lambda: _run(options))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
 
 from acp_agent.cli.localization import translate
@@ -19,11 +18,7 @@ MAX_DAYS = 3_660
 
 def run(argv: list[str]) -> int:
     """Test, list, import, suggest or revoke rules; return the exit status."""
-    parser = _parser()
-    options = parser.parse_args(argv)
-    if options.action is None:
-        parser.print_help(sys.stderr)
-        return USAGE
+    options = _parser().parse_args(argv)
     return run_guarded(lambda: _run(options))
 
 

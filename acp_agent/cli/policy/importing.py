@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from tomlkit.items import Array, Table
 
 from acp_agent.cli.editors import config_file
 from acp_agent.cli.localization import translate, translate_rendered
-from acp_agent.cli.output import FAILED, complain, say, say_json
+from acp_agent.cli.output import FAILED, can_ask, complain, confirm, say, say_json
 from acp_agent.cli.policy.imports.sources import find_files, find_files_at, read_permissions
 from acp_agent.cli.policy.imports.translation import Translation
 from acp_agent.config.load import parse, read_text
@@ -178,14 +177,10 @@ def _confirmed(options: argparse.Namespace) -> bool:
         return True
     if options.json:
         return False
-    if not (sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()):
+    if not can_ask():
         say(translate("Nothing saved: not a terminal. Use --save to save."))
         return False
-    try:
-        answer = input(translate("Save these rules? [y/N] ")).strip().lower()
-    except EOFError:
-        answer = ""
-    return answer in {"y", "yes", "是"}
+    return confirm(translate("Save these rules? [y/N] "))
 
 
 def _as_json(read: Sequence[Translation], additions: Sequence[Addition]) -> dict[str, object]:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from acp_agent.cli.localization import translate, translate_rendered, user_translator
-from acp_agent.cli.output import FAILED, USAGE, complain, run_guarded, say
+from acp_agent.cli.output import FAILED, USAGE, complain, confirm, run_guarded, say
 from acp_agent.cli.parser import Parser
 from acp_agent.config.load import load_config
 from acp_agent.config.paths import find_paths
@@ -112,11 +112,7 @@ def _confirm() -> bool:
     if not sys.stdin.isatty():
         complain(translate("Nothing changed: not a terminal. Use --yes to apply."))
         return False
-    try:
-        answer = input(translate("Trust it? [y/N] ")).strip().lower()
-    except EOFError:
-        answer = ""
-    if answer in {"y", "yes", "是"}:
+    if confirm(translate("Trust it? [y/N] ")):
         return True
     say(translate("Nothing changed."))
     return False
