@@ -5,11 +5,14 @@ from __future__ import annotations
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, get_type_hints
 
 import msgspec
 
+from acp_agent.config import types
 from acp_agent.config.mcp_types import McpServerConfig
 from acp_agent.config.types import BOOLEANS, VARIABLES, Config
 from acp_agent.errors import ConfigError
@@ -77,11 +80,34 @@ def list_problems(path: Path, environ: Mapping[str, str]) -> list[str]:
 
 def _convert(table: Mapping[str, Any], environ: Mapping[str, str]) -> Config:
     with first_use:
-        # The defaults need no conversion; the first conversion takes some milliseconds.
-        config = msgspec.convert(table, Config, strict=True) if table else Config()
+        config = _convert_table(table)
         if any(environ.get(name) for name in VARIABLES):
-            return msgspec.convert(_apply_variables(table, environ), Config, strict=True)
+            return _convert_table(_apply_variables(table, environ))
     return config
+
+
+def _convert_table(table: Mapping[str, Any]) -> Config:
+    """Convert each key by itself: msgspec takes 10 ms to prepare the types of all keys."""
+    try:
+        return Config(
+            **{
+                key: msgspec.convert(value, _value_type(key), strict=True)
+                for key, value in table.items()
+            }
+        )
+    except (KeyError, msgspec.ValidationError):
+        return msgspec.convert(table, Config, strict=True)  # its error has the whole path
+
+
+@cache
+def _value_type(key: str) -> Any:
+    """Return the type of a key of the configuration.
+
+    Raises:
+        KeyError: there is no such key.
+    """
+    annotated = SimpleNamespace(__annotations__={key: Config.__annotations__[key]})
+    return get_type_hints(annotated, vars(types), include_extras=True)[key]
 
 
 def read_text(path: Path) -> str:
