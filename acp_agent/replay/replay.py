@@ -42,14 +42,17 @@ from acp_agent.replay.model import Observed, ReplayDriver, ReplayModels
 from acp_agent.replay.normal_form import Folders, Normaliser, map_texts
 from acp_agent.replay.record import SETTINGS, Head, Record, Step
 from acp_agent.replay.script import Action, Script
-from acp_agent.replay.surroundings import PlainRepositories, RecordedSandboxes
+from acp_agent.sandbox.launch import CommandNetwork, Launch
+from acp_agent.sandbox.policy import TEMPORARY, MountKind, SandboxPolicy
+from acp_agent.sandbox.sandbox import Sandbox, Unavailable
 from acp_agent.server.core import Core
 from acp_agent.session.account import Account
-from acp_agent.session.services import Services
+from acp_agent.session.services import Services, SharedSandboxes
 from acp_agent.session.store.event_codec import recovered_events
 from acp_agent.session.store.store import Store
 from acp_agent.tools.spec import ToolSpec
 from acp_agent.trust.store import TrustStore
+from acp_agent.workspace.git_repositories import GitRepositories, Repository
 from acp_agent.workspace.scrub import scrub
 
 _log = logging.getLogger(__name__)
@@ -311,3 +314,57 @@ def _compare_requests(
 
 
 _MAX_DIFFERENCES = 20  # differences; most of the later ones are consequences
+
+
+class _NoBackend:
+    """A `Backend` that confines nothing, since nothing runs."""
+
+    name = ""
+    has_network = True
+    notice = ""
+
+    for_helpers = None
+
+    def temporary(self, policy: SandboxPolicy) -> str:
+        del policy
+        return TEMPORARY
+
+    def launch(
+        self,
+        argv: Sequence[str],
+        *,
+        mounts: Sequence[tuple[str, MountKind]],
+        policy: SandboxPolicy,
+        cwd: str,
+        environ: Mapping[str, str],
+        network: CommandNetwork | None = None,
+    ) -> Launch:
+        raise NotImplementedError
+
+
+class RecordedSandboxes(SharedSandboxes):
+    """Reports a sandbox if the record had one; it cannot run anything."""
+
+    def __init__(self, *, confined: bool) -> None:
+        super().__init__()
+        self._confined = confined
+
+    def notice(self) -> str:
+        """Return "": the record contains the notice."""
+        return ""
+
+    def make(self, policy: SandboxPolicy, search_path: str | None) -> Sandbox | Unavailable:
+        """Return a sandbox that cannot run anything, or `Unavailable`."""
+        del search_path
+        if not self._confined:
+            return Unavailable("the recorded machine had no sandbox", "")
+        return Sandbox(_NoBackend(), policy)
+
+
+class PlainRepositories(GitRepositories):
+    """Reports that no repository makes git run another program, without running git."""
+
+    def used_in(self, folder: str) -> tuple[Repository, ...]:
+        """Return no repositories; see `GitRepositories.used_in`."""
+        del folder
+        return ()

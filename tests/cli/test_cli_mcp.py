@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import asdict
 
-from acp_agent.cli.mcp.foreign import read_foreign
+from acp_agent.cli.mcp.importing import read_foreign
 from acp_agent.config.load import load_config
 from acp_agent.config.mcp_types import McpServerConfig
 from tests.cli.cli_process import acp_agent

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.cli.mcp.known import configure_known_server
+from acp_agent.cli.mcp.editing import configure_known_server
 from tests.extensions.mcp_session import (
     Json,
     OpenWithServers,

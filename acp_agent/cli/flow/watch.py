@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import time
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from pathlib import Path
+
+from msgspec import UNSET
 
 from acp_agent.cli.flow.command import add_run_options, report_usage_errors
 from acp_agent.cli.flow.file_changes import FileChanges
 from acp_agent.cli.flow.locate import locate, require_trust, workflow_name
-from acp_agent.cli.flow.own_changes import RunChanges
 from acp_agent.cli.flow.runner import FlowRunner
 from acp_agent.cli.flow.running import (
     Trigger,
@@ -22,7 +26,6 @@ from acp_agent.cli.flow.running import (
     require_trust_by_name,
     trust_if_requested,
 )
-from acp_agent.cli.flow.schedule import Schedule
 from acp_agent.cli.flow.view import FlowView
 from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.cli.output import FAILED, USAGE, complain, run_guarded
@@ -32,6 +35,120 @@ from acp_agent.errors import AcpAgentError
 from acp_agent.extensions.workflows.patterns import FilePatterns
 from acp_agent.extensions.workflows.types import Triggers
 from acp_agent.platform import posix
+from protocol.v1 import types as acp
+
+_CHANGES = {"edit", "delete", "move"}
+# After this many runs in a row that were only started by changes during the previous run,
+# further changes are attributed to the run itself.
+MAX_FOLLOWING = 3
+
+
+class RunChanges:
+    """Collects the files that the agent changes, according to its updates.
+
+    Args:
+        top: the folder that names are relative to.
+    """
+
+    def __init__(self, top: Path) -> None:
+        self._top = os.path.realpath(top)
+        self._names: set[str] = set()
+        self._changing: set[str] = set()  # calls that change the files in their locations
+        self._follow_count = 0
+
+    def record(self, update: acp.SessionUpdate) -> None:
+        """Record the files that an update changes."""
+        if not isinstance(update, acp.ToolCall | acp.ToolCallProgress):
+            return
+        if update.kind in _CHANGES:
+            self._changing.add(update.tool_call_id)
+        for path in _paths(update, locations=update.tool_call_id in self._changing):
+            name = os.path.relpath(os.path.realpath(path), self._top)
+            self._names.add(name.replace(os.sep, "/"))
+
+    def start_run(self, *, follows: bool) -> None:
+        """Start a run; `following` means that only changes during the last run started it."""
+        self._names.clear()
+        self._changing.clear()
+        self._follow_count = self._follow_count + 1 if follows else 0
+
+    def exclude_own(self, changed: Sequence[str]) -> list[str]:
+        """Return the changed files that the run did not change itself.
+
+        A command can change files that no update names. After several following runs in a row, all
+        changes are therefore attributed to the run; otherwise it could start itself forever.
+        """
+        if self._follow_count >= MAX_FOLLOWING:
+            return []
+        return [name for name in changed if name not in self._names]
+
+
+def _paths(update: acp.ToolCall | acp.ToolCallProgress, *, locations: bool) -> Iterator[str]:
+    content = update.content
+    for part in () if content is UNSET or content is None else content:
+        if isinstance(part, acp.Diff):
+            yield part.path
+    locations_ = update.locations
+    if locations and locations_ is not UNSET and locations_ is not None:
+        yield from (location.path for location in locations_)
+
+
+_MAX_WAIT = 30.0  # seconds; the clock may be changed, and the computer may sleep
+
+
+class Schedule:
+    """The scheduled times of a workflow. Times missed during a run lead to one run after it.
+
+    Args:
+        now: returns the local time, without a time zone.
+        monotonic: returns seconds of a monotonic clock.
+    """
+
+    def __init__(
+        self,
+        triggers: Triggers,
+        *,
+        now: Callable[[], datetime],
+        monotonic: Callable[[], float],
+    ) -> None:
+        self._triggers = triggers
+        self._now = now
+        self._monotonic = monotonic
+        self._next_interval = monotonic() + (triggers.every or 0.0)
+        self._next_time = self._next_cron()
+
+    async def wait_next(self) -> None:
+        """Wait until the next time, then schedule the following one."""
+        while True:
+            wait = self._seconds_left()
+            if wait <= 0:
+                break
+            await asyncio.sleep(min(wait, _MAX_WAIT))
+        self.advance()
+
+    def advance(self) -> None:
+        """Skip the times that have passed."""
+        every = self._triggers.every
+        if every is not None:
+            passed = self._monotonic() - self._next_interval
+            if passed >= 0:
+                self._next_interval += every * (int(passed / every) + 1)
+        if self._next_time is not None and self._next_time <= self._now():
+            self._next_time = self._next_cron()
+
+    def _seconds_left(self) -> float:
+        remaining = []
+        if self._triggers.every is not None:
+            remaining.append(self._next_interval - self._monotonic())
+        if self._next_time is not None:
+            remaining.append((self._next_time - self._now()).total_seconds())
+        return min(remaining, default=_MAX_WAIT)
+
+    def _next_cron(self) -> datetime | None:
+        moment = self._now()
+        times = (line.next_after(moment) for line in self._triggers.cron)
+        return min((time for time in times if time is not None), default=None)
+
 
 _MAX_NAMED = 5  # changed files that are listed
 

@@ -12,8 +12,7 @@ import pytest
 
 from acp_agent.cli.flow import file_changes
 from acp_agent.cli.flow.file_changes import FileChanges
-from acp_agent.cli.flow.own_changes import MAX_FOLLOWING, RunChanges
-from acp_agent.cli.flow.schedule import Schedule
+from acp_agent.cli.flow.watch import MAX_FOLLOWING, RunChanges, Schedule
 from acp_agent.extensions.workflows.cron import parse_cron
 from acp_agent.extensions.workflows.patterns import FilePatterns
 from acp_agent.extensions.workflows.types import Triggers

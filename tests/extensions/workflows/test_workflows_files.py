@@ -13,8 +13,8 @@ from hypothesis import given, strategies as st
 from acp_agent.config.localization import translator_for
 from acp_agent.errors import ConfigError
 from acp_agent.extensions.workflows.cron import parse_cron
-from acp_agent.extensions.workflows.durations import parse_duration
 from acp_agent.extensions.workflows.expressions import Reference, is_true, parse_expression
+from acp_agent.extensions.workflows.fields import parse_duration
 from acp_agent.extensions.workflows.find import find_workflows, read_workflow
 from acp_agent.extensions.workflows.parse import parse_workflow
 from acp_agent.extensions.workflows.patterns import FilePatterns
