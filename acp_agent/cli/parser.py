@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 else:  # it is generic only for type checkers
     _Base = argparse._SubParsersAction  # noqa: SLF001 - argparse has no public name for it
 
+MODES = ("ask", "accept-edits", "draft", "plan", "full")
 _MAX_SECONDS = 1e6  # seconds; every wait is limited
 _MIN_SECONDS = 0.05  # seconds
 
@@ -63,15 +64,10 @@ def add_folder(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_turn_options(parser: argparse.ArgumentParser, *, mode: str) -> None:
-    """Add the options of commands that run turns; `mode` is the help of `--mode`."""
+def add_turn_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of commands that run turns, except `--mode`."""
     parser.add_argument("--model", metavar="PROVIDER/NAME", help="the model to use")
     parser.add_argument("--agent", metavar="NAME", help="the agent to run as, such as review")
-    parser.add_argument(
-        "--mode",
-        choices=["ask", "accept-edits", "draft", "plan", "full"],
-        help=mode,
-    )
     parser.add_argument(
         "--allow",
         choices=["all", "edits", "none"],

@@ -15,7 +15,7 @@ from acp_agent.acp_client.process import EXIT_SECONDS
 from acp_agent.cli.agent_client import AgentClient, OnUpdate, PermissionRequest
 from acp_agent.cli.localization import translate
 from acp_agent.cli.output import FAILED, INTERRUPTED, USAGE, complain, run_guarded
-from acp_agent.cli.parser import Parser, add_folder, add_turn_options
+from acp_agent.cli.parser import MODES, Parser, add_folder, add_turn_options
 from acp_agent.cli.permission_answers import Allowed, Answers, AutomaticAnswer, ShowAnswer, flag_for
 from acp_agent.cli.screen import Screen, block_text, painter
 from acp_agent.cli.signals import ending_signals, interrupts
@@ -306,7 +306,8 @@ def _flags(argv: list[str]) -> Flags | None:
     )
     parser.add_argument("prompt", help="the prompt; - reads it from standard input")
     parser.add_argument("--json", action="store_true", help="print one JSON object per line")
-    add_turn_options(parser, mode="permission mode to start in")
+    add_turn_options(parser)
+    parser.add_argument("--mode", choices=MODES, help="permission mode to start in")
     add_folder(parser)
     parser.add_argument(
         "--resume",

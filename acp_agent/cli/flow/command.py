@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.cli.output import USAGE, complain, run_guarded
-from acp_agent.cli.parser import Parser, add_folder, add_turn_options
+from acp_agent.cli.parser import MODES, Parser, add_folder, add_turn_options
 from acp_agent.errors import InvalidInputError
 from acp_agent.platform import posix
 
@@ -83,4 +83,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="set an input; repeatable",
     )
-    add_turn_options(parser, mode="permission mode; a step's own can only be stricter")
+    add_turn_options(parser)
+    parser.add_argument(
+        "--mode", choices=MODES, help="permission mode; a step's own can only be stricter"
+    )

@@ -22,9 +22,7 @@ from protocol.v2 import types as acp
 from protocol.v2.methods import REQUEST_PERMISSION, SESSION_UPDATE
 
 if TYPE_CHECKING:
-    from acp_agent.agent.resources import PermissionRequest
     from acp_agent.content import JsonObject
-    from acp_agent.permissions.access import Ask
     from acp_agent.server.v2.session_tree import SessionTreeV2
     from acp_agent.session.commands.command import Command
     from acp_agent.session.settings import Option
