@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -27,10 +28,13 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
 
-_TESTS = Path(__file__).parent
-_WARM = {"adversarial", "extensions", "server"}  # they start a thousand agents
-
 GREETING = 'def greet(name: str) -> str:\n    return f"Hello {name}"\n'
+
+
+def pytest_collection_finish() -> None:
+    """Spare the tests' own collections of garbage what pytest has collected, which stays."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture
@@ -49,12 +53,11 @@ def warm_parent() -> WarmParent:
 
 @pytest.fixture
 def launch(request: pytest.FixtureRequest) -> Launch | None:
-    """How `agent` starts agents: as an editor does, or, in the folders of `_WARM`, behind imports.
+    """How `agent` starts agents: forked after their imports.
 
-    The mark `cold`, or ACP_AGENT_TEST_COLD=1, has them started as an editor does there, too.
+    The mark `cold`, or ACP_AGENT_TEST_COLD=1, has them started as an editor does.
     """
-    cold = request.node.get_closest_marker("cold") or os.environ.get("ACP_AGENT_TEST_COLD")
-    if cold or request.path.relative_to(_TESTS).parts[0] not in _WARM:
+    if request.node.get_closest_marker("cold") or os.environ.get("ACP_AGENT_TEST_COLD"):
         return None
     parent: WarmParent = request.getfixturevalue("warm_parent")
     return parent.start

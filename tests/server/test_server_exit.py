@@ -20,8 +20,6 @@ from tests.support.editor import Editor
 from tests.support.model_server import Call, ModelServer, Stall, answer
 from tests.support.waiting import until
 
-pytestmark = pytest.mark.cold  # the end of a process is that of the real command
-
 IDLE_SECONDS = 2.0
 BUSY_SECONDS = 5.0
 # It neither minds being told to end nor that its parent is gone.
@@ -49,6 +47,7 @@ async def ended_within(running: AgentProcess, seconds: float) -> None:
 END_CAUSES = ["end of input", "SIGTERM", "SIGINT", "SIGHUP"]
 
 
+@pytest.mark.cold
 @pytest.mark.covers("T8")
 @pytest.mark.parametrize("how", END_CAUSES)
 async def test_a_fresh_agent_ends_at_once(agent: StartAgent, how: str) -> None:
@@ -78,6 +77,7 @@ async def test_an_idle_session_ends_in_two_seconds_and_is_there_the_next_time(
     assert restarted.text(session) == text
 
 
+@pytest.mark.cold
 @pytest.mark.covers("T8", "P5")
 @pytest.mark.parametrize("how", END_CAUSES)
 async def test_a_running_command_is_ended_with_all_that_it_started(
@@ -167,6 +167,7 @@ async def test_a_second_signal_does_not_disturb_the_end(
     await ended_within(running, BUSY_SECONDS)
 
 
+@pytest.mark.cold
 @pytest.mark.covers("T8")
 async def test_a_client_that_reads_no_more_ends_the_agent_even_with_its_input_open(
     opened: OpenSession, model_server: ModelServer
@@ -199,6 +200,7 @@ async def test_an_agent_whose_standard_error_is_gone_works_and_ends(
         await ended_within(running, IDLE_SECONDS)
 
 
+@pytest.mark.cold
 @pytest.mark.covers("T8")
 async def test_a_host_that_vanished_with_all_its_pipes_is_no_failure(
     opened: OpenSession, model_server: ModelServer
@@ -255,6 +257,7 @@ async def test_a_client_of_version_2_that_still_reads_is_told_how_its_turn_ended
     assert [call["status"] for call in client.view(session).calls.values()] == ["cancelled"]
 
 
+@pytest.mark.cold
 @pytest.mark.covers("T8")
 async def test_what_a_client_said_right_before_it_died_is_in_the_conversation(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path

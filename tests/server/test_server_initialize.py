@@ -14,8 +14,6 @@ from tests.support.agent_process import AgentProcess, StartAgent
 from tests.support.editor import EVERYTHING, Editor
 from tests.support.wire_client import AnswerError
 
-pytestmark = pytest.mark.cold  # the first answer comes before the imports
-
 CLIENTS: list[dict[str, Any]] = [
     {},
     {"clientCapabilities": {}},
@@ -38,6 +36,7 @@ async def fresh(request: pytest.FixtureRequest, agent: StartAgent, tmp_path: Pat
     return await agent(*DEMO, *trace)
 
 
+@pytest.mark.cold  # the first answer comes before the imports
 @pytest.mark.covers("I1", "I3")
 async def test_both_ways_in_answer_every_client_with_the_same_bytes(
     agent: StartAgent,
@@ -141,6 +140,7 @@ async def test_initialize_again_leaves_the_sessions_as_they_are(
     assert (await running.prompt(session, "hello"))["stopReason"] == "end_turn"
 
 
+@pytest.mark.cold  # the first answer comes before the imports
 @pytest.mark.covers("I2")
 async def test_requests_before_initialize_are_refused_and_say_what_is_missing(
     fresh: AgentProcess, workspace_repo: Path
@@ -155,6 +155,7 @@ async def test_requests_before_initialize_are_refused_and_say_what_is_missing(
     await fresh.new_session(workspace_repo)
 
 
+@pytest.mark.cold  # the first answer comes before the imports
 @pytest.mark.covers("I2", "T6")
 async def test_what_is_sent_in_one_write_with_initialize_is_answered_after_it(
     agent: StartAgent, workspace_repo: Path
@@ -171,6 +172,7 @@ async def test_what_is_sent_in_one_write_with_initialize_is_answered_after_it(
     assert [message["id"] for message in running.messages[:2]] == ["a", "b"]
 
 
+@pytest.mark.cold  # the first answer comes before the imports
 @pytest.mark.covers("I2", "T3")
 async def test_garbage_before_initialize_is_answered_and_initialize_still_works(
     fresh: AgentProcess,

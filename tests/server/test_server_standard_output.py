@@ -16,8 +16,6 @@ from tests.support.editor import EVERYTHING, Editor
 from tests.support.framing import Json
 from tests.support.model_server import Call, ModelServer, Stall, answer
 
-pytestmark = pytest.mark.cold  # what is imported on the way must be imported
-
 # Runs in the agent before anything of it does, as a plug-in or a debugger would.
 NOISE = """
 import os, sys
@@ -32,6 +30,7 @@ sys.meta_path.insert(0, Finder())
 """
 
 
+@pytest.mark.cold
 @pytest.mark.covers("T1")
 async def test_prints_raw_writes_and_children_of_imported_code_never_reach_the_editor(
     agent: StartAgent, model_server: ModelServer, workspace_repo: Path, tmp_path: Path
@@ -54,6 +53,7 @@ async def test_prints_raw_writes_and_children_of_imported_code_never_reach_the_e
         assert noise not in b"".join(running.lines)
 
 
+@pytest.mark.cold
 @pytest.mark.covers("T1")
 @pytest.mark.parametrize(
     "environ",

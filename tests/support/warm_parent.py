@@ -23,17 +23,21 @@ import importlib
 import json
 import os
 import pkgutil
+import select
 import selectors
 import signal
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Self, TypeVar
+
+import msgspec
+import pydantic
 
 _ROOT = Path(__file__).resolve().parents[2]
 _LONGEST = 1 << 18
@@ -48,6 +52,8 @@ _LATE = (
     "tree_sitter_bash",
     "truststore",
 )
+
+_Kind = TypeVar("_Kind")
 
 
 class WarmProcess:
@@ -104,6 +110,46 @@ class WarmProcess:
         self.send_signal(signal.SIGKILL)
 
 
+class WarmChild:
+    """An agent that was forked; looks like a `subprocess.Popen` with three pipes."""
+
+    def __init__(self, stdin: int, stdout: int, stderr: int, report: int) -> None:
+        self.stdin = open(stdin, "wb", buffering=0)  # noqa: SIM115 - closed with the object
+        self.stdout = open(stdout, "rb")  # noqa: SIM115 - likewise
+        self.stderr = open(stderr, "rb")  # noqa: SIM115 - likewise
+        self._report = open(report, "rb")  # noqa: SIM115 - likewise
+        self.pid = int(self._report.readline())
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """Its exit status, once it has ended."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.wait(0)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Its exit status, negative for a signal."""
+        if self.returncode is None:
+            if not select.select([self._report], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired("acp-agent", timeout or 0)
+            self.returncode = os.waitstatus_to_exitcode(int(self._report.readline()))
+            self._report.close()
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """SIGTERM."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self.send_signal(signal.SIGKILL)
+
+
 class WarmParent:
     """The process that agents are forked from. A context manager; it ends with the block."""
 
@@ -147,27 +193,30 @@ class WarmParent:
             report=reports,
         )
 
+    def spawn(self, arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> WarmChild:
+        """Start `acp-agent` like `start`, for a caller without an event loop."""
+        return WarmChild(*self._fork(arguments, cwd, env))
+
     def run(
         self, arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], stdin: str = ""
     ) -> subprocess.CompletedProcess[str]:
         """Run `acp-agent` with these arguments until it ends."""
-        ours_in, ours_out, ours_err, ours_report = self._fork(arguments, cwd, env)
-        with (
-            ThreadPoolExecutor(2) as pool,
-            open(ours_out, encoding="utf-8") as out,
-            open(ours_err, encoding="utf-8") as err,
-            open(ours_report) as report,
-        ):
-            texts = pool.submit(out.read), pool.submit(err.read)
-            with contextlib.suppress(BrokenPipeError), open(ours_in, "w", encoding="utf-8") as pipe:
-                pipe.write(stdin)
-            pid = int(report.readline())
-            timer = threading.Timer(_LIMIT, os.kill, (pid, signal.SIGKILL))
-            timer.start()
-            status = os.waitstatus_to_exitcode(int(report.readline()))
-            timer.cancel()
-            words = ["acp-agent", *arguments]
-            return subprocess.CompletedProcess(words, status, *(text.result() for text in texts))
+        child = self.spawn(arguments, cwd=cwd, env=env)
+        with ThreadPoolExecutor(2) as pool, child.stdout, child.stderr:
+            output, errors = pool.submit(child.stdout.read), pool.submit(child.stderr.read)
+            with contextlib.suppress(BrokenPipeError), child.stdin:
+                child.stdin.write(stdin.encode())
+            try:
+                status = child.wait(_LIMIT)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                status = child.wait()
+            return subprocess.CompletedProcess(
+                ["acp-agent", *arguments],
+                status,
+                output.result().decode(),
+                errors.result().decode(),
+            )
 
     def _fork(
         self, arguments: Sequence[str], cwd: Path, env: Mapping[str, str]
@@ -305,8 +354,27 @@ def _import_everything() -> None:
     for name in _LATE:
         importlib.import_module(name)
     scrub("")  # reads its patterns
+    _describe_types()
     gc.collect()
     gc.freeze()  # so that no collection in a child copies these pages
+
+
+def _describe_types() -> None:
+    """Build what msgspec and pydantic keep of each type, as they do where it is first used."""
+    from acp_agent.tools.toolset import parameters_schema
+
+    for kind in _subclasses(msgspec.Struct):
+        with contextlib.suppress(TypeError, NameError):  # those that are never decoded
+            msgspec.json.Decoder(kind)
+    for params in _subclasses(pydantic.BaseModel):
+        if params.__module__.startswith("acp_agent.tools."):
+            parameters_schema(params)
+
+
+def _subclasses(kind: type[_Kind]) -> Iterator[type[_Kind]]:
+    for subclass in kind.__subclasses__():
+        yield subclass
+        yield from _subclasses(subclass)
 
 
 def _main() -> NoReturn:

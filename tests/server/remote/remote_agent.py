@@ -1,4 +1,4 @@
-"""A listening agent as a process of its own.
+"""A listening agent as a process of its own, forked after its imports unless behind a launcher.
 
     with RemoteAgent(home, "--model", "demo/demo") as agent:
         agent.url, agent.token
@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 
 from tests.support.agent_process import environment
 from tests.support.orphans import MARK, marked_processes
+from tests.support.warm_parent import WarmChild, shared_parent
 
 ROOT = Path(__file__).resolve().parents[3]
 DEMO = ("--model", "demo/demo")
@@ -45,15 +46,21 @@ class RemoteAgent:
         self._lines: list[str] = []
         self._changed = threading.Condition()
         given = {} if token is None else {"ACP_AGENT_LISTEN_TOKEN": token}
-        self.process = subprocess.Popen(
-            [*launcher, sys.executable, "-m", "acp_agent", "serve", "--listen", listen, *arguments],
-            env=environment(home, environ) | given | {MARK: self._mark, "PYTHONPATH": str(ROOT)},
-            cwd=home,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
+        words = ["serve", "--listen", listen, *arguments]
+        env = environment(home, environ) | given | {MARK: self._mark, "PYTHONPATH": str(ROOT)}
+        self.process: subprocess.Popen[bytes] | WarmChild
+        if launcher or os.environ.get("ACP_AGENT_TEST_COLD"):
+            self.process = subprocess.Popen(
+                [*launcher, sys.executable, "-m", "acp_agent", *words],
+                env=env,
+                cwd=home,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        else:
+            self.process = shared_parent().spawn(words, cwd=home, env=env)
         threading.Thread(target=self._read, daemon=True).start()
         self.url = self.line_with("listening on ").split()[-1]
         self.token = token or ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -16,20 +15,14 @@ from tests.server.remote.remote_agent import DEMO, ROOT, RemoteAgent
 from tests.server.remote.remote_clients import websocket_client
 from tests.support.agent_process import environment
 from tests.support.ordinary_user import POWERLESS, may_inspect
+from tests.support.warm_parent import shared_parent
 
 
 def refused(home: Path, *words: str, token: str | None = None) -> str:
     """The one line with which it refuses to begin."""
     environ = {} if token is None else {"ACP_AGENT_LISTEN_TOKEN": token}
-    done = subprocess.run(
-        [sys.executable, "-m", "acp_agent", "serve", *words],
-        env=environment(home, environ | {"PYTHONPATH": str(ROOT)}),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
+    env = environment(home, environ | {"PYTHONPATH": str(ROOT)})
+    done = shared_parent().run(["serve", *words], cwd=home, env=env)
     assert done.returncode == 1, done.stderr
     assert done.stdout == ""
     assert done.stderr.startswith("acp-agent: ")
