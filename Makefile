@@ -98,13 +98,15 @@ bench: $(STAMP)
 
 # INPUTS hostile lines, from SEED on, to each of a bare connection, one that takes batches, and a live
 # agent, twice; and 300 damaged journals, from SEED on, to a live agent each. Takes some minutes each.
-# 1,000 projects with damaged files for agents, from SEED on. `make test` tries some hundreds of lines,
-# journals without an agent, and twelve such projects.
+# 1,000 projects with damaged files for agents, from SEED on. Values of all types of the protocol, ten
+# times as many, and every option with every reader of permissions. `make test` tries some hundreds of
+# lines, journals without an agent, twelve such projects, and a quarter of the options.
 fuzz: $(STAMP)
 	ACP_AGENT_FUZZ=$(or $(INPUTS),100000) ACP_AGENT_FUZZ_SEED=$(or $(SEED),1000) \
 		$(BIN)/python -m pytest -n 2 --dist worksteal --durations=4 \
 		tests/protocol/test_protocol_fuzz.py tests/adversarial/test_hostile_wire.py \
-		tests/reliability/test_store_damage_fuzz.py tests/adversarial/test_hostile_loaders.py
+		tests/reliability/test_store_damage_fuzz.py tests/adversarial/test_hostile_loaders.py \
+		tests/protocol/test_protocol_schema.py tests/permissions/test_permissions_readers.py
 
 # Every prompt injection in three modes, with users who refuse, leave or have granted much, and without
 # a sandbox, where they have to do harm; `make test` has full mode with a user who refuses.

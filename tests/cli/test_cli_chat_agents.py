@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import re
-import sys
 from asyncio.subprocess import PIPE
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from tests.cli.chat_person import READY, in_pipes, quit_chat
 from tests.support.agent_process import environment
 from tests.support.scripted_agent import scripted_agent
 from tests.support.terminal_screen import CTRL_C, CTRL_J, ENTER, ESCAPE, terminal
+from tests.support.warm_parent import shared_parent
 
 
 @pytest.mark.parametrize(
@@ -439,7 +439,7 @@ async def test_a_reader_that_goes_away_ends_the_chat_as_any_command(
             return "end_turn"
         """,
     )
-    command = [sys.executable, "-m", "acp_agent", "chat", "--command", agent]
+    command = [*shared_parent().command(), "chat", "--command", agent]
     read_end, write_end = os.pipe()
     chat = await asyncio.create_subprocess_exec(
         *command, cwd=home, env=environment(home), stdin=PIPE, stdout=write_end, stderr=PIPE
@@ -459,7 +459,7 @@ async def test_a_reader_that_goes_away_ends_the_chat_as_any_command(
 
 
 async def test_a_chat_that_cannot_be_written_says_so_and_fails(home: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "acp_agent", "chat", "--command", scripted_agent(tmp_path, "")]
+    command = [*shared_parent().command(), "chat", "--command", scripted_agent(tmp_path, "")]
     with open("/dev/full", "wb") as full:
         chat = await asyncio.create_subprocess_exec(
             *command, cwd=home, env=environment(home), stdin=PIPE, stdout=full, stderr=PIPE

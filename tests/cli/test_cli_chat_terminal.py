@@ -121,7 +121,8 @@ async def test_words_steer_the_turn_and_ctrl_c_cancels_it_then_quits(
 async def test_an_agent_that_is_killed_is_started_again_with_its_session(
     home: Path, workspace_repo: Path
 ) -> None:
-    async with terminal(home, workspace_repo, *DEMO) as person:
+    cold = {"ACP_AGENT_TEST_COLD": "1"}  # with a process that can be told from the chat's
+    async with terminal(home, workspace_repo, *DEMO, environ=cold) as person:
         await person.see(READY)
         person.type("read README.md" + ENTER)
         await person.see("Done.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import tomllib
 from importlib.metadata import version
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from acp_agent.config.publish import config_schema
 from acp_agent.config.types import Config
 from tests.cli.cli_process import acp_agent, environment
+from tests.support.warm_parent import shared_parent
 
 
 def write_config(home: Path, text: str) -> Path:
@@ -86,7 +86,7 @@ def test_schema_prints_the_published_schema(tmp_path: Path) -> None:
 
 def test_a_closed_output_pipe_is_not_an_error(tmp_path: Path) -> None:
     child = subprocess.Popen(
-        [sys.executable, "-m", "acp_agent", "config", "schema"],
+        [*shared_parent().command(), "config", "schema"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(tmp_path),
     )  # fmt: skip
     assert child.stdout is not None

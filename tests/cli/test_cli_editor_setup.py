@@ -96,14 +96,14 @@ def test_the_diff_has_no_key_of_another_agent_wherever_it_stands(
     assert all(secret in zed.read_text() for secret in hidden)
 
 
-def test_the_diff_of_millions_of_characters_in_a_line_is_short_and_soon_there(
+def test_the_diff_of_a_line_of_200_000_characters_is_short_and_soon_there(
     zed: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = json.dumps({"long": "key" * 150_000, "API_KEY": "plain-1", "other": "x" * 200_000})
+    before = json.dumps({"long": "key" * 50_000, "API_KEY": "plain-1", "other": "x" * 60_000})
     zed.write_text(before)
     started = time.process_time()
     assert setup("zed", "--yes") == 0
-    assert time.process_time() - started < 20  # of hours
+    assert time.process_time() - started < 10  # of many minutes
     output = capsys.readouterr().out
     assert len(output) < 5000
     assert '"agent_servers": {"acp-agent": ' in output

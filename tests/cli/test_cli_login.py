@@ -9,13 +9,13 @@ import select
 import signal
 import stat
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from tests.cli.cli_process import CLOSED_PORT, acp_agent, environment, provider
+from tests.support.warm_parent import shared_parent
 
 KEY = "sk-test-0123456789abcdef"
 
@@ -178,7 +178,7 @@ def test_in_a_terminal_it_asks_and_the_key_is_not_shown(tmp_path: Path) -> None:
     master_fd, slave_fd = pty.openpty()
     with provider(KEY) as served:
         child = subprocess.Popen(
-            [sys.executable, "-m", "acp_agent", "--login"],
+            [*shared_parent().command(), "--login"],
             stdin=slave_fd, stdout=slave_fd, stderr=slave_fd, start_new_session=True,
             env=environment(tmp_path, {"KIMI_BASE_URL": served.url}),
         )  # fmt: skip
@@ -200,7 +200,7 @@ def test_in_a_terminal_it_asks_and_the_key_is_not_shown(tmp_path: Path) -> None:
 def test_ctrl_c_ends_the_login_quietly_and_saves_nothing(tmp_path: Path) -> None:
     master_fd, slave_fd = pty.openpty()
     child = subprocess.Popen(
-        [sys.executable, "-m", "acp_agent", "login", "kimi"],
+        [*shared_parent().command(), "login", "kimi"],
         stdin=slave_fd, stdout=slave_fd, stderr=slave_fd, start_new_session=True,
         env=environment(tmp_path),
     )  # fmt: skip

@@ -85,7 +85,9 @@ async def test_a_second_ctrl_c_quits_though_the_agent_does_not_answer(
     home: Path, workspace_repo: Path
 ) -> None:
     words = "$ echo ready; sleep 60"
-    async with terminal(home, workspace_repo, *RUN, "--mode", "full", words) as person:
+    cold = {"ACP_AGENT_TEST_COLD": "1"}  # with a process that can be told from the command's
+    run = (*RUN, "--mode", "full", words)
+    async with terminal(home, workspace_repo, *run, environ=cold) as person:
         await person.see("| ready")
         [agent] = [pid for pid, line in person.processes().items() if " acp_agent acp " in line]
         os.kill(agent, signal.SIGSTOP)

@@ -7,7 +7,6 @@ import json
 import os
 import pty
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -41,6 +40,7 @@ from acp_agent.workspace.checkpoints.base import Deadline, Rules
 from acp_agent.workspace.checkpoints.folders import FolderCheckpoints
 from tests.cli.cli_process import acp_agent, environment
 from tests.support import child_work
+from tests.support.warm_parent import shared_parent
 
 
 def conversation() -> list[AnyEvent]:
@@ -288,7 +288,7 @@ async def test_every_line_fits_a_terminal_of_80_columns(
     (name,) = await fill(tmp_path, conversation())
     master_fd, slave_fd = pty.openpty()
     child = subprocess.Popen(
-        [sys.executable, "-m", "acp_agent", "sessions", *command],
+        [*shared_parent().command(), "sessions", *command],
         stdin=slave_fd, stdout=slave_fd, stderr=slave_fd,
         env=environment(tmp_path, {"COLUMNS": "80", "TERM": "dumb"}),
     )  # fmt: skip

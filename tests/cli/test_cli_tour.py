@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import sys
 from asyncio.subprocess import DEVNULL, PIPE
 from pathlib import Path
 
 from tests.support.agent_process import environment
 from tests.support.model_server import Call, ModelServer, answer
+from tests.support.warm_parent import shared_parent
 
 
 async def tour(home: Path, cwd: Path, *arguments: str, **variables: str) -> tuple[int, str, str]:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "acp_agent", "tour", *arguments),
+        *(*shared_parent().command(), "tour", *arguments),
         cwd=cwd,
         env=environment(home, variables),
         stdin=DEVNULL,
@@ -103,7 +103,7 @@ async def test_the_tour_leaves_only_the_session_of_the_users_prompt(
     await tour(home, workspace_repo, **model_server.environ())
     _, out, _ = await tour(home, workspace_repo, "--prompt", "hello", **model_server.environ())
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "acp_agent", "sessions", "list", "--json"),
+        *(*shared_parent().command(), "sessions", "list", "--json"),
         env=environment(home),
         stdin=DEVNULL,
         stdout=PIPE,

@@ -11,7 +11,6 @@ import re
 import sqlite3
 import struct
 import subprocess
-import sys
 import termios
 import xml.etree.ElementTree as ET
 from contextlib import closing, suppress
@@ -33,6 +32,7 @@ from acp_agent.events import (
 from acp_agent.ids import CallId, SessionId, new_message_id, new_session_id
 from acp_agent.session.store.store import Store
 from tests.cli.cli_process import acp_agent, environment
+from tests.support.warm_parent import shared_parent
 
 HOUR = 3_600_000
 NOON = int(datetime.now().astimezone().replace(hour=12, minute=0).timestamp() * 1000)
@@ -69,7 +69,7 @@ def on_terminal(home: Path, columns: int, *arguments: str) -> str:
     """What the command writes to a terminal of so many columns, without its colours."""
     terminal, end = pty.openpty()
     fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    command = [sys.executable, "-m", "acp_agent", *arguments]
+    command = [*shared_parent().command(), *arguments]
     extra = {"TERM": "dumb"}
     with subprocess.Popen(
         command, stdin=end, stdout=end, stderr=end, env=environment(home, extra), cwd=home

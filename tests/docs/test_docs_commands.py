@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from acp_agent.cli.main import COMMANDS
+from tests.support.warm_parent import shared_parent
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -53,7 +53,7 @@ WITH_ACTIONS = {"a2a", "flow", "sessions"}  # commands whose actions' flags are 
 
 @pytest.mark.parametrize("words", ACTIONS)
 def test_an_action_that_is_mentioned_has_help(words: str, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "acp_agent", *words.split()[:2], "--help"]
+    command = [*shared_parent().command(), *words.split()[:2], "--help"]
     done = subprocess.run(
         command,
         cwd=ROOT,
@@ -78,7 +78,7 @@ def test_every_flag_that_is_mentioned_is_known(tmp_path: Path) -> None:
     for command, used in flags.items():
         if used:
             done = subprocess.run(
-                [sys.executable, "-m", "acp_agent", *command.split(), "--help"],
+                [*shared_parent().command(), *command.split(), "--help"],
                 cwd=ROOT,
                 env={"ACP_AGENT_HOME": str(tmp_path)},
                 capture_output=True,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from pathlib import Path
 
 import httpx2
@@ -18,6 +17,7 @@ from tests.extensions.authorization_server import AuthorizedServer
 from tests.extensions.mcp_session import OpenWithServers, call, notices, results
 from tests.extensions.mcp_web import web_server
 from tests.support.model_server import ModelServer, answer
+from tests.support.warm_parent import shared_parent
 
 CLIENT = {
     "client_id": "one",
@@ -35,7 +35,7 @@ class Command:
     @classmethod
     async def start(cls, home: Path, *arguments: str) -> Command:
         pipe = asyncio.subprocess.PIPE
-        command = (sys.executable, "-m", "acp_agent", "mcp", *arguments)
+        command = (*shared_parent().command(), "mcp", *arguments)
         return cls(
             await asyncio.create_subprocess_exec(
                 *command,

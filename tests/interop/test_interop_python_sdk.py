@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -23,6 +22,7 @@ from tests.support.agent_process import environment
 from tests.support.model_server import ModelServer, Stall, answer
 from tests.support.relay import judge, relay_command
 from tests.support.sdk_client import PlainClient
+from tests.support.warm_parent import shared_parent
 
 ROOT = str(Path(__file__).resolve().parents[2])
 DEMO = ("--model", "demo/demo")
@@ -70,7 +70,7 @@ async def connected(
     """An initialized connection; every line of the agent's is judged when it is closed."""
     record = home / "record"
     client = SdkClient(press)
-    command = relay_command(record, [sys.executable, "-m", "acp_agent", *flags])
+    command = relay_command(record, [*shared_parent().command(), *flags])
     variables = environment(home, environ) | {"PYTHONPATH": ROOT}
     async with spawn_agent_process(client, *command, env=variables) as (connection, _):
         capabilities = ClientCapabilities(

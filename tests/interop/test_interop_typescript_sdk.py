@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from tests.support.agent_process import environment
 from tests.support.model_server import ModelServer, Stall, answer
 from tests.support.node import run_node
 from tests.support.relay import judge, relay_command
+from tests.support.warm_parent import shared_parent
 
 ROOT = str(Path(__file__).resolve().parents[2])
 DEMO = ("--model", "demo/demo")
@@ -27,7 +27,7 @@ async def drive(
 ) -> dict[str, Any]:
     """What the client saw; the agent's lines have been judged."""
     records = home / "record"
-    command = relay_command(records, [sys.executable, "-m", "acp_agent", *flags])
+    command = relay_command(records, [*shared_parent().command(), *flags])
     variables = environment(home, environ) | {"PYTHONPATH": ROOT}
     task = {
         "command": command[0],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any, get_args
 
@@ -209,11 +210,14 @@ def _values(kind: type[Any]) -> st.SearchStrategy[Any]:
 
 
 def _examples(kind: type) -> settings:
-    """Settings with as many examples as a type has fields, or a union variants, twice over."""
+    """Settings with as many examples as a type has fields, or a union variants.
+
+    In `make fuzz`, ten times as many.
+    """
     is_struct = issubclass(kind, msgspec.Struct)
     room = msgspec.structs.fields(kind) if is_struct else variants(kind)
     return settings(
-        max_examples=2 + 2 * len(room),
+        max_examples=(2 + len(room)) * (10 if "ACP_AGENT_FUZZ" in os.environ else 1),
         database=None,
         suppress_health_check=list(HealthCheck),
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from tests.server.server_session import OPENAI, messages
 from tests.support.agent_process import StartAgent, environment
 from tests.support.model_server import Call, ModelServer, answer
 from tests.support.pdf_document import document
+from tests.support.warm_parent import shared_parent
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 LONG = "".join(f"needle {number}\n" for number in range(500))
@@ -71,7 +71,7 @@ def folder(workspace_repo: Path) -> Path:
 async def command(home: Path, *arguments: str, **variables: str) -> str:
     """Run a command; what it prints."""
     ran = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "acp_agent", *arguments, cwd=home,
+        *shared_parent().command(), *arguments, cwd=home,
         env=environment(home, variables),
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip

@@ -24,21 +24,25 @@ import termios
 import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 import pyte
 
-from tests.support.agent_process import environment
+from tests.support.agent_process import Process, environment
 from tests.support.orphans import MARK, marked_processes
+from tests.support.warm_parent import shared_parent
 
 CTRL_C, CTRL_D, CTRL_J, ESCAPE, ENTER, TAB = "\x03", "\x04", "\n", "\x1b", "\r", "\t"
 
 _SECONDS = 30.0
 _PASTE_PIECE = 1024  # bytes; a terminal holds 4096 at least
 
-_TAKE_TERMINAL = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
-_ACP_AGENT = _TAKE_TERMINAL + "from acp_agent.cli.main import main; sys.exit(main(sys.argv[1:]))"
-_ANY = _TAKE_TERMINAL + "os.execvp(sys.argv[1], sys.argv[1:])"
+_TAKE_TERMINAL = (
+    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+    "os.execvp(sys.argv[1], sys.argv[1:])"
+)
 
 
 class Person:
@@ -47,7 +51,7 @@ class Person:
     def __init__(
         self,
         descriptor: int,
-        process: asyncio.subprocess.Process,
+        process: Process,
         *,
         mark: str,
         columns: int,
@@ -171,8 +175,8 @@ async def terminal(
 ) -> AsyncIterator[Person]:
     """Run `acp-agent` with `arguments` in a terminal of its own, until it ends."""
     env = environment(home) | {"TERM": "xterm-256color", "LANG": "C.UTF-8"} | dict(environ or {})
-    command = (_ACP_AGENT, *arguments)
-    async with _started(command, cwd=cwd, env=env, columns=columns, rows=rows) as person:
+    start = partial(shared_parent().start_in_terminal, arguments=arguments)
+    async with _started(start, cwd=cwd, env=env, columns=columns, rows=rows) as person:
         yield person
         await _nothing_left(person)
 
@@ -182,29 +186,39 @@ async def program_in_terminal(
     command: Sequence[str], *, cwd: Path, env: Mapping[str, str], columns: int = 80, rows: int = 24
 ) -> AsyncIterator[Person]:
     """Run any program in a terminal of its own; it is ended with the block, if it still runs."""
-    words = (_ANY, *command)
-    async with _started(words, cwd=cwd, env=env, columns=columns, rows=rows) as person:
+    start = partial(_start_program, command=command)
+    async with _started(start, cwd=cwd, env=env, columns=columns, rows=rows) as person:
         yield person
     await _nothing_left(person)
 
 
+async def _start_program(
+    terminal: int, *, command: Sequence[str], cwd: Path, env: Mapping[str, str]
+) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-I", "-S", "-c", _TAKE_TERMINAL, *command),
+        cwd=cwd,
+        env=env,
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        start_new_session=True,
+    )
+
+
+class _Start(Protocol):
+    async def __call__(self, terminal: int, /, *, cwd: Path, env: Mapping[str, str]) -> Process: ...
+
+
 @asynccontextmanager
 async def _started(
-    code: Sequence[str], *, cwd: Path, env: Mapping[str, str], columns: int, rows: int
+    start: _Start, *, cwd: Path, env: Mapping[str, str], columns: int, rows: int
 ) -> AsyncIterator[Person]:
     """A session of its own whose terminal this is, so that signals of the terminal reach it."""
     ours, theirs = pty.openpty()
     set_size(ours, columns, rows)
     mark = uuid.uuid4().hex
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", *code),
-        cwd=cwd,
-        env={**env, MARK: mark},
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        start_new_session=True,
-    )
+    process = await start(theirs, cwd=cwd, env={**env, MARK: mark})
     os.close(theirs)
     try:
         yield Person(ours, process, mark=mark, columns=columns, rows=rows)

@@ -7,15 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.agent_process import AgentProcess, Launch
+from tests.support.agent_process import AgentProcess, Command, Launch
 from tests.support.warm_parent import WarmParent
 from tests.support.wire_client import AnswerError
 
 
-@pytest.fixture(params=["warm", "cold"])
+@pytest.fixture(params=["warm", "command", "cold"])
 def way(request: pytest.FixtureRequest, warm_parent: WarmParent) -> Launch | None:
-    """Both ways to start an agent."""
-    return warm_parent.start if request.param == "warm" else None
+    """All ways to start an agent."""
+    if request.param == "cold":
+        return None
+    return Command(*warm_parent.command()) if request.param == "command" else warm_parent.start
 
 
 async def test_an_agent_serves_and_ends_with_its_input(way: Launch | None, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
+import fcntl
 import functools
 import gc
 import importlib
@@ -29,6 +30,8 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
+import termios
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -63,15 +66,15 @@ class WarmProcess:
         self,
         pid: int,
         *,
-        stdin: asyncio.StreamWriter,
-        stdout: asyncio.StreamReader,
-        stderr: asyncio.StreamReader,
+        stdin: asyncio.StreamWriter | None = None,
+        stdout: asyncio.StreamReader | None = None,
+        stderr: asyncio.StreamReader | None = None,
         report: asyncio.StreamReader,
     ) -> None:
         self.pid = pid
-        self.stdin: asyncio.StreamWriter | None = stdin
-        self.stdout: asyncio.StreamReader | None = stdout
-        self.stderr: asyncio.StreamReader | None = stderr
+        self.stdin = stdin
+        self.stdout = stdout
+        self.stderr = stderr
         self.returncode: int | None = None
         self._ended = asyncio.ensure_future(self._wait_for(report))
 
@@ -157,9 +160,12 @@ class WarmParent:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         for side in (self._control, theirs):
             side.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2 * _LONGEST)
+        self._folder = tempfile.TemporaryDirectory(prefix="warm-")
+        self._path = os.path.join(self._folder.name, "socket")
+        self._listens = False
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, __file__, str(theirs.fileno())],
+                [sys.executable, __file__, str(theirs.fileno()), self._path],
                 cwd=_ROOT,
                 env={**os.environ, "PYTHONPATH": str(_ROOT)},
                 pass_fds=[theirs.fileno()],
@@ -177,6 +183,14 @@ class WarmParent:
     ) -> None:
         self._control.close()
         self._process.wait(timeout=30)
+        self._folder.cleanup()
+
+    def command(self) -> list[str]:
+        """A command that starts `acp-agent` in a session of its own, for other programs."""
+        if not self._listens:
+            self.run(["--version"], cwd=_ROOT, env={})
+            self._listens = True
+        return _command(self._path)
 
     async def start(
         self, arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str]
@@ -192,6 +206,16 @@ class WarmParent:
             stderr=await _reader(ours_err),
             report=reports,
         )
+
+    async def start_in_terminal(
+        self, terminal: int, arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str]
+    ) -> WarmProcess:
+        """Start `acp-agent` like `start`, but with a terminal for all of its streams."""
+        ours_report, report = os.pipe()
+        self._send([terminal, terminal, terminal, report], arguments, cwd, env)
+        os.close(report)
+        reports = await _reader(ours_report)
+        return WarmProcess(int(await reports.readline()), report=reports)
 
     def spawn(self, arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> WarmChild:
         """Start `acp-agent` like `start`, for a caller without an event loop."""
@@ -227,13 +251,27 @@ class WarmParent:
         ours_err, stderr = os.pipe()
         ours_report, report = os.pipe()
         given = [stdin, stdout, stderr, report]
-        request = {"arguments": list(arguments), "cwd": os.fspath(cwd), "environment": dict(env)}
         try:
-            socket.send_fds(self._control, [json.dumps(request).encode()], given)
+            self._send(given, arguments, cwd, env)
         finally:
             for descriptor in given:
                 os.close(descriptor)
         return ours_in, ours_out, ours_err, ours_report
+
+    def _send(
+        self,
+        descriptors: Sequence[int],
+        arguments: Sequence[str],
+        cwd: Path,
+        env: Mapping[str, str],
+    ) -> None:
+        request = {"arguments": list(arguments), "cwd": os.fspath(cwd), "environment": dict(env)}
+        socket.send_fds(self._control, [json.dumps(request).encode()], descriptors)
+
+
+def _command(path: str) -> list[str]:
+    program = Path(__file__).with_name("warm_command.py")
+    return [sys.executable, "-I", "-S", str(program), path]
 
 
 @functools.cache
@@ -265,9 +303,13 @@ async def _writer(descriptor: int) -> asyncio.StreamWriter:
 
 
 class _Server:
-    def __init__(self, control: socket.socket) -> None:
+    def __init__(self, control: socket.socket, path: str) -> None:
         self._control = control
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._listener.bind(path)
+        self._listener.listen()
         self._reports: dict[int, int] = {}  # where to report to, by process id
+        self._commands: dict[socket.socket, int] = {}  # process ids by the connection that asked
         self._selector = selectors.DefaultSelector()
         self._woken, self._waker = socket.socketpair()
 
@@ -279,25 +321,46 @@ class _Server:
         signal.set_wakeup_fd(self._waker.fileno(), warn_on_full_buffer=False)
         self._selector.register(self._control, selectors.EVENT_READ)
         self._selector.register(self._woken, selectors.EVENT_READ)
+        self._selector.register(self._listener, selectors.EVENT_READ)
         while True:
             for key, _ in self._selector.select():
                 if key.fileobj is self._woken:
                     self._woken.recv(4096)
                     self._report_ends()
                     continue
-                data, descriptors, _, _ = socket.recv_fds(self._control, _LONGEST, 4)
-                if not data:
+                if isinstance(key.fileobj, socket.socket) and key.fileobj in self._commands:
+                    self._drop(key.fileobj)
+                    continue
+                command = self._listener.accept()[0] if key.fileobj is self._listener else None
+                data, descriptors, _, _ = socket.recv_fds(command or self._control, _LONGEST, 4)
+                if not data and command is None:
                     return None
-                request = self._fork(json.loads(data), descriptors)
-                if request is not None:
-                    return request
+                if not data and command is not None:
+                    command.close()
+                if data:
+                    request = self._fork(json.loads(data), descriptors, command)
+                    if request is not None:
+                        return request
+
+    def _drop(self, command: socket.socket) -> None:
+        """Kill the agent of a command that was killed, or that saw the agent's end."""
+        pid = self._commands.pop(command)
+        if pid in self._reports:
+            os.kill(pid, signal.SIGKILL)
+        self._selector.unregister(command)
+        command.close()
 
     def _fork(
-        self, request: Mapping[str, Any], descriptors: Sequence[int]
+        self,
+        request: Mapping[str, Any],
+        descriptors: Sequence[int],
+        command: socket.socket | None,
     ) -> Mapping[str, Any] | None:
         pid = os.fork()
         if pid == 0:
             self._forget_everything()
+            if command is not None:
+                command.close()
             for number, descriptor in enumerate(descriptors[:3]):
                 os.dup2(descriptor, number)
             for descriptor in descriptors:
@@ -315,6 +378,9 @@ class _Server:
         for descriptor in pipes:
             os.close(descriptor)
         self._reports[pid] = report
+        if command is not None:
+            self._commands[command] = pid
+            self._selector.register(command, selectors.EVENT_READ)
         os.write(report, b"%d\n" % pid)
         return None
 
@@ -322,7 +388,7 @@ class _Server:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         self._selector.close()
-        for one in (self._control, self._woken, self._waker):
+        for one in (self._control, self._listener, self._woken, self._waker, *self._commands):
             one.close()
         for report in self._reports.values():
             os.close(report)
@@ -381,17 +447,23 @@ def _main() -> NoReturn:
     sys.path.remove(str(Path(__file__).parent))
     control = socket.socket(fileno=int(sys.argv[1]))
     _import_everything()
-    request = _Server(control).serve()
+    request = _Server(control, sys.argv[2]).serve()
     if request is None:
         sys.exit(0)
     os.setsid()
+    with contextlib.suppress(OSError):  # not a terminal, or another session's
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    path = sys.argv[2]
     os.chdir(request["cwd"])
     os.environ.clear()
     os.environ.update(request["environment"])
     sys.argv = ["acp-agent", *request["arguments"]]
+    from acp_agent.cli import agent_client, chat
     from acp_agent.cli.main import main
     from acp_agent.session.mcp import servers
 
+    for module in () if "ACP_AGENT_TEST_COLD" in os.environ else (agent_client, chat):
+        module.self_command = lambda *words: [*_command(path), *words]  # type: ignore[attr-defined]  # imported
     servers.READY_TIMEOUT = 60.0  # MCP servers start slowly on a busy machine
 
     _end(main)

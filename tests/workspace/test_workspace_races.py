@@ -16,7 +16,7 @@ from acp_agent.workspace.files import WorkspaceFiles
 from acp_agent.workspace.folder_listing import list_folder
 from tests.workspace.swapping import swapping
 
-ROUNDS = 1_500
+ROUNDS = 300
 
 
 @pytest.fixture(params=["openat2", "walk"], autouse=True)

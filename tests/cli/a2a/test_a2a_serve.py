@@ -6,7 +6,6 @@ import asyncio
 import base64
 import re
 import signal
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -27,6 +26,7 @@ from a2a.types import (
 
 from tests.support.agent_process import environment
 from tests.support.model_server import Call, ModelServer, Stall, answer
+from tests.support.warm_parent import shared_parent
 
 TOKEN = "a-token-of-this-test"
 Json = dict[str, Any]
@@ -87,7 +87,7 @@ def serve(home: Path, workspace_repo: Path, model_server: ModelServer) -> Serve:
     @asynccontextmanager
     async def started() -> AsyncIterator[Served]:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "acp_agent", "a2a", "serve", "--model", "openai/gpt-5"),
+            *(*shared_parent().command(), "a2a", "serve", "--model", "openai/gpt-5"),
             env=environment(home, variables),
             cwd=workspace_repo,
             stderr=asyncio.subprocess.PIPE,
