@@ -15,6 +15,7 @@ import os
 import signal
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -78,18 +79,27 @@ async def traced_paths(home: Path, project: Path) -> dict[str, list[str]]:
 
 
 async def until_idle(pid: int) -> None:
-    """Wait until a process has not used the processor for a fifth of a second."""
-    async with asyncio.timeout(20):
-        before, now = "", _used_time(pid)
-        while before != now:
+    """Wait until a process has only waited for a fifth of a second, and has no children."""
+    async with asyncio.timeout(60):
+        before, now = "", _activity(pid)
+        while not now or before != now:
             await asyncio.sleep(0.2)
-            before, now = now, _used_time(pid)
+            before, now = now, _activity(pid)
 
 
-def _used_time(pid: int) -> str:
-    """The processor time of a process, in the system's ticks (proc(5), `stat`)."""
-    fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
-    return " ".join(fields[11:13])
+def _activity(pid: int) -> str:
+    """The processor time that a process has used in ticks, or "" while it works (proc(5)).
+
+    It also works while one of its threads waits for a processor or a disk, or a child runs.
+    """
+    times = ""
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(OSError):  # the thread has ended
+            fields = (task / "stat").read_text("utf-8").rpartition(")")[2].split()
+            if fields[0] != "S" or (task / "children").read_text("utf-8"):
+                return ""
+            times += f"{task.name} {fields[11]} {fields[12]} "
+    return times
 
 
 def _main() -> None:
