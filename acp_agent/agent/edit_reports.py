@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # not needed before a prompt runs
     from acp_agent.tools.base import Outcome, Prepared
 
 _HEADING = "New problems after this edit:"
+_MAX_MENTIONS = 10  # changed resources that a note names
 
 
 class EditReports:
@@ -95,5 +96,28 @@ async def report_late_problems(turn: TurnResources) -> None:
                 description=problems,
                 message=new_message_id(),
                 for_model=f"[New problems after the last edits:\n{problems}]",
+            )
+        )
+
+
+async def report_changed_resources(turn: TurnResources) -> None:
+    """Add a note for the model with attached resources of MCP servers that have changed.
+
+    Raises:
+        StoreError: the journal could not be written.
+    """
+    mentions = turn.take_changed_resources()
+    if mentions:
+        names = "\n".join(mentions[:_MAX_MENTIONS])
+        if len(mentions) > _MAX_MENTIONS:
+            names += f"\nand {len(mentions) - _MAX_MENTIONS} more"
+        await turn.journal.emit(
+            NoticeShown(
+                severity="info",
+                title="Attached resources have changed.",
+                description=names,
+                message=new_message_id(),
+                for_model="[Resources that were attached have changed since; read_mcp_resource "
+                f"reads them again:\n{names}]",
             )
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -318,7 +318,8 @@ class TurnResources(Struct, frozen=True, kw_only=True):
     """The resources of a turn. Functions that need one of them take only that one.
 
     `agent` is the name of the agent that runs the turn, or empty for the session's main agent.
-    `hooks` is None if no hooks are configured.
+    `hooks` is None if no hooks are configured. `take_changed_resources` returns mentions of the
+    attached MCP resources that changed since its last call.
     """
 
     journal: Journal
@@ -329,3 +330,4 @@ class TurnResources(Struct, frozen=True, kw_only=True):
     limits: Limits
     agent: str = ""
     hooks: SessionHooks | None = None
+    take_changed_resources: Callable[[], Sequence[str]] = tuple

@@ -11,7 +11,7 @@ import asyncio
 from acp_agent.agent.answer import Answer, ask_model, prepare_context
 from acp_agent.agent.call_runner import CallRunner
 from acp_agent.agent.continued_text import FollowUp
-from acp_agent.agent.edit_reports import report_late_problems
+from acp_agent.agent.edit_reports import report_changed_resources, report_late_problems
 from acp_agent.agent.incomplete_answers import IncompleteAnswers
 from acp_agent.agent.loop_check import check_loops
 from acp_agent.agent.resources import TurnResources
@@ -78,6 +78,7 @@ async def run_turn(turn: TurnResources) -> StopReason:
     incomplete, after = IncompleteAnswers(turn), FollowUp()
     for _ in range(turn.limits.model_requests):
         await report_late_problems(turn)
+        await report_changed_resources(turn)
         answer = await _answer(turn, after)
         if answer is None:
             return "max_tokens" if turn.journal.context.turn_was_answered else "refusal"

@@ -63,6 +63,10 @@ class McpServerConfig(Table, frozen=True, kw_only=True):
     hosts: Annotated[list[Domain], Meta(description="Hosts that it reaches from the sandbox.")] = (
         field(default_factory=list)
     )
+    sampling: Annotated[
+        bool,
+        Meta(description="Whether it may ask for a model's answers. You approve each request."),
+    ] = False
     oauth: McpOAuthConfig = McpOAuthConfig()
     start_timeout: Annotated[Seconds | None, Meta(description="Seconds until it can be used.")] = (
         None

@@ -18,6 +18,7 @@ from acp_agent.session.extension_files import ExtensionFiles
 from acp_agent.session.settings import Value
 
 if TYPE_CHECKING:  # only for sessions with extensions
+    from acp_agent.agent.resources import TurnResources
     from acp_agent.config.types import AgentConfig
     from acp_agent.extensions.definitions.discovery import FoundDefinitions
     from acp_agent.extensions.definitions.locations import DefinitionFolders
@@ -42,10 +43,12 @@ class Extensions:
         selection: the selection among configured servers; None if only the client named servers.
         on_trusted: called when the user trusts more of the session's folder.
         files: tells whether there may be any files of extensions.
+        turn: the current or last turn.
     """
 
     def __init__(self, core: SessionCore) -> None:
         self._core = core
+        self.turn: TurnResources | None = None
         self.mcp: McpServers | None = None
         self.selection: ServerSelection | None = None
         self._client_servers: Sequence[ServerConfig] = ()
@@ -127,6 +130,8 @@ class Extensions:
             self.mcp = McpServers(
                 session=core.id,
                 cwd=core.cwd,
+                roots=lambda: (core.cwd, *core.directories),
+                turn=lambda: self.turn,
                 services=core.services,
                 client=core.client,
                 # Not journaled: notices concern this connection, not the conversation.

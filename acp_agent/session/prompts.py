@@ -169,12 +169,18 @@ class PromptHandler:
             content = without_secrets(content, self._core.secrets)
         return content
 
-    def _check_images(self, model: ModelInfo) -> None:
+    def _takes_images(self, model: ModelInfo) -> bool:
+        """Return whether a model is sent pictures, or a description or their text."""
         if model.vision or self._core.services.config.vision_model is not None:
-            return
+            return True
         from acp_agent.tools import ocr  # noqa: PLC0415 - rarely needed
 
-        if not ocr.can_recognise():
+        return ocr.can_recognise()
+
+    def _check_images(self, model: ModelInfo) -> None:
+        if not self._takes_images(model):
+            from acp_agent.tools import ocr  # noqa: PLC0415 - rarely needed
+
             raise InvalidInputError(
                 f"prompt: the model {model.ref} cannot see images; choose one that can, set "
                 "vision_model in the configuration, or have their text recognised here: "
@@ -190,9 +196,8 @@ class PromptHandler:
 
         message = UserMessage(message=new_message_id(), content=content)
         if command is None:
-            attached = await self._attached_text(content, None)
-            instructions = await self._instructions(content)
-            return replace(message, attached=attached, instructions=instructions), TurnPlan()
+            message = await self._with_attachments(message, None)
+            return message, TurnPlan()
         reply = await self._reply(command)
         if reply is not None:
             plan = TurnPlan(reply=agent_message(reply), action=command.action)
@@ -201,9 +206,8 @@ class PromptHandler:
         # also if that turn ends first and the message begins a new one.
         call = None if self._turns.is_steerable else command.call
         asks = call is None or command.asks_with_call
-        attached = await self._attached_text(content, command.ask if asks else None)
-        instructions = await self._instructions(content)
-        return replace(message, attached=attached, instructions=instructions), TurnPlan(
+        message = await self._with_attachments(message, command.ask if asks else None)
+        return message, TurnPlan(
             repetition=command.repetition, flow=command.flow, options=command.options, call=call
         )
 
@@ -224,9 +228,9 @@ class PromptHandler:
             )
         return None if command.answer is None else await command.answer()
 
-    async def _attached_text(self, content: tuple[ContentBlock, ...], ask: str | None) -> str:
-        """Return the text that the model is sent with a prompt: a command's text, notes, files."""
-        core = self._core
+    async def _with_attachments(self, message: UserMessage, ask: str | None) -> UserMessage:
+        """Return a message with what the model is sent with it: a command's text, notes, files."""
+        core, content = self._core, message.content
         texts = [] if ask is None else [core.clean(ask)]
         if core.state.rewinds != self._rewinds:  # the model may have lost the notes
             self._notes = Notes(core.services.config.draft_folder)
@@ -249,8 +253,14 @@ class PromptHandler:
         ):
             from acp_agent.session.mcp.attachments import attached_resources  # noqa: PLC0415 - likewise
 
-            texts += map(core.clean, await attached_resources(content, mcp))
-        return "\n\n".join(texts)
+            resources, images = await attached_resources(content, mcp)
+            if images and not self._takes_images(core.settings.model):
+                resources.append(f"[{len(images)} pictures are left out: the model sees none]")
+            elif images:
+                message = replace(message, content=(*content, *images))
+            texts += map(core.clean, resources)
+        instructions = await self._instructions(content)
+        return replace(message, attached="\n\n".join(texts), instructions=instructions)
 
     async def _instructions(self, content: tuple[ContentBlock, ...]) -> tuple[tuple[str, str], ...]:
         """Return the instruction files for linked files that the model was not sent yet."""

@@ -75,6 +75,8 @@ class Session:
         """Change the folders. A running turn continues with the previous ones."""
         if await self.core.move(cwd, directories):
             self.resources.rebuild_tools()
+            if self.extensions.mcp is not None:
+                self.extensions.mcp.report_roots()
 
     async def set_system_prompt(self, system_prompt: SystemPromptGiven | None) -> None:
         """Set the client's instructions; None leaves them unchanged.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -31,6 +31,9 @@ class Session:
     def changed(self) -> None:
         """Nothing is cached."""
 
+    def roots(self) -> Sequence[Path]:
+        return ()
+
     def trace(self) -> JsonObject:
         return {}
 
@@ -44,6 +47,9 @@ class Session:
     async def ask_page(self, page: Page) -> Response | None:
         del page
         return None
+
+    async def sample(self, params: types.CreateMessageRequestParams) -> types.ErrorData:
+        raise AssertionError(params)
 
     def page_done(self, visit: str) -> None:
         """Nobody was sent to a page."""

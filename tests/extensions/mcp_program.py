@@ -445,6 +445,22 @@ class Changes(Server):
         return text("noted")
 
 
+class Grows(Server):
+    """Has forty more tools for as long as it was told so."""
+
+    grown = False
+
+    def tools(self) -> list[Json]:
+        more = [tool(f"more_{number}") for number in range(40)] if self.grown else []
+        return [tool("echo"), *more]
+
+    def call(self, name: str, arguments: Json, params: Json) -> Json | None:
+        if arguments["text"] in {"grow", "shrink"}:
+            type(self).grown = arguments["text"] == "grow"
+            self.notify("notifications/tools/list_changed")
+        return super().call(name, arguments, params)
+
+
 class Prompts(Server):
     """Offers prompts and resources; calling its tool changes both."""
 
@@ -515,6 +531,116 @@ class Prompts(Server):
         if params["uri"] == "memo://secret":
             raise LookupError("there is no such memo")
         return {"contents": [{"uri": params["uri"], "text": f"the text of {params['uri']}"}]}
+
+
+class UsesClient(Server):
+    """Asks for folders and for answers of models, writes a log, and reports changed resources."""
+
+    capabilities: ClassVar[Json] = {
+        "tools": {},
+        "resources": {"subscribe": True},
+        "logging": {},
+    }
+
+    def initialize(self, params: Json) -> Json:
+        self.record(f"capabilities {sorted(params['capabilities'])}")
+        return super().initialize(params)
+
+    def notified(self, method: str, params: Json) -> None:
+        if method == "notifications/roots/list_changed":
+            threading.Thread(target=self._record_roots, daemon=True).start()
+
+    def _record_roots(self) -> None:
+        self.record(f"roots {self._roots()}")
+
+    def _roots(self) -> list[str]:
+        return [root["uri"] for root in self.ask("roots/list", {})["result"]["roots"]]
+
+    def tools(self) -> list[Json]:
+        return [tool(name, "", {"type": "object"}) for name in ("roots", "sample", "log", "touch")]
+
+    def call(self, name: str, arguments: Json, params: Json) -> Json | None:
+        match name:
+            case "roots":
+                return text("\n".join(self._roots()))
+            case "sample":
+                content = {"type": "text", "text": arguments.get("ask", "What is it?")}
+                request: Json = {"messages": [{"role": "user", "content": content}]}
+                request |= {"maxTokens": 100, "systemPrompt": "Be brief."}
+                answer = self.ask("sampling/createMessage", request)
+                return text(json.dumps(answer.get("result") or answer["error"]))
+            case "log":
+                data = {"level": "warning", "logger": "disk", "data": arguments["data"]}
+                self.notify("notifications/message", data)
+                return text("logged")
+            case _:
+                self.notify("notifications/resources/updated", {"uri": arguments["uri"]})
+                return text("touched")
+
+    def logging_setLevel(self, params: Json) -> Json:  # noqa: N802 - the method's name
+        self.record(f"level {params['level']}")
+        return {}
+
+    def resources_subscribe(self, params: Json) -> Json:
+        self.record(f"subscribed {params['uri']}")
+        return {}
+
+    def resources_list(self, params: Json) -> Json:
+        return {"resources": [{"uri": f"memo://{name}", "name": name} for name in ("one", "pixel")]}
+
+    def resources_read(self, params: Json) -> Json:
+        uri = params["uri"]
+        if uri == "memo://pixel":
+            return {"contents": [{"uri": uri, "blob": PIXEL, "mimeType": "image/png"}]}
+        return {"contents": [{"uri": uri, "text": f"the text of {uri}"}]}
+
+
+class UsesNewerClient(UsesClient):
+    """Does the same in version 2026-07-28, where requests are in the answer to a call."""
+
+    _listening: str | int = ""
+
+    def _answer(self, message: Json) -> None:
+        if message["method"] == "initialize":
+            error = {"code": -32601, "message": "no method initialize"}
+            self.send({"id": message["id"], "error": error})
+        else:
+            super()._answer(message)
+
+    def server_discover(self, params: Json) -> Json:
+        meta = params["_meta"]["io.modelcontextprotocol/clientCapabilities"]
+        self.record(f"capabilities {sorted(meta)}")
+        return {"supportedVersions": ["2026-07-28"], "capabilities": self.capabilities}
+
+    def send(self, message: Json) -> None:
+        if "result" in message:
+            complete = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+            message = message | {"result": complete | message["result"]}
+        super().send(message)
+
+    def tools_call(self, params: Json) -> Json | None:
+        asks: Json = {"roots": {"method": "roots/list"}, "sample": self._sampling()}
+        if params["name"] not in asks:
+            return super().tools_call(params)
+        if "inputResponses" in params:
+            return text(json.dumps(params["inputResponses"]["q"]))
+        return {"resultType": "input_required", "inputRequests": {"q": asks[params["name"]]}}
+
+    def _sampling(self) -> Json:
+        content = {"type": "text", "text": "What is it?"}
+        params = {"messages": [{"role": "user", "content": content}], "maxTokens": 100}
+        return {"method": "sampling/createMessage", "params": params}
+
+    def subscriptions_listen(self, params: Json) -> None:
+        followed = params["notifications"]
+        for uri in followed.get("resourceSubscriptions", []):
+            self.record(f"subscribed {uri}")
+        self._listening = params["_id"]
+        self.notify("notifications/subscriptions/acknowledged", {"notifications": followed})
+
+    def notify(self, method: str, params: Json | None = None) -> None:
+        meta = {"_meta": {"io.modelcontextprotocol/subscriptionId": self._listening}}
+        super().notify(method, (params or {}) | meta)
 
 
 class Elicits(Server):
@@ -595,7 +721,10 @@ BEHAVIOURS: dict[str, type[Server]] = {
     "odd-names": OddNames,
     "hides-things": HidesThings,
     "changes": Changes,
+    "grows": Grows,
     "prompts": Prompts,
+    "uses-client": UsesClient,
+    "uses-newer-client": UsesNewerClient,
     "elicits": Elicits,
     "asks-out-of-the-blue": AsksOutOfTheBlue,
 }

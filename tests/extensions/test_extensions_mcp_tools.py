@@ -230,6 +230,34 @@ async def test_a_tool_that_changed_after_it_was_allowed_is_asked_about_again(
     assert len(editor.asked) == 2
 
 
+async def test_what_the_model_was_sent_stays_when_the_number_of_tools_passes_the_limit(
+    with_servers: OpenWithServers, model_server: ModelServer
+) -> None:
+    search = ["search_mcp_tools", "call_mcp_tool"]
+    running, session = await with_servers(program("grows"))
+
+    async def change(text: str, offer: list[str]) -> None:
+        model_server.add(answer(echo(text)))
+        model_server.otherwise = answer("Not yet.")
+        await running.prompt(session, "go")
+        while offered(model_server) != offer:
+            await running.prompt(session, "is it there?")
+
+    await change("grow", ["mcp__memo__echo", *search])
+    found = Call("call_mcp_tool", {"name": "mcp__memo__more_7", "arguments": {"text": "deep"}})
+    model_server.add(answer(echo("direct"), found), answer("Done."))
+    await running.prompt(session, "go")
+    assert results(model_server)[-2:] == ["echo: direct", "echo: deep"]
+
+    running_tools = len(model_server.requests[-1].json["tools"])
+    await change("shrink", ["mcp__memo__echo", *search])
+    assert len(model_server.requests[-1].json["tools"]) == running_tools
+    by_search = Call("call_mcp_tool", {"name": "mcp__memo__echo", "arguments": {"text": "again"}})
+    model_server.add(answer(by_search), answer("Done."))
+    await running.prompt(session, "go")
+    assert results(model_server)[-1] == "echo: again"
+
+
 @pytest.mark.covers("P3")
 async def test_progress_is_shown_in_the_title_of_the_call(
     with_servers: OpenWithServers, model_server: ModelServer

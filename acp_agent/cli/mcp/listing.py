@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -31,6 +33,9 @@ from acp_agent.session.confinement import Confinement
 from acp_agent.session.services import SharedSandboxes
 from acp_agent.trust.store import TrustStore
 from acp_agent.workspace.scrub import scrub
+
+if TYPE_CHECKING:  # slow to import
+    import mcp_types as types
 
 
 def show_servers(options: argparse.Namespace) -> int:
@@ -139,6 +144,10 @@ class _Reporter(Struct):
     def changed(self) -> None:
         """Do nothing; the lists are not cached."""
 
+    def roots(self) -> Sequence[Path]:
+        """Return no folders."""
+        return ()
+
     def trace(self) -> JsonObject:
         """Return nothing; no turn runs."""
         return {}
@@ -156,6 +165,13 @@ class _Reporter(Struct):
         """Return None; there is nobody to ask."""
         del page
         return None
+
+    async def sample(self, params: types.CreateMessageRequestParams) -> types.ErrorData:
+        """Refuse: no model is asked here."""
+        from acp_agent.extensions.mcp.server_messages import refusal  # noqa: PLC0415 - few servers ask
+
+        del params
+        return refusal("no turn is running")
 
     def page_done(self, visit: str) -> None:
         """Do nothing; nobody was sent to a page."""

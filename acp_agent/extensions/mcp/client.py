@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -18,9 +18,8 @@ import msgspec
 from mcp import MCPError
 from mcp.client._transport import TransportStreams
 from mcp.client.client import Client
-from mcp.client.session import ClientRequestContext, IncomingMessage
 from mcp.shared.dispatcher import ProgressFnT
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from acp_agent import __version__
 from acp_agent.content import JsonObject
@@ -35,12 +34,14 @@ from acp_agent.extensions.mcp.config import (
     SavedLogins,
     ServerConfig,
 )
-from acp_agent.extensions.mcp.elicitation import Asker, answer_elicitation
+from acp_agent.extensions.mcp.elicitation import Asker
 from acp_agent.extensions.mcp.errors import SessionLostError, describe_error
 from acp_agent.extensions.mcp.http_transport import HttpStatus, http_transport
 from acp_agent.extensions.mcp.listing import ServerCatalog, list_catalog
 from acp_agent.extensions.mcp.sanitizer import Sanitizer, sanitized_transport
+from acp_agent.extensions.mcp.server_messages import LOG_LEVEL, Host, ServerMessages
 from acp_agent.extensions.mcp.stdio_transport import ServerProcess, stdio_transport
+from acp_agent.extensions.mcp.subscriptions import Subscriptions
 from acp_agent.extensions.mcp.tasks import call_as_task, runs_only_as_task
 from acp_agent.platform.watchdog import Watchdog
 
@@ -58,13 +59,18 @@ class McpClient:
     """A connected server.
 
     Args:
+        host: is notified of changes, and has the session's folders.
         trace: returns the trace of the current turn, as a `_meta`.
     """
 
-    def __init__(self, config: ServerConfig, asker: Asker, trace: Callable[[], JsonObject]) -> None:
+    def __init__(
+        self, config: ServerConfig, asker: Asker, host: Host, trace: Callable[[], JsonObject]
+    ) -> None:
         self._config = config
         self._asker = asker
+        self._host = host
         self._trace = trace
+        self._subscriptions: Subscriptions | None = None
         self._client: Client | None = None
         self._program: ServerProcess | None = None
         self._http_status = HttpStatus()
@@ -73,13 +79,12 @@ class McpClient:
         self._busy = 0  # requests of ours that the server is processing
         self.ended = asyncio.Event()
         self.is_stale = False  # the connection is to be replaced by a new one
-        self.changed = asyncio.Event()  # the server reported that its lists have changed
+        self._messages = ServerMessages(config, asker, host, self.timeouts, lambda: self._busy > 0)
 
     # -- requests --------------------------------------------------------------------------
 
     async def list_offer(self) -> ServerCatalog:
         """List everything that the server offers, within limits."""
-        self.changed.clear()
         self._sanitizer.tools.clear()
         offer = await list_catalog(self._connected)
         return msgspec.structs.replace(offer, unusable=tuple(self._sanitizer.tools))
@@ -131,6 +136,19 @@ class McpClient:
         argument = {"name": variable, "value": value}
         result = await self._ask(client.complete(reference, argument, known or None))
         return result.completion.values
+
+    def follow(self, uri: str) -> None:
+        """Follow the changes of a resource, if the server reports them. Does not wait."""
+        if self._subscriptions is not None:
+            self._subscriptions.follow(uri)
+
+    async def report_roots(self) -> None:
+        """Tell the server that the session's folders have changed; newer versions ask each time."""
+        with suppress(MCPError, OSError, RuntimeError):
+            if self._connected.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS:
+                await self._connected.session.send_notification(
+                    types.RootsListChangedNotification()
+                )
 
     def _meta(self) -> types.RequestParamsMeta | None:
         """Return the `_meta` of the requests of a turn."""
@@ -227,12 +245,11 @@ class McpClient:
 
         client = await self._negotiate(transport)
         self._client = client
-        following = asyncio.create_task(self._subscribe_to_changes(client))
+        self._subscriptions = Subscriptions(client, self._host, self._sanitizer.original)
         try:
             yield
         finally:
-            following.cancel()
-            await asyncio.wait([following])
+            await self._subscriptions.aclose()
             await client.__aexit__(None, None, None)
 
     async def _negotiate(
@@ -272,63 +289,22 @@ class McpClient:
     def _new_client(
         self, transport: AbstractAsyncContextManager[TransportStreams], *, newer: bool
     ) -> Client:
+        messages = self._messages
         return Client(
             sanitized_transport(transport, self.ended, self._sanitizer),
             mode="auto" if newer else "legacy",
             client_info=types.Implementation(name="acp-agent", version=__version__),
-            elicitation_callback=self._answer_elicitation,
-            message_handler=self._handle_message,
+            elicitation_callback=messages.answer_elicitation,
+            sampling_callback=messages.answer_sampling if self._config.options.sampling else None,
+            list_roots_callback=messages.list_roots,
+            logging_callback=messages.log,
+            log_level=LOG_LEVEL,
+            message_handler=messages.receive,
             cache=None,
         )
 
     def _started(self, program: ServerProcess) -> None:
         self._program = program
-
-    # -- messages from the server ----------------------------------------------------------
-
-    async def _handle_message(self, message: IncomingMessage) -> None:
-        match message:
-            case (
-                types.ToolListChangedNotification()
-                | types.PromptListChangedNotification()
-                | types.ResourceListChangedNotification()
-            ):
-                self.changed.set()
-            case types.ElicitCompleteNotification():
-                self._asker.page_done(message.params.elicitation_id)
-            case _:
-                pass
-
-    async def _subscribe_to_changes(self, client: Client) -> None:
-        """Subscribe to list changes, which the newer version requires."""
-        if client.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-            return
-        offers = client.server_capabilities
-        tools = bool(offers.tools and offers.tools.list_changed)
-        prompts = bool(offers.prompts and offers.prompts.list_changed)
-        resources = bool(offers.resources and offers.resources.list_changed)
-        if not (tools or prompts or resources):
-            return
-        try:
-            async with client.listen(
-                tools_list_changed=tools,
-                prompts_list_changed=prompts,
-                resources_list_changed=resources,
-            ) as events:
-                async for _ in events:
-                    self.changed.set()
-        except (MCPError, RuntimeError, TimeoutError, ValueError) as error:
-            _log.info("a server's changes are not followed any more: %s", type(error).__name__)
-
-    async def _answer_elicitation(
-        self, context: ClientRequestContext, params: types.ElicitRequestParams
-    ) -> types.ElicitResult | types.ErrorData:
-        del context
-        if not self._busy:
-            # No request to this server is open, so a question would be unexpected for the user.
-            return types.ElicitResult(action="decline")
-        with self.timeouts.paused():
-            return await answer_elicitation(params, self._asker)
 
     async def visit(self, error: MCPError) -> bool:
         """Send the user to the pages that an error requires; return whether they accepted all.

@@ -59,6 +59,7 @@ class ServerOptions(Struct, frozen=True, kw_only=True):
         hosts: the hosts that it may reach when confined.
         plugin: the folder of the plugin that it belongs to.
         data: the plugin's data folder, which it may change when confined.
+        sampling: whether it may ask for answers of a model, which the user approves.
     """
 
     source: Literal["editor", "user", "project"] = "editor"
@@ -72,6 +73,7 @@ class ServerOptions(Struct, frozen=True, kw_only=True):
     hosts: tuple[str, ...] = ()
     plugin: str = ""
     data: str = ""
+    sampling: bool = False
 
     def offers(self, tool: str) -> bool:
         """Return whether a tool of this name is offered to the model."""

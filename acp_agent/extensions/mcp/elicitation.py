@@ -45,6 +45,12 @@ class Asker(Protocol):
         """Send the user to a page. None: nobody can answer."""
         ...
 
+    async def sample(
+        self, params: types.CreateMessageRequestParams
+    ) -> types.CreateMessageResult | types.ErrorData:
+        """Ask a model, if the user agrees; return its answer or why there is none."""
+        ...
+
     def page_done(self, visit: str) -> None:
         """Report that the user has finished at the page."""
         ...

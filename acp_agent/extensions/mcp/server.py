@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from importlib import import_module
 from pathlib import Path
@@ -28,6 +29,9 @@ _BACKOFF_FACTOR = 4  # factor by which the delay grows with each restart
 _SETTLE_SECONDS = 0.1  # delay before lists are read again: changes often come in groups
 _LISTING_INTERVAL = 1.0  # seconds; limits a server that reports changes continuously
 _RETRY_SECONDS = 30.0  # between two attempts to reach a server that was given up
+_MAX_LOGGED = 200  # messages of a server's log that are logged
+_MAX_RECENT = 10  # messages of its log that are shown
+_MAX_CHANGED = 50  # changed resources that are remembered
 _CLOSE_SECONDS = 1.2
 _CANCELLED_SECONDS = 0.3
 
@@ -39,6 +43,10 @@ class Owner(Protocol):
 
     def changed(self) -> None:
         """Called when a server's tools, prompts or resources have changed."""
+        ...
+
+    def roots(self) -> Sequence[Path]:
+        """Return the session's folders."""
         ...
 
     def trace(self) -> JsonObject:
@@ -85,11 +93,16 @@ class McpServer:
         self.config = config
         self.label = label  # may change at runtime, if another server has the same one
         self.offer: ServerCatalog | None = None
+        self.recent_log: deque[str] = deque(maxlen=_MAX_RECENT)
         self.problem = ""  # why the last connection ended or failed, in one line without secrets
         self._setting = setting
         self._owner = owner
         self._asker = asker
         self._client: McpClient | None = None
+        self._followed: dict[str, None] = {}  # addresses of resources
+        self._changed_resources: dict[str, None] = {}
+        self._lists_changed = asyncio.Event()
+        self._logged = 0
         self._settled = asyncio.Event()
         self._stop = asyncio.Event()
         self._was_connected = False
@@ -153,6 +166,50 @@ class McpServer:
             self._task.cancel()
             await asyncio.wait([self._task], timeout=_CANCELLED_SECONDS)
 
+    # -- resources and folders -------------------------------------------------------------
+
+    def follow(self, uri: str) -> None:
+        """Follow a resource that the conversation contains, also after a reconnection."""
+        self._followed[uri] = None
+        self._changed_resources.pop(uri, None)
+        if self._client is not None:
+            self._client.follow(uri)
+
+    def take_changed_resources(self) -> Sequence[str]:
+        """Return the followed resources that changed since the last call."""
+        changed, self._changed_resources = self._changed_resources, {}
+        return tuple(changed)
+
+    async def report_roots(self) -> None:
+        """Tell the server that the session's folders have changed."""
+        if self._client is not None:
+            await self._client.report_roots()
+
+    # -- calls from the connection (`acp_agent.extensions.mcp.server_messages.Host`) -------
+
+    def roots(self) -> Sequence[Path]:
+        """Return the session's folders."""
+        return self._owner.roots()
+
+    def list_changed(self) -> None:
+        """Read the lists again."""
+        self._lists_changed.set()
+
+    def resource_changed(self, uri: str) -> None:
+        """Remember that a resource has changed; it may be below one that is followed."""
+        if len(self._changed_resources) < _MAX_CHANGED and any(
+            uri.startswith(followed) for followed in self._followed
+        ):
+            self._changed_resources[uri] = None
+
+    def log(self, level: str, text: str) -> None:
+        """Write a message of the server's log to the log, up to a limit."""
+        text = f"{level}: {self._setting.clean(text)}"
+        self.recent_log.append(text)
+        if self._logged < _MAX_LOGGED:
+            self._logged += 1
+            _log.info("the MCP server %s: %s", self.label, text)
+
     # -- the task --------------------------------------------------------------------------
 
     async def _run(self) -> None:
@@ -207,7 +264,7 @@ class McpServer:
         """Connect, and wait until the connection ends; return the reason."""
         from acp_agent.extensions.mcp.client import McpClient  # noqa: PLC0415 - imported by now
 
-        client = McpClient(self.config, self._asker, self._owner.trace)
+        client = McpClient(self.config, self._asker, self, self._owner.trace)
         setting = self._setting
         self._logins_stamp = setting.logins.stamp()
         try:
@@ -224,8 +281,11 @@ class McpServer:
                             launch=setting.launch,
                         )
                     )
+                    self._lists_changed.clear()
                     self.offer = await client.list_offer()
                 self._client = client
+                for uri in self._followed:
+                    client.follow(uri)
                 self._was_connected = True
                 self.problem = ""
                 self._settled.set()
@@ -245,11 +305,13 @@ class McpServer:
         """Keep the lists up to date while the connection is open."""
         loop = asyncio.get_running_loop()
         listed = loop.time()
-        while await self._wait_for_first(client, client.changed) is client.changed:
+        changed = self._lists_changed
+        while await self._wait_for_first(client, changed) is changed:
             pause = max(_SETTLE_SECONDS, listed + _LISTING_INTERVAL - loop.time())
             if await self._wait_for_first(client, client.ended, limit=pause) is not None:
                 return
             try:
+                changed.clear()
                 async with asyncio.timeout(self._setting.connect):
                     self.offer = await client.list_offer()
             except Exception as error:  # noqa: BLE001 - the old lists stay

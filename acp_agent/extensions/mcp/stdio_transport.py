@@ -54,6 +54,9 @@ _MAX_INVALID_LINES = 10_000  # lines on stdout that are not messages, before the
 _MAX_LOGGED_LINES = 200  # lines of stderr that are logged
 _MAX_LOGGED_LENGTH = 500  # characters of such a line
 
+_MAX_LOG_MESSAGES = 100  # messages of the server's log that are taken in within _LOG_SECONDS
+_LOG_SECONDS = 10.0
+
 _EXIT_SECONDS = 0.25  # seconds for a program to end after its stdin is closed
 _TERM_SECONDS = 0.5  # seconds between SIGTERM and SIGKILL for its group
 _REAP_SECONDS = 1.0  # seconds to wait for a killed process
@@ -118,6 +121,8 @@ class ServerProcess:
         self._mark = mark
         self._last_error_line = ""
         self._invalid_lines = 0
+        self._log_start = 0.0
+        self._logged = 0
         self._open_requests: set[RequestId] = set()
         self._ending = ""
 
@@ -167,7 +172,7 @@ class ServerProcess:
         if isinstance(line, LongLine):
             why = f"the answer is longer than {MESSAGE_LIMIT // 1_000_000} MB"
             return [_failure(request, why) for request in self._answered_requests(line)]
-        if _LOG in line[:_HEAD]:  # nobody reads what it logs, and some log thousands of lines
+        if _LOG in line[:_HEAD] and not self._may_log():
             return []
         try:
             if len(line) < _THREAD_SIZE:
@@ -185,6 +190,14 @@ class ServerProcess:
             if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
                 self._open_requests.discard(message.id)
         return [SessionMessage(message) for message in messages]
+
+    def _may_log(self) -> bool:
+        """Return whether a message of the server's log is taken in: some log thousands at once."""
+        now = asyncio.get_running_loop().time()
+        if now - self._log_start > _LOG_SECONDS:
+            self._log_start, self._logged = now, 0
+        self._logged += 1
+        return self._logged <= _MAX_LOG_MESSAGES
 
     def _answered_wrongly(self, line: bytes) -> RequestId | None:
         """Return the open request that an invalid message answers; None if it answers none."""

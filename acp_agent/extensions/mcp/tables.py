@@ -111,7 +111,8 @@ def build_server(
             start_timeout=table.start_timeout,
             call_timeout=table.call_timeout,
             secrets=tuple(dict.fromkeys(secrets)),
-            # A project must not decide what its server can reach.
+            # A project must not decide what its server can reach, nor spend the user's money.
+            sampling=source == "user" and table.sampling,
             sandbox=None if source == "project" else table.sandbox,
             hosts=() if source == "project" else tuple(table.hosts),
         )

@@ -63,6 +63,9 @@ class _Servers:
         for tool in tools[:_MAX_TOOLS]:
             description = escape_markdown(first_line(tool.description or "", _MAX_DESCRIPTION))
             lines.append(f"- {code_span(tool.name)}: {description}")
+        if running is not None and running.recent_log:
+            lines.append(self._translate("Its last log messages:"))
+            lines += [f"- {escape_markdown(text)}" for text in running.recent_log]
         return "\n".join([f"{code_span(config.name)}: {self._state(config)}", *lines])
 
     def change(self, action: str, name: str) -> str:

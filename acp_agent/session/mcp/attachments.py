@@ -1,4 +1,4 @@
-"""Resources of MCP servers that a prompt names as `@server:uri`, as text for the model."""
+"""Resources of MCP servers that a prompt names as `@server:uri`, for the model."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from acp_agent.agent.attachments import FILE_LIMIT, TOTAL_LIMIT
-from acp_agent.content import ContentBlock, TextBlock, printable_line
+from acp_agent.content import ContentBlock, ImageBlock, TextBlock, printable_line
 from acp_agent.errors import ToolError
 from acp_agent.extensions.mcp.server import McpServer
 from acp_agent.session.mcp.servers import McpServers
+from acp_agent.tools.base import Outcome
 from acp_agent.tools.mcp.results import resource_outcome
 from acp_agent.tools.mcp_resource import has_resources
 from acp_agent.tools.mcp_tool import call_server
@@ -21,18 +22,21 @@ _PUNCTUATION = ".,;:!?)]}'"  # may follow an address
 _MAX_ADDRESS = 4_000  # characters of an address
 _MAX_NAME = 200  # characters of a resource's name
 _MAX_RESOURCES = 10  # resources in one prompt
+_MAX_IMAGES = 8  # pictures in one prompt
 _SECONDS = 15.0  # for each resource, because the prompt waits for it
 
 
-async def attached_resources(content: Sequence[ContentBlock], servers: McpServers) -> list[str]:
-    """Return the text of each resource that the user names, or the reason why it failed.
+async def attached_resources(
+    content: Sequence[ContentBlock], servers: McpServers
+) -> tuple[list[str], list[ImageBlock]]:
+    """Return the resources that the user names: their texts, or why one failed, and pictures.
 
     Naming a resource gives permission to read it. A name that matches no server with resources is
-    plain text.
+    plain text. Changes of a resource are followed from then on.
     """
     mentions = list(dict.fromkeys(_mentions(content)))
     if not mentions:
-        return []
+        return [], []
     await servers.ready()
     servers_by_label = {server.label: server for server in servers.servers if has_resources(server)}
     resources = [
@@ -43,11 +47,14 @@ async def attached_resources(content: Sequence[ContentBlock], servers: McpServer
     )
     remaining = TOTAL_LIMIT
     texts: list[str] = []
-    for (server, uri), (text, failed) in zip(resources, read, strict=True):
-        clean = servers.clean(text)
-        if failed:
+    images: list[ImageBlock] = []
+    for (server, uri), outcome in zip(resources, read, strict=True):
+        clean = servers.clean(outcome.text)
+        if outcome.failed:
             texts.append(f"[The resource {uri} of {server.label} was not attached: {clean}]")
             continue
+        server.follow(_clean_uri(server, uri))
+        images += outcome.images
         excerpt = clean[: min(FILE_LIMIT, remaining)]
         remaining -= len(excerpt)
         omitted = len(clean) - len(excerpt)
@@ -56,7 +63,7 @@ async def attached_resources(content: Sequence[ContentBlock], servers: McpServer
             f'server="{server.label}" uri="{escape(servers.clean(_clean_uri(server, uri)))}"'
         )
         texts.append(f"<resource {attributes}>\n{excerpt}{note}\n</resource>")
-    return texts
+    return texts, images[:_MAX_IMAGES]
 
 
 def list_mentions(servers: McpServers) -> list[tuple[str, str]]:
@@ -94,12 +101,12 @@ def _clean_uri(server: McpServer, uri: str) -> str:
     return uri if any(resource.uri == uri for resource in resources) else uri.rstrip(_PUNCTUATION)
 
 
-async def _read(server: McpServer, uri: str) -> tuple[str, bool]:
-    """Return the resource's text or an error message, and whether reading failed."""
+async def _read(server: McpServer, uri: str) -> Outcome:
+    """Return what the resource contains, or an error message."""
     try:
         result = await call_server(
             server, lambda: server.client.read_resource(uri), seconds=_SECONDS
         )
     except ToolError as error:
-        return str(error), True
-    return resource_outcome(result.contents).text, False
+        return Outcome(text=str(error), failed=True)
+    return resource_outcome(result.contents)

@@ -34,15 +34,26 @@ _MAX_REASONS = 3  # in a notice
 class McpCatalog:
     """The tools and prompts at the time of construction; makes no requests.
 
-    `notices` has notices about tools that are left out.
+    `notices` has notices about tools that are left out. `sent_direct` are the tools that the model
+    was sent with their schemas, and `sent_search` whether it was sent those that search and call.
 
     Args:
         servers: all servers of the session; those that are not connected have no tools.
+        previous: the catalog that this one replaces. What the model was sent of it stays: tools
+            with their schemas, or the tools that search and call.
     """
 
-    def __init__(self, servers: tuple[McpServer, ...], *, call_seconds: float) -> None:
+    def __init__(
+        self,
+        servers: tuple[McpServer, ...],
+        *,
+        call_seconds: float,
+        previous: McpCatalog | None = None,
+    ) -> None:
         self._servers = tuple(server for server in servers if server.offer is not None)
         self._seconds = call_seconds
+        self.sent_direct: frozenset[str] = frozenset() if previous is None else previous.sent_direct
+        self.sent_search: bool = previous is not None and previous.sent_search
         self.notices: list[tuple[str, str]] = []
         self._tools = self._make_tools()
         self.prompts = self._make_prompts()
@@ -52,7 +63,11 @@ class McpCatalog:
         """Return the session's own tools and these; the same object for the same `core`."""
         if self._cached is None or self._cached[0] is not core:
             tools = [tool(workspace) for tool in self._tools]
-            added = [*tools, *_search_tools(workspace, tools), *self._resource_tools(workspace)]
+            deferred = [tool for tool in tools if tool.deferred]
+            self.sent_search = self.sent_search or bool(deferred)
+            self.sent_direct |= {tool.name for tool in tools if not tool.deferred}
+            search = _search_tools(workspace, deferred) if self.sent_search else []
+            added = [*tools, *search, *self._resource_tools(workspace)]
             self._cached = (core, core.with_tools(added) if added else core)
         return self._cached[1]
 
@@ -95,13 +110,18 @@ class McpCatalog:
         names = tool_names([(server.label, remote.name) for server, remote in offered])
         classes: list[type[McpTool]] = []
         size = 0
-        deferred = len(offered) > MAX_DIRECT_TOOLS
+        is_deferring = self.sent_search or len(offered) > MAX_DIRECT_TOOLS
         for (server, remote), name in zip(offered, names, strict=True):
             why = ""
             try:
                 if len(classes) < _MAX_TOOLS:
-                    seconds = self._limit(server)
-                    tool = mcp_tool(remote, name, server=server, seconds=seconds, deferred=deferred)
+                    tool = mcp_tool(
+                        remote,
+                        name,
+                        server=server,
+                        seconds=self._limit(server),
+                        deferred=is_deferring and name not in self.sent_direct,
+                    )
                     size += len(tool.server_description()) + len(
                         msgspec.json.encode(tool.schema.for_model)
                     )
@@ -137,9 +157,7 @@ class McpCatalog:
 
 
 def _search_tools(workspace: Workspace, tools: Sequence[McpTool]) -> list[AnyTool]:
-    """Return tools that find and call deferred tools; empty if none are deferred."""
-    if not any(tool.deferred for tool in tools):
-        return []
+    """Return the tools that find and call deferred ones."""
     from acp_agent.tools.mcp.search import CallMcpTool, SearchMcpTools  # noqa: PLC0415 - only for many tools
 
     return [SearchMcpTools(workspace, tools), CallMcpTool(workspace)]

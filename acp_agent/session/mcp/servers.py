@@ -1,4 +1,4 @@
-"""MCP servers of a session: connections in the background, and questions to the user.
+"""MCP servers of a session: connections in the background, and what they offer.
 
 Imported only by sessions that have servers.
 """
@@ -11,12 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from acp_agent.config.localization import ENGLISH, Translator
 from acp_agent.content import JsonObject
-from acp_agent.elicitation import Form, Page, Response
-from acp_agent.errors import AcpAgentError
 from acp_agent.events import NoticeShown
 from acp_agent.extensions.mcp.config import SavedLogins, ServerConfig, all_values, credentials
 from acp_agent.extensions.mcp.names import server_labels
@@ -26,11 +21,14 @@ from acp_agent.session.client import Client
 from acp_agent.session.commands.command import Command
 from acp_agent.session.confinement import Confinement
 from acp_agent.session.core import BackgroundTasks
+from acp_agent.session.mcp.questions import McpAsker
 from acp_agent.session.services import Services
 
 if TYPE_CHECKING:
+    from acp_agent.agent.resources import TurnResources
     from acp_agent.hooks.session_hooks import SessionHooks
     from acp_agent.session.mcp.catalog import McpCatalog, ServerPrompt
+    from acp_agent.session.mcp.sampling import Sampler
     from acp_agent.tools.toolset import Toolset
     from acp_agent.workspace.workspace import Workspace
 
@@ -41,14 +39,17 @@ READY_TIMEOUT = 5.0
 
 _log = logging.getLogger(__name__)
 
-Notify = Callable[[NoticeShown], Awaitable[None]]
+Notify = Callable[..., Awaitable[None]]  # takes events
 
 
 class McpServers:
     """The MCP servers to which a session is connected.
 
     Args:
+        roots: returns the session's folders.
+        turn: returns the current or last turn, in which servers may ask models.
         services: limits, environment and known secrets.
+        notify: shows events that are not part of the conversation.
         on_commands: called when the commands have changed.
     """
 
@@ -57,6 +58,8 @@ class McpServers:
         *,
         session: SessionId,
         cwd: Path,
+        roots: Callable[[], Sequence[Path]],
+        turn: Callable[[], TurnResources | None],
         services: Services,
         client: Client,
         notify: Notify,
@@ -65,6 +68,9 @@ class McpServers:
         self._services = services
         self._session = session
         self._cwd = cwd
+        self.roots = roots
+        self._turn = turn
+        self._sampler: Sampler | None = None
         self._client = client
         self._notify = notify
         self._on_commands = on_commands
@@ -74,7 +80,7 @@ class McpServers:
         self._reported: set[str] = set()
         self._slow: set[McpServer] = set()
         self._closed = False
-        self._ending = BackgroundTasks(f"the end of MCP servers of session {session}")
+        self._background = BackgroundTasks(f"the MCP servers of session {session}")
         self._question_lock = asyncio.Lock()
         self._hidden: tuple[str, ...] = ()
         self.hooks: SessionHooks | None = None  # of the current or last turn
@@ -129,13 +135,14 @@ class McpServers:
             self._question_lock,
             translate=services.translate,
             hooks=lambda: self.hooks,
+            sampler=self._current_sampler,
         )
         return McpServer(config, label, setting=setting, owner=self, asker=asker)
 
     def _end(self, servers: Sequence[McpServer]) -> None:
         for server in servers:
             self._slow.discard(server)
-            self._ending.spawn(server.aclose())
+            self._background.spawn(server.aclose())
         if servers:
             self.changed()
 
@@ -192,7 +199,30 @@ class McpServers:
         self._closed = True
         if self._rebuild_task is not None:
             self._rebuild_task.cancel()
-        await asyncio.gather(self._ending.wait(), *(server.aclose() for server in self.servers))
+        await asyncio.gather(self._background.wait(), *(server.aclose() for server in self.servers))
+
+    def report_roots(self) -> None:
+        """Tell the servers that the session's folders have changed. Does not wait."""
+        for server in self.servers:
+            self._background.spawn(server.report_roots())
+
+    def take_changed_resources(self) -> list[str]:
+        """Return mentions of the attached resources that changed since the last call."""
+        return [
+            self.clean(f"@{server.label}:{uri}")
+            for server in self.servers
+            for uri in server.take_changed_resources()
+        ]
+
+    def _current_sampler(self) -> Sampler | None:
+        turn = self._turn()
+        if turn is None:
+            return None
+        if self._sampler is None or self._sampler.turn is not turn:
+            from acp_agent.session.mcp.sampling import Sampler  # noqa: PLC0415 - few servers ask
+
+            self._sampler = Sampler(turn, self._session, self._client, self._notify, self.clean)
+        return self._sampler
 
     # -- calls from servers (`acp_agent.extensions.mcp.server.Owner`) ----------------------------
 
@@ -237,100 +267,6 @@ class McpServers:
         from acp_agent.session.mcp.catalog import McpCatalog  # noqa: PLC0415 - in a thread
 
         limits = self._services.config.limits
-        return McpCatalog(tuple(self.servers), call_seconds=limits.mcp_call_timeout)
-
-
-class McpAsker:
-    """Asks the user for a server (`acp_agent.extensions.mcp.elicitation.Asker`).
-
-    Args:
-        server: its name, which starts every question so that the user knows who asks.
-        tell: notifies the user about questions that were refused.
-        lock: a lock shared by the servers of a session.
-        hooks: returns the session's hooks, which may answer for the user.
-    """
-
-    def __init__(
-        self,
-        server: str,
-        session: SessionId,
-        client: Client,
-        tell: Callable[[str, str], Awaitable[None]],
-        lock: asyncio.Lock,
-        *,
-        translate: Translator = ENGLISH,
-        hooks: Callable[[], SessionHooks | None] = lambda: None,
-    ) -> None:
-        self._server = server
-        self._session = session
-        self._client = client
-        self._tell = tell
-        self._lock = lock
-        self._translate = translate
-        self._hooks = hooks
-        self._pages: dict[str, Page] = {}
-
-    async def ask_form(self, form: Form) -> Response | None:
-        """Ask the user to fill in a form. Return None if the client cannot show it."""
-        labelled = msgspec.structs.replace(form, message=self._from_server(form.message))
-        fields = {"mode": "form", "message": form.message, "requested_schema": form.schema}
-        return await self._ask(lambda: self._client.ask_form(self._session, labelled), fields)
-
-    async def ask_page(self, page: Page) -> Response | None:
-        """Ask the user to visit a page. Return None if the client cannot show it."""
-        fields = {"mode": "url", "message": page.message, "url": page.url}
-        fields["elicitation_id"] = page.id
-        page = msgspec.structs.replace(page, message=self._from_server(page.message))
-        response = await self._ask(lambda: self._client.ask_page(self._session, page), fields)
-        if response is not None and response.action == "accept":
-            self._pages[page.id] = page
-        return response
-
-    def page_done(self, visit: str) -> None:
-        """Report to the client that the visit of a page is complete."""
-        page = self._pages.pop(visit, None)
-        if page is not None:
-            self._client.page_done(page)
-
-    async def refused(self, reason: str) -> None:
-        """Notify the user that a question was refused, and why."""
-        await self._tell(
-            f"A question of the MCP server {self._server!r} was refused.", f"{reason}."
+        return McpCatalog(
+            tuple(self.servers), call_seconds=limits.mcp_call_timeout, previous=self._catalog
         )
-
-    def _from_server(self, message: str) -> str:
-        return self._translate(
-            "The MCP server {server} asks: {message}", server=repr(self._server), message=message
-        )
-
-    async def _ask(
-        self, ask: Callable[[], Awaitable[Response | None]], fields: JsonObject
-    ) -> Response | None:
-        """Return the response of the hooks, else of the user; `fields` describe the question."""
-        hooks = self._hooks()
-        if hooks is None:
-            return await self._ask_user(ask)
-        fields = {"mcp_server_name": self._server, **fields}
-        answer = await hooks.fire("Elicitation", fields, matched=self._server)
-        response = Response(action="decline") if answer.blocked else answer.response
-        if response is None:
-            hooks.report_question(str(fields["message"]), "elicitation_dialog")
-            response = await self._ask_user(ask)
-        if response is None:
-            return None
-        fields = {"mcp_server_name": self._server, "mode": fields["mode"]}
-        fields |= {"action": response.action, "content": response.content or {}}
-        answer = await hooks.fire("ElicitationResult", fields, matched=self._server)
-        if answer.blocked:
-            return Response(action="decline")
-        return answer.response or response
-
-    async def _ask_user(self, ask: Callable[[], Awaitable[Response | None]]) -> Response | None:
-        try:
-            async with self._lock:
-                return await ask()
-        except AcpAgentError as error:
-            _log.info("a question of an MCP server was not answered: %s", error)
-        except Exception as error:  # noqa: BLE001 - no editor supports this form
-            _log.warning("a question of an MCP server could not be asked: %s", error)
-        return None

@@ -300,6 +300,11 @@ class TurnTools:
         """The permission gate."""
         return self._core.services.gate()
 
+    def take_changed_resources(self) -> Sequence[str]:
+        """Return mentions of attached MCP resources that changed since the last call."""
+        mcp = self._extensions.mcp
+        return () if mcp is None else mcp.take_changed_resources()
+
     async def save_files(self, access: Access) -> None:
         """Save the files before a call that may change them."""
         self._may_write_files = self._may_write_files or may_write(access)

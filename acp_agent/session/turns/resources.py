@@ -111,8 +111,10 @@ class SessionResources:
             limits=turn_limits(core.services, options),
             agent="" if agent is None else agent.name,
             hooks=hooks,
+            take_changed_resources=tools.take_changed_resources,
         )
         self._add_tools(turn, tools, options)
+        self._extensions.turn = turn
         return turn
 
     async def _agent(self) -> AgentSpec | None:
