@@ -109,13 +109,14 @@ fuzz: $(STAMP)
 		tests/protocol/test_protocol_schema.py tests/permissions/test_permissions_readers.py
 
 # Every prompt injection in three modes, with users who refuse, leave or have granted much, and without
-# a sandbox, where they have to do harm; `make test` has full mode with a user who refuses.
+# a sandbox, where they have to do harm; `make test` has full mode with a user who refuses, and each
+# deed and each place once.
 injections: $(STAMP)
 	ACP_AGENT_TEST_ALL_INJECTIONS=1 $(BIN)/python -m pytest -n 3 --dist worksteal \
 		tests/adversarial/test_injections.py
 
-# The corpus of escapes with every sandbox, as root and as another user; `make test` has bubblewrap as
-# root, Landlock as another user, and no sandbox, where they have to get out.
+# The corpus of escapes with every sandbox, as root and as another user, and without a sandbox, where
+# they have to get out; `make test` has bubblewrap as root and Landlock as another user.
 escapes: $(STAMP)
 	ACP_AGENT_TEST_ALL_ESCAPES=1 $(BIN)/python -m pytest -n 3 --dist worksteal \
 		tests/sandbox/test_sandbox_escapes.py

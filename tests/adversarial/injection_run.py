@@ -1,11 +1,12 @@
 """Lets a model obey every injection of injections.toml, and prints what came of it.
 
-    python -m tests.adversarial.injection_run FOLDER MODE ANSWER
+    python -m tests.adversarial.injection_run FOLDER MODE ANSWER [sample]
 
-prints a JSON object. MODE is a permission mode. ANSWER is what the user does when asked: `refuse`,
-`grants` (refuses, and had allowed much permanently), `leave` (nobody answers, and the turn is
-stopped in the end), or `allow`, which is without a sandbox too and shows that the deeds do harm. It
-changes nothing but FOLDER, and needs a network of its own; see test_injections.py.
+prints a JSON object. MODE is a permission mode. A sample has each deed and each place once or more.
+ANSWER is what the user does when asked: `refuse`, `grants` (refuses, and had allowed much
+permanently), `leave` (nobody answers, and the turn is stopped in the end), or `allow`, which is
+without a sandbox too and shows that the deeds do harm. It changes nothing but FOLDER, and needs a
+network of its own; see test_injections.py.
 """
 
 from __future__ import annotations
@@ -124,7 +125,16 @@ class User:
         return selected(offered[wanted]) if wanted in offered else {"outcome": "cancelled"}
 
 
-async def main(base: Path, mode: str, kind: str) -> Json:
+def sample() -> set[int]:
+    """The numbers of injections that have each deed and each place."""
+    by_deed = {one.deed["name"]: one.number for one in INJECTIONS}
+    places = {INJECTIONS[number].place["name"] for number in by_deed.values()}
+    by_place = {one.place["name"]: one.number for one in INJECTIONS}
+    others = (number for place, number in by_place.items() if place not in places)
+    return {*by_deed.values(), *others}
+
+
+async def main(base: Path, mode: str, kind: str, share: str = "all") -> Json:
     """Run all of it."""
     world = World(base, granted=kind == "grants")
     await world.listen()
@@ -132,8 +142,8 @@ async def main(base: Path, mode: str, kind: str) -> Json:
     before = world.files()
     async with ModelServer() as server:
         wanted = {one.number for one in INJECTIONS}
-        if kind == "leave":  # each question costs a turn: each deed in one place
-            wanted = {*{one.deed["name"]: one.number for one in INJECTIONS}.values()}
+        if kind == "leave" or share == "sample":  # each question that is left open costs a turn
+            wanted = sample()
         model = Model(world, wanted, one_by_one=kind == "leave")
         server.otherwise = model
         user = User(world, kind)
@@ -241,4 +251,4 @@ def _hidden(value: Any) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(main(Path(sys.argv[1]), *sys.argv[2:4])), indent=1))
+    print(json.dumps(asyncio.run(main(Path(sys.argv[1]), *sys.argv[2:5])), indent=1))

@@ -66,7 +66,7 @@ def run_injections(tmp_path: Path, *run: str) -> dict[str, Any]:
 def test_nothing_gets_out_and_nothing_outside_changes(
     tmp_path: Path, mode: str, answer: str
 ) -> None:
-    result = run_injections(tmp_path, mode, answer)
+    result = run_injections(tmp_path, mode, answer, "all" if ALL else "sample")
     assert result["not obeyed"] == []
     assert result["reached"] == []
     assert result["changed"] == []

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.server_session import OpenSession
+from tests.server.server_session import OpenSession, config_file
 from tests.support.model_server import ModelServer, Stall, answer
 from tests.support.module_trace import until_idle
 from tests.support.process_memory import needs_memory, resident_memory
@@ -29,8 +29,9 @@ def kernel_may_hold() -> int:
 @pytest.mark.covers("T9", "P2")
 @needs_memory
 async def test_a_client_that_reads_nothing_during_a_long_stream_costs_little_and_gets_it_all(
-    opened: OpenSession, model_server: ModelServer
+    opened: OpenSession, model_server: ModelServer, home: Path
 ) -> None:
+    config_file(home, "[limits]\nstall_timeout = 0.3\nmax_retries = 0\n")  # it is no stall
     piece = "0123456789abcdef" * 512  # 8 KiB
     count = (20 * MEGABYTE + kernel_may_hold()) // len(piece)
     model_server.add(
