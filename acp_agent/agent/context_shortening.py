@@ -28,11 +28,7 @@ _SHORTER_RESULTS = (600, 200)  # characters, if the configured limit is too high
 
 
 async def shorten_if_needed(turn: TurnResources, model: ModelInfo) -> None:
-    """Shorten the context if the next request would be too long, or if the user asked for it.
-
-    Raises:
-        StoreError: the journal could not be written.
-    """
+    """Shorten the context if the next request would be too long, or if the user asked for it."""
     await turn.journal.flush()
     context, settings = turn.journal.context, turn.limits.context
     if settings.max_turns is not None:

@@ -152,11 +152,7 @@ class AnthropicDecoder:
         return self._total()
 
     def feed(self, data: bytes, events: list[StreamEvent]) -> None:
-        """Convert one event of the API and append the result to `events`.
-
-        Raises:
-            msgspec.DecodeError: the event cannot be decoded.
-        """
+        """Convert one event of the API and append the result to `events`; see `Decoder`."""
         event = _decode_event(data)
         match event.type:
             case "content_block_delta":

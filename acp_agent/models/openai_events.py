@@ -165,11 +165,7 @@ class OpenAIDecoder:
         return self._usage
 
     def feed(self, data: bytes, events: list[StreamEvent]) -> None:
-        """Convert one event of the API and append the result to `events`.
-
-        Raises:
-            msgspec.DecodeError: the event cannot be decoded.
-        """
+        """Convert one event of the API and append the result to `events`; see `Decoder`."""
         if data.strip() == b"[DONE]":
             self.ended = True
             return

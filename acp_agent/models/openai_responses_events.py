@@ -145,11 +145,7 @@ class OpenAIResponsesDecoder:
         return self._usage
 
     def feed(self, data: bytes, events: list[StreamEvent]) -> None:
-        """Convert one event of the API and append the result to `events`.
-
-        Raises:
-            msgspec.DecodeError: the event cannot be decoded.
-        """
+        """Convert one event of the API and append the result to `events`; see `Decoder`."""
         if data.strip() == b"[DONE]":  # sent by some compatible services, but not by OpenAI
             return
         event = _decode_event(data)

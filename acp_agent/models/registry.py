@@ -357,11 +357,7 @@ class Models:
         return self._command_keys[name]
 
     def cached_driver(self, info: ModelInfo) -> Driver | None:
-        """Return the driver for a model if it exists already; if None, call `driver`.
-
-        Raises:
-            AuthRequiredError, ConfigError, InvalidInputError: see `driver`.
-        """
+        """Return the driver for a model if it exists already; if None, call `driver`."""
         provider = self.require(info)
         if self._pool is None or info.tool_dialect is not None:
             return None

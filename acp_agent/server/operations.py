@@ -208,12 +208,7 @@ class Operations:
     async def list(
         self, cwd: str | None, cursor: str | None, archived: str | None = None
     ) -> SessionPage:
-        """Return a page of the sessions; see `SessionManager.list`.
-
-        Raises:
-            InvalidInputError: `archived` is not a filter, the folder is not absolute, or the
-                cursor is invalid.
-        """
+        """Return a page of the sessions; see `SessionManager.list`."""
         if cwd is not None and not Path(cwd).is_absolute():
             raise InvalidInputError(f"cwd: expected an absolute path, got {cwd!r}", field="cwd")
         selection = archive_filter(archived)

@@ -1,4 +1,4 @@
-"""Create new sessions, reopen stored ones and fork them."""
+"""Create, reopen and fork sessions. Errors are those of `SessionManager`'s methods."""
 
 from __future__ import annotations
 
@@ -31,13 +31,7 @@ async def create(
     directories: Sequence[str],
     system_prompt: SystemPromptGiven | None,
 ) -> Session:
-    """Create a session, write it to the store and return it; see `SessionManager.create`.
-
-    Raises:
-        InvalidInputError: a folder is not absolute or does not exist.
-        AuthRequiredError: no model can be used.
-        StoreError: the store cannot be written.
-    """
+    """Create a session, write it to the store and return it; see `SessionManager.create`."""
     folder, additional_folders = await asyncio.to_thread(folders, cwd, directories)
     model = await services.account.choose_for_new()
     session_id = new_session_id()
@@ -73,13 +67,7 @@ def _agent_event(config: Config) -> Sequence[AnyEvent]:
 
 
 async def reopen(services: Services, session_id: SessionId) -> Session:
-    """Return a stored session; an open turn is closed as interrupted first.
-
-    Raises:
-        SessionNotFoundError: there is no such session.
-        SessionBusyError: another process has it open.
-        StoreError: the store cannot be read or written.
-    """
+    """Return a stored session; an open turn is closed as interrupted first."""
     record = await services.store.get(session_id)
     lease = services.store.lease(session_id)
     try:
@@ -112,13 +100,7 @@ async def fork(
     system_prompt: SystemPromptGiven | None,
     point: ForkPoint | None,
 ) -> Session:
-    """Return a new session with a copy of another's journal; see `acp_agent.session.history.fork`.
-
-    Raises:
-        InvalidInputError: a folder is not absolute or does not exist, or `point` does not exist.
-        SessionNotFoundError: there is no such source.
-        StoreError: the store cannot be read or written; no session is created.
-    """
+    """Return a new session with a copy of another's journal; see `SessionManager.fork`."""
     from acp_agent.session.history.checkpoint_files import copy_checkpoints  # noqa: PLC0415 - for forks only
     from acp_agent.session.history.fork import ForkedJournal  # noqa: PLC0415 - likewise
 
@@ -170,11 +152,7 @@ async def _discard(services: Services, session_id: SessionId, lease: Lease) -> N
 
 
 def folders(cwd: str, directories: Sequence[str]) -> tuple[Path, list[Path]]:
-    """Return a session's folders as paths, after a check that each exists. Blocks.
-
-    Raises:
-        InvalidInputError: a folder is not absolute or does not exist.
-    """
+    """Return a session's folders as paths, after a check that each exists. Blocks."""
     folder = _folder(cwd, "cwd")
     additional_folders = [
         _folder(path, f"additionalDirectories[{index}]") for index, path in enumerate(directories)

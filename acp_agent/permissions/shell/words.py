@@ -175,11 +175,7 @@ def _leading_digits(text: str, base: int) -> str:
 
 
 def to_words(piece: Piece, *, home: str, cwd: str) -> list[Word]:
-    """Return the words that the shell makes of one written word.
-
-    Raises:
-        TooComplexError: its braces expand to too many words.
-    """
+    """Return the words that the shell makes of one written word."""
     words: list[Word] = []
     variants = _spread_braces(piece.text, piece.kinds) if "{" in piece.text else []
     for text, kinds in variants or [(piece.text, piece.kinds)]:

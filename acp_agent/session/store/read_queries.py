@@ -1,6 +1,6 @@
 """Queries that read sessions and events, and skip damage.
 
-Each function runs inside the transaction of its caller.
+Each function runs inside the transaction of its caller. Errors are those of `Store`'s methods.
 """
 
 from __future__ import annotations
@@ -184,11 +184,7 @@ def page(
     with_empty: bool,
     archived: ArchiveFilter,
 ) -> SessionPage:
-    """Return a page of the list; see `Store.list`. Runs inside the caller's transaction.
-
-    Raises:
-        InvalidInputError: the cursor or the limit is invalid.
-    """
+    """Return a page of the list; see `Store.list`. Runs inside the caller's transaction."""
     if not 1 <= limit <= MAX_PAGE:
         raise InvalidInputError(f"the limit must be from 1 to {MAX_PAGE}", field="limit")
     selection = _hash_filters(cwd, archived)
@@ -219,11 +215,7 @@ def _encode_cursor(record: SessionRecord, selection: str) -> str:
 
 
 def _decode_cursor(cursor: str | None, selection: str) -> tuple[int | bytes, str]:
-    """Return the position in the list (`updated_at`, id) that a cursor encodes.
-
-    Raises:
-        InvalidInputError: the cursor is malformed or belongs to another list.
-    """
+    """Return the position in the list (`updated_at`, id) that a cursor encodes."""
     if cursor is None:
         return _START
     try:

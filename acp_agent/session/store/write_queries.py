@@ -1,6 +1,6 @@
 """Statements that change the journal, and the entries that they write.
 
-Each function runs inside the transaction of its caller.
+Each function runs inside the transaction of its caller. Errors are those of `Store`'s methods.
 """
 
 from __future__ import annotations
@@ -46,9 +46,6 @@ class JournalEntry:
         Args:
             earlier: earlier events that are in the journal already, if the session's row is derived
                 from both.
-
-        Raises:
-            InvalidInputError: an event cannot be stored.
         """
         self.at = at
         self.bodies = [encode_event(event) for event in events]
@@ -87,11 +84,7 @@ MAX_SEQ = (1 << SEQ_BITS) - (1 << 20)  # likewise; leaves room for appended even
 
 
 def create(connection: sqlite3.Connection, session_id: SessionId, entry: JournalEntry) -> int:
-    """Create a session with its first events; return their number.
-
-    Raises:
-        SessionError: a session with this id exists.
-    """
+    """Create a session with its first events; return their number."""
     key = _new_session(connection, session_id, entry, len(entry.bodies))
     try:
         _insert(connection, key, 0, entry)
@@ -113,10 +106,6 @@ def fork(
     """Create a session: the events of `source` up to number `last`, then those of `entry`.
 
     Returns the number of its events.
-
-    Raises:
-        SessionNotFoundError: there is no such source.
-        SessionError: a session with the new id exists.
     """
     first = find_extent(connection, source)[0] << SEQ_BITS
     key = _new_session(connection, session_id, entry, last + len(entry.bodies))
@@ -164,12 +153,7 @@ def _move(connection: sqlite3.Connection, key: int, free: int) -> int:
 
 
 def append(connection: sqlite3.Connection, session_id: SessionId, entry: JournalEntry) -> int:
-    """Append events to a session; return its new number of events.
-
-    Raises:
-        SessionNotFoundError: there is no such session.
-        StoreDamagedError: no event number is free after its last event.
-    """
+    """Append events to a session; return its new number of events."""
     key, last = find_session(connection, session_id)
     if type(last) is not int or not 0 <= last < MAX_SEQ:
         last = _last_seq(connection, key)
@@ -236,12 +220,7 @@ def delete(connection: sqlite3.Connection, session_id: SessionId) -> bool:
 
 
 def find_extent(connection: sqlite3.Connection, session_id: SessionId) -> tuple[int, int]:
-    """Return the session's key and the number of its last event.
-
-    Raises:
-        SessionNotFoundError: there is no such session.
-        StoreDamagedError: the numbers of its events are impossible.
-    """
+    """Return the session's key and the number of its last event."""
     key, last = find_session(connection, session_id)
     try:
         stored = _last_seq(connection, key)
@@ -254,11 +233,7 @@ def find_extent(connection: sqlite3.Connection, session_id: SessionId) -> tuple[
 
 
 def find_session(connection: sqlite3.Connection, session_id: SessionId) -> tuple[int, int]:
-    """Return the session's key and the number of its last event according to its row.
-
-    Raises:
-        SessionNotFoundError: there is no such session.
-    """
+    """Return the session's key and the number of its last event according to its row."""
     row: tuple[int, int] | None = connection.execute(
         "SELECT key, last_seq FROM sessions WHERE id = ?", (session_id,)
     ).fetchone()

@@ -101,11 +101,7 @@ class Turn:
             self._task.cancel()
 
     def cancel_call(self, call: CallId) -> None:
-        """Stop one call; the turn continues.
-
-        Raises:
-            InvalidInputError: there is no such call, or it has ended.
-        """
+        """Stop one call; the turn continues."""
         resources = self._active
         if resources is None or not (
             resources.tools.open_calls.stop(call) or self._children.stop(call)
@@ -113,11 +109,7 @@ class Turn:
             raise no_such_call(call)
 
     def cancel_terminal(self, terminal: str) -> None:
-        """Stop the command that a call runs; see `TurnRunner.cancel_terminal`.
-
-        Raises:
-            InvalidInputError: there is no such command, or it has ended.
-        """
+        """Stop the command that a call runs; see `TurnRunner.cancel_terminal`."""
         call = CallId(terminal)
         resources = self._active
         if resources is None or not (
