@@ -67,19 +67,15 @@ class Host(Protocol):
 
     async def show(self, events: Sequence[AnyEvent]) -> None:
         """Show events of the agent. Raises StoreError if they could not be written."""
-        ...
 
     async def ask(self, call: ExternalCall, options: Sequence[PermissionOption]) -> str | None:
         """Ask the user to decide about a call; return the id of an option, None without one."""
-        ...
 
     async def read_file(self, path: str) -> str:
         """Return the text of a file. Raises AcpAgentError."""
-        ...
 
     async def write_file(self, path: str, text: str) -> None:
         """Write a file. Raises AcpAgentError."""
-        ...
 
 
 class ExternalAgent:

@@ -68,26 +68,21 @@ class Journal(Protocol):
     @property
     def id(self) -> SessionId:
         """Return the session's id."""
-        ...
 
     @property
     def context(self) -> Context:
         """Return the messages for the model; every emitted event updates them."""
-        ...
 
     @property
     def loop_detector(self) -> LoopDetector:
         """Return the detector of repeated calls; every emitted event updates it."""
-        ...
 
     @property
     def secrets(self) -> Sequence[str]:
         """Return values that must never reach a model, a client or a journal."""
-        ...
 
     async def history(self) -> Sequence[AnyEvent]:
         """Return every event of the session so far."""
-        ...
 
     async def emit(self, *events: AnyEvent) -> None:
         """Write events to the journal, apply them to the context, and show them.
@@ -97,18 +92,15 @@ class Journal(Protocol):
         Raises:
             StoreError: the events could not be written; they were neither applied nor shown.
         """
-        ...
 
     def write(self, *events: AnyEvent) -> Awaitable[None]:
         """Queue events as `emit` does, without waiting; the result waits, and raises its errors."""
-        ...
 
     async def flush(self) -> None:
         """Wait until all emitted events are in the context.
 
         The context contains every message of the user until the caller awaits something else.
         """
-        ...
 
 
 class Models(Protocol):
@@ -117,17 +109,14 @@ class Models(Protocol):
     @property
     def current(self) -> ModelInfo:
         """Return the model that is selected now."""
-        ...
 
     @property
     def thought_level(self) -> ThoughtLevel | None:
         """Return how much the model should reason."""
-        ...
 
     @property
     def small(self) -> ModelInfo:
         """Return the model for side requests; the session's model if no other is configured."""
-        ...
 
     @property
     def vision(self) -> ModelInfo | None:
@@ -136,19 +125,15 @@ class Models(Protocol):
         Raises:
             InvalidInputError, AuthRequiredError, ConfigError: the model cannot be used.
         """
-        ...
 
     def web_search(self, model: ModelInfo) -> ProviderSearch | None:
         """Return the web search of a model's provider, or None if it cannot be used."""
-        ...
 
     def fallbacks(self, model: ModelInfo) -> Sequence[ModelInfo]:
         """Return the models to ask when `model` is not available, in this order."""
-        ...
 
     async def driver(self, model: ModelInfo) -> Driver:
         """Return the driver of a model. The first call loads the provider's SDK in a thread."""
-        ...
 
 
 class User(Protocol):
@@ -157,29 +142,23 @@ class User(Protocol):
     @property
     def translate(self) -> Translator:
         """Return the translator to the user's language."""
-        ...
 
     @property
     def mode(self) -> Mode:
         """Return the current permission mode; the user may change it at any time."""
-        ...
 
     @property
     def can_reply(self) -> bool:
         """Return whether the user can answer the agent's text with another prompt."""
-        ...
 
     def take_compaction_request(self) -> str | None:
         """Return and clear the user's request for a compaction: its focus, "" or None."""
-        ...
 
     async def ask_permission(self, request: PermissionRequest, ask: Ask) -> Decision:
         """Ask the user for permission and return the decision."""
-        ...
 
     async def ask_question(self, call: CallId, question: Question) -> Answer | None:
         """Ask the user a question. Return None if the client cannot show it."""
-        ...
 
 
 class Budget(Protocol):
@@ -194,11 +173,9 @@ class Budget(Protocol):
     @property
     def cost(self) -> float | None:
         """Return the session's cost so far in US dollars, or None if no price is known."""
-        ...
 
     def charge(self, model: ModelInfo, usage: Usage) -> float | None:
         """Add a request's cost; return the session's total in US dollars, or None if unknown."""
-        ...
 
     async def refusal(self, side_request: ModelRequest | None = None) -> str | None:
         """Return None if a further request is within the budgets, else the reason for the user.
@@ -209,7 +186,6 @@ class Budget(Protocol):
         Raises:
             StoreError: the amounts spent could not be read.
         """
-        ...
 
     def reserve(
         self, side_request: ModelRequest | None = None
@@ -225,11 +201,9 @@ class Budget(Protocol):
         Raises:
             StoreError: the amounts spent could not be read.
         """
-        ...
 
     def streamed(self, batch: Sequence[StreamEvent]) -> None:
         """Count a streamed part of an answer whose cost is reserved."""
-        ...
 
     async def warn(self) -> None:
         """Warn the user of budgets that are nearly used up, once for each budget.
@@ -237,7 +211,6 @@ class Budget(Protocol):
         Raises:
             StoreError: the amounts spent could not be read, or the warning could not be written.
         """
-        ...
 
 
 class EditChecks(Protocol):
@@ -246,27 +219,21 @@ class EditChecks(Protocol):
     @property
     def has_changes(self) -> bool:
         """Return whether changed files have not been checked yet."""
-        ...
 
     def record_read(self, path: Path) -> None:
         """Note that a file was read. Never waits."""
-        ...
 
     def record_change(self, path: Path, old: str | None) -> None:
         """Note that a file was changed; `old` is the text before, or None for a new file."""
-        ...
 
     def record_command(self) -> None:
         """Note that a command may have changed files. Never waits."""
-        ...
 
     async def problems(self) -> str:
         """Check the changed files; return the new problems, one per line. Waits a limited time."""
-        ...
 
     def late_problems(self) -> str:
         """Return the new problems that were found after a report. Never waits."""
-        ...
 
 
 class Tools(Protocol):
@@ -275,31 +242,25 @@ class Tools(Protocol):
     @property
     def workspace(self) -> Workspace:
         """Return the workspace that the tools use."""
-        ...
 
     @property
     def toolset(self) -> Toolset:
         """Return the tools that are available now."""
-        ...
 
     @property
     def gate(self) -> Gate:
         """Return the gate that decides about side effects."""
-        ...
 
     @property
     def edit_checks(self) -> EditChecks:
         """Return the checks that find problems caused by edits."""
-        ...
 
     @property
     def open_calls(self) -> OpenCalls:
         """Return the turn's calls that have not ended."""
-        ...
 
     def slot(self) -> AbstractAsyncContextManager[None]:
         """Wait for one of the process's slots for calls, and hold it."""
-        ...
 
     async def save_files(self, access: Access) -> None:
         """Save the files once per turn, before the first call that may change files.
@@ -307,11 +268,9 @@ class Tools(Protocol):
         Raises:
             StoreError: the journal could not be written.
         """
-        ...
 
     async def command_diffs(self, access: Access) -> tuple[CallContent, ...]:
         """Return content that shows the files a command changed since they were saved."""
-        ...
 
 
 class TurnResources(Struct, frozen=True, kw_only=True):

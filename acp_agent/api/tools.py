@@ -15,20 +15,16 @@ class ToolContext(Protocol):
     @property
     def cwd(self) -> Path:
         """The session's folder."""
-        ...
 
     @property
     def data(self) -> Path:
         """A folder of the plugin's own for what it keeps; it exists."""
-        ...
 
     async def output(self, text: str) -> None:
         """Show the user the next piece of what the call prints."""
-        ...
 
     async def ask(self, question: str) -> str | None:
         """Ask the user, and wait; None: they would not say, or cannot be asked."""
-        ...
 
 
 class ToolResult(Struct, frozen=True, kw_only=True):

@@ -62,42 +62,33 @@ class HookedSession(Protocol):
     @property
     def id(self) -> str:
         """Return its id."""
-        ...
 
     @property
     def cwd(self) -> Path:
         """Return its folder."""
-        ...
 
     @property
     def mode(self) -> Mode:
         """Return its permission mode."""
-        ...
 
     @property
     def effort(self) -> str | None:
         """Return how much its model reasons; None if the model has no levels."""
-        ...
 
     async def transcript(self) -> str:
         """Return the path of the conversation's current transcript; "" if there is none."""
-        ...
 
     def fits(self, rule: str, access: Access) -> bool:
         """Return whether a call matches a permission rule."""
-        ...
 
     async def notify(self, notice: NoticeShown) -> None:
         """Show a notice that is not a part of the conversation."""
-        ...
 
     async def add_context(self, text: str) -> None:
         """Add a text for the model to the conversation."""
-        ...
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Run a coroutine in the background."""
-        ...
 
 
 class HookedCall(Protocol):
@@ -106,12 +97,10 @@ class HookedCall(Protocol):
     @property
     def call(self) -> str:
         """Return the id of the call."""
-        ...
 
     @property
     def name(self) -> str:
         """Return the name of the tool."""
-        ...
 
 
 def common_fields(event: HookEvent, session: str, cwd: Path, mode: Mode) -> JsonObject:

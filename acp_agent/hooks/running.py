@@ -53,7 +53,6 @@ class Confine(Protocol):
         Raises:
             OSError, AcpAgentError: the sandbox cannot be set up.
         """
-        ...
 
 
 class Helpers(Protocol):
@@ -61,7 +60,6 @@ class Helpers(Protocol):
 
     async def ask_model(self, system: str, prompt: str, model: str) -> str:
         """Return the answer of a model; `model` "" is the small one. Raises AcpAgentError."""
-        ...
 
     async def verify(self, system: str, prompt: str, model: str) -> str:
         """Return the answer of a model that may read files; `model` "" is the small one.
@@ -69,11 +67,9 @@ class Helpers(Protocol):
         Raises:
             AcpAgentError: the model cannot be asked, or fails.
         """
-        ...
 
     async def call_tool(self, server: str, tool: str, arguments: JsonObject) -> str:
         """Return the text of a tool's result. Raises AcpAgentError."""
-        ...
 
 
 class HookRunner:

@@ -389,12 +389,9 @@ class Driver(Protocol):
 
         An empty batch means that the model is still working.
         """
-        ...
 
     async def connect(self) -> None:
         """Open a connection before the first request, if possible. Sends no key; never raises."""
-        ...
 
     async def aclose(self) -> None:
         """Close every connection."""
-        ...

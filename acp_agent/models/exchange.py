@@ -35,12 +35,10 @@ class Decoder(Protocol):
     @property
     def answered(self) -> bool:
         """Return whether the API has reported the end of the answer; only counts may follow."""
-        ...
 
     @property
     def usage(self) -> Usage:
         """Return the usage that the API has reported so far."""
-        ...
 
     def feed(self, data: bytes, events: list[StreamEvent]) -> None:
         """Convert one event of the API and append the result to `events`.
@@ -48,11 +46,9 @@ class Decoder(Protocol):
         Raises:
             msgspec.DecodeError: the event cannot be decoded.
         """
-        ...
 
     def end(self) -> list[StreamEvent]:
         """Return the last events, which end with `Finished` or `Failed`. Called once."""
-        ...
 
 
 class Framing(Protocol):
@@ -60,11 +56,9 @@ class Framing(Protocol):
 
     def feed(self, received: bytes) -> list[bytes]:
         """Add bytes and return the data of every event that is complete now."""
-        ...
 
     def end(self) -> list[bytes]:
         """Return the data of an unterminated event. Called at the end of the stream."""
-        ...
 
 
 class Exchanges:

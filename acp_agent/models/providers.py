@@ -134,11 +134,9 @@ class Secrets(Protocol):
 
     def get(self, provider: str, key_env: Sequence[str]) -> str | None:
         """Return the key of `provider`, or None. The variables `key_env` take precedence."""
-        ...
 
     def learn(self, values: Iterable[str]) -> None:
         """Treat values as secrets until the process ends."""
-        ...
 
 
 @cache

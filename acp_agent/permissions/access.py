@@ -263,7 +263,6 @@ class Gate(Protocol):
         For a command this runs git to inspect repositories, so judge commands in a thread. Git is
         ended once `stopped` returns true.
         """
-        ...
 
     def refused_reads(self, paths: Sequence[str], *, mode: Mode, project: str) -> Mapping[str, str]:
         """Return the files that rules hide from a search, with the reasons.
@@ -272,11 +271,9 @@ class Gate(Protocol):
             paths: the files, absolute and resolved.
             project: the session's working folder.
         """
-        ...
 
     def remember(self, choice: Choice) -> None:
         """Save the grants of the button that the user pressed, in the user's data folder."""
-        ...
 
 
 def may_write(access: Access) -> bool:

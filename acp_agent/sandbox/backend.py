@@ -32,7 +32,6 @@ class Backend(Protocol):
 
     def temporary(self, policy: SandboxPolicy) -> str:
         """Return the path of the temporary folder, as confined programs see it."""
-        ...
 
     def launch(
         self,
@@ -45,4 +44,3 @@ class Backend(Protocol):
         network: CommandNetwork | None = None,
     ) -> Launch:
         """Return how to start a program confined."""
-        ...

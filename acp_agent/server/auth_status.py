@@ -51,11 +51,9 @@ class Subscriber(Protocol):
 
     def auth_status_changed(self, before: AuthStatus | None, now: AuthStatus) -> None:
         """Handle a possible change of the status; `before` was computed last."""
-        ...
 
     def options_changed(self, session: SessionId) -> None:
         """Handle a change of an open session's options."""
-        ...
 
 
 class AuthStatusWatch:

@@ -45,15 +45,12 @@ class SessionProjector(Protocol[UpdateT_co]):
 
     def project(self, event: AnyEvent) -> Sequence[UpdateT_co]:
         """Return the updates that show `event`."""
-        ...
 
     def cut_off(self) -> Sequence[UpdateT_co]:
         """Return the updates that end what was shown as running."""
-        ...
 
     def refer(self, call: CallId, child: SessionId) -> Sequence[UpdateT_co]:
         """Return the updates that show a reference to a child session in an open call."""
-        ...
 
 
 class ChildrenProjector(Protocol[UpdateT_co]):
@@ -63,19 +60,15 @@ class ChildrenProjector(Protocol[UpdateT_co]):
         self, parent: SessionId, event: ParentEvent | ChildWorked
     ) -> Iterable[tuple[SessionId, UpdateT_co]]:
         """Return the updates that show `event`."""
-        ...
 
     def target(self, parent: SessionId, call: CallId) -> Target:
         """Return where the user is asked about a call of the parent or of a child."""
-        ...
 
     def missed_updates(self, parent: SessionId) -> Iterable[tuple[SessionId, UpdateT_co]]:
         """Return the updates about working children for a client that did not see them start."""
-        ...
 
     def end_turn(self, parent: SessionId) -> Iterable[tuple[SessionId, UpdateT_co]]:
         """End what is still open, as the parent's turn ended."""
-        ...
 
 
 _CHILD_EVENTS = frozenset({ChildWorked, SubagentChanged, SessionMessageSent, SessionMessageText})

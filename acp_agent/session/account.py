@@ -21,15 +21,12 @@ class KeyStore(Protocol):
 
     def stored(self) -> list[str]:
         """Return the providers that have a stored key."""
-        ...
 
     def delete(self, provider: str) -> bool:
         """Delete the key of a provider; return False if there is none."""
-        ...
 
     def refresh(self) -> None:
         """Read the keys again."""
-        ...
 
 
 class Account:

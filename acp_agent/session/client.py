@@ -44,19 +44,15 @@ class Client(Protocol):
     @property
     def asks_outside_turns(self) -> bool:
         """Return whether the client also shows forms while no turn runs."""
-        ...
 
     def buffers(self, session: SessionId) -> EditorBuffers | None:
         """Return the client's files with unsaved changes; None if it offers none."""
-        ...
 
     def terminals(self, session: SessionId) -> EditorTerminals | None:
         """Return the client's terminals; None if it offers none or the user did not opt in."""
-        ...
 
     async def show(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
         """Show events of the journal; waits while the client reads too slowly."""
-        ...
 
     async def ask_permission(
         self, session: SessionId, request: PermissionRequest, ask: Ask
@@ -66,45 +62,36 @@ class Client(Protocol):
         Raises:
             EditorFailedError: the user could not be asked, or the answer is invalid.
         """
-        ...
 
     async def ask_question(
         self, session: SessionId, call: CallId, question: Question
     ) -> Answer | None:
         """Ask the user a question. Return None if the client cannot show it."""
-        ...
 
     async def ask_form(
         self, session: SessionId, form: Form, *, call: CallId | None = None
     ) -> Response | None:
         """Ask the user to fill in a form. Return None if the client shows no forms or fails."""
-        ...
 
     async def ask_page(
         self, session: SessionId, page: Page, *, call: CallId | None = None
     ) -> Response | None:
         """Send the user to a web page. Return None if the client opens no pages or fails."""
-        ...
 
     def trace(self, session: SessionId) -> JsonObject:
         """Return the trace of the turn (W3C Trace Context) as `_meta`; empty if there is none."""
-        ...
 
     def page_done(self, page: Page) -> None:
         """Report that the user has finished on a page."""
-        ...
 
     def offer_commands(self, session: SessionId, commands: Sequence[Command]) -> None:
         """Announce the current slash commands."""
-        ...
 
     def options_changed(self, session: SessionId) -> None:
         """Announce that the session's options have changed."""
-        ...
 
     def replaced(self, session: SessionId, final_events: Sequence[AnyEvent]) -> None:
         """Show `final_events` and nothing more of the session, because another client opened it."""
-        ...
 
 
 class AttachedClient:

@@ -28,7 +28,6 @@ class Verifier(Protocol):
 
     async def verify(self, agent: str, prompt: str, task: str, uses: RunSettings) -> str:
         """Return the agent's last answer. Raises ToolError."""
-        ...
 
 
 class SessionHelpers:

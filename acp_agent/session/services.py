@@ -185,7 +185,6 @@ class SecretSource(Protocol):
 
     def values(self) -> Sequence[str]:
         """Return every known secret value."""
-        ...
 
 
 class SharedPlugins:

@@ -161,29 +161,23 @@ class Progress(Protocol):
     @property
     def call(self) -> str:
         """The call's id."""
-        ...
 
     @property
     def stop(self) -> asyncio.Event:
         """Set when the user stops the command that the call runs; the call ends by itself then."""
-        ...
 
     @property
     def only_reads(self) -> bool:
         """Whether the command that the call runs was not asked about since it only reads."""
-        ...
 
     async def output(self, text: str) -> None:
         """Show the next piece of a command's output."""
-        ...
 
     async def moved_to_background(self, name: str, command: str) -> None:
         """Report that the command continues in the background; `output` works until its end."""
-        ...
 
     async def background_ended(self, end: CommandEnd) -> None:
         """Report that the background command has ended."""
-        ...
 
     async def show(
         self,
@@ -193,19 +187,15 @@ class Progress(Protocol):
         locations: tuple[Location, ...] | None = None,
     ) -> None:
         """Replace what the call shows."""
-        ...
 
     async def plan(self, entries: Sequence[PlanEntry]) -> None:
         """Show the whole plan as it is now; without entries there is none any more."""
-        ...
 
     async def ask(self, question: Question) -> Answer | None:
         """Ask the user and wait. None: this editor cannot show a question."""
-        ...
 
     async def say(self, text: str) -> None:
         """Show text to the user as part of the answer."""
-        ...
 
 
 Run = Callable[[Progress], Awaitable[Outcome]]

@@ -46,7 +46,6 @@ class SessionAgents(Protocol):
 
     async def roles(self) -> Mapping[str, str]:
         """Return the names of those that the model made, each with its instructions."""
-        ...
 
     async def agent_for_task(self, number: str) -> str:
         """Return the agent that can go on with a task, by the task's number.
@@ -54,7 +53,6 @@ class SessionAgents(Protocol):
         Raises:
             ToolError: nobody can.
         """
-        ...
 
 
 Delegate = Callable[[AgentTask, Progress], Awaitable[Outcome]]

@@ -27,7 +27,6 @@ class Searcher(Protocol):
 
     def address(self, query: str) -> str:
         """Return the address that a query is sent to; permission is asked for its host."""
-        ...
 
     async def search(self, query: str, *, timeout: float) -> SearchResults:
         """Ask for pages; `timeout` in seconds for all of it.
@@ -35,7 +34,6 @@ class Searcher(Protocol):
         Raises:
             AcpAgentError: no answer that can be used.
         """
-        ...
 
 
 class WebSearchParams(ToolParams):

@@ -81,20 +81,16 @@ class EditorBuffers(Protocol):
     @property
     def can_read(self) -> bool:
         """Return whether the editor supports reading."""
-        ...
 
     @property
     def can_write(self) -> bool:
         """Return whether the editor supports writing."""
-        ...
 
     async def read_text(self, path: Path, *, lines: int | None = None) -> str:
         """Return the editor's text of a file, or only its first `lines` lines."""
-        ...
 
     async def write_text(self, path: Path, text: str) -> None:
         """Ask the editor to replace the text of a file and save it."""
-        ...
 
 
 class EditorView:

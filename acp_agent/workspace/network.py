@@ -24,7 +24,6 @@ class IsNamed(Protocol):
 
     async def __call__(self, url: str, *, by_user: bool = False) -> bool:
         """Return whether an address was named; see `GuardedNetwork.is_named`."""
-        ...
 
 
 async def system_resolve(host: str, port: int) -> Sequence[str]:

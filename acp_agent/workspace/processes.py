@@ -65,11 +65,9 @@ class CommandWatcher(Protocol):
 
     def started(self) -> None:
         """Called when the command runs."""
-        ...
 
     def wrote(self, text: str, file: Path | None) -> None:
         """Called with new output; `file` has the complete output once that is long."""
-        ...
 
 
 class EditorTerminals(Protocol):
@@ -89,7 +87,6 @@ class EditorTerminals(Protocol):
 
         `only_reads` is as in `LocalProcesses.run`.
         """
-        ...
 
 
 class LocalProcesses:

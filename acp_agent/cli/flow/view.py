@@ -39,43 +39,33 @@ class FlowView(Protocol):
     @property
     def ask(self) -> Callable[[str, PermissionRequest], None] | None:
         """Return a function that shows a step's permission request before its answer is read."""
-        ...
 
     def run_started(self, run: str, name: str, *, resumed: bool) -> None:
         """Show that a run started or was resumed."""
-        ...
 
     def step_started(self, step: Step, session: str, *, concurrent: bool) -> None:
         """Show that a step started; `beside` means that others may run concurrently."""
-        ...
 
     def update(self, step: str, update: acp.SessionUpdate) -> None:
         """Show an update of a step's session."""
-        ...
 
     def show_answer(self, step: str, request: PermissionRequest, answer: AutomaticAnswer) -> None:
         """Show a permission request that was answered without asking."""
-        ...
 
     def show_retry(self, step: str, error: str) -> None:
         """Show that a step failed and is retried."""
-        ...
 
     def step_ended(self, show_end: StepEnded) -> None:
         """Show that a step ended."""
-        ...
 
     def notice(self, text: str) -> None:
         """Show a notice to the user."""
-        ...
 
     def show_end(self, outcome: Outcome) -> None:
         """Show the result of the run."""
-        ...
 
     def show_failure(self, message: str) -> None:
         """Show that the run cannot continue."""
-        ...
 
 
 class TextView:

@@ -34,7 +34,6 @@ class Channel(Protocol):
         Raises:
             ConnectionError: the client has disconnected.
         """
-        ...
 
     def listen(self, server_id: str, deliver: Deliver) -> Callable[[], None]:
         """Pass a server's notifications to `deliver` (request id, method, params).
@@ -42,7 +41,6 @@ class Channel(Protocol):
         Returns:
             A function that stops this.
         """
-        ...
 
 
 class ServerOptions(Struct, frozen=True, kw_only=True):
@@ -89,25 +87,20 @@ class Launched(Protocol):
     @property
     def argv(self) -> Sequence[str]:
         """The program and its arguments."""
-        ...
 
     @property
     def environ(self) -> Mapping[str, str]:
         """Its environment."""
-        ...
 
     @property
     def descriptors(self) -> Sequence[int]:
         """The file descriptors that it inherits."""
-        ...
 
     def close_descriptors(self) -> None:
         """Close the inherited descriptors after the program was started."""
-        ...
 
     async def aclose(self) -> None:
         """Release the resources."""
-        ...
 
 
 class ProgramServer(Struct, frozen=True, kw_only=True):

@@ -39,11 +39,9 @@ class Asker(Protocol):
 
     async def ask_form(self, form: Form) -> Response | None:
         """Ask the user to fill in a form. None: nobody can answer."""
-        ...
 
     async def ask_page(self, page: Page) -> Response | None:
         """Send the user to a page. None: nobody can answer."""
-        ...
 
     async def sample(
         self, params: types.CreateMessageRequestParams
@@ -53,11 +51,9 @@ class Asker(Protocol):
 
     def page_done(self, visit: str) -> None:
         """Report that the user has finished at the page."""
-        ...
 
     async def refused(self, reason: str) -> None:
         """Report that a question was not forwarded, with the reason."""
-        ...
 
 
 async def answer_elicitation(params: types.ElicitRequestParams, asker: Asker) -> types.ElicitResult:

@@ -43,7 +43,6 @@ class Owner(Protocol):
 
     def changed(self) -> None:
         """Called when a server's tools, prompts or resources have changed."""
-        ...
 
     def roots(self) -> Sequence[Path]:
         """Return the session's folders."""
@@ -51,11 +50,9 @@ class Owner(Protocol):
 
     def trace(self) -> JsonObject:
         """Return the turn's trace (W3C Trace Context) as a `_meta`, or an empty one."""
-        ...
 
     async def tell(self, title: str, description: str = "") -> None:
         """Notify the user."""
-        ...
 
 
 class ServerSettings(Struct, frozen=True, kw_only=True):

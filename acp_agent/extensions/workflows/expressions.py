@@ -83,12 +83,10 @@ class Values(Protocol):
 
     def value(self, reference: Reference) -> str:
         """Return the value of a reference; "" if there is none yet."""
-        ...
 
     @property
     def failed(self) -> bool:
         """Return whether an earlier step failed."""
-        ...
 
 
 def parse_expression(text: str) -> Expression:

@@ -63,11 +63,9 @@ class AnswerReader(Protocol):
 
     def feed(self, text: str) -> list[StreamEvent]:
         """Add a piece of the text; return the events that are certain now."""
-        ...
 
     def end(self, *, cut: bool = False) -> list[StreamEvent]:
         """Return the last events; `cut` is true if the answer reached its token limit."""
-        ...
 
 
 class DialectDriver:

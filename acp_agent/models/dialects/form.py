@@ -145,15 +145,12 @@ class CallWriter(Protocol):
 
     def instructions(self, tools: Tools) -> str:
         """Return the text that describes the tools and how to call them."""
-        ...
 
     def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
         """Return the calls of one answer as text, given the number, name and arguments of each."""
-        ...
 
     def results(self, results: Sequence[tuple[int, str, str]]) -> str:
         """Return the results of one answer's calls as text, given number, name and text of each."""
-        ...
 
 
 class Form(CallWriter, Protocol):
@@ -162,17 +159,14 @@ class Form(CallWriter, Protocol):
     @property
     def openers(self) -> tuple[str, ...]:
         """Return the texts with which calls begin; none begins with another."""
-        ...
 
     @property
     def bare(self) -> str:
         """Return characters with which calls begin if they are the first of an answer."""
-        ...
 
     @property
     def ends(self) -> tuple[str, ...]:
         """Return the texts of which one is needed to complete a call."""
-        ...
 
     @property
     def strays(self) -> tuple[str, ...]:
@@ -180,21 +174,17 @@ class Form(CallWriter, Protocol):
 
         They are dropped next to another call, or anywhere if they are control tokens.
         """
-        ...
 
     @property
     def control(self) -> bool:
         """Return whether the tags are control tokens, which never occur in an example."""
-        ...
 
     @property
     def line_start(self) -> bool:
         """Return whether openers count only at the beginning of a line."""
-        ...
 
     def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
         """Return the verdict on a text that begins with an opener; if `final`, never `More`."""
-        ...
 
 
 def skip_space(text: str, at: int) -> int:

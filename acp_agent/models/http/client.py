@@ -49,7 +49,6 @@ class Body(Protocol):
     @property
     def headers(self) -> Mapping[str, str]:
         """Return the headers of the answer, with names in lower case."""
-        ...
 
     async def read(self) -> bytes | None:
         """Wait for data and return all that has arrived, or None at the end.
@@ -57,11 +56,9 @@ class Body(Protocol):
         Raises:
             Exception: the body could not be read completely.
         """
-        ...
 
     async def close(self) -> None:
         """Close the connection, unless the whole body was read and it can be reused."""
-        ...
 
 
 class Client(Protocol):
@@ -77,12 +74,9 @@ class Client(Protocol):
             StatusError: the status is not 200.
             HttpError, TimeoutError: there is no answer.
         """
-        ...
 
     async def connect(self) -> None:
         """Open a connection before the first request, without sending one. Never raises."""
-        ...
 
     async def aclose(self) -> None:
         """Close every connection."""
-        ...

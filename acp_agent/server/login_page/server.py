@@ -142,11 +142,9 @@ class KeyStore(Protocol):
 
     async def check(self, provider: Provider, key: str) -> Answer:
         """Return whether the provider accepts the key."""
-        ...
 
     async def save(self, provider: Provider, key: str) -> None:
         """Save the key. Raises ConfigError if that fails."""
-        ...
 
 
 @asynccontextmanager

@@ -24,7 +24,6 @@ class MakeLink(Protocol):
 
     def __call__(self, transport: Transport, *, local: bool) -> ClientConnection:
         """Return the handler for a client; `local` means that it is on this computer."""
-        ...
 
 
 class FullError(Exception):

@@ -132,11 +132,9 @@ class RunningChild(Protocol):
 
     def apply(self, event: AnyEvent) -> None:
         """Apply an event of the child from the journal."""
-        ...
 
     async def emit(self, *events: AnyEvent) -> None:
         """Write events of the child to the journal."""
-        ...
 
 
 class RunningChildren:

@@ -37,11 +37,9 @@ class Embedding(Protocol):
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         """Return the embeddings of texts, in order. Raises AcpAgentError."""
-        ...
 
     async def aclose(self) -> None:
         """Close the connections."""
-        ...
 
 
 class NearestPassages(Struct, frozen=True, kw_only=True):

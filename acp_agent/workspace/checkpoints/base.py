@@ -161,19 +161,15 @@ class Repository(Protocol):
             CheckpointTooSlowError: it takes too long, or there are too many files.
             WorkspaceError: the files cannot be saved.
         """
-        ...
 
     def changes(self, old: str, new: str, deadline: Deadline) -> Sequence[Change]:
         """Return the differences between two trees, sorted by path."""
-        ...
 
     def contents(self, blobs: Iterable[str], deadline: Deadline) -> Iterator[bytes]:
         """Yield the contents of blobs, in the order of the ids."""
-        ...
 
     def folders(self, tree: str, deadline: Deadline) -> Sequence[bytes]:
         """Return the folders of a tree, relative to it."""
-        ...
 
     def read_files(
         self, tree: str, paths: Sequence[bytes], deadline: Deadline, *, contents: bool
@@ -182,21 +178,17 @@ class Repository(Protocol):
 
         Without `contents` each value is a zero byte, and no file is read.
         """
-        ...
 
     def ignored_under(
         self, snapshot: Snapshot, paths: Sequence[bytes], deadline: Deadline
     ) -> frozenset[bytes]:
         """Return the paths that the ignore rules at the time of a snapshot excluded."""
-        ...
 
     def ignored(self, deadline: Deadline) -> Sequence[bytes]:
         """Return what the project's ignore files exclude now; a folder counts as one entry."""
-        ...
 
     def sweep(self, deadline: Deadline) -> None:
         """Remove objects that no checkpoint uses, and pack the rest."""
-        ...
 
 
 def path_text(path: bytes) -> str:
