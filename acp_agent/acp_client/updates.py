@@ -157,8 +157,6 @@ class UpdateReader:
                     self._cost = max(self._cost, update.cost.amount)
                 self._window = UsageReported(used=update.used, size=update.size)
                 yield self._window
-            case _:
-                pass
 
     # -- messages ------------------------------------------------------------------------------
 

@@ -140,8 +140,6 @@ class _AnswerEvents:
                     )
                 case Usage():
                     self._usage = item
-                case _:
-                    pass
         return events
 
     def _flush(self) -> list[AnyEvent]:

@@ -45,16 +45,11 @@ class CallProgress:
         """
         self._journal = journal
         self._user = user
-        self._call = call
+        self.call = call
         self.only_reads = only_reads
         self.stop = stop or asyncio.Event()
         self._background: BackgroundCommandChanged | None = None  # set when the command moves
         self._held_back = ""  # the end of the output, if it may be the beginning of a secret
-
-    @property
-    def call(self) -> CallId:
-        """Return the call's id."""
-        return self._call
 
     async def output(self, text: str) -> None:
         """Show another piece of a command's output.
@@ -76,7 +71,7 @@ class CallProgress:
     async def moved_to_background(self, name: str, command: str) -> None:
         """Report that the command continues in the background; `output` may still be called."""
         self._background = BackgroundCommandChanged(
-            call=self._call,
+            call=self.call,
             name=name,
             status="running",
             command=scrub(command, self._journal.secrets),
@@ -107,7 +102,7 @@ class CallProgress:
         if piece:
             await self._journal.emit(
                 ToolOutput(
-                    call=self._call, text=replace_invalid(piece), invalid=invalid_bytes(piece)
+                    call=self.call, text=replace_invalid(piece), invalid=invalid_bytes(piece)
                 )
             )
 
@@ -121,7 +116,7 @@ class CallProgress:
         """Replace the title, content or locations that the call shows."""
         await self._journal.emit(
             ToolShown(
-                call=self._call,
+                call=self.call,
                 title=title,
                 content=scrub_content(content, self._journal.secrets),
                 locations=locations,
@@ -135,7 +130,7 @@ class CallProgress:
 
     async def ask(self, question: Question) -> Answer | None:
         """Ask the user and wait. Return None if the editor cannot show the question."""
-        return await self._user.ask_question(self._call, question)
+        return await self._user.ask_question(self.call, question)
 
     async def say(self, text: str) -> None:
         """Send the user a message that is not part of the model's answer."""

@@ -220,8 +220,6 @@ def _texts(view: ContextView, before: int) -> Iterator[tuple[str, float]]:
                     yield part.text, 2.0
                 case AnswerCall():
                     yield "\n".join(_values(part.arguments))[:2_000], 1.0
-                case _:
-                    pass
 
 
 def _results(view: ContextView, before: int) -> Iterator[str]:
@@ -255,8 +253,6 @@ def _leaves(value: object) -> Iterator[str]:
             yield value
         case int() | float() if not isinstance(value, bool):
             yield str(value)
-        case _:
-            pass
 
 
 def transcript(view: ContextView, before: int, max_tokens: int) -> str:
@@ -295,5 +291,3 @@ def _lines(entry: Entry, limit: int) -> Iterator[str]:
                 yield f"Agent calls {part.name}: {arguments}"
             case ToolResult():
                 yield f"{'Failed' if part.failed else 'Result'}: {part.text}"
-            case _:
-                pass

@@ -74,7 +74,7 @@ class Context:
         self.turn = 0
         self.pictures: dict[str, tuple[ImageBlock, ...]] = {}
         self.was_repeated = False
-        self._view = ContextView()
+        self.view = ContextView()
         self._branches = Branches()
         self._system_tokens = 0
         self._answer_id: MessageId | None = None  # the answer that is being written
@@ -97,51 +97,46 @@ class Context:
     @property
     def messages(self) -> Sequence[Message]:
         """Return the messages to send. Incomplete messages are not included."""
-        return self._view.messages
+        return self.view.messages
 
     @property
     def entries(self) -> Sequence[Entry]:
         """Return all messages so far, including those that are no longer sent."""
-        return self._view.entries
-
-    @property
-    def view(self) -> ContextView:
-        """Return the view that selects the entries to send. Only events may change it."""
-        return self._view
+        return self.view.entries
 
     @property
     def tokens(self) -> int:
         """Return the estimated tokens of the system prompt and the messages."""
-        return self._system_tokens + self._view.tokens
+        return self._system_tokens + self.view.tokens
 
     @property
     def turn_was_answered(self) -> bool:
         """Return whether the model has given an answer or a call in this turn."""
-        turn_entries = self._view.entries[self._turn_began_at :]
+        turn_entries = self.view.entries[self._turn_began_at :]
         return any(isinstance(entry.message, ModelSide) for entry in turn_entries)
 
     @property
     def is_shortened(self) -> bool:
         """Return whether parts of the conversation are not sent to the model."""
-        return self._view.is_shortened
+        return self.view.is_shortened
 
     @property
     def latest(self) -> Message | None:
         """Return the last message of either side, if there is one."""
-        entries = self._view.entries
+        entries = self.view.entries
         return entries[-1].message if entries else None
 
     @property
     def awaits_answer(self) -> bool:
         """Return whether the last message is of the user's side, so the model must be asked."""
-        entries = self._view.entries
+        entries = self.view.entries
         return bool(entries) and isinstance(entries[-1].message, UserSide)
 
     @property
     def has_unanswered_message(self) -> bool:
         """Return whether the last message is of the user's side and has no results of calls."""
         return self.awaits_answer and not any(
-            isinstance(part, ToolResult) for part in self._view.entries[-1].message.parts
+            isinstance(part, ToolResult) for part in self.view.entries[-1].message.parts
         )
 
     @property
@@ -164,17 +159,17 @@ class Context:
         )
 
     def _is_sent(self, position: MessageId | int, path: str, text: str) -> bool:
-        if isinstance(position, str) and not self._view.has(position):
+        if isinstance(position, str) and not self.view.has(position):
             return False
-        index = self._view.find_index(position) if isinstance(position, str) else position
-        if not self._view.first <= index < len(self._view.entries):
+        index = self.view.find_index(position) if isinstance(position, str) else position
+        if not self.view.first <= index < len(self.view.entries):
             return False
-        return instruction_part(path, text) in self._view.entries[index].message.parts
+        return instruction_part(path, text) in self.view.entries[index].message.parts
 
     def _on_turn_start(self, event: TurnStarted) -> None:
         del event
         self.turn += 1
-        self._turn_began_at = len(self._view.entries)
+        self._turn_began_at = len(self.view.entries)
 
     def _on_system_prompt(self, event: SystemPromptWritten) -> None:
         self.system_prompt, self._system_tokens = event.text, text_tokens(event.text)
@@ -205,7 +200,7 @@ class Context:
         if self._answer is not None or self._input.has_calls:
             self._close()  # the last answer was not ended, because its id is damaged
         if event.note:
-            self._view.append(UserSide((UserText(event.note),)), None, turn=self.turn)
+            self.view.append(UserSide((UserText(event.note),)), None, turn=self.turn)
         self._answer_id, self._request_tokens = event.message, self.tokens
         self._has_new_message = False
 
@@ -246,14 +241,14 @@ class Context:
                 output=event.usage.output,
                 estimated=self._request_tokens,
                 after=self.tokens,
-                changes=self._view.changes,
+                changes=self.view.changes,
             )
         self._append_ready()
 
     def _on_call_end(self, event: ToolEnded) -> None:
         if self._answer is not None and self._answer.end_search(event):
             return
-        index = len(self._view.entries)  # where the results of this answer will be
+        index = len(self.view.entries)  # where the results of this answer will be
         self._instructions += ((index, path, text) for path, text in event.instructions)
         if pictures := self._input.add_result(event):
             self.pictures[event.call] = pictures
@@ -261,26 +256,26 @@ class Context:
 
     def _on_loop(self, event: LoopNoticed) -> None:
         if event.note:
-            self._view.add_text(event.call, event.note)
+            self.view.add_text(event.call, event.note)
 
     def _on_description(self, event: PicturesDescribed) -> None:
         self.pictures.pop(event.of, None)
-        self._view.add_text(event.of, event.text)
+        self.view.add_text(event.of, event.text)
 
     def _on_compaction(self, event: CompactionChanged) -> None:
-        start = self._compactions.setdefault(event.compaction, len(self._view.entries))
+        start = self._compactions.setdefault(event.compaction, len(self.view.entries))
         if event.status == "completed":
-            before = start if event.keep_from is None else self._view.find_index(event.keep_from)
-            self._view.summarize(before, event.summary)
+            before = start if event.keep_from is None else self.view.find_index(event.keep_from)
+            self.view.summarize(before, event.summary)
 
     def _on_trim(self, event: ContextTrimmed) -> None:
         if event.overflow:
             previous = self.refused.get(event.model, event.overflow)
             self.refused[event.model] = min(previous, event.overflow)
         if event.keep_from is not None:
-            self._view.leave_out(self._view.find_index(event.keep_from))
+            self.view.leave_out(self.view.find_index(event.keep_from))
         if event.result_limit:
-            self._view.cut_results(self._view.find_index(event.results_before), event.result_limit)
+            self.view.cut_results(self.view.find_index(event.results_before), event.result_limit)
 
     def _on_rewind(self, event: Rewound) -> None:
         if not event.conversation:
@@ -288,15 +283,15 @@ class Context:
         self._input.discard_calls()
         self._input.note = ""
         self._answer, self._answer_id, self.measured = None, None, None
-        self._branches.rewind(self._view, event, self.turn)
-        self._turn_began_at = min(self._turn_began_at, len(self._view.entries))
+        self._branches.rewind(self.view, event, self.turn)
+        self._turn_began_at = min(self._turn_began_at, len(self.view.entries))
 
     def _on_turn_end(self, event: TurnEnded) -> None:
         self._close()
         if event.stop_reason == "refusal":
             # "The user prompt and everything that comes after it won't be included in the next
             # prompt" (Agent Client Protocol v1, StopReason).
-            self._view.truncate(self._turn_began_at)
+            self.view.truncate(self._turn_began_at)
         elif event.stop_reason == "cancelled":
             self._input.note = CANCELLED_NOTE
 
@@ -314,7 +309,7 @@ class Context:
     def _append_answer(self) -> None:
         answer_parts = () if self._answer is None else self._answer.parts()
         if answer_parts:
-            self._view.append(ModelSide(answer_parts), self._answer_id, turn=self.turn)
+            self.view.append(ModelSide(answer_parts), self._answer_id, turn=self.turn)
         self._answer = self._answer_id = None
 
     def _append_ready(self) -> None:
@@ -322,7 +317,7 @@ class Context:
         if self._answer_id is not None or self._answer is not None:
             return
         for message, message_id, opens in self._input.take_ready():
-            self._view.append(message, message_id, turn=self.turn, opens=opens)
+            self.view.append(message, message_id, turn=self.turn, opens=opens)
 
     def _close(self) -> None:
         """Append the open answer and its calls, even if they are incomplete."""

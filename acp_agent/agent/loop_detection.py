@@ -121,8 +121,6 @@ class LoopDetector:
             case TurnEnded() | TurnInterrupted():
                 self._open.clear()
                 self._ends.clear()
-            case _:
-                pass
 
     def _note_message(self) -> None:
         self._message_at, self._noticed = self._count, None

@@ -90,8 +90,6 @@ async def _answer(
                             usage = item
                         case Finished():
                             finished, usage = item, item.usage
-                        case _:
-                            pass
     finally:
         await _count(turn, model, usage, complete=finished is not None)
     return "".join(pieces).strip(), finished

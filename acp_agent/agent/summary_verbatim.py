@@ -111,8 +111,6 @@ def collect_verbatim(
             case ToolEnded() if not event.failed:
                 changed = _changed_paths(event.content or ()) or diffs_by_call.pop(event.call, [])
                 files.update(dict.fromkeys(changed))
-            case _:
-                pass
     return Verbatim(
         messages=[text for text in user_texts if text],
         todos=todos,

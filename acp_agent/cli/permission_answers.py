@@ -160,8 +160,6 @@ def question_text(request: PermissionRequest) -> str:
                 lines.append(block.strip())
             case acp.Diff():
                 lines.append(f"{part.path}:\n{part.new_text}")
-            case _:
-                pass
     text = "\n".join(lines)
     return (
         text

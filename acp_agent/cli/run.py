@@ -193,8 +193,6 @@ class Tally:
                 self._complete = True
             case acp.UsageUpdate():
                 self.cost = update.cost
-            case _:
-                pass
         self._update(update)
 
 

@@ -101,8 +101,6 @@ class Screen:
                 self._start_section("notice")
                 text = join_sentences(update.title, update.description or "")
                 self._line(f"! {text}", "warning")
-            case _:
-                pass
 
     def say(self, text: str, style: Style = "") -> None:
         """Show a line of the program itself."""

@@ -192,8 +192,6 @@ class OpenAIResponsesDecoder:
                     self._add_thought(index, event.summary_index, event.text or "", events)
             case "function_call_arguments.done":
                 self._finish_arguments(index, event.arguments or "", events)
-            case _:
-                pass
 
     def end(self) -> list[StreamEvent]:
         """Return the last events of the answer."""
@@ -329,8 +327,6 @@ class OpenAIResponsesDecoder:
                         provider_data=data,
                     )
                 )
-            case _:
-                pass
 
     def _finish(self, end: str, response: _Response, events: list[StreamEvent]) -> None:
         for index, item in enumerate(() if self._items else response.output or ()):

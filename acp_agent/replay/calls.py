@@ -232,8 +232,6 @@ class _RecordedTool(Tool[Any]):
                     await self.recorded.start_background(event, self, progress)
                 case BackgroundCommandChanged():
                     await self.recorded.end_background(event)
-                case _:
-                    pass
         if call.stopped_turn:
             await self.recorded.stop_turn(call)
             await asyncio.Event().wait()  # until the turn is cancelled

@@ -274,8 +274,6 @@ def _order_background_events(events: Sequence[AnyEvent]) -> list[AnyEvent]:
                     waiting_ends.append(index)
                 else:
                     position = (answer_index, 1) if answer_index >= 0 else (turn_index, -1)
-            case _:
-                pass
         positions.append(position)
     order = sorted(range(len(events)), key=lambda index: (*positions[index], index))
     return [events[index] for index in order]

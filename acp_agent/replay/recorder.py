@@ -141,8 +141,6 @@ def used_models(events: Sequence[AnyEvent]) -> list[str]:
                 names.setdefault(inner.value)
             case ModelAsked():
                 names.setdefault(inner.model)
-            case _:
-                pass
     return list(names)
 
 

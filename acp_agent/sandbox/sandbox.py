@@ -40,17 +40,12 @@ class Sandbox:
 
     def __init__(self, backend: Backend, policy: SandboxPolicy) -> None:
         self._backend = backend
-        self._policy = policy
+        self.policy = policy
         self._mounts: dict[bool, list[tuple[str, MountKind]]] = {}
         self._secret_paths: tuple[float, list[str]] = (0.0, [])  # the time, and the paths
         self._network_count = 0
         self._watch: SandboxWatch | None = None
         self._listings: FolderListings | None = None
-
-    @property
-    def policy(self) -> SandboxPolicy:
-        """The rights of the programs."""
-        return self._policy
 
     @property
     def has_network(self) -> bool:
@@ -60,7 +55,7 @@ class Sandbox:
     @property
     def temporary(self) -> str:
         """The path of the temporary folder, as confined programs see it."""
-        return self._backend.temporary(self._policy)
+        return self._backend.temporary(self.policy)
 
     async def launch(
         self,
@@ -87,18 +82,18 @@ class Sandbox:
             ConfigError: a host is invalid.
             OSError: the temporary folder or the proxy's socket cannot be created.
         """
-        network_config = self._policy.config.network
+        network_config = self.policy.config.network
         network: CommandNetwork | None = None
         if self.has_network and not only_reads and (hosts or network_config.allowed_domains):
             self._network_count += 1
             rules = HostRules(
                 [*network_config.allowed_domains, *hosts], network_config.denied_domains
             )
-            path = Path(f"{self._policy.temporary}.{self._network_count}")
+            path = Path(f"{self.policy.temporary}.{self._network_count}")
             network = await CommandNetwork.open(rules, path, resolve)
 
         def prepare() -> Launch:
-            os.makedirs(self._policy.temporary, mode=0o700, exist_ok=True)  # noqa: PTH103 - in a thread
+            os.makedirs(self.policy.temporary, mode=0o700, exist_ok=True)  # noqa: PTH103 - in a thread
             surroundings: FolderSnapshot | None = None
             if exclusive or only_reads not in self._mounts:
                 # Secrets are cached: confined programs cannot create any, and the user seldom does.
@@ -106,9 +101,9 @@ class Sandbox:
                     not self._secret_paths[0]
                     or time.monotonic() > self._secret_paths[0] + _SECRETS_TTL
                 ):
-                    self._secret_paths = time.monotonic(), self._policy.secret_paths()
+                    self._secret_paths = time.monotonic(), self.policy.secret_paths()
                 repositories = [] if only_reads else self._find_repositories()
-                self._mounts[only_reads] = self._policy.mounts(
+                self._mounts[only_reads] = self.policy.mounts(
                     only_reads=only_reads, secret=self._secret_paths[1], repositories=repositories
                 )
                 if not only_reads:
@@ -119,7 +114,7 @@ class Sandbox:
             launch = self._backend.launch(
                 argv,
                 mounts=[*self._mounts[only_reads], *extra_mounts],
-                policy=self._policy,
+                policy=self.policy,
                 cwd=os.path.realpath(cwd),
                 environ=environ,
                 network=network,
@@ -146,7 +141,7 @@ class Sandbox:
 
         if self._watch is None:
             self._watch = SandboxWatch()
-        config = self._policy.config.limits
+        config = self.policy.config.limits
         limits = ProcessLimits(config.processes, memory_limit(config))
         return self._watch.start(surroundings, limits)
 
@@ -155,7 +150,7 @@ class Sandbox:
 
         if self._listings is None:
             self._listings = FolderListings()
-        return self._policy.repositories(self._listings)
+        return self.policy.repositories(self._listings)
 
     def _surroundings(self, repositories: Sequence[GitFolders]) -> FolderSnapshot:
         from acp_agent.sandbox.new_files import NewFiles  # noqa: PLC0415 - when first needed
@@ -166,11 +161,11 @@ class Sandbox:
         writable = [path for path, kind in self._mounts[False] if kind == "write"]
         start = partial(start_reader, self._backend)
         return FolderSnapshot(
-            NewFiles(self._policy.protected_paths()),
+            NewFiles(self.policy.protected_paths()),
             [NewRepositories(repository, start) for repository in repositories],
             tuple(writable),
         )
 
     async def aclose(self) -> None:
         """Remove the temporary files."""
-        await asyncio.to_thread(shutil.rmtree, self._policy.temporary, ignore_errors=True)
+        await asyncio.to_thread(shutil.rmtree, self.policy.temporary, ignore_errors=True)

@@ -187,8 +187,6 @@ class ChildSessions(Generic[UpdateT, ProjectorT]):
             case TurnInterrupted():
                 for call in event.did.calls:
                     self._calls.pop(call, None)
-            case _:
-                pass
         for update in self._session(event.session).project(event.did):
             yield event.session, update
 

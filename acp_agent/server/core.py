@@ -51,7 +51,7 @@ class Core:
     ) -> None:
         self._adapt = adapt
         self._paths = paths
-        self._secrets = secrets
+        self.secrets = secrets
         self._environ = environ
         self._model_flag = model_flag
         self._services: Services | None = None
@@ -66,7 +66,7 @@ class Core:
             if self._services is None:
                 assembled = await assemble(
                     self._paths,
-                    secrets=self._secrets,
+                    secrets=self.secrets,
                     environ=self._environ,
                     model_flag=self._model_flag,
                 )
@@ -103,11 +103,6 @@ class Core:
         return await manager.list(cwd, cursor, archived)
 
     @property
-    def secrets(self) -> Secrets:
-        """The keys."""
-        return self._secrets
-
-    @property
     def auth(self) -> AuthStatusWatch:
         """What publishes changes of the authentication status."""
         if self._auth is None:
@@ -115,7 +110,7 @@ class Core:
 
             self._auth = AuthStatusWatch(
                 self.services,
-                self._secrets,
+                self.secrets,
                 sessions=lambda: self.active_manager.open_sessions() if self.active_manager else (),
                 subscribers=self.subscribers,
             )

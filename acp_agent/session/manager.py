@@ -31,7 +31,7 @@ class SessionManager:
     """Manages the open sessions of a process and the stored ones."""
 
     def __init__(self, services: Services) -> None:
-        self._services = services
+        self.services = services
         self._open: dict[SessionId, Session] = {}
         self._locks: WeakValueDictionary[SessionId, asyncio.Lock] = WeakValueDictionary()
         self._pending_closes: dict[Session, asyncio.Task[None]] = {}
@@ -88,7 +88,7 @@ class SessionManager:
             AuthRequiredError: no model can be used.
             StoreError: the store cannot be written.
         """
-        session = await factory.create(self._services, cwd, directories, system_prompt)
+        session = await factory.create(self.services, cwd, directories, system_prompt)
         session.attach(client)
         self._open[session.id] = session
         return session
@@ -117,7 +117,7 @@ class SessionManager:
         async with self.open_lock(session_id):
             session = await self.find_open(session_id)
             if session is None:
-                session = self._open[session_id] = await factory.reopen(self._services, session_id)
+                session = self._open[session_id] = await factory.reopen(self.services, session_id)
             elif (pending := self._pending_closes.pop(session, None)) is not None:
                 pending.cancel()  # the caller is now responsible for it
             try:
@@ -150,7 +150,7 @@ class SessionManager:
         if original is not None:
             await original.core.replay(_barrier)  # waits until earlier events are stored
         session = await factory.fork(
-            self._services, source, cwd, directories, system_prompt=system_prompt, point=point
+            self.services, source, cwd, directories, system_prompt=system_prompt, point=point
         )
         session.attach(client)
         self._open[session.id] = session
@@ -164,14 +164,9 @@ class SessionManager:
         Raises:
             InvalidInputError: the cursor belongs to another list.
         """
-        return await self._services.store.list(
+        return await self.services.store.list(
             cwd=cwd, cursor=cursor, limit=PAGE_SIZE, archived=archived
         )
-
-    @property
-    def services(self) -> Services:
-        """The services of the process."""
-        return self._services
 
     def open_lock(self, session_id: SessionId) -> asyncio.Lock:
         """Return the lock that serialises open, close and delete of a session."""
@@ -228,7 +223,7 @@ class SessionManager:
         try:
             await session.close()
             with suppress(StoreError):  # the write-ahead log has all, and is read at the next start
-                await self._services.store.checkpoint()
+                await self.services.store.checkpoint()
         finally:
             if session.closed and self._open.get(session.id) is session:
                 del self._open[session.id]
@@ -245,10 +240,10 @@ class SessionManager:
             session = self._open.get(session_id)
             if session is not None:
                 await self._close(session)
-            lease = self._services.store.lease(session_id)
+            lease = self.services.store.lease(session_id)
             try:
                 # Only an id from the store is safe as the name of a folder.
-                services = self._services
+                services = self.services
                 if await services.store.delete(session_id):
                     from acp_agent.session.history.checkpoint_files import remove_session_files  # noqa: PLC0415 - rarely needed
 
@@ -285,7 +280,7 @@ class SessionManager:
         """
         session = self.find(session_id)
         if session is None:
-            await self._services.store.get(session_id)
+            await self.services.store.get(session_id)
         return session
 
     async def set_title(self, session_id: SessionId, title: str) -> str:
@@ -306,7 +301,7 @@ class SessionManager:
         async with self.open_lock(session_id):
             session = await self.find_open(session_id)
             if session is None:
-                store = self._services.store
+                store = self.services.store
                 lease = store.lease(session_id)
                 try:
                     await store.append(session_id, [event])
@@ -324,7 +319,7 @@ class SessionManager:
             SessionBusyError: another process has it open.
             StoreError: the store could not be written.
         """
-        store = self._services.store
+        store = self.services.store
         await store.get(session_id)
         async with self.open_lock(session_id):
             session = self._open.get(session_id)
@@ -346,7 +341,7 @@ class SessionManager:
             SessionNotFoundError: there is no such session.
             StoreError: the store could not be written.
         """
-        await self._services.store.archive(session_id, archived=False)
+        await self.services.store.archive(session_id, archived=False)
 
     @property
     def running(self) -> Sequence[Session]:

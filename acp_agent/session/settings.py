@@ -191,8 +191,6 @@ class Settings:
                 self._thought = event.value
             case "agent":
                 self.agent, self.follows_agent = event.value, True
-            case _:
-                pass
 
     def _follow(self, ref: str) -> None:
         """Use the chosen model; if there is no model yet, `choose_model` does so later."""

@@ -186,8 +186,6 @@ class SessionState:
             case SessionForked():
                 self.sources.append(event.source)
                 self.spent, self.cost = Spending(), None
-            case _:
-                pass
 
     def charge(self, price: float | None) -> float | None:
         """Add the cost of a request; return the total, which the caller writes to the journal.

@@ -162,8 +162,6 @@ def _addresses(value: object) -> Iterator[str]:
         case dict():
             for item in value.values():
                 yield from _addresses(item)
-        case _:
-            pass
 
 
 def _kind(hints: types.ToolAnnotations) -> ToolKind:

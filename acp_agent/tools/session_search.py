@@ -244,8 +244,6 @@ class _Reader:
                 self._add(at, "call", f"{event.name} {event.arguments}", event.call)
             case ToolEnded() if event.call not in self._hidden_calls and event.result:
                 self._add(at, "result", event.result, event.call)
-            case _:
-                pass
 
     def close(self) -> None:
         """The answer that was being written is whole."""

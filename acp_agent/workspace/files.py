@@ -69,16 +69,11 @@ class WorkspaceFiles:
         self._before_write = before_write
         # Existence is not checked here: a missing folder is reported when it is used.
         self._folders = (cwd, *directories)
-        self._roots = tuple(_resolve_links(str(folder)) for folder in self._folders)
+        self.roots = tuple(_resolve_links(str(folder)) for folder in self._folders)
         self._readable = tuple(_resolve_links(str(folder)) for folder in readable)
         self._editor = EditorView(buffers, self.editor_path) if buffers is not None else None
         self._seen_digests: dict[str, str] = {}
         self._locks: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()
-
-    @property
-    def roots(self) -> tuple[Path, ...]:
-        """The resolved working folder, followed by the additional folders."""
-        return self._roots
 
     def resolve(self, path: str, *, to_read: bool = False) -> Path:
         """Return the absolute path, with symlinks resolved, after checking that it is in a root.
@@ -99,14 +94,14 @@ class WorkspaceFiles:
         path = self.clean_path(path, existing=to_read)
         if path == "~" or path.startswith("~/"):
             path = str(Path(path).expanduser())
-        real = _resolve_links(str(self._roots[0] / path))
+        real = _resolve_links(str(self.roots[0] / path))
         self._check_inside(real, to_read=to_read)
         if not is_utf8(str(real)):  # the target of a symlink; model and editor cannot name it
             raise WorkspaceError(
                 f"the name of {self._label(real)} is not valid UTF-8",
                 advice="rename it, or use `shell`",
             )
-        cwd = self._roots[0]
+        cwd = self.roots[0]
         if real.is_relative_to(cwd) and file_kind(cwd) != "folder":
             raise WorkspaceError(
                 f"the working folder {cwd} is gone; restore it, or open the session in another one"
@@ -115,14 +110,14 @@ class WorkspaceFiles:
 
     def clean_path(self, path: str, *, existing: bool) -> str:
         """Return the path that the model probably meant; see `clean_path`."""
-        return clean_path(path, self._roots[0], existing=existing)
+        return clean_path(path, self.roots[0], existing=existing)
 
     def editor_path(self, path: Path) -> Path:
         """Return a resolved path in the form that the editor uses, below the unresolved root.
 
         An editor that opened a folder through a symlink knows its files only by that path.
         """
-        for folder, root in zip(self._folders, self._roots, strict=True):
+        for folder, root in zip(self._folders, self.roots, strict=True):
             if path.is_relative_to(root):
                 return folder / path.relative_to(root)
         return path
@@ -286,21 +281,21 @@ class WorkspaceFiles:
             self._editor.commands_ran()
 
     def _is_in_roots(self, path: Path) -> bool:
-        return any(path.is_relative_to(root) for root in self._roots)
+        return any(path.is_relative_to(root) for root in self.roots)
 
     def _check_inside(self, path: Path, *, to_read: bool) -> None:
         if self._is_in_roots(path):
             return
         if to_read and any(path.is_relative_to(folder) for folder in self._readable):
             return
-        folders = ", ".join(str(root) for root in self._roots)
+        folders = ", ".join(str(root) for root in self.roots)
         raise OutsideWorkspaceError(
-            f"{display_path(path, self._roots[0])} lies outside the session's folders ({folders})",
+            f"{display_path(path, self.roots[0])} lies outside the session's folders ({folders})",
             advice="ask the user to open its folder as an additional one",
         )
 
     def _label(self, path: Path) -> str:
-        return display_path(path, self._roots[0])
+        return display_path(path, self.roots[0])
 
     async def _read_disk(self, path: Path) -> TextFile | None:
         label = self._label(path)
@@ -328,7 +323,7 @@ class WorkspaceFiles:
         """Return the files of the same name below the working folder."""
         from acp_agent.workspace.search import list_files  # noqa: PLC0415 - rarely needed
 
-        cwd = self._roots[0]
+        cwd = self.roots[0]
         try:
             names = await list_files(
                 cwd, timeout=_MAX_SEARCH_SECONDS, partial=True, confine=self.confine

@@ -148,8 +148,6 @@ class TaskTurn:
             case acp.ToolCall():
                 self._call_followed = True
                 self._events.put_nowait(CallStarted(update.title))
-            case _:
-                pass
 
     async def _ask_permission(self, request: PermissionRequest) -> acp.RequestPermissionResponse:
         """Ask the client. Trust in a folder's files can only be given elsewhere, by the user."""

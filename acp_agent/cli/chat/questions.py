@@ -256,8 +256,6 @@ class QuestionQueue:
                 question.move(by)
             case ListQuestion() as question:
                 question.move(by, typed)
-            case _:
-                pass
 
     def cancel_permissions(self) -> None:
         """End every permission question without an answer."""

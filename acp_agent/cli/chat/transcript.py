@@ -96,8 +96,6 @@ class Transcript:
                 style = "bad" if update.severity == "error" else "warning"
                 text = f"! {update.title} {update.description or ''}".rstrip()
                 self._write("note", self._renderer.text(text[:_MAX_NOTE], self._width(), style))
-            case _:
-                pass
 
     def say(self, text: str, style: str = "") -> None:
         """Write a message of the chat itself."""

@@ -43,6 +43,4 @@ async def read_prompts(session: str, before: int) -> PromptHistory | None:
                 complete = True
             case TurnEnded(stop_reason="end_turn") if prompts == before + 1:
                 answer = text
-            case _:
-                pass
     return PromptHistory(prompts, answer)

@@ -114,8 +114,6 @@ def references(expression: Expression) -> Iterator[Reference]:
         case Operation(left=left, right=right):
             yield from references(left)
             yield from references(right)
-        case _:
-            pass
 
 
 def checks_status(expression: Expression) -> bool:

@@ -99,8 +99,6 @@ class WrittenCalls:
                 case Finished():
                     output.extend(self._finish(event))
                     continue
-                case _:
-                    pass
             output.append(event)
         if text_pieces:
             self._add_pieces("".join(text_pieces), output)

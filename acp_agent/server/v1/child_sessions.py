@@ -120,8 +120,6 @@ class ChildCallCards:
                     self._store_hidden(event)
                 if isinstance(event, ToolEnded):
                     self._visible.pop(event.call, None)
-            case _:
-                pass
 
     def _store_hidden(self, event: ToolStarted | ToolShown | ToolOutput | ToolEnded) -> None:
         """Keep an event of a hidden call for the start of its card."""
@@ -132,8 +130,6 @@ class ChildCallCards:
                 self._hidden[event.call].clear()  # the user is no longer asked about it
             case ToolEnded():
                 self._hidden.pop(event.call, None)
-            case _:
-                pass
 
     def _with_child_title(self, child: SessionId, event: AnyEvent) -> AnyEvent:
         """Return an event of a call with the child's title in the call's title."""

@@ -146,8 +146,6 @@ class EditorV1(ClientEditor["SessionTree[acp.SessionUpdate]"]):
                     self._in_turn.add(session)
                 case TurnEnded() | TurnInterrupted():
                     self._in_turn.discard(session)
-                case _:
-                    pass
 
     def update(self, session: SessionId, update: acp.SessionUpdate) -> None:
         """Send one update."""

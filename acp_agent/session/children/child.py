@@ -102,8 +102,8 @@ class ChildSession:
         self.call = call
         self.parent = parent
         self._core = core
-        self._context = Context()
-        self._loop_detector = LoopDetector()
+        self.context = Context()
+        self.loop_detector = LoopDetector()
         self._events: list[AnyEvent] = []
         self._activity = ChildActivity(progress)
         self._commands: dict[CallId, BackgroundCommandChanged] = {}
@@ -129,24 +129,14 @@ class ChildSession:
     # -- journal -------------------------------------------------------------------------------
 
     @property
-    def context(self) -> Context:
-        """The context from which requests to the child's model are built."""
-        return self._context
-
-    @property
-    def loop_detector(self) -> LoopDetector:
-        """Detects that the child's model repeats itself."""
-        return self._loop_detector
-
-    @property
     def secrets(self) -> Sequence[str]:
         """Values that must not be shown, sent or stored."""
         return self._core.secrets
 
     def apply(self, event: AnyEvent) -> None:
         """Apply an event of the child from the journal."""
-        self._context.feed([event])
-        self._loop_detector.feed([event])
+        self.context.feed([event])
+        self.loop_detector.feed([event])
         self._events.append(event)
 
     def resume(self, work: Sequence[AnyEvent]) -> None:
@@ -204,7 +194,7 @@ class ChildSession:
     @property
     def last_answer(self) -> str:
         """The last text of the child's model."""
-        for entry in reversed(self._context.entries):
+        for entry in reversed(self.context.entries):
             if isinstance(entry.message, ModelSide):
                 answer_parts = entry.message.parts
                 text = "".join(

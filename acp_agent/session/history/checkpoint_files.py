@@ -226,8 +226,6 @@ def spans(
                     collector.add_tree(
                         tree, event.why, only_tools=event.only_tools, target=event.target
                     )
-            case _:
-                pass
     collector.add_tree(now, "now", only_tools=only_tools)
     return collector.spans
 

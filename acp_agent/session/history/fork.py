@@ -182,8 +182,6 @@ def sound_length(events: Sequence[AnyEvent | UnknownEvent]) -> int:
                 compactions.add(event.compaction)
             case CompactionChanged():
                 compactions.discard(event.compaction)
-            case _:
-                pass
         if not open_turn or not (open_message or calls or compactions):
             sound = count
     return sound

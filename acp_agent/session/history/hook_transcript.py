@@ -124,8 +124,6 @@ class TranscriptFile:
                     }
                 case AnswerSearch(text=text):
                     yield {"type": "text", "text": text}
-                case _:
-                    pass
 
     def _line(self, role: str, content: object, fields: JsonObject) -> JsonObject:
         line: JsonObject = {

@@ -126,8 +126,6 @@ def find_interruption(events: Sequence[Event]) -> TurnInterrupted | None:
                 calls[event.call] = None
             case ToolEnded():
                 calls.pop(event.call, None)
-            case _:
-                pass
     return TurnInterrupted(
         turn=turn, message=new_message_id(), cut=open_message, calls=tuple(calls)
     )

@@ -77,8 +77,6 @@ def points(history: Iterable[tuple[int, AnyEvent]]) -> list[Point]:
                 branches[event.rewind] = list(branch)
                 if event.conversation:
                     branch = _rewind_branch(branch, branches, event)
-            case _:
-                pass
     if restore is not None:
         _add_interrupted_restore(entries, files, restore)
     current = set(branch)

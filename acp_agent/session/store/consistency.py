@@ -107,8 +107,6 @@ class _Repair:
                 self._compactions[event.compaction] = None
             case CompactionChanged():
                 self._compactions.pop(event.compaction, None)
-            case _:
-                pass
 
     def _replace_lost(self, index: int) -> list[AnyEvent]:
         """Return substitutes for calls that must have begun here, as later events show."""

@@ -62,8 +62,6 @@ class _DamagedRows:
                 self._name(rowid, name)
             case (int(), bytes(), bytes(), bytes(), *_) if len(values) == _USAGE_COLUMNS:
                 self.usage.append(values)
-            case _:
-                pass
 
     def _name(self, key: int, name: bytes) -> None:
         if _ID.match(name):
