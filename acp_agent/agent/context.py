@@ -166,8 +166,7 @@ class Context:
             return False
         return instruction_part(path, text) in self.view.entries[index].message.parts
 
-    def _on_turn_start(self, event: TurnStarted) -> None:
-        del event
+    def _on_turn_start(self, _event: TurnStarted) -> None:
         self.turn += 1
         self._turn_began_at = len(self.view.entries)
 
@@ -295,8 +294,7 @@ class Context:
         elif event.stop_reason == "cancelled":
             self._input.note = CANCELLED_NOTE
 
-    def _on_interruption(self, event: TurnInterrupted) -> None:
-        del event
+    def _on_interruption(self, _event: TurnInterrupted) -> None:
         self._close()
         self._input.note = INTERRUPTED_NOTE
 

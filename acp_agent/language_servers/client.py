@@ -200,8 +200,7 @@ class LanguageClient:
         """Remove the handler of a token."""
         self._progress.pop(token, None)
 
-    async def _configure(self, params: wire.ConfigurationParams, call: Call) -> object:
-        del call
+    async def _configure(self, params: wire.ConfigurationParams, _call: Call) -> object:
         return [self._section(item.section) for item in params.items]
 
     def _section(self, section: str) -> object:
@@ -213,8 +212,7 @@ class LanguageClient:
             value = value.get(part) if isinstance(value, dict) else None
         return value
 
-    async def _register(self, params: wire.RegistrationParams, call: Call) -> object:
-        del call
+    async def _register(self, params: wire.RegistrationParams, _call: Call) -> object:
         for registration in params.registrations:
             if len(self._registered) < _MAX_REGISTRATIONS or registration.id in self._registered:
                 self._registered[registration.id] = (
@@ -225,22 +223,18 @@ class LanguageClient:
             self.on_registered()
         return wire.NULL
 
-    async def _unregister(self, params: wire.UnregistrationParams, call: Call) -> object:
-        del call
+    async def _unregister(self, params: wire.UnregistrationParams, _call: Call) -> object:
         for registration in params.unregisterations:
             self._registered.pop(registration.id, None)
         return wire.NULL
 
-    async def _refuse_edit(self, params: wire.AnyParams, call: Call) -> object:
-        del params, call
+    async def _refuse_edit(self, _params: wire.AnyParams, _call: Call) -> object:
         return {"applied": False, "failureReason": "edits are applied by the agent alone"}
 
-    async def _folders(self, params: wire.AnyParams, call: Call) -> object:
-        del params, call
+    async def _folders(self, _params: wire.AnyParams, _call: Call) -> object:
         return [{"uri": self._root.as_uri(), "name": self._root.name}]
 
-    async def _return_null(self, params: wire.AnyParams, call: Call) -> object:
-        del params, call
+    async def _return_null(self, _params: wire.AnyParams, _call: Call) -> object:
         return wire.NULL
 
     def _on_published(self, params: wire.PublishedDiagnostics) -> None:

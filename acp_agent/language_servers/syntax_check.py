@@ -119,8 +119,7 @@ class SyntaxChecks:
     async def _shell(self, edits: Sequence[Edit]) -> list[tuple[str, Mistake]]:
         bash = find_program("bash", self._path)
 
-        async def mistake(path: str, text: str) -> Mistake | None:
-            del path
+        async def mistake(_path: str, text: str) -> Mistake | None:
             if _OTHER_SHELL.match(text) or _TEMPLATED.search(text):
                 return None
             output = await self._run(text, str(bash), "-O", "extglob", "-n", "/dev/stdin")

@@ -67,8 +67,7 @@ def _is_template(path: str, text: str, mistake: Mistake) -> bool:
     return any(_TEMPLATE.search(line) for line in lines[max(0, mistake[0] - 2) : mistake[0]])
 
 
-def _python(path: str, text: str) -> Mistake | None:
-    del path
+def _python(_path: str, text: str) -> Mistake | None:
     import ast  # noqa: PLC0415 - only for its language, as below
     import warnings  # noqa: PLC0415
 
@@ -115,8 +114,7 @@ def _blank(match: re.Match[str]) -> str:
     return part if part.startswith('"') else re.sub(r"[^\n]", " ", part)
 
 
-def _toml(path: str, text: str) -> Mistake | None:
-    del path
+def _toml(_path: str, text: str) -> Mistake | None:
     import tomllib  # noqa: PLC0415
 
     try:
@@ -133,8 +131,7 @@ def _toml(path: str, text: str) -> Mistake | None:
     return None
 
 
-def _yaml(path: str, text: str) -> Mistake | None:
-    del path
+def _yaml(_path: str, text: str) -> Mistake | None:
     import yaml  # noqa: PLC0415
 
     mistake = None
@@ -161,8 +158,7 @@ def _yaml(path: str, text: str) -> Mistake | None:
     return mistake
 
 
-def _xml(path: str, text: str) -> Mistake | None:
-    del path
+def _xml(_path: str, text: str) -> Mistake | None:
     from xml.parsers import expat  # noqa: PLC0415 - it fetches nothing and calls no handler here
 
     if not text.strip():

@@ -186,13 +186,11 @@ Confine = Callable[[Sequence[str], Mapping[str, str], str], Launch]
 ConfineWriting = Callable[[Sequence[str]], Confine]
 
 
-def unconfined(argv: Sequence[str], environ: Mapping[str, str], cwd: str) -> Launch:
+def unconfined(argv: Sequence[str], environ: Mapping[str, str], _cwd: str) -> Launch:
     """Return how to start a program unconfined."""
-    del cwd
     return Launch(tuple(argv), dict(environ))
 
 
-def unconfined_writing(folders: Sequence[str]) -> Confine:
+def unconfined_writing(_folders: Sequence[str]) -> Confine:
     """Return `unconfined`."""
-    del folders
     return unconfined

@@ -146,14 +146,12 @@ class ClientEditor(ABC, Generic[TreeT]):
                 self._send(tree.updates(event))
         await self._connection.drain()
 
-    def _display_order(self, session: SessionId, events: Sequence[AnyEvent]) -> Iterable[AnyEvent]:
+    def _display_order(self, _session: SessionId, events: Sequence[AnyEvent]) -> Iterable[AnyEvent]:
         """Return the events in the order in which they are shown."""
-        del session
         return events
 
-    def _option_changed(self, session: SessionId, event: ConfigChanged) -> None:
+    def _option_changed(self, session: SessionId, _event: ConfigChanged) -> None:
         """Show that an option has another value."""
-        del event
         self.options_changed(session)
 
     @abstractmethod
@@ -307,10 +305,9 @@ class ClientEditor(ABC, Generic[TreeT]):
         return self._tree(self.find_parent(session) or session).target(call)
 
     def _waiting_for_user(
-        self, session: SessionId, call: CallId | None
+        self, _session: SessionId, _call: CallId | None
     ) -> AbstractContextManager[None]:
         """Show that a call waits for the user, in a version that shows this."""
-        del session, call
         return nullcontext()
 
 

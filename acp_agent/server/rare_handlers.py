@@ -73,18 +73,18 @@ async def log_in(client: ClientConnection, _: Operations, request: Login, call: 
     return {}
 
 
-async def log_out(client: ClientConnection, _: Operations, request: object, call: Call) -> Json:
+async def log_out(client: ClientConnection, _: Operations, _request: object, _call: Call) -> Json:
     """Forget the keys that a login stored; every session needs a login again (Authentication)."""
-    del request, call
     services = await client.core.services()
     async with client.core.auth.publish_changes():
         await services.account.log_out()
     return {}
 
 
-async def auth_status(client: ClientConnection, _: Operations, request: object, call: Call) -> Json:
+async def auth_status(
+    client: ClientConnection, _: Operations, _request: object, _call: Call
+) -> Json:
     """Return whether a login is needed."""
-    del request, call
     return to_json(await client.auth_status())
 
 
@@ -92,10 +92,9 @@ async def auth_status(client: ClientConnection, _: Operations, request: object, 
 
 
 async def archive(
-    client: ClientConnection, operations: Operations, request: Archive, call: Call
+    client: ClientConnection, operations: Operations, request: Archive, _call: Call
 ) -> Json:
     """Close a session and leave it out of lists."""
-    del call
     operations.refuse_child(request.session_id)
     operations.cancel(request.session_id)  # including the requests that wait in the queue
     async with operations.exclusive_access(request.session_id):
@@ -106,30 +105,27 @@ async def archive(
 
 
 async def unarchive(
-    client: ClientConnection, operations: Operations, request: Unarchive, call: Call
+    client: ClientConnection, operations: Operations, request: Unarchive, _call: Call
 ) -> Json:
     """Put a session into lists again."""
-    del call
     async with operations.exclusive_access(request.session_id):
         await (await client.core.manager()).unarchive(SessionId(request.session_id))
     return {}
 
 
 async def status(
-    client: ClientConnection, operations: Operations, request: Status, call: Call
+    client: ClientConnection, operations: Operations, request: Status, _call: Call
 ) -> Json:
     """Return whether a session is open in this process."""
-    del call
     operations.refuse_child(request.session_id)
     session = await (await client.core.manager()).look_up(SessionId(request.session_id))
     return {"status": "saved" if session is None else "open"}
 
 
 async def set_title(
-    client: ClientConnection, operations: Operations, request: SetTitle, call: Call
+    client: ClientConnection, operations: Operations, request: SetTitle, _call: Call
 ) -> Json:
     """Name a session, and return the title as it is stored."""
-    del call
     async with operations.exclusive_access(request.session_id):
         manager, session = await client.core.manager(), SessionId(request.session_id)
         return {"title": await manager.set_title(session, request.title)}
@@ -139,16 +135,15 @@ async def set_title(
 
 
 async def list_providers(
-    client: ClientConnection, _: Operations, request: object, call: Call
+    client: ClientConnection, _: Operations, _request: object, _call: Call
 ) -> Json:
     """List the providers with their endpoints. None is required, so each can be disabled."""
-    del request, call
     providers = (await client.core.services()).models.configurable()
     return {"providers": [_provider_info(provider) for provider in providers]}
 
 
 async def set_provider(
-    client: ClientConnection, _: Operations, request: SetProvider, call: Call
+    client: ClientConnection, _: Operations, request: SetProvider, _call: Call
 ) -> Json:
     """Send a provider's requests to another endpoint, from the next request of any session on.
 
@@ -157,7 +152,6 @@ async def set_provider(
     Raises:
         InvalidInputError: the provider does not exist, or the endpoint is unusable.
     """
-    del call
     services = await client.core.services()
     client.core.secrets.learn(credentials_in(request.headers))
     provider_endpoint = endpoint(request.api_type, request.base_url, request.headers)
@@ -167,10 +161,9 @@ async def set_provider(
 
 
 async def disable_provider(
-    client: ClientConnection, _: Operations, request: DisableProvider, call: Call
+    client: ClientConnection, _: Operations, request: DisableProvider, _call: Call
 ) -> Json:
     """Use a provider no longer. Does nothing if it does not exist."""
-    del call
     models = (await client.core.services()).models
     if any(request.provider_id == provider.id for provider in models.configurable()):
         async with client.core.auth.publish_changes():

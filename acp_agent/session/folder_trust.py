@@ -110,8 +110,7 @@ def find_items(
     return [*items, *instruction_items(cwd)]
 
 
-def _trust_nothing(item: Item) -> bool:
-    del item
+def _trust_nothing(_item: Item) -> bool:
     return False
 
 

@@ -87,16 +87,14 @@ class BackgroundTool(Tool[BackgroundParams]):
             run=functools.partial(self._run, params, command),
         )
 
-    async def _list(self, progress: Progress) -> Outcome:
-        del progress
+    async def _list(self, _progress: Progress) -> Outcome:
         lines = [_line(command) for command in self.workspace.background]
         text = "\n".join(lines) or "There are no background commands."
         return Outcome(text=text, content=(text_part(text),))
 
     async def _run(
-        self, params: BackgroundParams, command: BackgroundCommand, progress: Progress
+        self, params: BackgroundParams, command: BackgroundCommand, _progress: Progress
     ) -> Outcome:
-        del progress
         runs = command.is_running
         matched = False
         if params.action == "stop":

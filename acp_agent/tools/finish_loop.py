@@ -43,8 +43,7 @@ class FinishLoopTool(Tool[FinishLoopParams]):
         del params
         return Prepared(title=self.title({}), run=self._run)
 
-    async def _run(self, progress: Progress) -> Outcome:
-        del progress
+    async def _run(self, _progress: Progress) -> Outcome:
         if not self._finish():
             raise ToolError("no prompt is being repeated", advice="answer the user instead")
         return Outcome(text=f"{_ENDED} {_ADVICE}", content=(text_part(_ENDED),))

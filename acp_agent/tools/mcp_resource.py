@@ -63,8 +63,7 @@ class ListMcpResourcesTool(Tool[ListResourcesParams]):
         if params.server is not None:
             servers = [find_server(params.server, servers)]
 
-        async def run(progress: Progress) -> Outcome:
-            del progress
+        async def run(_progress: Progress) -> Outcome:
             text = "\n\n".join(
                 _list_resources(server) for server in servers if has_resources(server)
             )
@@ -125,8 +124,7 @@ class ReadMcpResourceTool(Tool[ReadResourceParams]):
             content=(text_part(code_block(first_line(params.uri, 4_000), "")),),
         )
 
-    async def _run(self, server: McpServer, uri: str, progress: Progress) -> Outcome:
-        del progress
+    async def _run(self, server: McpServer, uri: str, _progress: Progress) -> Outcome:
         result = await call_server(
             server, lambda: server.client.read_resource(uri), seconds=self._seconds
         )

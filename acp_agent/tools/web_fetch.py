@@ -71,8 +71,7 @@ class WebFetchTool(Tool[WebFetchParams]):
             content=(text_part(_quote(url)),),
         )
 
-    async def _run(self, url: str, progress: Progress) -> Outcome:
-        del progress
+    async def _run(self, url: str, _progress: Progress) -> Outcome:
         page = await self.workspace.network.fetch(url, limit=TEXT_LIMIT, timeout=self._timeout)
         if 300 <= page.status < 400:
             redirect_text = f"HTTP {page.status}: this address leads to another host"

@@ -82,8 +82,7 @@ class WebSearchTool(Tool[WebSearchParams]):
             content=(text_part(code_block(first_line(query, _MAX_QUERY), "")),),
         )
 
-    async def _run(self, query: str, progress: Progress) -> Outcome:
-        del progress
+    async def _run(self, query: str, _progress: Progress) -> Outcome:
         results = await self.service.search(query, timeout=self._timeout)
         links = [(page.title, page.url) for page in results.pages]
         sources: JsonObject = {"sources": [{"title": title, "url": url} for title, url in links]}

@@ -13,8 +13,7 @@ from acp_agent.workspace.network import GuardedNetwork
 from acp_agent.workspace.processes import EditorTerminals, LocalProcesses
 
 
-async def _none_is_named(files: Sequence[Sequence[str]]) -> bool:
-    del files
+async def _none_is_named(_files: Sequence[Sequence[str]]) -> bool:
     return False
 
 

@@ -264,8 +264,7 @@ def _can_ask(context: ServedContext) -> bool:
     return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
 
 
-async def _refuse(message: str) -> bool:
-    del message
+async def _refuse(_message: str) -> bool:
     return False
 
 

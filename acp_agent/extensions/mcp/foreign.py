@@ -197,8 +197,7 @@ def _translate_opencode(name: str, table: Table, notes: list[str]) -> McpServerC
     )
 
 
-def _translate_codex(name: str, table: Table, notes: list[str]) -> McpServerConfig | None:
-    del name, notes
+def _translate_codex(_name: str, table: Table, _notes: list[str]) -> McpServerConfig | None:
     headers = dict(_object(table.get("http_headers")))
     headers |= {
         key: f"${{{variable}}}" for key, variable in _object(table.get("env_http_headers")).items()

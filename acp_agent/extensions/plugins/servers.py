@@ -104,9 +104,8 @@ def _servers_in(plugin: Plugin, part: Part) -> Mapping[str, Any]:
 
 
 def _foreign(
-    plugin: Plugin, file: Path, name: str, entry: object, environ: Mapping[str, str]
+    plugin: Plugin, _file: Path, name: str, entry: object, environ: Mapping[str, str]
 ) -> ProgramServer | HttpServer | None:
-    del file
     table = project_table(name, entry)
     if table is None:
         return None
@@ -121,9 +120,8 @@ def _foreign(
 
 
 def _portable(
-    plugin: Plugin, file: Path, name: str, entry: object, environ: Mapping[str, str]
+    plugin: Plugin, _file: Path, name: str, entry: object, _environ: Mapping[str, str]
 ) -> ProgramServer | HttpServer:
-    del file, environ
     field = f"{_KEY}.{name}"
     if not name.strip() or not name.isprintable():
         raise ConfigError(f"{field}: the name cannot be shown; give it another")

@@ -49,9 +49,8 @@ class NotConvertibleError(ValueError):
     """A value without a counterpart."""
 
 
-def _from_zero(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
+def _from_zero(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
     """A first line, which some count from 0."""
-    del converted
     number = _number(value)
     return {target: value if number is None else max(1, number)}
 
@@ -85,9 +84,8 @@ def _range(target: str, value: object, converted: Mapping[str, object]) -> JsonO
     return {**first, **_until("limit", ends[-1], {"line": first[target]})}
 
 
-def _only(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
+def _only(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
     """The one item of a list."""
-    del converted
     if isinstance(value, list):
         if len(value) != 1:
             raise NotConvertibleError(f"it takes one {target}; make a call for each")
@@ -109,8 +107,7 @@ def _deep(target: str, value: object, converted: Mapping[str, object]) -> JsonOb
     return {target: _MAX_LIST_DEPTH} if _is_true(value) and target not in converted else {}
 
 
-def _not(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
-    del converted
+def _not(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
     return {target: not _is_true(value)}
 
 
@@ -132,19 +129,16 @@ def _not_literal(target: str, value: object, converted: Mapping[str, object]) ->
     return _literal(target, not _is_true(value), converted)
 
 
-def _output_mode(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
-    del converted
+def _output_mode(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
     return {target: "lines" if value == "content" else "files"}
 
 
-def _files(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
-    del converted
+def _files(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
     return {target: "files"} if _is_true(value) else {}
 
 
-def _lines(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
+def _lines(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
     """Commands, each to be run if the one before succeeded."""
-    del converted
     if not isinstance(value, list) or not all(isinstance(command, str) for command in value):
         return {target: value}
     return {
@@ -154,18 +148,16 @@ def _lines(target: str, value: object, converted: Mapping[str, object]) -> JsonO
     }
 
 
-def _text_lines(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
+def _text_lines(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
     """A text, as a list of its lines too."""
-    del converted
     if not isinstance(value, list) or not all(isinstance(line, str) for line in value) or not value:
         return {target: value}
     has_ends = all(line.endswith("\n") for line in value[:-1]) and len(value) > 1
     return {target: ("" if has_ends else "\n").join(value)}
 
 
-def _globs(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
+def _globs(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
     """Patterns of names, of which any may match."""
-    del converted
     if not isinstance(value, list) or not all(isinstance(glob, str) for glob in value) or not value:
         return {target: value}
     if len(value) > 1 and any(char in glob for glob in value for char in "{},"):
@@ -173,9 +165,8 @@ def _globs(target: str, value: object, converted: Mapping[str, object]) -> JsonO
     return {target: value[0] if len(value) == 1 else f"{{{','.join(value)}}}"}
 
 
-def _line_count(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
+def _line_count(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
     """A number of lines, 0 or less for all."""
-    del converted
     number = _number(value)
     return {} if number is not None and number <= 0 else {target: value}
 
@@ -191,8 +182,7 @@ def _in_folder(target: str, value: object, converted: Mapping[str, object]) -> J
     return {target: f"cd {shlex.quote(value)} {'&& ' if simple else '|| exit' + chr(10)}{command}"}
 
 
-def _milliseconds(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
-    del converted
+def _milliseconds(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
     number = _real(value)
     return {target: value if number is None else min(number / 1000, MAX_TIMEOUT)}
 
@@ -211,9 +201,8 @@ def _time_limit(target: str, value: object, converted: Mapping[str, object]) -> 
     return {target: value}
 
 
-def _search_replace(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
+def _search_replace(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
     """Blocks of SEARCH and REPLACE, with nothing else between them."""
-    del converted
     if not isinstance(value, str):
         return {target: value}
     text = value.replace("\r\n", "\n").strip("\n")
@@ -238,14 +227,12 @@ def _state(target: str, value: object, converted: Mapping[str, object]) -> JsonO
     return {target: _STATES.get(word, value)}
 
 
-def _done(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
-    del converted
+def _done(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
     return {target: "completed" if _is_true(value) else "pending"}
 
 
-def _checklist(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
+def _checklist(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
     """Steps as a Markdown checklist; any mark but a cross is work in progress."""
-    del converted
     if not isinstance(value, str) or value.lstrip().startswith(("[{", "{")):
         return {target: value}
     lines = [line for line in value.splitlines() if line.strip()]
@@ -272,9 +259,8 @@ def _in_text(target: str, value: object, converted: Mapping[str, object]) -> Jso
     return {target: urls.pop()}
 
 
-def _file_type(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
+def _file_type(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
     """The name pattern of a ripgrep file type."""
-    del converted
     if not value:
         return {}
     if not isinstance(value, str) or not re.fullmatch(r"\w+", value):
@@ -282,27 +268,23 @@ def _file_type(target: str, value: object, converted: Mapping[str, object]) -> J
     return {target: f"*.{_FILE_TYPES.get(value.lower(), value.lower())}"}
 
 
-def _operation(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
+def _operation(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
     """The request to a language server: `goToDefinition`, `find_references`."""
-    del converted
     word = re.sub(r"[\s_-]", "", value).lower() if isinstance(value, str) else ""
     names = ("definition", "references", "hover", "symbols", "rename")
     return {target: next((name for name in names if name.rstrip("s") in word), value)}
 
 
-def _as_text(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
-    del converted
+def _as_text(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
     return {} if value is None else {target: str(value)}
 
 
-def _cell_mode(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
-    del converted
+def _cell_mode(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
     return {target: "replace" if value == "edit" else value}
 
 
-def _first(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
+def _first(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
     """Questions: our tool takes the first one, and the others in another field."""
-    del converted
     if not isinstance(value, list) or not value or not isinstance(value[0], dict):
         return {target: value}
     first = value[0]

@@ -136,8 +136,7 @@ class HttpRequestTool(Tool[HttpRequestParams]):
                     shown="the request contained a credential, so it was not sent",
                 )
 
-    async def _run(self, request: HttpRequest, progress: Progress) -> Outcome:
-        del progress
+    async def _run(self, request: HttpRequest, _progress: Progress) -> Outcome:
         network = self.workspace.network
         response = await network.request(request, limit=TEXT_LIMIT, timeout=self._timeout)
         cut_note = ", cut off" if response.truncated else ""

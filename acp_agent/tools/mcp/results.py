@@ -53,8 +53,7 @@ def save_below(outputs: Path) -> Save:
     return save
 
 
-def _leave_out(data: bytes, mime_type: str) -> str:
-    del data, mime_type
+def _leave_out(_data: bytes, _mime_type: str) -> str:
     return "is left out"
 
 

@@ -103,8 +103,7 @@ class SearchMcpTools(Tool[SearchParams]):
     async def prepare(self, params: SearchParams) -> Prepared:
         """Nothing to look at."""
 
-        async def run(progress: Progress) -> Outcome:
-            del progress
+        async def run(_progress: Progress) -> Outcome:
             tools = self.find(params.query, params.limit)
             text = "\n\n".join(map(_describe, tools))
             names = ", ".join(tool.name for tool in tools) or "-"
