@@ -47,7 +47,6 @@ class Asker(Protocol):
         self, params: types.CreateMessageRequestParams
     ) -> types.CreateMessageResult | types.ErrorData:
         """Ask a model, if the user agrees; return its answer or why there is none."""
-        ...
 
     def page_done(self, visit: str) -> None:
         """Report that the user has finished at the page."""

@@ -46,7 +46,6 @@ class Owner(Protocol):
 
     def roots(self) -> Sequence[Path]:
         """Return the session's folders."""
-        ...
 
     def trace(self) -> JsonObject:
         """Return the turn's trace (W3C Trace Context) as a `_meta`, or an empty one."""

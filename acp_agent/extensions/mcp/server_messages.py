@@ -31,19 +31,15 @@ class Host(Protocol):
 
     def roots(self) -> Sequence[Path]:
         """Return the session's folders."""
-        ...
 
     def list_changed(self) -> None:
         """Called when the server's tools, prompts or resources have changed."""
-        ...
 
     def resource_changed(self, uri: str) -> None:
         """Called when a resource that is followed has changed."""
-        ...
 
     def log(self, level: str, text: str) -> None:
         """Record a message of the server's log."""
-        ...
 
 
 class ServerMessages:
