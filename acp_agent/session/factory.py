@@ -1,4 +1,7 @@
-"""Create, reopen and fork sessions. Errors are those of `SessionManager`'s methods."""
+"""Create new sessions, reopen stored ones and fork them.
+
+Errors are those of the methods of `SessionManager`.
+"""
 
 from __future__ import annotations
 
