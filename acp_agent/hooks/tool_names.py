@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
-from msgspec import Struct, convert, field
+from msgspec import Struct, field
 
 from acp_agent.content import JsonObject
+from acp_agent.platform.data_tables import read_table
 
 _PLAIN = re.compile(r"[A-Za-z0-9_\-|, ]+")
 _SEPARATORS = re.compile(r"[|,]")
@@ -27,8 +26,7 @@ class _Names(Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def _table() -> dict[str, _Names]:
-    text = (files(__package__) / "tool_names.toml").read_text("utf-8")
-    return convert(tomllib.loads(text), dict[str, _Names])
+    return read_table(__package__, "tool_names.toml", dict[str, _Names])
 
 
 def hook_name(tool: str) -> str:

@@ -5,19 +5,17 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
-import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
-from msgspec import Struct, convert
+from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_agent.permissions.access import Choice, Grant, McpAccess
 from acp_agent.permissions.command_scope import Scope
-from acp_agent.platform.first_use import first_use
+from acp_agent.platform.data_tables import read_table
 
 Language = Literal["en", "zh"]
 
@@ -58,9 +56,7 @@ class Texts(Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def gate_texts(language: Language) -> Texts:
     """Return the texts of gate_texts.toml in a language."""
-    text = (files(__package__) / "gate_texts.toml").read_text("utf-8")
-    with first_use:
-        return convert(tomllib.loads(text)[language], Texts)
+    return read_table(__package__, "gate_texts.toml", dict[str, Texts])[language]
 
 
 def once_choices(texts: Texts) -> tuple[Choice, ...]:
@@ -192,9 +188,7 @@ def reason_texts(language: Language) -> Mapping[str, str]:
     """Return the translations of the reasons; empty for English."""
     if language == "en":
         return {}
-    text = (files(__package__) / "reason_texts.toml").read_text("utf-8")
-    texts: Mapping[str, str] = tomllib.loads(text)[language]
-    return texts
+    return read_table(__package__, "reason_texts.toml", dict[str, dict[str, str]])[language]
 
 
 def translate_reason(language: Language, reason: str) -> str:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
-from msgspec import Struct, convert
+from msgspec import Struct
 
 from acp_agent.permissions.paths import CommandContext, is_below, stays_inside
 from acp_agent.permissions.rules import has_option
 from acp_agent.permissions.shell.words import Word
-from acp_agent.platform.first_use import first_use
+from acp_agent.platform.data_tables import read_table
 from acp_agent.sandbox.git_settings import is_git_data
 from acp_agent.workspace.git_repositories import Repository
 
@@ -35,9 +33,7 @@ class _Rules(Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def _rules() -> _Rules:
-    text = (files(__package__) / "git_reads.toml").read_text("utf-8")
-    with first_use:
-        return convert(tomllib.loads(text), _Rules)
+    return read_table(__package__, "git_reads.toml", _Rules)
 
 
 def parse_git_subcommand(

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Sequence
 from functools import cache
-from importlib.resources import files
 from typing import Literal
 
-from msgspec import Struct, convert
+from msgspec import Struct
 
 from acp_agent.permissions.arguments import OptionTable
 from acp_agent.permissions.rules import read_only_rules
 from acp_agent.permissions.shell.words import Word
-from acp_agent.platform.first_use import first_use
+from acp_agent.platform.data_tables import read_table
 
 
 class GrantTable(OptionTable, frozen=True, forbid_unknown_fields=True):
@@ -71,9 +69,7 @@ class NameMatch(Struct, frozen=True):
 @cache
 def grant_tables() -> _Grants:
     """Return the parsed command_grants.toml."""
-    text = (files(__package__) / "command_grants.toml").read_text("utf-8")
-    with first_use:
-        return convert(tomllib.loads(text), _Grants)
+    return read_table(__package__, "command_grants.toml", _Grants)
 
 
 def find_name(words: Sequence[Word]) -> NameMatch | None:

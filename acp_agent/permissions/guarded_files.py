@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 import unicodedata
 from collections.abc import Sequence
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
-from msgspec import Struct, convert
+from msgspec import Struct
 
 from acp_agent.permissions.paths import is_below
-from acp_agent.platform.first_use import first_use
+from acp_agent.platform.data_tables import read_table
 from acp_agent.sandbox.policy import protected_names
 
 
@@ -106,9 +104,7 @@ def normalize_path(path: str) -> str:
 
 @cache
 def _patterns() -> _Patterns:
-    text = (files(__package__) / "run_by_themselves.toml").read_text("utf-8")
-    with first_use:
-        table = convert(tomllib.loads(text), _Table)
+    table = read_table(__package__, "run_by_themselves.toml", _Table)
     trees = "|".join(map(_expression, table.work_trees))
     kinds = tuple((re.compile(kind.pattern()), kind.why) for kind in table.kinds)
     steering = "|".join(kind.pattern() for kind in table.kinds if kind.steers)

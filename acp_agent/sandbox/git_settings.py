@@ -6,15 +6,13 @@ import os
 import re
 import stat
 import subprocess
-import tomllib
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
-from importlib.resources import files
 
-from msgspec import Struct, convert
+from msgspec import Struct
 
-from acp_agent.platform.first_use import first_use
+from acp_agent.platform.data_tables import read_table
 from acp_agent.platform.posix import end_group
 from acp_agent.platform.programs import find_git
 from acp_agent.sandbox.git_data import read_small_file
@@ -119,6 +117,4 @@ def referenced_paths(config: str, folders: tuple[str, ...]) -> list[str]:
 
 @cache
 def _settings() -> _Settings:
-    text = (files(__package__) / "git_settings.toml").read_text("utf-8")
-    with first_use:
-        return convert(tomllib.loads(text), _Settings)
+    return read_table(__package__, "git_settings.toml", _Settings)

@@ -5,19 +5,17 @@ from __future__ import annotations
 import glob
 import os
 import sys
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from importlib.resources import files
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 
-from msgspec import Struct, convert
+from msgspec import Struct
 
 from acp_agent.config.sandbox_types import SandboxConfig
-from acp_agent.platform.first_use import first_use
+from acp_agent.platform.data_tables import read_table
 from acp_agent.sandbox.mount_aliases import aliases
 
 if TYPE_CHECKING:  # needed by the first command
@@ -32,9 +30,6 @@ _FEW_ENTRIES = 500  # of a folder that is listed
 _MAX_ENTRIES = 300  # entries of a protected folder that are checked for links
 
 MountKind = Literal["write", "read", "hide"]
-
-
-_Table = TypeVar("_Table", bound=Struct)
 
 
 class _Hidden(Struct, frozen=True, forbid_unknown_fields=True):
@@ -367,16 +362,10 @@ def _home_program_folders(search_path: str, home: str) -> Iterator[str]:
 
 @cache
 def _hidden() -> _Hidden:
-    return _read("hidden_paths.toml", _Hidden)
+    return read_table(__package__, "hidden_paths.toml", _Hidden)
 
 
 @cache
 def protected_names() -> tuple[str, ...]:
     """Return names, relative to a writable folder, that a confined program cannot change."""
-    return (*_read("protected_paths.toml", _Protected).paths, *_hidden().agents)
-
-
-def _read(name: str, kind: type[_Table]) -> _Table:
-    text = (files(__package__) / name).read_text("utf-8")
-    with first_use:
-        return convert(tomllib.loads(text), kind)
+    return (*read_table(__package__, "protected_paths.toml", _Protected).paths, *_hidden().agents)

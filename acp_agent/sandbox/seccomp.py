@@ -11,14 +11,12 @@ from __future__ import annotations
 import errno
 import platform
 import struct
-import tomllib
 from collections.abc import Sequence
 from functools import cache
-from importlib.resources import files
 
-from msgspec import Struct, convert
+from msgspec import Struct
 
-from acp_agent.platform.first_use import first_use
+from acp_agent.platform.data_tables import read_table
 
 # linux/bpf_common.h, linux/seccomp.h
 _LOAD, _EQUAL, _ANY_BIT, _AT_LEAST, _RETURN = 0x20, 0x15, 0x45, 0x35, 0x06
@@ -171,6 +169,4 @@ _ALLOWED = instruction(_RETURN, _ALLOW)
 
 @cache
 def _table() -> _Table:
-    text = (files(__package__) / "system_calls.toml").read_text("utf-8")
-    with first_use:
-        return convert(tomllib.loads(text), _Table)
+    return read_table(__package__, "system_calls.toml", _Table)

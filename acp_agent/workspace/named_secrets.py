@@ -9,13 +9,12 @@ from __future__ import annotations
 import functools
 import math
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterable
-from importlib.resources import files as package_files
 
 from msgspec import Struct
 
+from acp_agent.platform.data_tables import read_table
 from acp_agent.workspace.known_secrets import Span
 from acp_agent.workspace.string_search import Hit, StringSearcher
 
@@ -210,10 +209,7 @@ def _entropy(text: str) -> float:
 
 @functools.cache
 def _table() -> _Table:
-    import msgspec  # noqa: PLC0415 - needed only here
-
-    raw = (package_files(__package__) / "named_secrets.toml").read_text("utf-8")
-    return msgspec.convert(tomllib.loads(raw), _Table)
+    return read_table(__package__, "named_secrets.toml", _Table)
 
 
 @functools.cache

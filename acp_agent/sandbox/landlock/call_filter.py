@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import errno
 import platform
-import tomllib
 from functools import cache
-from importlib.resources import files
 
-from msgspec import Struct, convert
+from msgspec import Struct
 
-from acp_agent.platform.first_use import first_use
+from acp_agent.platform.data_tables import read_table
 from acp_agent.sandbox.seccomp import argument, instruction
 
 # linux/bpf_common.h, linux/seccomp.h
@@ -151,6 +149,4 @@ def landlock_filter(
 
 @cache
 def _table() -> _Table:
-    text = (files(__package__) / "system_calls.toml").read_text("utf-8")
-    with first_use:
-        return convert(tomllib.loads(text), _Table)
+    return read_table(__package__, "system_calls.toml", _Table)

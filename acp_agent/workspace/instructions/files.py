@@ -5,18 +5,16 @@ from __future__ import annotations
 import itertools
 import logging
 import os
-import tomllib
 from collections.abc import Callable, Iterator
 from functools import cache, partial
-from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
-from msgspec import Struct, convert
+from msgspec import Struct
 
 from acp_agent.content import printable_line
 from acp_agent.extensions.definitions.locations import PROJECT_TABLES, project_top
-from acp_agent.platform.first_use import first_use
+from acp_agent.platform.data_tables import read_table
 from acp_agent.platform.nofollow import real_path
 from acp_agent.platform.trusted_files import (
     RefusedFileError,
@@ -92,9 +90,7 @@ class _Table(Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def _table() -> _Table:
-    text = (files(__package__) / "files.toml").read_text("utf-8")
-    with first_use:
-        return convert(tomllib.loads(text), _Table)
+    return read_table(__package__, "files.toml", _Table)
 
 
 def heading(path: Path) -> str:
