@@ -1,48 +1,32 @@
 """Run a function in a new process, which is killed when its time is up.
 
 A small input can keep a parser busy for hours, and a thread cannot be killed. The process reads
-its arguments from stdin and writes the result to stdout, both as MessagePack. It sets its own
-resource limits in case this process is killed.
+its arguments from stdin and writes the result to stdout, both as MessagePack. Its code is
+`sandbox/worker_main.py`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib
 import math
 import os
-import resource
 import subprocess
 import sys
 from collections.abc import Mapping
 from typing import TypeVar
 
 import msgspec
-from msgspec import Struct
 
-from acp_agent.errors import AcpAgentError, WorkspaceError
+from acp_agent.errors import WorkspaceError
 from acp_agent.sandbox.launch import Confine, unconfined
+from acp_agent.sandbox.worker_main import Answer, Task
 from acp_agent.workspace.child_process import end_process, start_confined
 
-_MAX_MEMORY = 3_000_000_000  # bytes of address space
 _MAX_ANSWER = 64_000_000  # bytes
 _CHUNK = 1 << 16  # bytes per read
 
 T = TypeVar("T")
-
-
-class _Task(Struct, frozen=True):
-    """A task: a function as `module:name`, its arguments, and its limit of CPU seconds."""
-
-    function: str
-    arguments: msgspec.Raw
-    seconds: int
-
-
-class _Answer(Struct, frozen=True):
-    result: msgspec.Raw = msgspec.Raw()
-    error: str = ""
 
 
 async def run_in_process(
@@ -64,10 +48,10 @@ async def run_in_process(
         TimeoutError: it took too long and was killed.
         WorkspaceError: it raised an error, used too much memory, or cannot be started.
     """
-    task = _Task(function, msgspec.Raw(msgspec.msgpack.encode(arguments)), math.ceil(seconds) + 1)
+    task = Task(function, msgspec.Raw(msgspec.msgpack.encode(arguments)), math.ceil(seconds) + 1)
     environ = {"PYTHONPATH": os.pathsep.join(filter(os.path.isabs, sys.path)), "PYTHONUTF8": "1"}
     try:
-        command = (sys.executable, "-P", "-m", __name__)
+        command = (sys.executable, "-P", "-m", Task.__module__)
         process = await start_confined(
             confine,
             command,
@@ -85,7 +69,7 @@ async def run_in_process(
     finally:
         await end_process(process)
     try:
-        answer = msgspec.msgpack.decode(raw, type=_Answer)
+        answer = msgspec.msgpack.decode(raw, type=Answer)
         if not answer.error:
             return msgspec.msgpack.decode(answer.result, type=kind)
     except msgspec.DecodeError:
@@ -104,27 +88,3 @@ async def _send_task(process: asyncio.subprocess.Process, task: bytes) -> bytes:
     while len(answer) < _MAX_ANSWER and (piece := await process.stdout.read(_CHUNK)):
         answer += piece
     return bytes(answer)
-
-
-def _limit_resources(seconds: int) -> None:
-    for limit, value in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, _MAX_MEMORY)):
-        with contextlib.suppress(OSError, ValueError):  # unsupported, or already lower
-            resource.setrlimit(limit, (value, value))
-
-
-def _run(raw: bytes) -> _Answer:
-    task = msgspec.msgpack.decode(raw, type=_Task)
-    _limit_resources(task.seconds)
-    module, _, name = task.function.partition(":")
-    try:
-        arguments = msgspec.msgpack.decode(task.arguments)
-        result = getattr(importlib.import_module(module), name)(**arguments)
-        return _Answer(result=msgspec.Raw(msgspec.msgpack.encode(result)))
-    except AcpAgentError as error:
-        return _Answer(error=str(error))
-    except Exception as error:  # noqa: BLE001 - bad input can raise any error
-        return _Answer(error=f"it cannot be read ({type(error).__name__})")
-
-
-if __name__ == "__main__":
-    sys.stdout.buffer.write(msgspec.msgpack.encode(_run(sys.stdin.buffer.read())))

@@ -6,6 +6,7 @@ import asyncio
 import json
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,6 +16,7 @@ from benchmarks.agent import COMMAND, clean_environment
 
 Json = dict[str, Any]
 _LINE = 64 * 1024 * 1024  # bytes
+_ENDED: Json = {"error": {"message": "the agent ended"}}
 
 
 class Session(Struct, kw_only=True):
@@ -42,6 +44,7 @@ class Client:
         self._environ = environ
         self._home = tempfile.TemporaryDirectory()
         self._next = 0
+        self._has_ended = False
         self._waiting: dict[int, asyncio.Future[Json]] = {}
         self.sessions: dict[str, Session] = {}
 
@@ -75,6 +78,8 @@ class Client:
     async def request(self, method: str, params: Json) -> Json:
         """Send a request; return its result, or what was wrong as `{"error": …}`."""
         self._next += 1
+        if self._has_ended:
+            return _ENDED
         waiting = self._waiting[self._next] = asyncio.get_running_loop().create_future()
         self._write({"jsonrpc": "2.0", "id": self._next, "method": method, "params": params})
         found: Json = await waiting
@@ -83,6 +88,8 @@ class Client:
     async def open(self, cwd: Path, *, mode: str, decision: str, servers: list[Json]) -> str:
         """Open a session; return its id."""
         created = await self.request("session/new", {"cwd": str(cwd), "mcpServers": servers})
+        if "sessionId" not in created:
+            raise RuntimeError(f"the agent did not open a session: {created}")
         session: str = created["sessionId"]
         self.sessions[session] = Session(decision=decision)
         if mode != "full":  # the configuration's
@@ -95,15 +102,17 @@ class Client:
 
     async def _read(self) -> None:
         assert self._process.stdout is not None
-        while line := await self._process.stdout.readline():
-            message = json.loads(line)
-            if "method" in message:
-                self._take(message)
-            elif (waiting := self._waiting.pop(message["id"], None)) and not waiting.done():
-                waiting.set_result(message.get("result", {"error": message.get("error")}))
+        with suppress(ValueError):  # what an agent writes that is not JSON ends it too
+            while line := await self._process.stdout.readline():
+                message = json.loads(line)
+                if "method" in message:
+                    self._take(message)
+                elif (waiting := self._waiting.pop(message["id"], None)) and not waiting.done():
+                    waiting.set_result(message.get("result", {"error": message.get("error")}))
+        self._has_ended = True
         for left in self._waiting.values():
             if not left.done():
-                left.set_result({"error": {"message": "the agent ended"}})
+                left.set_result(_ENDED)
 
     def _take(self, message: Json) -> None:
         params = message["params"]

@@ -268,3 +268,33 @@ def test_only_what_was_asked_for_changes_whatever_line_endings_a_file_has(
         at = remainder.find(part)
         assert at >= 0
         remainder = remainder[at + len(part) :]
+
+
+@pytest.mark.parametrize(
+    ("before", "old", "new"),
+    [
+        ("x = 1\n", "".join(f"value_{n} = {n} \u2014 \n" for n in range(50_000)), "y"),
+        ("a\n" * 50_000, "a \n" * 25_000 + "b", "y"),
+        ("x = 1\n", "\n" * 500_000 + "x", "y"),
+        ("e" + "\u0301" * 20_000, "e" + "\u0301" * 19_999 + "f", "y"),
+        ("a\u200b" * 50_000, "a" + "\u200b" * 100_000 + "f", "y"),
+        ("x = 1\n" * 20_000, "x =  1\n" * 20_000, "# ...\n" * 20_000),
+    ],
+    ids=["many lines", "one line repeated", "blank lines", "accents", "invisible", "placeholders"],
+)
+def test_an_edit_costs_no_more_than_its_length_whatever_is_in_it(
+    before: str, old: str, new: str
+) -> None:
+    started = time.process_time()
+    with pytest.raises(ToolError):
+        apply_edits(text_file(Path("/f"), before), [Edit(old, new)], "f")
+    assert time.process_time() - started < 4
+
+
+def test_many_edits_of_a_file_cost_less_than_reading_it_anew_for_each() -> None:
+    before = "".join(f"value_{n} = {n};\n" for n in range(3_000))
+    edits = [Edit(f"value_{n}  = {n}", f"value_{n}  = {n + 1}") for n in range(200)]
+    started = time.process_time()
+    result = apply_edits(text_file(Path("/f"), before), edits, "f")
+    assert result.text.startswith("value_0 = 1;\nvalue_1 = 2;\n")
+    assert time.process_time() - started < 4

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import msgspec
 
 from acp_agent.tools.editing.adapt import UnclearError, source_lines
-from acp_agent.tools.editing.folding import Line, parse
+from acp_agent.tools.editing.folding import Line, find_lines, parse
 from acp_agent.tools.editing.matching import EditVariant, FoldedText
 from acp_agent.tools.editing.nearest import quote_lines
 
@@ -21,22 +21,24 @@ def with_file_blank_lines(file: FoldedText, variant: EditVariant) -> EditVariant
     Raises:
         UnclearError: `new` changes lines where `old` has other blank lines than the file.
     """
-    old = [parse(line) for line in variant.old.split("\n")]
-    old_indices = _nonblank_indices(old)
-    old_forms = [old[index].form for index in old_indices]
-    if len(old_indices) < 2 or not (old[0].units and old[-1].units and old_forms[0] in file.forms):
+    lines = variant.old.split("\n")
+    if len(lines) < 2 or file.line_forms[lines[0]] not in file.forms:
+        return None
+    forms = [file.line_forms[line] for line in lines]
+    old_forms = list(filter(None, forms))
+    if len(old_forms) < 2 or not (forms[0] and forms[-1]):
         return None
     file_indices = [number for number, form in enumerate(file.forms) if form]
     file_forms = [file.forms[number] for number in file_indices]
-    starts = [index for index, form in enumerate(file_forms) if form == old_forms[0]]
-    starts = [index for index in starts if file_forms[index : index + len(old_forms)] == old_forms]
+    starts = list(islice(find_lines(file_forms, old_forms), 2))
     if len(starts) != 1:
         return None
+    old = [parse(line) for line in lines]
+    old_indices = _nonblank_indices(old)
     numbers = file_indices[starts[0] : starts[0] + len(old_forms)]
     gaps = _gaps(numbers)
-    old_lines = variant.old.split("\n")
     spaced_lines = [
-        old_lines[index] + "\n" * gap for index, gap in zip(old_indices, (*gaps, 0), strict=True)
+        lines[index] + "\n" * gap for index, gap in zip(old_indices, (*gaps, 0), strict=True)
     ]
     in_file = "\n".join(spaced_lines)
     new = _new_with_gaps(old, variant.new.split("\n"), gaps)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 Kind = Literal["spaces", "unicode", "quotes", "dashes", "dots", "entities", "tabs"]
@@ -25,11 +26,13 @@ _FORMS = {
 FORMS = {ord(char): form for form, chars in _FORMS.items() for char in chars}
 _ENTITY = r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]\w{1,31});"
 _UNIT = re.compile(
-    rf"(?P<space>(?:[{_SPACES}]|&nbsp;|&#160;|&#[xX][aA]0;)+)|(?P<entity>{_ENTITY})|\.\.\.|.",
+    rf"(?P<space>(?:[{_SPACES}]|&nbsp;|&#160;|&#[xX][aA]0;)+)|(?P<invisible>[{_INVISIBLE}]+)"
+    rf"|(?P<entity>{_ENTITY})|\.\.\.|.",
     re.DOTALL,
 )
 _LINE = re.compile(rf"([{_SPACES}]*)(.*?)[{_SPACES}]*", re.DOTALL)
 _RUN = re.compile(rf"[{_SPACES}]+")
+_MAX_UNIT_LENGTH = 32  # characters; a letter with more accents is several units
 _SPECIAL = re.compile(rf"[{_INVISIBLE}{''.join(_FORMS.values())}]|\.\.\.|{_ENTITY}")
 
 
@@ -83,9 +86,33 @@ def fold(text: str) -> str:
     return parse(text).form
 
 
+class LineForms(dict[str, str]):
+    """The folded lines of texts: each line is folded once."""
+
+    def __missing__(self, line: str) -> str:
+        """Fold a line."""
+        form = self[line] = fold(line)
+        return form
+
+
 def compact(form: str) -> str:
-    """Return a folded line without spaces, with one kind of quotation marks."""
+    """Return folded lines without spaces, with one kind of quotation marks."""
     return form.replace(" ", "").replace('"', "'")
+
+
+def find_lines(lines: Sequence[str], target: Sequence[str]) -> Iterator[int]:
+    """Yield each index where the target begins, in time that does not grow with its length.
+
+    The lines can be any texts without line feeds.
+    """
+    text, key = ("\n".join(["", *items, ""]) for items in (lines, target))
+    index = counted = 0
+    position = text.find(key)
+    while position >= 0:
+        index += text.count("\n", counted, position)
+        counted = position
+        yield index
+        position = text.find(key, position + 1)
 
 
 def _is_plain(text: str) -> bool:
@@ -99,7 +126,7 @@ def _units(body: str) -> tuple[Unit, ...]:
     hidden = ""
     for match in _UNIT.finditer(body):
         raw = match.group()
-        if raw in _INVISIBLE:
+        if match["invisible"]:
             if units:
                 units[-1] = Unit(units[-1].raw + raw, units[-1].form)
             else:
@@ -113,7 +140,7 @@ def _units(body: str) -> tuple[Unit, ...]:
             new = [Unit(raw, _form(char))] if is_single else [Unit(piece, piece) for piece in raw]
         else:
             new = [Unit(raw, _form(raw))]
-            if units and not raw.isascii():
+            if units and not raw.isascii() and len(units[-1].raw) < _MAX_UNIT_LENGTH:
                 joined = unicodedata.normalize("NFC", units[-1].raw + raw)
                 if unicodedata.combining(raw) or len(joined) == 1:
                     new = [Unit(units.pop().raw + raw, joined)]
@@ -131,6 +158,8 @@ def _ascii(body: str) -> list[str]:
 
 
 def _form(char: str) -> str:
+    if char.isascii() and char != "...":
+        return char
     return "\u2026" if char == "..." else unicodedata.normalize("NFC", char).translate(FORMS)
 
 

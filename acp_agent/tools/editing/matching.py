@@ -10,10 +10,19 @@ import bisect
 import re
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import accumulate
 
 from msgspec import Struct
 
-from acp_agent.tools.editing.folding import Line, compact, difference, fold, parse, plain_spaces
+from acp_agent.tools.editing.folding import (
+    Line,
+    LineForms,
+    compact,
+    difference,
+    fold,
+    parse,
+    plain_spaces,
+)
 from acp_agent.tools.editing.indentation import FileIndents, Indentation
 
 _MAX_MATCHES = 1_000  # places that are found
@@ -93,16 +102,25 @@ class Match(Struct, frozen=True, kw_only=True):
 class FoldedText:
     """A text that is searched for words. It and the searched words have LF line ends.
 
-    Making it takes time in proportion to the text.
+    Making it takes time in proportion to the text, less where `forms` has its lines.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, forms: LineForms) -> None:
         self.text = text
         self.lines = text.split("\n")
-        self.forms = [fold(line) for line in self.lines]
+        self.line_forms = forms
+        self.forms = [forms[line] for line in self.lines]
         self._folded = "\n".join(self.forms)
-        self._starts = _starts(self.forms)  # of each line in the folded text
-        self._raw_starts = _starts(self.lines)
+        self._parsed: dict[int, Line] = {}
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """Where each line begins in the folded text."""
+        return _starts(self.forms)
+
+    @cached_property
+    def _raw_starts(self) -> list[int]:
+        return _starts(self.lines)
 
     @cached_property
     def indents(self) -> FileIndents:
@@ -110,9 +128,31 @@ class FoldedText:
         return FileIndents([_indent(line) for line in self.lines if line.strip()])
 
     @cached_property
-    def compact_forms(self) -> list[str]:
-        """The lines without spaces, with one kind of quotation marks."""
-        return list(map(compact, self.forms))
+    def compact_text(self) -> str:
+        """The folded lines without spaces, with one kind of quotation marks."""
+        return compact(self._folded)
+
+    def folded_key(self, text: str) -> str | None:
+        """Return a text folded; None if its longest line shows that it is not in this text."""
+        lines = text.split("\n")
+        if self.line_forms[max(lines, key=len)] not in self._folded:
+            return None
+        return "\n".join(self.line_forms[line] for line in lines)
+
+    def folded_compact_key(self, text: str) -> str | None:
+        """Return a text folded, without spaces; None if it is not in this text in that form."""
+        lines = text.split("\n")
+        if compact(self.line_forms[max(lines, key=len)]) not in self.compact_text:
+            return None
+        key = compact("\n".join(self.line_forms[line] for line in lines))
+        return key if key in self.compact_text else None
+
+    def parsed_lines(self, first: int, count: int) -> list[Line]:
+        """Return lines in parts, from an index on."""
+        for index in range(first, min(first + count, len(self.lines))):
+            if index not in self._parsed:
+                self._parsed[index] = parse(self.lines[index])
+        return [self._parsed[index] for index in range(first, min(first + count, len(self.lines)))]
 
     def line_start(self, index: int) -> int:
         """Return where a line begins."""
@@ -130,17 +170,17 @@ class FoldedText:
 
     def find(self, variant: EditVariant) -> list[Match]:
         """Return the matches with the lowest level of differences."""
-        old = [parse(line) for line in variant.old.split("\n")]
-        key = "\n".join(line.form for line in old)
-        if not re.search(r"\w", key):
+        key = self.folded_key(variant.old)
+        position = self._folded.find(key) if key is not None else -1
+        if key is None or position < 0 or not re.search(r"\w", key):
             return []  # brackets alone are everywhere
+        old = [parse(line) for line in variant.old.split("\n")]
         indents = [
             plain_spaces(_indent(line))
             for line in (variant.old + "\n" + variant.new).split("\n")
             if line
         ]
         matches: list[Match] = []
-        position = self._folded.find(key)
         compared_lines = 0
         while position >= 0 and len(matches) < _MAX_MATCHES:
             compared_lines += len(old)
@@ -165,7 +205,7 @@ class FoldedText:
         first = bisect.bisect_right(self._starts, position) - 1
         if variant.line not in {None, first + 1}:
             return None
-        file = [parse(line) for line in self.lines[first : first + len(old)]]
+        file = self.parsed_lines(first, len(old))
         if len(file) < len(old):
             return None
         full_lines = list(file)
@@ -312,10 +352,9 @@ def _kinds(old: Sequence[Line], file: Sequence[Line], *, last_is_partial: int) -
     for index, (old_line, file_line) in enumerate(zip(old, file, strict=True)):
         if len(old_line.units) != len(file_line.units):
             raise ValueError
-        for old_unit, file_unit in zip(old_line.units, file_line.units, strict=True):
-            kind = difference(old_unit, file_unit)
-            if kind is not None:
-                kinds.add(kind)
+        if old_line.units != file_line.units:
+            pairs = zip(old_line.units, file_line.units, strict=True)
+            kinds.update(kind for pair in pairs if (kind := difference(*pair)))
         is_last = index == len(old) - 1
         if old_line.trailing != file_line.trailing and (
             not is_last or (old_line.trailing and not last_is_partial)
@@ -358,8 +397,4 @@ def _indent(line: str) -> str:
 
 
 def _starts(lines: Sequence[str]) -> list[int]:
-    starts, position = [], 0
-    for line in lines:
-        starts.append(position)
-        position += len(line) + 1
-    return starts
+    return [0, *accumulate(len(line) + 1 for line in lines[:-1])]

@@ -7,7 +7,7 @@ import heapq
 from collections import Counter
 from collections.abc import Sequence
 
-from acp_agent.tools.editing.folding import fold
+from acp_agent.tools.editing.folding import find_lines, fold
 
 _MAX_COMPARED_LINES = 20_000
 _MAX_COMPARED_LENGTH = 300  # characters
@@ -90,11 +90,10 @@ def _find_ignoring_white_space(lines: list[str], target_lines: list[str]) -> int
     """Return the index where the wanted lines begin, ignoring all white space."""
     keys = ["".join(line.split()) for line in lines]
     target_keys = ["".join(line.split()) for line in target_lines]
-    count = len(target_keys)
-    for at in range(len(keys) - count + 1):
-        if keys[at] == target_keys[0] and keys[at : at + count] == target_keys:
-            return at
-    if count == 1:
+    start = next(find_lines(keys, target_keys), None)
+    if start is not None:
+        return start
+    if len(target_keys) == 1:
         return next((at for at, key in enumerate(keys) if target_keys[0] in key), None)
     return None
 

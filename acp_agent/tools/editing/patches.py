@@ -30,7 +30,9 @@ _MOVE_MARKER = "*** Move to:"
 _HEREDOC = re.compile(r"apply_patch\s*<<-?\s*(['\"]?)(\w+)\1\n(.*)\n\2", re.DOTALL)
 _FENCE = re.compile(r"```\w*\n(.*?)\n?```", re.DOTALL)
 _RANGE = re.compile(r"-\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?")
-_DIFF = re.compile(r"^--- (?:a/)?(\S.*?)(?:\t.*)?\n\+\+\+ (?:b/)?(\S.*?)(?:\t.*)?\n", re.MULTILINE)
+_DIFF = re.compile(
+    r"^--- (?:a/)?(\S[^\t\n]*)(?:\t.*)?\n\+\+\+ (?:b/)?(\S[^\t\n]*)(?:\t.*)?\n", re.MULTILINE
+)
 
 
 class Hunk(Struct, frozen=True):
@@ -155,12 +157,11 @@ def _offset_after(text: str, after: Sequence[str]) -> int:
     offset = 0
     for name in after:
         target = name.strip()
-        for line in text[offset:].splitlines(keepends=True):
-            offset += len(line)
-            if line.strip() == target:
-                break
-        else:
+        line = re.compile(rf"^[^\S\n]*{re.escape(target)}\s*?$\n?", re.MULTILINE)
+        match = line.search(text, offset)
+        if match is None:
             raise ToolError(f"the line after @@ is not there: {target[:80]}")
+        offset = match.end()
     return offset
 
 
@@ -241,7 +242,7 @@ def _parse_hunks(lines: Sequence[str]) -> Iterator[Hunk]:
             if old or new:
                 yield Hunk(tuple(after), tuple(old), tuple(new))
                 after, old, new = [], [], []
-            context_sign = _context_sign(lines[number + 1 :])
+            context_sign = _context_sign(lines, number + 1)
             heading = line[2:].strip()
             if heading and not _RANGE.match(heading):
                 after.append(heading)
@@ -256,7 +257,8 @@ def _parse_hunks(lines: Sequence[str]) -> Iterator[Hunk]:
             new.append(line.removeprefix(context_sign))
 
 
-def _context_sign(lines: Sequence[str]) -> str:
-    """Return what the context lines of the hunk begin with: a space, or nothing."""
-    hunk = takewhile(lambda line: not line.startswith("@@"), lines)
+def _context_sign(lines: Sequence[str], start: int) -> str:
+    """Return what the context lines of a hunk begin with: a space, or nothing."""
+    following = (lines[index] for index in range(start, len(lines)))
+    hunk = takewhile(lambda line: not line.startswith("@@"), following)
     return " " if all(line[:1] in {"", " ", "+", "-", "*"} for line in hunk) else ""

@@ -14,6 +14,7 @@ from acp_agent.errors import ToolError
 _DOTS = r"(?:\.{2,}|\u2026)"
 _NOUN = r"(?:[\w'/&-]+ ?){1,4}"
 _MAX_SHOWN_LENGTH = 100  # characters
+_MAX_PLACEHOLDERS = 20  # lines of one text that are compared with `old`
 _MIN_OMITTED_LINES = 2  # lines in place of which dots are no text of their own
 _PYTHON_SUFFIXES = (".py", ".pyi", ".pyx")
 
@@ -53,24 +54,33 @@ def refuse_omission(old: str, new: str, before: str, name: str) -> None:
     Raises:
         ToolError: the lines around such a line follow each other in `new` only.
     """
-    old_lines = [line.strip() for line in old.split("\n") if line.strip()]
-    new_lines = [line.strip() for line in new.split("\n") if line.strip()]
-    for index, line in enumerate(new_lines):
-        if len(line) > _MAX_SHOWN_LENGTH or not _patterns().omission.fullmatch(line.lower()):
-            continue
-        if line in map(str.strip, before.split("\n")) or (
-            name.endswith(_PYTHON_SUFFIXES) and not line.strip(".")
-        ):
+    old_lines, new_lines = (
+        [line.strip() for line in text.split("\n") if line.strip()] for text in (old, new)
+    )
+    if len(old_lines) < _MIN_OMITTED_LINES:
+        return
+    indices = [
+        index
+        for index, line in enumerate(new_lines)
+        if len(line) <= _MAX_SHOWN_LENGTH
+        and _patterns().omission.fullmatch(line.lower())
+        and not (name.endswith(_PYTHON_SUFFIXES) and not line.strip("."))
+    ]
+    file_lines = set(map(str.strip, before.split("\n"))) if indices else set()
+    for index in indices[:_MAX_PLACEHOLDERS]:
+        line = new_lines[index]
+        if line in file_lines:
             continue
         start = (
             old_lines.index(new_lines[index - 1]) + 1
             if index and new_lines[index - 1] in old_lines
             else 0
         )
-        following_lines = [
-            following for following in new_lines[index + 1 :] if following in old_lines[start:]
-        ]
-        ends = zip(reversed(old_lines[start:]), reversed(following_lines), strict=False)
+        end_lines = set(old_lines[start:])
+        following_lines = (
+            following for following in reversed(new_lines[index + 1 :]) if following in end_lines
+        )
+        ends = zip(reversed(old_lines[start:]), following_lines, strict=False)
         end = len(old_lines) - len(list(takewhile(lambda pair: pair[0] == pair[1], ends)))
         if end - start >= _MIN_OMITTED_LINES:
             raise ToolError(

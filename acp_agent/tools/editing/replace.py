@@ -15,6 +15,7 @@ from acp_agent.errors import ToolError
 from acp_agent.tools.editing.adapt import adapt
 from acp_agent.tools.editing.blank_lines import with_file_blank_lines
 from acp_agent.tools.editing.escapes import refuse_eaten_backslash
+from acp_agent.tools.editing.folding import LineForms
 from acp_agent.tools.editing.matching import EditVariant, FoldedText, Match, form_kinds
 from acp_agent.tools.editing.nearest import distinguishing_lines, explain_absence, quote_lines
 from acp_agent.tools.editing.placeholders import refuse_omission, refuse_placeholder
@@ -30,6 +31,7 @@ from acp_agent.workspace.file_io import TextFile, with_lf
 from acp_agent.workspace.scrub import REPLACEMENT
 
 _MAX_REPORTED_LINES = 10
+_MAX_NORMALIZED_LENGTH = 250_000  # characters of an edit whose `old` is not in the file exactly
 
 
 class Edit(Struct, frozen=True):
@@ -81,14 +83,17 @@ def apply_edits(file: TextFile, edits: Sequence[Edit], display_path: str) -> Edi
     """
     results: list[EditResult] = []
     original = file
+    forms = LineForms()
+    done: set[Edit] = set()
     for number, edit in enumerate(edits, 1):
-        if edit in edits[: number - 1] and edit.old and not edit.replace_all:
+        if edit in done and edit.old and not edit.replace_all:
             continue  # given twice by mistake: a second place would be ambiguous
+        done.add(edit)
         try:
             refuse_placeholder(edit.new, original.text)
             refuse_eaten_backslash(edit.new, edit.old + original.text)
             refuse_omission(edit.old, edit.new, original.text, display_path)
-            apply = partial(_apply, edit=edit, display_path=display_path)
+            apply = partial(_apply, edit=edit, display_path=display_path, forms=forms)
             results.append(apply_to_current_or_original(file, original, apply))
         except ToolError as error:
             if len(edits) == 1:
@@ -144,7 +149,7 @@ def _merge(original: str, first: str, second: str) -> str | None:
     return "".join(result + base_lines[position:])
 
 
-def _apply(file: TextFile, edit: Edit, display_path: str) -> EditResult:
+def _apply(file: TextFile, edit: Edit, display_path: str, forms: LineForms) -> EditResult:
     old, new = with_lf(edit.old), with_lf(edit.new)
     text = with_lf(file.text)
     if edit.after_line is not None:
@@ -157,7 +162,10 @@ def _apply(file: TextFile, edit: Edit, display_path: str) -> EditResult:
             "`old` and `new` are the same; nothing would change",
             advice="leave the edit out, or give the new text in `new`",
         )
-    spans, notes = _spans(text, old, new, replace_all=edit.replace_all, display_path=display_path)
+    fold = partial(FoldedText, text, forms)
+    spans, notes = _spans(
+        text, old, new, fold, replace_all=edit.replace_all, display_path=display_path
+    )
     if edit.expected_count not in {None, len(spans)}:
         raise _ambiguity_error(
             text, [span.start for span in spans], display_path, f", not {edit.expected_count} times"
@@ -187,7 +195,13 @@ def _insertion(text: str, after_line: int, new: str, display_path: str) -> Span:
 
 
 def _spans(
-    text: str, old: str, new: str, *, replace_all: bool, display_path: str
+    text: str,
+    old: str,
+    new: str,
+    fold: Callable[[], FoldedText],
+    *,
+    replace_all: bool,
+    display_path: str,
 ) -> tuple[list[Span], tuple[str, ...]]:
     """Return the spans to replace, and what was normalised to find them.
 
@@ -211,7 +225,13 @@ def _spans(
         return [Span(at, at + len(old), new) for at in exact], ()
     if REPLACEMENT in old:
         raise hidden_value_error()
-    folded = FoldedText(text)
+    if len(old) + len(new) > _MAX_NORMALIZED_LENGTH:
+        raise ToolError(
+            f"the text to replace is not in {display_path}",
+            advice="make smaller edits: it is compared exactly, since it is so long; "
+            f"{explain_absence(text, old)}",
+        )
+    folded = fold()
     variants = edit_variants(old, new)
     candidates = [(variant, matches) for variant in variants if (matches := folded.find(variant))]
     for respace in (with_file_blank_lines, with_file_spacing):
@@ -352,7 +372,8 @@ def _without_common_ends(text: str, span: Span) -> tuple[int, int, str]:
     old, new = old[prefix_length:], new[prefix_length:]
     suffix_length = 0
     while (line_start := old.rfind("\n", 0, len(old) - suffix_length)) >= 0:
-        if not new.endswith(old[line_start:]):
+        line = old[line_start : len(old) - suffix_length]
+        if not new.endswith(line, 0, len(new) - suffix_length):
             break
         suffix_length = len(old) - line_start
     return span.start + prefix_length, span.end - suffix_length, new[: len(new) - suffix_length]

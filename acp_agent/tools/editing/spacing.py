@@ -5,14 +5,16 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import msgspec
 
-from acp_agent.tools.editing.folding import Line, Unit, compact, parse
+from acp_agent.tools.editing.folding import Line, Unit, find_lines, parse
 from acp_agent.tools.editing.matching import EditVariant, FoldedText
 
 _MAX_TOKENS = 20_000  # tokens of `old` and `new` that are compared
+_MAX_COMPARED_TOKENS = 200_000  # tokens of the file at all places with the same signs
 _SINGLE_SIGNS = frozenset("()[]{}<>\"'`,;")  # signs that are tokens of their own
 _QUOTES = frozenset("\"'")
 # A text that two kinds of quotation marks may enclose alike: no character, no variable, no escape.
@@ -39,6 +41,9 @@ def with_file_spacing(file: FoldedText, variant: EditVariant) -> EditVariant | N
     None if its words and signs are not in exactly one place, if a string has other spaces there, or
     if a quotation mark of `new` would end a string of the file.
     """
+    key = file.folded_compact_key(variant.old)
+    if key is None:
+        return None
     old_lines = [parse(line) for line in variant.old.split("\n")]
     old = [_tokens(line) for line in old_lines]
     if not (old[0] and old[-1]) or not any(re.search(r"\w", line.form) for line in old_lines):
@@ -47,7 +52,7 @@ def with_file_spacing(file: FoldedText, variant: EditVariant) -> EditVariant | N
     new = [_tokens(line) for line in new_lines]
     if sum(map(len, old)) + sum(map(len, new)) > _MAX_TOKENS:
         return None
-    places = _places(file, old, old_lines)
+    places = _places(file, key, old, has_indent=bool(old_lines[0].indent))
     if len(places) != 1:
         return None
     ((number, file_tokens),) = places
@@ -76,40 +81,38 @@ def with_file_spacing(file: FoldedText, variant: EditVariant) -> EditVariant | N
 
 
 def _places(
-    file: FoldedText, old: Sequence[Sequence[Token]], lines: Sequence[Line]
+    file: FoldedText, key: str, old: Sequence[Sequence[Token]], *, has_indent: bool
 ) -> list[tuple[int, list[list[Token]]]]:
     """Return the places with the tokens of `old`: the first line, from 1, and the file's tokens.
 
-    At most two, which are enough to know that there is no single one.
+    At most two, which are enough to know that there is no single one; none if too much would have
+    to be compared.
     """
-    keys = [compact(line.form) for line in lines]
-    compact_lines = file.compact_forms
     places: list[tuple[int, list[list[Token]]]] = []
-    for first, compact_line in enumerate(compact_lines[: len(compact_lines) - len(keys) + 1]):
-        if not (keys[0] in compact_line if len(keys) == 1 else compact_line.endswith(keys[0])):
-            continue
-        if compact_lines[first + 1 : first + len(keys) - 1] != keys[1:-1]:
-            continue
-        if not compact_lines[first + len(keys) - 1].startswith(keys[-1]) and len(keys) > 1:
-            continue
-        tokens = [_tokens(parse(line)) for line in file.lines[first : first + len(keys)]]
-        places += [(first + 1, place) for place in _cut(tokens, old, has_indent=lines[0].indent)]
-        if len(places) > 1:
-            break
+    compared = first = counted = 0
+    position = file.compact_text.find(key)
+    while position >= 0 and len(places) < 2:
+        first += file.compact_text.count("\n", counted, position)
+        tokens = [_tokens(line) for line in file.parsed_lines(first, len(old))]
+        compared += sum(map(len, tokens))
+        if compared > _MAX_COMPARED_TOKENS:
+            return []
+        places += [(first + 1, place) for place in _cut(tokens, old, has_indent=has_indent)]
+        counted = file.compact_text.find("\n", position)
+        position = file.compact_text.find(key, counted) if counted >= 0 else -1
     return places
 
 
 def _cut(
-    file: Sequence[list[Token]], old: Sequence[Sequence[Token]], *, has_indent: str
+    file: Sequence[list[Token]], old: Sequence[Sequence[Token]], *, has_indent: bool
 ) -> Iterator[list[list[Token]]]:
-    """Yield the tokens of the file's lines that `old` covers, in each way in which it can."""
+    """Yield the tokens of the file's lines that `old` covers, in the first two ways it can."""
     forms = [[token.form for token in line] for line in old]
     if len(old) == 1:
-        length = len(forms[0])
-        for start in range(1 if has_indent else len(file[0]) - length + 1):
-            tokens = file[0][start : start + length]
-            if [token.form for token in tokens] == forms[0]:
-                yield [tokens]
+        starts = find_lines([token.form for token in file[0]], forms[0])
+        for start in islice(starts, 2):
+            if not has_indent or start == 0:
+                yield [file[0][start : start + len(forms[0])]]
         return
     first = file[0][len(file[0]) - len(forms[0]) :]
     if has_indent and len(first) != len(file[0]):

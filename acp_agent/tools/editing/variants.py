@@ -38,6 +38,7 @@ _NUMBERS = tuple(
         *(r":[ ]", "[:-]", r"[ ]?-[ ]", r"[.)\]]:?[ ]", r"[.)\]]:?"),
     )
 )
+_NUMBER_START = re.compile(r"\s*[\[(]?L?\d")
 _CERTAIN_PATTERNS = 2  # of these patterns; the others may be what a line says
 _ENTITY = re.compile("&(?:amp|lt|gt|quot|apos|#39|#x27);")
 _ESCAPED_ENTITY = re.compile(r"&amp;[#\w]+;")
@@ -187,6 +188,8 @@ def _strip_numbers(text: str, pattern: re.Pattern[str], *, all_lines: bool) -> s
     None if those do not ascend, or are missing: from a line if `all_lines` is set, else from the
     first, after which numbers are data rather than the numbers of lines.
     """
+    if not _NUMBER_START.match(text):
+        return None
     last_number, result, numbered = -1, [], 0
     for line in text.split("\n"):
         match = pattern.fullmatch(line) or pattern.fullmatch(f"{line} ")
