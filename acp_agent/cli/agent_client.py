@@ -144,12 +144,7 @@ class AgentClient(AgentSession):
 
     @classmethod
     async def start(
-        cls,
-        flags: Sequence[str],
-        *,
-        cwd: Path,
-        on_update: OnUpdate,
-        on_permission: OnPermission,
+        cls, flags: Sequence[str], *, cwd: Path, on_update: OnUpdate, on_permission: OnPermission
     ) -> Self:
         """Start `acp-agent` with `flags` and initialize it.
 

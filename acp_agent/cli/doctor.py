@@ -33,8 +33,7 @@ _STYLES = {"ok": "green", "info": "dim", "missing": "yellow", "broken": "bold re
 def run(argv: list[str]) -> int:
     """Check the setup; return 1 if there are problems."""
     parser = Parser(
-        prog="acp-agent doctor",
-        description="Check the setup and say how to fix problems.",
+        prog="acp-agent doctor", description="Check the setup and say how to fix problems."
     )
     parser.add_argument("--offline", action="store_true", help="do not contact providers")
     parser.add_argument("--json", action="store_true", help="print JSON")

@@ -308,9 +308,7 @@ def _flags(argv: list[str]) -> Flags | None:
     parser.add_argument("--mode", choices=MODES, help="permission mode to start in")
     add_folder(parser)
     parser.add_argument(
-        "--resume",
-        metavar="ID",
-        help="continue a session, by its ID or the first characters",
+        "--resume", metavar="ID", help="continue a session, by its ID or the first characters"
     )
     arguments = parser.parse_args(argv)
     prompt = sys.stdin.read() if arguments.prompt == "-" else arguments.prompt

@@ -23,12 +23,7 @@ from acp_agent.errors import (
     StoreError,
     StoreNewerError,
 )
-from acp_agent.session.store.database import (
-    has_log,
-    is_foreign_database,
-    is_missing,
-    open_database,
-)
+from acp_agent.session.store.database import has_log, is_foreign_database, is_missing, open_database
 from acp_agent.session.store.database_recovery import RecoveredSessions, recover_sessions
 from acp_agent.session.store.last_write import forget_lost_writes
 from acp_agent.session.store.lease import any_lease_held

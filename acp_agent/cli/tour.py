@@ -71,8 +71,7 @@ async def _tour(prompt: str | None) -> int:
         with _project() as folder:
             screen.say(
                 translate(
-                    "The sample project is {folder}; it is deleted after the tour.",
-                    folder=folder,
+                    "The sample project is {folder}; it is deleted after the tour.", folder=folder
                 )
             )
             # A model answers in the language of the prompt; the demo's script has only one.
@@ -161,10 +160,7 @@ def _project() -> Iterator[Path]:
 def _show_next_steps(screen: Screen, *, demo: bool, status: int) -> None:
     command = program_command()
     if status != 0:
-        screen.say(
-            translate("The turn failed. Next: {command} doctor", command=command),
-            "warning",
-        )
+        screen.say(translate("The turn failed. Next: {command} doctor", command=command), "warning")
         return
     if demo:
         login_step = translate(

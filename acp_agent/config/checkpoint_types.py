@@ -14,8 +14,7 @@ class CheckpointsConfig(Table, frozen=True, kw_only=True):
 
     enabled: Annotated[bool, Meta(description="Save files before they are changed.")] = True
     exclude: Annotated[
-        list[str],
-        Meta(description="Files that are not saved, as patterns of a .gitignore file."),
+        list[str], Meta(description="Files that are not saved, as patterns of a .gitignore file.")
     ] = field(default_factory=list)
     max_file_bytes: Annotated[
         int, Meta(ge=1_000, le=1_000_000_000, description="The largest file that is saved.")

@@ -83,8 +83,7 @@ class HookConfig(
         Meta(description="Its arguments; ${tool_input.path} stands for what the event has there."),
     ] = field(default_factory=dict)
     headers: Annotated[
-        dict[str, str],
-        Meta(description="HTTP headers; $NAME is a variable of the environment."),
+        dict[str, str], Meta(description="HTTP headers; $NAME is a variable of the environment.")
     ] = field(default_factory=dict)
     condition: Annotated[
         str, Meta(description='A rule that the call must match, like "Bash(git push:*)".')

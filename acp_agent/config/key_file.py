@@ -14,12 +14,7 @@ from msgspec import Struct, field
 from acp_agent.errors import ConfigError
 from acp_agent.platform.descriptor_limit import describe_os_error
 from acp_agent.platform.first_use import first_use
-from acp_agent.platform.posix import (
-    is_private,
-    locked,
-    make_private,
-    write_private,
-)
+from acp_agent.platform.posix import is_private, locked, make_private, write_private
 
 LOCK_SECONDS = 5.0
 

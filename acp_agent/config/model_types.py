@@ -16,8 +16,7 @@ ToolDialect = Literal[
 HttpAddress = Annotated[str, Meta(pattern=r"^https?://[^\s/]", examples=["https://host/v1"])]
 # One line of a menu: visible, and without line breaks.
 MenuName = Annotated[
-    str,
-    Meta(pattern=r"^[^\x00-\x1f\x7f]*\S[^\x00-\x1f\x7f]*$(?!\n)", examples=["Coder Large"]),
+    str, Meta(pattern=r"^[^\x00-\x1f\x7f]*\S[^\x00-\x1f\x7f]*$(?!\n)", examples=["Coder Large"])
 ]
 ModelRef = Annotated[str, Meta(pattern=r"^[^/\s]+/\S", examples=["openai/gpt-5"])]
 ProviderName = Annotated[str, Meta(pattern=r"^[^/\s]+$(?!\n)", examples=["company"])]

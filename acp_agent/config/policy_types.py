@@ -43,8 +43,7 @@ class RuleConfig(Table, frozen=True, kw_only=True):
         str, Meta(max_length=500, description="Why; you and the model are told when it refuses.")
     ] = ""
     modes: Annotated[
-        list[ModeName],
-        Meta(description="The modes that it holds in. Empty: all."),
+        list[ModeName], Meta(description="The modes that it holds in. Empty: all.")
     ] = field(default_factory=list)
     agents: Annotated[
         list[str],

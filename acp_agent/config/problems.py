@@ -94,12 +94,7 @@ def find_problems(value: object, kind: Any) -> Iterator[Problem]:
     yield from _walk(value, kind, (), None)
 
 
-def _walk(
-    value: object,
-    kind: Any,
-    path: tuple[Key, ...],
-    meta: Meta | None,
-) -> Iterator[Problem]:
+def _walk(value: object, kind: Any, path: tuple[Key, ...], meta: Meta | None) -> Iterator[Problem]:
     origin = get_origin(kind)
     if origin is Annotated:
         inner, *extras = get_args(kind)
@@ -153,10 +148,7 @@ def _walk_table(value: object, kind: type[Struct], path: tuple[Key, ...]) -> Ite
 
 
 def _check_leaf(
-    value: object,
-    kind: Any,
-    path: tuple[Key, ...],
-    meta: Meta | None,
+    value: object, kind: Any, path: tuple[Key, ...], meta: Meta | None
 ) -> Iterator[Problem]:
     annotation = kind if meta is None else Annotated[kind, meta]
     try:

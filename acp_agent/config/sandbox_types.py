@@ -30,8 +30,7 @@ class SandboxFilesystemConfig(Table, frozen=True, kw_only=True):
     """Files that confined programs may use; a path may begin with `~`, or in the project."""
 
     allow_write: Annotated[
-        list[SandboxPath],
-        Meta(description="Further folders and files that may be changed."),
+        list[SandboxPath], Meta(description="Further folders and files that may be changed.")
     ] = field(default_factory=list)
     deny_write: Annotated[
         list[SandboxPath], Meta(description="What may not be changed in folders that may.")
@@ -75,8 +74,7 @@ class SandboxConfig(Table, frozen=True, kw_only=True):
 
     enabled: Annotated[bool, Meta(description="Confine commands where the system can.")] = True
     backend: Annotated[
-        BackendName,
-        Meta(description="What confines them; `auto` takes the first that works here."),
+        BackendName, Meta(description="What confines them; `auto` takes the first that works here.")
     ] = "auto"
     image: Annotated[
         Annotated[str, Meta(pattern=r"^[A-Za-z0-9]", examples=["python:3.13"])] | None,
@@ -89,8 +87,7 @@ class SandboxConfig(Table, frozen=True, kw_only=True):
         bool, Meta(description="Confine your own hooks, too. Those of a project always are.")
     ] = True
     auto_allow: Annotated[
-        bool,
-        Meta(description="Run confined commands without a question where they can be undone."),
+        bool, Meta(description="Run confined commands without a question where they can be undone.")
     ] = False
     mcp_servers: Annotated[
         bool, Meta(description="Confine programs of MCP servers that do not say so themselves.")

@@ -53,13 +53,7 @@ class LanguageClient:
         encoding: in which it counts the columns of a line.
     """
 
-    def __init__(
-        self,
-        transport: Transport,
-        *,
-        root: Path,
-        settings: ServerSettings,
-    ) -> None:
+    def __init__(self, transport: Transport, *, root: Path, settings: ServerSettings) -> None:
         self.on_published: Callable[[wire.PublishedDiagnostics], None] | None = None
         self.on_registered: Callable[[], None] | None = None
         self.name = ""

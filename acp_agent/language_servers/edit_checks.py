@@ -17,11 +17,7 @@ from msgspec import Struct
 from acp_agent.language_servers.comparison import line_moves, moved_problems, new_problems
 from acp_agent.language_servers.problems import Problem
 from acp_agent.language_servers.server import LanguageServer
-from acp_agent.language_servers.service import (
-    LanguageServers,
-    check_text,
-    check_workspace,
-)
+from acp_agent.language_servers.service import LanguageServers, check_text, check_workspace
 
 MAX_WAIT = 1.5  # seconds for the problems of the changed files, from a server that is ready
 _MAX_OTHERS_WAIT = 0.25  # seconds in all after which those of other files are late

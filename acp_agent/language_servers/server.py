@@ -196,11 +196,7 @@ class LanguageServer:
             self.last_error = f"it cannot be started: {describe_os_error(error)}"
             return False
         self.generation += 1
-        client = LanguageClient(
-            process.transport,
-            root=self.root,
-            settings=settings,
-        )
+        client = LanguageClient(process.transport, root=self.root, settings=settings)
         documents = Documents(client)
         diagnostics = Diagnostics(
             self.spec.name, client, documents, lambda path: path.is_relative_to(self.root)

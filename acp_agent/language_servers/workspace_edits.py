@@ -100,8 +100,7 @@ async def read_edits(
             )
     if stale is not None:
         raise StaleEditError(
-            f"{stale.name} is another one by now than the language server knows",
-            advice="try again",
+            f"{stale.name} is another one by now than the language server knows", advice="try again"
         )
     return [edit for edit in file_edits if edit.text != edit.before.text]
 

@@ -14,11 +14,7 @@ from msgspec.structs import replace
 from acp_agent.permissions.access import Tier
 from acp_agent.permissions.choices import Language, translate_reason
 from acp_agent.permissions.command_scope import names_what_it_runs
-from acp_agent.permissions.destructive_commands import (
-    option_reason,
-    rule_reason,
-    subcommand_reason,
-)
+from acp_agent.permissions.destructive_commands import option_reason, rule_reason, subcommand_reason
 from acp_agent.permissions.inner_texts import (
     command_values,
     destructive_text_reason,

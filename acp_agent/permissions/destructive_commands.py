@@ -7,13 +7,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from acp_agent.permissions.inner_texts import option_programs
-from acp_agent.permissions.rules import (
-    Rule,
-    has_option,
-    operands,
-    read_only_rules,
-    shell_rules,
-)
+from acp_agent.permissions.rules import Rule, has_option, operands, read_only_rules, shell_rules
 from acp_agent.permissions.shell.syntax import Command
 
 _DELETES = "deletes data"

@@ -251,9 +251,7 @@ def read_only_rules() -> ReadOnlyRules:
     for name, row in commands.items():
         if not name.startswith("git "):  # its --help may start a program that git's settings name
             commands[name] = replace(
-                row,
-                flags=row.flags | informing,
-                pattern_options=row.pattern_options | informing,
+                row, flags=row.flags | informing, pattern_options=row.pattern_options | informing
             )
     return replace(rules, commands=commands)
 

@@ -54,11 +54,7 @@ def judge_request(
 
 
 def _judge_change(
-    access: FetchAccess,
-    mode: Mode,
-    rules: RuleSet,
-    rule: PolicyRule | None,
-    granted: Grant | None,
+    access: FetchAccess, mode: Mode, rules: RuleSet, rule: PolicyRule | None, granted: Grant | None
 ) -> Verdict:
     """Judge a request that may change something, after no rule or grant refused it."""
     if mode == "full" and (access.user_named or rule is not None or granted is not None):

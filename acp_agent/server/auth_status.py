@@ -168,9 +168,7 @@ def _label(provider: Provider, secrets: Secrets, translate: Translator) -> str:
             return translate("{provider} API key", provider=provider.name)
         case _ if origin.kind == "environment":
             return translate(
-                "{provider} API key from {variable}",
-                provider=provider.name,
-                variable=origin.name,
+                "{provider} API key from {variable}", provider=provider.name, variable=origin.name
             )
         case _ if origin.kind == "keyring":
             return translate("{provider} API key from the keyring", provider=provider.name)

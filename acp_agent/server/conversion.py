@@ -86,9 +86,7 @@ def merge_updates(method: str, before: Any, after: Any) -> object | None:
     return None if joined is None else structs.replace(before, update=joined)
 
 
-def join_texts(
-    updates: Iterable[tuple[SessionId, UpdateT]],
-) -> Iterator[tuple[SessionId, UpdateT]]:
+def join_texts(updates: Iterable[tuple[SessionId, UpdateT]]) -> Iterator[tuple[SessionId, UpdateT]]:
     """Join each uninterrupted run of pieces of one message, for a replay."""
     pending: tuple[SessionId, UpdateT] | None = None
     for session, update in updates:

@@ -37,11 +37,7 @@ class Account:
     """
 
     def __init__(
-        self,
-        models: Models,
-        keys: KeyStore,
-        flag: str | None,
-        read_config: Callable[[], Config],
+        self, models: Models, keys: KeyStore, flag: str | None, read_config: Callable[[], Config]
     ) -> None:
         self._models = models
         self._keys = keys

@@ -7,11 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from acp_agent.extensions.definitions.locations import (
-    BundledSkill,
-    bundled_agents,
-    bundled_skills,
-)
+from acp_agent.extensions.definitions.locations import BundledSkill, bundled_agents, bundled_skills
 from acp_agent.session.commands.command import Command, commands_in
 from acp_agent.session.core import SessionCore
 from acp_agent.session.extension_files import ExtensionFiles

@@ -13,13 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from acp_agent.content import (
-    ContentBlock,
-    ImageBlock,
-    ResourceBlock,
-    ResourceLinkBlock,
-    TextBlock,
-)
+from acp_agent.content import ContentBlock, ImageBlock, ResourceBlock, ResourceLinkBlock, TextBlock
 from acp_agent.errors import InvalidInputError, SessionNotFoundError
 from acp_agent.events import UserMessage, agent_message
 from acp_agent.ids import MessageId, new_message_id

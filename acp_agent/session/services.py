@@ -16,11 +16,7 @@ from msgspec import Struct, field
 from acp_agent.config.localization import Translator, choose_language, translator_for
 from acp_agent.config.types import Config
 from acp_agent.events import Usage
-from acp_agent.extensions.definitions.locations import (
-    PACKAGES,
-    DefinitionFolders,
-    find_folders,
-)
+from acp_agent.extensions.definitions.locations import PACKAGES, DefinitionFolders, find_folders
 from acp_agent.extensions.mcp.config import MARK
 from acp_agent.ids import SessionId
 from acp_agent.models.registry import Models

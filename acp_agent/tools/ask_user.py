@@ -50,8 +50,7 @@ class QuestionParams(ToolParams):
 
     question: Annotated[str, Field(min_length=1)]
     options: Annotated[
-        tuple[AskOption, ...],
-        Field(max_length=10, description="Suggested answers, best first."),
+        tuple[AskOption, ...], Field(max_length=10, description="Suggested answers, best first.")
     ] = ()
     several: Annotated[bool, Field(description="More than one may be chosen.")] = False
     kind: Annotated[AnswerKind, Field(description="What is answered, without options.")] = "text"

@@ -88,9 +88,7 @@ class GlobTool(Tool[GlobParams]):
             )
 
         return Prepared(
-            title=self.title(params.model_dump()),
-            run=run,
-            access=ReadAccess(paths=(str(folder),)),
+            title=self.title(params.model_dump()), run=run, access=ReadAccess(paths=(str(folder),))
         )
 
 

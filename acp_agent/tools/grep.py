@@ -17,14 +17,7 @@ from acp_agent.content import JsonObject, Location, text_part
 from acp_agent.errors import ToolError, WorkspaceError
 from acp_agent.events import ToolKind
 from acp_agent.permissions.access import ReadAccess
-from acp_agent.tools.base import (
-    Outcome,
-    Prepared,
-    Progress,
-    Tool,
-    ToolParams,
-    text_argument,
-)
+from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams, text_argument
 from acp_agent.tools.glob import relative_pattern, searched_path
 from acp_agent.tools.quoting import code_block, code_span, first_line, shorten
 from acp_agent.workspace.file_io import display_path, file_kind
@@ -118,9 +111,7 @@ class GrepTool(Tool[GrepParams]):
             return outcome or _empty_outcome(params)
 
         return Prepared(
-            title=self.title(params.model_dump()),
-            run=run,
-            access=ReadAccess(paths=(str(target),)),
+            title=self.title(params.model_dump()), run=run, access=ReadAccess(paths=(str(target),))
         )
 
     async def _lines(
@@ -229,8 +220,7 @@ def _with_note(outcome: Outcome, note: str) -> Outcome:
 
 def _empty_outcome(params: GrepParams) -> Outcome:
     return Outcome(
-        text=f"Nothing matches; {_empty_advice(params)}.",
-        content=(text_part("Nothing matches."),),
+        text=f"Nothing matches; {_empty_advice(params)}.", content=(text_part("Nothing matches."),)
     )
 
 

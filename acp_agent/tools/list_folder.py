@@ -54,10 +54,7 @@ class ListTool(Tool[ListParams]):
 
         async def run(_: Progress) -> Outcome:
             listing = await list_folder(
-                folder,
-                depth=params.depth,
-                limit=MAX_ENTRIES,
-                confine=self.workspace.files.confine,
+                folder, depth=params.depth, limit=MAX_ENTRIES, confine=self.workspace.files.confine
             )
             rows = [_row(entry) for entry in listing.entries] or ["(empty)"]
             body = "\n".join(rows)
@@ -70,9 +67,7 @@ class ListTool(Tool[ListParams]):
             return Outcome(text=body + notes, content=(content,))
 
         return Prepared(
-            title=self.title(params.model_dump()),
-            run=run,
-            access=ReadAccess(paths=(str(folder),)),
+            title=self.title(params.model_dump()), run=run, access=ReadAccess(paths=(str(folder),))
         )
 
 

@@ -13,10 +13,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 import mcp_types as types
 from mcp import MCPError
 
-from acp_agent.content import (
-    JsonObject,
-    printable_line,
-)
+from acp_agent.content import JsonObject, printable_line
 from acp_agent.errors import ToolError
 from acp_agent.events import ToolKind
 from acp_agent.extensions.mcp.config import identity
@@ -119,12 +116,7 @@ class McpTool(SchemaTool):
 
 
 def mcp_tool(
-    remote: types.Tool,
-    name: str,
-    *,
-    server: McpServer,
-    seconds: float,
-    deferred: bool = False,
+    remote: types.Tool, name: str, *, server: McpServer, seconds: float, deferred: bool = False
 ) -> type[McpTool]:
     """A tool of a server as a class of ours, to be made for a workspace.
 

@@ -58,8 +58,7 @@ class RewindTool(Tool[RewindParams]):
             raise ToolError("there is nothing to remember", advice="say it in `message`")
         if not self._is_only_call():
             raise ToolError(
-                "other calls run at the same time",
-                advice="call rewind alone, without other calls",
+                "other calls run at the same time", advice="call rewind alone, without other calls"
             )
 
         async def run(_: Progress) -> Outcome:

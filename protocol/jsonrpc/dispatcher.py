@@ -11,13 +11,7 @@ from msgspec import Raw, Struct
 
 from protocol.codec import typed_json
 from protocol.jsonrpc import messages
-from protocol.jsonrpc.errors import (
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    RpcError,
-    log,
-)
+from protocol.jsonrpc.errors import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError, log
 from protocol.jsonrpc.handlers import (
     Answer,
     Handler,
@@ -132,13 +126,7 @@ class Dispatcher:
         else:
             map_error = self.surface.map_error
             self._calls.start(
-                message,
-                method,
-                handler,
-                params,
-                answer=answer,
-                map_error=map_error,
-                size=len(line),
+                message, method, handler, params, answer=answer, map_error=map_error, size=len(line)
             )
 
     def _lookup(self, message: messages.Request) -> tuple[Method[Any, Any], Handler]:

@@ -77,10 +77,7 @@ AGENT_METHODS: Final = by_name(
 )
 # What the client answers.
 CLIENT_METHODS: Final = by_name(
-    REQUEST_PERMISSION,
-    ELICITATION_CREATE,
-    SESSION_UPDATE,
-    ELICITATION_COMPLETE,
+    REQUEST_PERMISSION, ELICITATION_CREATE, SESSION_UPDATE, ELICITATION_COMPLETE
 )
 # What either side may send; the connection itself handles it.
 PROTOCOL_METHODS: Final = by_name(CANCEL_REQUEST)

@@ -133,9 +133,7 @@ def _parser() -> Parser:
     )
     parser.add_argument("prompt", nargs="*", help="first prompt")
     parser.add_argument(
-        "--command",
-        metavar="COMMAND",
-        help="command line of another ACP agent, as one argument",
+        "--command", metavar="COMMAND", help="command line of another ACP agent, as one argument"
     )
     parser.add_argument("--agent", metavar="NAME", help="the agent to run as, such as review")
     parser.add_argument("--model", metavar="PROVIDER/NAME", help="the model to use")

@@ -65,9 +65,7 @@ class TerminalChat:
         self._mode_timer: asyncio.TimerHandle | None = None
         self.questions = QuestionQueue(self._on_question_change)
         self._output = FrameOutput(
-            out,
-            term=os.environ.get("TERM", ""),
-            depth=color_depth(colours, monochrome=monochrome),
+            out, term=os.environ.get("TERM", ""), depth=color_depth(colours, monochrome=monochrome)
         )
         self._transcript = Transcript(
             renderer,

@@ -10,12 +10,7 @@ from msgspec import Struct, structs
 
 from acp_agent.cli.agent_client import OnUpdate
 from acp_agent.cli.flow.agent import StepSession
-from acp_agent.cli.flow.journal import (
-    RunEnded,
-    RunJournal,
-    StepEnded,
-    StepStarted,
-)
+from acp_agent.cli.flow.journal import RunEnded, RunJournal, StepEnded, StepStarted
 from acp_agent.cli.flow.prompts import RunValues, list_items, prompt_text, skill_arguments
 from acp_agent.cli.flow.recovery import read_prompts
 from acp_agent.cli.flow.skills import SkillInputs, check_arguments, skill_inputs

@@ -16,13 +16,7 @@ from msgspec import Struct
 
 from acp_agent.acp_client.process import EXIT_SECONDS
 from acp_agent.cli.agent_client import OnUpdate
-from acp_agent.cli.flow.journal import (
-    RunJournal,
-    RunRecord,
-    RunStarted,
-    journal_path,
-    read_runs,
-)
+from acp_agent.cli.flow.journal import RunJournal, RunRecord, RunStarted, journal_path, read_runs
 from acp_agent.cli.flow.locate import (
     is_file_name,
     locate,

@@ -105,11 +105,7 @@ class Schedule:
     """
 
     def __init__(
-        self,
-        triggers: Triggers,
-        *,
-        now: Callable[[], datetime],
-        monotonic: Callable[[], float],
+        self, triggers: Triggers, *, now: Callable[[], datetime], monotonic: Callable[[], float]
     ) -> None:
         self._triggers = triggers
         self._now = now
@@ -184,10 +180,7 @@ def _run(options: argparse.Namespace) -> int:
     triggers = file.workflow.triggers
     if not triggers:
         complain(
-            translate(
-                "{file} has no trigger; add on: with files:, every: or cron:",
-                file=file.path,
-            )
+            translate("{file} has no trigger; add on: with files:, every: or cron:", file=file.path)
         )
         return FAILED
     asyncio.run(_Watch(options, triggers, make_view(options)).run())

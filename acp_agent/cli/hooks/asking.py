@@ -9,14 +9,7 @@ from msgspec.structs import replace
 from acp_agent.cli.user_config import UserConfig
 from acp_agent.content import JsonObject
 from acp_agent.errors import AcpAgentError, ModelError, ToolError
-from acp_agent.models.base import (
-    Failed,
-    ModelInfo,
-    ModelRequest,
-    TextDelta,
-    UserSide,
-    UserText,
-)
+from acp_agent.models.base import Failed, ModelInfo, ModelRequest, TextDelta, UserSide, UserText
 from acp_agent.models.registry import Models
 from acp_agent.models.retries import RetryPolicy, stream_with_retries
 from acp_agent.models.roles import small_model

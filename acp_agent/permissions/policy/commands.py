@@ -16,20 +16,11 @@ from itertools import islice, pairwise
 from msgspec import Struct
 from msgspec.structs import replace
 
-from acp_agent.permissions.classify import (
-    Classified,
-    Finding,
-    classify,
-    worst_tier,
-)
+from acp_agent.permissions.classify import Classified, Finding, classify, worst_tier
 from acp_agent.permissions.command_scope import uses_other_folder
 from acp_agent.permissions.inner_texts import command_values, inner_texts
 from acp_agent.permissions.paths import CommandContext
-from acp_agent.permissions.policy.command_patterns import (
-    CommandPattern,
-    compile_command,
-    spellings,
-)
+from acp_agent.permissions.policy.command_patterns import CommandPattern, compile_command, spellings
 from acp_agent.permissions.policy.hidden_actions import hidden_action
 from acp_agent.permissions.policy.rules import Effect, PolicyRule, Source
 from acp_agent.permissions.read_only import is_harmless_assignment, is_installed

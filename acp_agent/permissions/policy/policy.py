@@ -20,12 +20,7 @@ from acp_agent.permissions.paths import CommandContext
 from acp_agent.permissions.policy.command_files import mentioned_files
 from acp_agent.permissions.policy.commands import CommandRule, CommandRules, LineMatch, find_urls
 from acp_agent.permissions.policy.path_patterns import Folders, PathPattern, compile_path
-from acp_agent.permissions.policy.rules import (
-    Effect,
-    PolicyRule,
-    Subject,
-    tool_name,
-)
+from acp_agent.permissions.policy.rules import Effect, PolicyRule, Subject, tool_name
 
 _ORDER: tuple[Effect, ...] = ("deny", "ask", "allow")
 

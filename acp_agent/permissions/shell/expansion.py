@@ -248,11 +248,7 @@ class Expander:
         operator = ""
         operands: list[Node] = []
         for child in node.children[1:-1]:
-            if not name and child.type in {
-                "variable_name",
-                "special_variable_name",
-                "subscript",
-            }:
+            if not name and child.type in {"variable_name", "special_variable_name", "subscript"}:
                 name = self.source(child).partition("[")[0]
             elif not child.is_named and not operands and not operator:
                 operator = self.source(child)

@@ -146,8 +146,7 @@ class RestoreCheckpointResponse(ExtensionType, frozen=True, kw_only=True):
     ]
     not_kept_count: Annotated[int, Meta(description="All of them; `notKept` has 20 at most.")]
     rewind_id: Annotated[
-        str | None,
-        Meta(description="The point that undoes it; absent where nothing was done."),
+        str | None, Meta(description="The point that undoes it; absent where nothing was done.")
     ] = None
 
 
@@ -156,8 +155,7 @@ class ListResourcesRequest(ExtensionType, frozen=True, kw_only=True):
 
     session_id: Annotated[str, Meta(description="The session, open on this connection.")]
     typed: Annotated[
-        str,
-        Meta(description="What the user has typed, from `@` on, to complete templates too."),
+        str, Meta(description="What the user has typed, from `@` on, to complete templates too.")
     ] = ""
 
 

@@ -56,10 +56,7 @@ class AccessPolicy:
             return refusal(421, "this Host is not allowed; start the agent with --allow-host NAME")
         origin = request.header("origin")
         if origin is not None and not self._allows_origin(origin, request.header("host") or ""):
-            return refusal(
-                403,
-                "this Origin is not allowed; start the agent with --allow-origin",
-            )
+            return refusal(403, "this Origin is not allowed; start the agent with --allow-origin")
         return None
 
     def check_token(self, request: Request, *, upgrade: bool) -> Reply | None:

@@ -334,7 +334,4 @@ def _check_form(request: Request, limit: int) -> Reply | None:
 
 
 def _too_large(limit: int) -> Reply:
-    return refusal(
-        413,
-        f"the message is longer than {limit} bytes; see --max-message-size",
-    )
+    return refusal(413, f"the message is longer than {limit} bytes; see --max-message-size")

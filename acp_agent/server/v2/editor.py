@@ -86,8 +86,7 @@ class EditorV2(ClientEditor["SessionTreeV2"]):
     def offer_commands(self, session: SessionId, commands: Sequence[Command]) -> None:
         """Send the slash commands (Slash Commands)."""
         self.update(
-            session,
-            acp.AvailableCommandsUpdate(available_commands=available_commands(commands)),
+            session, acp.AvailableCommandsUpdate(available_commands=available_commands(commands))
         )
 
     def show_options(self, session: SessionId, options: Sequence[Option]) -> None:

@@ -186,8 +186,7 @@ async def loop_command(
     if parsed is None:
         return FoundCommand.answering(
             translate(
-                "Usage: `/loop N prompt`, where N is a number from 1 to {most}.",
-                most=MAX_ROUNDS,
+                "Usage: `/loop N prompt`, where N is a number from 1 to {most}.", most=MAX_ROUNDS
             )
         )
     rounds, prompt = parsed

@@ -215,9 +215,7 @@ class _Repair:
         ]
 
 
-def _lost_calls(
-    events: Sequence[AnyEvent | None],
-) -> tuple[dict[int, list[CallId]], set[CallId]]:
+def _lost_calls(events: Sequence[AnyEvent | None]) -> tuple[dict[int, list[CallId]], set[CallId]]:
     """Return calls whose beginning is lost, by its likely place, and those without a place.
 
     The place is a lost event in the last answer before the first event of the call; otherwise, the

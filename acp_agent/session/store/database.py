@@ -12,13 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 from acp_agent.errors import StoreDamagedError, StoreError, StoreNewerError
-from acp_agent.session.store.schema import (
-    APPLICATION_ID,
-    MIGRATIONS,
-    Identity,
-    Migration,
-    migrate,
-)
+from acp_agent.session.store.schema import APPLICATION_ID, MIGRATIONS, Identity, Migration, migrate
 from acp_agent.session.store.sqlite_errors import (
     BUSY_SECONDS,
     UNWRITABLE,

@@ -224,12 +224,7 @@ class Store:
 
         return await self._worker.run(
             lambda db: read_queries.page(
-                db,
-                cwd=folder,
-                cursor=cursor,
-                limit=limit,
-                with_empty=with_empty,
-                archived=archived,
+                db, cwd=folder, cursor=cursor, limit=limit, with_empty=with_empty, archived=archived
             )
         )
 

@@ -103,12 +103,7 @@ def usage_since(
     )
     return [
         UsageRow(
-            at=began,
-            project=cwd,
-            model=model,
-            requests=requests,
-            cost=cost,
-            usage=_usage(numbers),
+            at=began, project=cwd, model=model, requests=requests, cost=cost, usage=_usage(numbers)
         )
         for began, cwd, model, requests, cost, *numbers in rows
     ]

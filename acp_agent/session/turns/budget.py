@@ -144,10 +144,7 @@ class SessionBudget:
             self._given_warnings = set()
             self._new_warnings([limit for limit in limits if limit.scope == "session"], so_far)
         for limit in limits:
-            spent, needed = (
-                limit.amount_in(so_far[limit.scope]),
-                limit.amount_in(request),
-            )
+            spent, needed = limit.amount_in(so_far[limit.scope]), limit.amount_in(request)
             scope_name = _PERIODS[limit.scope]
             usage = f"{limit.format_amount(spent)} of {limit.format_amount(limit.maximum)}"
             if spent >= limit.maximum:

@@ -34,11 +34,7 @@ class Notes:
         self._sent: dict[str, str] = {}
 
     def take_changed(
-        self,
-        *,
-        today: date,
-        mode: Mode,
-        moved_to: tuple[Path, tuple[Path, ...]] | None,
+        self, *, today: date, mode: Mode, moved_to: tuple[Path, tuple[Path, ...]] | None
     ) -> list[str]:
         """Return the notes that have changed since they were sent, and mark them as sent.
 

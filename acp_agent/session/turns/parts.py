@@ -28,12 +28,7 @@ from acp_agent.models.base import (
     ThoughtDelta,
     ThoughtLevel,
 )
-from acp_agent.models.roles import (
-    ProviderSearch,
-    provider_search,
-    small_model,
-    vision_model,
-)
+from acp_agent.models.roles import ProviderSearch, provider_search, small_model, vision_model
 from acp_agent.permissions.access import (
     Access,
     Ask,

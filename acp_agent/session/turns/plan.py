@@ -172,8 +172,5 @@ class Repetition:
             f"call finish_loop:]\n{self._prompt}"
         )
         return PromptRepeated(
-            message=new_message_id(),
-            round=number,
-            rounds=self._rounds,
-            text=scrub(text, secrets),
+            message=new_message_id(), round=number, rounds=self._rounds, text=scrub(text, secrets)
         )

@@ -12,12 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from acp_agent.errors import (
-    NoTurnError,
-    PromptCancelledError,
-    SessionNotFoundError,
-    TurnRunsError,
-)
+from acp_agent.errors import NoTurnError, PromptCancelledError, SessionNotFoundError, TurnRunsError
 from acp_agent.events import UserMessage, agent_notice
 from acp_agent.ids import CallId, SessionId
 from acp_agent.session.children.running import RunningChildren

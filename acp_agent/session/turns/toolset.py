@@ -181,11 +181,7 @@ class AddedTools:
     """
 
     def __init__(
-        self,
-        when: Callable[[], bool],
-        make: Callable[[], Sequence[AnyTool]],
-        *,
-        replaces: str = "",
+        self, when: Callable[[], bool], make: Callable[[], Sequence[AnyTool]], *, replaces: str = ""
     ) -> None:
         def change(tools: Toolset) -> Toolset:
             return tools.filtered(lambda name: name != replaces).with_tools(make())

@@ -13,12 +13,7 @@ from collections.abc import Sequence
 from acp_agent.tools.editing.escapes import ESCAPE_TRANSFORMS, without_json_quotes
 from acp_agent.tools.editing.folding import fold
 from acp_agent.tools.editing.matching import STRICT, EditVariant
-from acp_agent.tools.editing.rewriting import (
-    Transform,
-    rewrite,
-    shares_raw_lines,
-    with_line_end,
-)
+from acp_agent.tools.editing.rewriting import Transform, rewrite, shares_raw_lines, with_line_end
 
 # What encloses a text: a fence, the marks of a search and replace block.
 _FENCES = tuple(
@@ -154,13 +149,7 @@ def _without_numbers(variant: EditVariant) -> list[EditVariant]:
         line = int(first_match[1]) if first_match and not is_certain and "\n" not in text else None
         variants.append(
             rewrite(
-                variant,
-                "line numbers",
-                old + end,
-                new,
-                starts_line=True,
-                ends_line=True,
-                line=line,
+                variant, "line numbers", old + end, new, starts_line=True, ends_line=True, line=line
             )
         )
     return variants
