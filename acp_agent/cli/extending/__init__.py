@@ -1,1 +1,0 @@
-"""The checks of `acp-agent doctor` for files that extend a session."""
