@@ -20,12 +20,7 @@ from acp_agent.errors import AcpAgentError, MissingFileError, StoreError, ToolEr
 from acp_agent.events import AgentText, AgentThought, AnyEvent, StopReason
 from acp_agent.extensions.mcp.config import HttpServer, ProgramServer
 from acp_agent.platform import posix
-from protocol.jsonrpc.errors import (
-    AUTH_REQUIRED,
-    INVALID_PARAMS,
-    RESOURCE_NOT_FOUND,
-    RpcError,
-)
+from protocol.jsonrpc.errors import AUTH_REQUIRED, INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcError
 from protocol.jsonrpc.handlers import Call
 from protocol.v1 import methods, types as acp
 

@@ -91,10 +91,7 @@ class HookRunner:
         helpers: Callable[[], Helpers | None] = lambda: None,
     ) -> None:
         self._cwd = cwd
-        self._environ = {
-            **environ,
-            **dict.fromkeys(PROJECT_VARIABLES, str(cwd)),
-        }
+        self._environ = {**environ, **dict.fromkeys(PROJECT_VARIABLES, str(cwd))}
         self._variables = variables
         self._confine = confine
         self._helpers = helpers

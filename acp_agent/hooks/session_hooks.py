@@ -22,12 +22,7 @@ from acp_agent.hooks.event_fields import (
 from acp_agent.hooks.file_watch import WatchedFiles
 from acp_agent.hooks.running import HookRunner
 from acp_agent.hooks.tasks import TaskChanges
-from acp_agent.hooks.tool_names import (
-    hook_arguments,
-    hook_name,
-    hook_response,
-    program_arguments,
-)
+from acp_agent.hooks.tool_names import hook_arguments, hook_name, hook_response, program_arguments
 from acp_agent.hooks.types import NO_ANSWER, Hook, HookAnswer, combine_answers
 from acp_agent.ids import new_message_id
 from acp_agent.permissions.access import Access
@@ -209,10 +204,7 @@ class SessionHooks:
         Args:
             rounds: how often hooks have made it continue.
         """
-        fields: JsonObject = {
-            "stop_hook_active": rounds > 0,
-            "agent_transcript_path": transcript,
-        }
+        fields: JsonObject = {"stop_hook_active": rounds > 0, "agent_transcript_path": transcript}
         if last_answer:
             fields["last_assistant_message"] = last_answer
         agent = str(self._agent_fields.get("agent_type", ""))

@@ -244,9 +244,7 @@ def _name_taken_error(path: Path) -> ConfigError:
 
 
 def _is_enabled(
-    file: DefinitionFile[_Fields],
-    config: Mapping[str, DefinitionConfig],
-    problems: list[Problem],
+    file: DefinitionFile[_Fields], config: Mapping[str, DefinitionConfig], problems: list[Problem]
 ) -> bool:
     """Return whether a definition is enabled; if so, add warnings about its fields."""
     definition_config = config.get(file.fields.name, _DEFAULT)

@@ -115,8 +115,7 @@ class SkillFields(RunFields, frozen=True, kw_only=True, rename="kebab"):
 
     name: Annotated[Name, Meta(description="The name of the skill's folder.", extra=_NAME)]
     description: Annotated[
-        Description,
-        Meta(description="What it does, and when it is of use.", extra=_DESCRIPTION),
+        Description, Meta(description="What it does, and when it is of use.", extra=_DESCRIPTION)
     ]
     license: Annotated[
         str | None, Meta(description="Its licence, or the file that has it.", extra=_TEXT)
@@ -203,8 +202,7 @@ class AgentFields(RunFields, frozen=True, kw_only=True, rename="kebab"):
         ),
     ] = None
     extends: Annotated[
-        Name | None,
-        Meta(description="The agent that has what this one does not say.", extra=_NAME),
+        Name | None, Meta(description="The agent that has what this one does not say.", extra=_NAME)
     ] = None
     subagents: Annotated[
         Names | None,

@@ -93,10 +93,7 @@ def _installed_distribution(name: str) -> Installed | None:
     except metadata.PackageNotFoundError:
         return None
     return Installed(
-        source=name,
-        kind="package",
-        revision=package.version,
-        digest=_record_digest(package),
+        source=name, kind="package", revision=package.version, digest=_record_digest(package)
     )
 
 

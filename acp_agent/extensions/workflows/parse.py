@@ -17,13 +17,7 @@ from acp_agent.extensions.workflows.expressions import (
 from acp_agent.extensions.workflows.fields import Mistake, Mistakes, Table
 from acp_agent.extensions.workflows.patterns import FilePatterns
 from acp_agent.extensions.workflows.placeholders import placeholders
-from acp_agent.extensions.workflows.types import (
-    Step,
-    StepMode,
-    Triggers,
-    Workflow,
-    WorkflowInput,
-)
+from acp_agent.extensions.workflows.types import Step, StepMode, Triggers, Workflow, WorkflowInput
 from acp_agent.extensions.workflows.yaml_tree import Entry, read_tree
 
 MAX_STEPS = 100
