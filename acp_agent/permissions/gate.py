@@ -343,7 +343,7 @@ class PolicyGate(Gate):
     def _context(
         self, access: CommandAccess, project: str, repositories: GitRepositories
     ) -> CommandContext:
-        cwd = os.path.realpath(access.cwd)
+        cwd = project if access.cwd == project else os.path.realpath(access.cwd)
         roots = dict.fromkeys([project, cwd, *(os.path.realpath(root) for root in access.roots)])
         return CommandContext(
             cwd=cwd,

@@ -18,7 +18,7 @@ from acp_agent.platform.data_tables import read_table
 from acp_agent.sandbox.git_settings import is_git_data
 from acp_agent.workspace.git_repositories import Repository
 
-_HARMLESS_OPTIONS = frozenset({"--no-pager", "--no-optional-locks", "--literal-pathspecs"})
+_HARMLESS_OPTIONS = frozenset({"-P", "--no-pager", "--no-optional-locks", "--literal-pathspecs"})
 
 
 class _Rules(Struct, frozen=True, forbid_unknown_fields=True):

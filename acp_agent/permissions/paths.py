@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -124,7 +125,7 @@ def is_vital(word: Word, context: CommandContext, folders: Sequence[str]) -> boo
 
 
 def _is_vital(path: str, folders: frozenset[str], home: str) -> bool:
-    guarded = {*folders, home, str(Path(home).parent)}
+    guarded = _guarded_folders(folders, home)
     if path in guarded:
         return True
     # A pattern for all names in a guarded folder counts as that folder.
@@ -140,9 +141,16 @@ def _matches_most_names(name: str) -> bool:
     return not shorter.strip("*?.") and (shorter == name or "*" in shorter)
 
 
-def _is_guarded(path: str, guarded: set[str]) -> bool:
+@lru_cache(maxsize=8)
+def _guarded_folders(folders: frozenset[str], home: str) -> frozenset[str]:
+    """Return the folders, as written and without case, with the home folder and its parent."""
+    guarded = {*folders, home, str(Path(home).parent)}
+    return frozenset({*guarded, *(folder.casefold() for folder in guarded)})
+
+
+def _is_guarded(path: str, guarded: frozenset[str]) -> bool:
     if not any(mark in path for mark in "*?["):
-        return path.casefold() in {folder.casefold() for folder in guarded}
+        return path.casefold() in guarded
     return any(
         folder.count("/") == path.count("/") and fnmatchcase(folder, path) for folder in guarded
     )

@@ -119,11 +119,12 @@ def is_installed(program: Word, context: CommandContext, folders: Sequence[str])
         return False
     if folder:
         return folder in rules.program_folders
+    if name in context.installed:
+        return context.installed[name]
     entries = list(dict.fromkeys(os.environ.get("PATH", os.defpath).split(os.pathsep)))
     if any(entry[:1] != "/" for entry in entries):
         return _is_outside_project(name, entries, context, folders)
-    if name not in context.installed:
-        context.installed[name] = _is_outside_project(name, entries, context, folders[:1])
+    context.installed[name] = _is_outside_project(name, entries, context, folders[:1])
     return context.installed[name]
 
 
@@ -133,16 +134,14 @@ def _is_outside_project(
     """Return whether the first program of this name on the search path is outside the project."""
     for folder in folders:
         for entry in entries:
-            path = os.path.join(folder, entry, name)  # noqa: PTH118 - text that need not be a path
+            path = f"{entry}/{name}" if entry[:1] == "/" else os.path.join(folder, entry, name)  # noqa: PTH118 - text that need not be a path
             if os.access(path, os.X_OK) and not os.path.isdir(path):  # noqa: PTH112 - likewise
                 resolved = os.path.realpath(path)
-                in_project = is_below(os.path.normpath(path), context.roots) or context.holds(
-                    resolved
-                )
-                if in_project or read_only_rules().shim_folder in {
-                    *path.split("/"),
-                    *resolved.split("/"),
-                }:
+                if (
+                    is_below(os.path.normpath(path), context.roots)
+                    or is_below(resolved, context.roots)
+                    or read_only_rules().shim_folder in {*path.split("/"), *resolved.split("/")}
+                ):
                     return False
                 break
     return True

@@ -49,8 +49,8 @@ class PathPattern(Struct, frozen=True):
         if tolerant:
             relative = _relative_path(_normalize_path(path), _normalize_path(base))
             # `secrets/**` covers the folder itself too: a program may read all of its content.
-            return relative is not None and any(
-                map(self.tolerant.match, (relative, f"{relative}/"))
+            return relative is not None and bool(
+                self.tolerant.match(relative) or self.tolerant.match(f"{relative}/")
             )
         relative = _relative_path(path, base)
         return relative is not None and self.regex.match(relative) is not None
