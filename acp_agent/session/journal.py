@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
 
 import msgspec
 
@@ -17,7 +16,7 @@ from acp_agent.session.store.event_codec import (
     merge_adjacent,
     readable_events,
     recovered_events,
-    replace_surrogates,
+    replace_all_surrogates,
 )
 from acp_agent.session.store.records import UnknownEvent
 from acp_agent.session.store.store import Store
@@ -215,16 +214,6 @@ def _is_broken(event: AnyEvent) -> bool:
 
 
 def _repair(event: AnyEvent) -> AnyEvent:
-    values = _repair_value(msgspec.to_builtins(event))
+    values = replace_all_surrogates(msgspec.to_builtins(event))
     with first_use:
         return msgspec.convert(values, type(event))
-
-
-def _repair_value(value: Any) -> Any:  # JSON, of any kind
-    if isinstance(value, str):
-        return replace_surrogates(value)
-    if isinstance(value, dict):
-        return {_repair_value(key): _repair_value(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_repair_value(item) for item in value]
-    return value

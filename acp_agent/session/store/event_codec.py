@@ -55,7 +55,7 @@ def encode_event(event: AnyEvent | UnknownEvent) -> bytes:
     try:
         body = _encoder.encode(event)
     except UnicodeEncodeError:
-        body = _encoder.encode(_replace_all_surrogates(msgspec.to_builtins(event)))
+        body = _encoder.encode(replace_all_surrogates(msgspec.to_builtins(event)))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInputError(
             f"this cannot be kept in the session: {str(error).splitlines()[0]}"
@@ -95,16 +95,16 @@ def replace_surrogates(text: str) -> str:
     return text
 
 
-def _replace_all_surrogates(value: Any) -> Any:  # JSON values of any type
+def replace_all_surrogates(value: Any) -> Any:  # JSON values of any type
+    """Replace lone surrogates in every text of a value."""
     if isinstance(value, str):
         return replace_surrogates(value)
     if isinstance(value, dict):
         return {
-            _replace_all_surrogates(key): _replace_all_surrogates(item)
-            for key, item in value.items()
+            replace_all_surrogates(key): replace_all_surrogates(item) for key, item in value.items()
         }
     if isinstance(value, list | tuple):
-        return [_replace_all_surrogates(item) for item in value]
+        return [replace_all_surrogates(item) for item in value]
     return value
 
 
