@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import ssl
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 from acp_agent.errors import ConfigError
@@ -29,12 +28,12 @@ _BUNDLES = (
 )
 
 
-def certificate_problem(environ: Mapping[str, str] = os.environ) -> str | None:
+def certificate_problem() -> str | None:
     """Return the problem with the certificates that a variable names, or None.
 
     Reads the file: call it in a thread.
     """
-    if path := environ.get(FILE_VARIABLE):
+    if path := os.environ.get(FILE_VARIABLE):
         try:
             ssl.create_default_context(cafile=path)
         except ssl.SSLError:
@@ -48,7 +47,7 @@ def certificate_problem(environ: Mapping[str, str] = os.environ) -> str | None:
                 "correct the variable or unset it"
             )
         return None
-    folders = environ.get(FOLDER_VARIABLE, "")
+    folders = os.environ.get(FOLDER_VARIABLE, "")
     if folders and not any(Path(folder).is_dir() for folder in folders.split(os.pathsep)):
         return (
             f"{FOLDER_VARIABLE} names {folders}, which is not a folder; "

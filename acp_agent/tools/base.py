@@ -324,9 +324,9 @@ def number_argument(arguments: JsonObject, name: str) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def path_argument(tool: AnyTool, arguments: JsonObject, name: str = "path") -> str:
+def path_argument(tool: AnyTool, arguments: JsonObject) -> str:
     """A path, relative to the working folder where it lies below it; "" if there is none."""
-    path = text_argument(arguments, name)
+    path = text_argument(arguments, "path")
     for root in (tool.workspace.cwd, tool.workspace.files.roots[0]):
         if Path(path).is_relative_to(root):
             return display_path(path, root)

@@ -14,7 +14,6 @@ from acp_agent.events import ToolKind
 from acp_agent.permissions.access import FetchAccess
 from acp_agent.tools.base import NOTHING, Outcome, Prepared, Progress, Tool, ToolParams, Touches
 from acp_agent.tools.quoting import code_block, first_line, shorten
-from acp_agent.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from acp_agent.workspace.page_reader import Page  # imports an HTTP client
@@ -40,11 +39,6 @@ class WebFetchTool(Tool[WebFetchParams]):
     params: ClassVar[type[WebFetchParams]] = WebFetchParams
     # None of the user's files.
     touched: ClassVar[Touches | None] = NOTHING
-
-    def __init__(self, workspace: Workspace, *, timeout: float = TIMEOUT) -> None:
-        """Args: timeout: seconds for a whole page."""
-        super().__init__(workspace)
-        self._timeout = timeout
 
     def title(self, arguments: JsonObject) -> str:
         """The host and path, as far as they have come."""
@@ -72,7 +66,7 @@ class WebFetchTool(Tool[WebFetchParams]):
         )
 
     async def _run(self, url: str, _progress: Progress) -> Outcome:
-        page = await self.workspace.network.fetch(url, limit=TEXT_LIMIT, timeout=self._timeout)
+        page = await self.workspace.network.fetch(url, limit=TEXT_LIMIT, timeout=TIMEOUT)
         if 300 <= page.status < 400:
             redirect_text = f"HTTP {page.status}: this address leads to another host"
             return Outcome(

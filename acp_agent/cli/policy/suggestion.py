@@ -28,7 +28,6 @@ from acp_agent.permissions.access import (
     CommandAccess,
     FetchAccess,
     McpAccess,
-    Mode,
     WriteAccess,
 )
 from acp_agent.permissions.classify import classify
@@ -173,14 +172,14 @@ async def _questions(cwd: str | None, days: int) -> list[Question]:
 
 
 def find_suggestions(
-    questions: Sequence[Question], permissions: UserPermissions, *, mode: Mode = "ask"
+    questions: Sequence[Question], permissions: UserPermissions
 ) -> list[Suggestion]:
     """Return rules, each with the number of questions that it avoids beyond earlier ones.
 
     Rules never allow destructive calls, calls that the user refused, or calls that are no longer
     asked about.
     """
-    is_still_asked = _still_asked(permissions.gate, mode)
+    is_still_asked = _still_asked(permissions.gate)
     unanswered = [each for each in questions if each.allowed and is_still_asked(each)]
     needs = [[set(texts) for texts in _candidates(question)] for question in unanswered]
     rules = {text: rule for text in _texts(needs) if (rule := _rule(text)) is not None}
@@ -188,14 +187,12 @@ def find_suggestions(
     usable = {
         text
         for text, rule in rules.items()
-        if not any(_allows([rule], access, cwd, mode) for access, cwd in refused)
+        if not any(_allows([rule], access, cwd) for access, cwd in refused)
     }
     suggestions: list[Suggestion] = []
     for text in _greedy([sets for sets in needs if sets], usable):
         chosen = [rules[each.rule] for each in suggestions] + [rules[text]]
-        remaining = [
-            each for each in unanswered if not _allows(chosen, each.access, each.cwd, mode)
-        ]
+        remaining = [each for each in unanswered if not _allows(chosen, each.access, each.cwd)]
         if len(unanswered) - len(remaining) >= _MIN_AVOIDED:
             suggestions.append(Suggestion(text, len(unanswered) - len(remaining)))
         unanswered = remaining
@@ -206,10 +203,10 @@ def _texts(needs: Sequence[Sequence[set[str]]]) -> set[str]:
     return {text for sets in needs for texts in sets for text in texts}
 
 
-def _allows(rules: Sequence[PolicyRule], access: Access, cwd: str, mode: Mode) -> bool:
+def _allows(rules: Sequence[PolicyRule], access: Access, cwd: str) -> bool:
     """Return whether the rules alone would allow a call."""
     gate = PolicyGate(GrantStore(_NO_GRANTS), policies=Policies(rules))
-    verdict = gate.judge(access, mode=mode, project=cwd)
+    verdict = gate.judge(access, mode="ask", project=cwd)
     return isinstance(verdict, Allow) and bool(verdict.rule)
 
 
@@ -233,12 +230,12 @@ def _greedy(needs: Sequence[Sequence[set[str]]], usable: set[str]) -> Iterator[s
         ]
 
 
-def _still_asked(gate: PolicyGate, mode: Mode) -> Callable[[Question], bool]:
+def _still_asked(gate: PolicyGate) -> Callable[[Question], bool]:
     """Return a function that tells whether a question would still be asked, without a warning."""
 
     @cache
     def judge(access: Access, cwd: str) -> bool:
-        verdict = gate.judge(access, mode=mode, project=cwd)
+        verdict = gate.judge(access, mode="ask", project=cwd)
         return isinstance(verdict, Ask) and not verdict.warning and not verdict.rule
 
     return lambda question: judge(question.access, question.cwd)

@@ -69,7 +69,6 @@ class HttpRequestTool(Tool[HttpRequestParams]):
 
     Args:
         secrets: returns the values that must not be sent.
-        timeout: seconds for a whole answer.
     """
 
     name: ClassVar[str] = "http_request"
@@ -77,16 +76,9 @@ class HttpRequestTool(Tool[HttpRequestParams]):
     effect: ClassVar[Literal["reads", "writes"]] = "writes"
     params: ClassVar[type[HttpRequestParams]] = HttpRequestParams
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        secrets: Callable[[], Sequence[str]],
-        *,
-        timeout: float = TIMEOUT,
-    ) -> None:
+    def __init__(self, workspace: Workspace, secrets: Callable[[], Sequence[str]]) -> None:
         super().__init__(workspace)
         self._secrets = secrets
-        self._timeout = timeout
 
     def description(self) -> str:
         """Return the description for the model."""
@@ -138,7 +130,7 @@ class HttpRequestTool(Tool[HttpRequestParams]):
 
     async def _run(self, request: HttpRequest, _progress: Progress) -> Outcome:
         network = self.workspace.network
-        response = await network.request(request, limit=TEXT_LIMIT, timeout=self._timeout)
+        response = await network.request(request, limit=TEXT_LIMIT, timeout=TIMEOUT)
         cut_note = ", cut off" if response.truncated else ""
         lines = [f"{request.method} {response.url}: HTTP {response.status}{cut_note}"]
         lines += _reported_headers(response)
