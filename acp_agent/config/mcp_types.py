@@ -19,6 +19,10 @@ class McpOAuthConfig(Table, frozen=True, kw_only=True):
     """How `acp-agent mcp login` introduces itself to the authorization server."""
 
     client_id: Annotated[str, Meta(description="A client that you registered there.")] = ""
+    client_secret_env: Annotated[
+        Variable | None,
+        Meta(description="The variable with the secret of that client, if it has one."),
+    ] = None
     client_metadata_url: Annotated[
         str, Meta(description="Where a client's metadata document is, which is then its id.")
     ] = ""

@@ -41,6 +41,7 @@ class AuthorizedServer(WebServer):
         self.only_with_secret = False
         self.documents = False
         self.devices = 2
+        self.secret = ""  # which the client has to send
         self.log: list[str] = []
         self.clients: dict[str, Json] = {}
         self.codes: dict[str, Form] = {}
@@ -71,6 +72,10 @@ class AuthorizedServer(WebServer):
                     break
             query = dict(parse_qsl(scope["query_string"].decode()))
             form = query if scope["method"] == "GET" else dict(parse_qsl(body.decode()))
+            for name, value in scope["headers"]:
+                if name == b"authorization" and value.startswith(b"Basic "):
+                    basic = base64.b64decode(value.removeprefix(b"Basic ")).decode()
+                    form["client_secret"] = basic.partition(":")[2]
             assert handler is not None
             await handler(form, body, send)
         else:
@@ -151,6 +156,8 @@ class AuthorizedServer(WebServer):
         await answer(send, 200, tokens | {"expires_in": self.lifetime})
 
     def _error(self, form: Form) -> str:
+        if self.secret and form.get("client_secret") != self.secret:
+            return "invalid_client"
         match form["grant_type"]:
             case "authorization_code":
                 asked = self.codes.pop(form["code"], {})

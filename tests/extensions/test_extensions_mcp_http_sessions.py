@@ -50,6 +50,39 @@ async def test_a_call_in_a_lost_session_is_repeated_in_a_new_one(
         assert notices(running, session) == []
 
 
+class Busy(RawServer):
+    """Refuses a call, and asks to wait."""
+
+    def __init__(self, status: int, wait: str, refusals: int) -> None:
+        super().__init__()
+        self.status, self.wait, self.refusals = status, wait, refusals
+
+    async def call(self, message: Json, send: Any) -> None:
+        if self.refusals:
+            self.refusals -= 1
+            await reply(send, self.status, headers={"retry-after": self.wait})
+        else:
+            await super().call(message, send)
+
+
+@pytest.mark.parametrize(
+    ("web", "result"),
+    [
+        (Busy(429, "0", 2), "call 1"),
+        (Busy(503, "Wed, 21 Oct 2015 07:28:00 GMT", 1), "call 1"),
+        (Busy(503, "0", 9), "HTTP 503"),
+        (Busy(429, "86400", 1), "HTTP 429"),
+        (Busy(429, "soon", 1), "HTTP 429"),
+    ],
+)
+async def test_a_request_to_a_busy_server_is_repeated_after_the_delay_it_asks_for(
+    web: Busy, result: str
+) -> None:
+    async with web_server(made=web), connected(web) as (server, _):
+        assert result in await count(server)
+    assert [request[":rpc"] for request in web.requests].count("tools/call") <= 4
+
+
 class Forgetful(RawServer):
     """Forgets each session before its first call."""
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import httpx2
 import pytest
 
+from acp_agent.config import keyring_store
 from acp_agent.extensions.mcp.config import HttpServer
 from acp_agent.extensions.mcp.oauth.logins import Login, LoginStore
 from acp_agent.extensions.mcp.oauth.provider import saved_authorization
@@ -33,7 +35,9 @@ class Command:
         self.process = process
 
     @classmethod
-    async def start(cls, home: Path, *arguments: str) -> Command:
+    async def start(
+        cls, home: Path, *arguments: str, environ: Mapping[str, str] | None = None
+    ) -> Command:
         pipe = asyncio.subprocess.PIPE
         command = (*shared_parent().command(), "mcp", *arguments)
         return cls(
@@ -42,7 +46,7 @@ class Command:
                 stdin=pipe,
                 stdout=pipe,
                 stderr=pipe,
-                env=environment(home),
+                env=environment(home) | dict(environ or {}),
                 cwd=home,
             )
         )
@@ -113,6 +117,53 @@ async def test_a_login_is_kept_privately_used_and_refreshed(tmp_path: Path, how:
         code, said = await (await Command.start(tmp_path, "test", "web")).end()
         assert code == 1
         assert "acp-agent mcp login" in said
+
+
+@pytest.mark.parametrize("methods", [None, ["client_secret_post"]])
+async def test_a_client_registered_by_hand_sends_its_secret_from_the_environment(
+    tmp_path: Path, methods: list[str] | None
+) -> None:
+    server = AuthorizedServer()
+    server.documents = True  # takes any client
+    server.secret = "known-to-both"
+    server.changes = {"token_endpoint_auth_methods_supported": methods}
+    (tmp_path / "agent").mkdir()
+    config = tmp_path / "agent" / "config.toml"
+    async with web_server(made=server):
+        table = f"[mcp_servers.web]\nurl = '{server.url}'\noauth.client_id = 'team'\n"
+        config.write_text(table)
+        command = await Command.start(tmp_path, "login", "web", "--no-browser")
+        code, said = await command.end(f"{await browse(await command.address())}\n")
+        assert code == 1, said  # without the secret
+
+        config.write_text(f"{table}oauth.client_secret_env = 'TEAM_SECRET'\n")
+        secret = {"TEAM_SECRET": server.secret}
+        command = await Command.start(tmp_path, "login", "web", "--no-browser", environ=secret)
+        code, said = await command.end(f"{await browse(await command.address())}\n")
+        assert code == 0, said
+        assert server.secret not in said
+
+        config.write_text(table)  # the next login uses the saved secret
+        command = await Command.start(tmp_path, "login", "web", "--no-browser")
+        code, said = await command.end(f"{await browse(await command.address())}\n")
+        assert code == 0, said
+
+
+def test_a_secret_of_a_client_is_in_the_keyring_with_its_tokens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries: dict[str, str] = {}
+    monkeypatch.setattr(keyring_store, "write_key", entries.__setitem__)
+    monkeypatch.setattr(keyring_store, "read_key", entries.get)
+    store = LoginStore(tmp_path / "logins.json")
+    client = CLIENT | {"client_secret": "known-to-both"}
+    store.set(
+        "https://example.org", Login(tokens={"access_token": "a"}, client=client, keyring=True)
+    )
+    assert "known-to-both" not in (tmp_path / "logins.json").read_text()
+    login = store.get("https://example.org")
+    assert login is not None
+    assert (login.client, login.tokens) == (client, {"access_token": "a"})
 
 
 @pytest.mark.parametrize("reason", ["expired", "withdrawn"])

@@ -105,6 +105,11 @@ def _parser() -> Parser:
     signing_in.add_argument(
         "--keyring", action="store_true", help="save the tokens in the system's keyring"
     )
+    signing_in.add_argument(
+        "--client-secret",
+        action="store_true",
+        help="ask for the secret of oauth.client_id, saved with the tokens",
+    )
     signing_out = actions.add_parser("logout", help="delete the login of a server")
     for action in (signing_in, signing_out):
         action.add_argument("name", help="the server's name or URL")

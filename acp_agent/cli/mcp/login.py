@@ -23,6 +23,7 @@ from acp_agent.cli.user_config import UserConfig, load_user_config
 from acp_agent.config.certificates import tls_verification
 from acp_agent.config.loopback import is_loopback, no_proxy_mounts
 from acp_agent.config.mcp_types import McpServerConfig
+from acp_agent.config.secrets import Secret
 from acp_agent.errors import ConfigError, InvalidInputError
 from acp_agent.extensions.mcp.checks import make_http_server
 from acp_agent.extensions.mcp.config import HttpServer
@@ -62,6 +63,7 @@ def login(options: argparse.Namespace) -> int:
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
     store = LoginStore(setup.paths.mcp_logins_file)
     previous = store.get(server.url)
+    settings = _with_secret(settings, previous, options)
     initial = Login(keyring=options.keyring, scope="" if previous is None else previous.scope)
     try:
         required = asyncio.run(_login(server, settings, store, initial, options))
@@ -110,11 +112,30 @@ def _find(name: str, setup: UserConfig) -> tuple[HttpServer, ClientSettings]:
     if not isinstance(server, HttpServer):
         raise InvalidInputError(f"{name} is a program; only servers with a url have logins")
     oauth = table.oauth
+    secret = setup.environ.get(oauth.client_secret_env or "")
     return server, ClientSettings(
         client_id=oauth.client_id,
+        client_secret=Secret(secret) if secret else None,
         client_metadata_url=oauth.client_metadata_url,
         scopes=tuple(oauth.scopes),
     )
+
+
+def _with_secret(
+    settings: ClientSettings, previous: Login | None, options: argparse.Namespace
+) -> ClientSettings:
+    """Return settings with the client's secret: typed in, of the variable, or of the last login."""
+    if options.client_secret:
+        from getpass import getpass  # noqa: PLC0415 - only where there is a terminal
+
+        typed = getpass(translate("Client secret: ")).strip()
+        return msgspec.structs.replace(settings, client_secret=Secret(typed) if typed else None)
+    client = {} if previous is None else previous.client
+    saved = client.get("client_secret")
+    is_same = bool(settings.client_id) and client.get("client_id") == settings.client_id
+    if settings.client_secret is None and is_same and isinstance(saved, str):
+        return msgspec.structs.replace(settings, client_secret=Secret(saved))
+    return settings
 
 
 async def _login(

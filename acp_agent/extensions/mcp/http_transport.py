@@ -6,8 +6,11 @@ Source: Model Context Protocol, Transports. The package implements them; this mo
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from email.utils import parsedate_to_datetime
+from typing import Any
 
 import httpx2
 from mcp import MCPError
@@ -23,6 +26,8 @@ from acp_agent.extensions.mcp.errors import missing_scope
 
 BODY_LIMIT = 16_000_000  # bytes of one answer, or of one event of a stream
 _CONNECT_SECONDS = 30.0
+_MAX_DELAY = 30.0  # seconds that a server may ask for before a request is repeated
+_MAX_REPETITIONS = 3
 _SILENCE_SECONDS = 86_400.0  # a stream may be silent; every request has its own limit
 
 # What the package says of a refused request whose answer has no message of the server.
@@ -120,7 +125,7 @@ async def http_transport(
         timeout: httpx2.Timeout | None = timeout,
         auth: httpx2.Auth | None = None,
     ) -> httpx2.AsyncClient:
-        return httpx2.AsyncClient(
+        return _PatientClient(
             headers=headers,
             timeout=timeout,
             auth=auth or authorization,
@@ -158,6 +163,35 @@ async def http_transport(
         ) as streams,
     ):
         yield streams
+
+
+class _PatientClient(httpx2.AsyncClient):
+    """Repeats a request that a busy server refuses, after the delay that it asks for."""
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        """Send a request."""
+        response = await super().send(request, **options)
+        for _ in range(_MAX_REPETITIONS):
+            delay = _retry_after(response) if request.method == "POST" else None
+            if delay is None or delay > _MAX_DELAY:
+                break
+            await response.aclose()
+            await asyncio.sleep(delay)
+            response = await super().send(request, **options)
+        return response
+
+
+def _retry_after(response: httpx2.Response) -> float | None:
+    """Return the delay in seconds that a busy server asks for (RFC 9110, section 10.2.3)."""
+    header = response.headers.get("retry-after", "").strip()
+    if response.status_code not in {429, 503} or not header:
+        return None
+    try:
+        if header.isdecimal():
+            return float(header)
+        return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
+    except (ValueError, OverflowError):
+        return None
 
 
 class _BoundedStream(httpx2.AsyncByteStream):

@@ -133,6 +133,12 @@ async def _client(
     http: httpx2.AsyncClient, metadata: Document, settings: ClientSettings
 ) -> Document:
     """Return the client registration: configured, from a metadata document, or a new one."""
+    if settings.client_id and settings.client_secret is not None:
+        return {
+            "client_id": settings.client_id,
+            "client_secret": settings.client_secret.reveal(),
+            "token_endpoint_auth_method": "client_secret_post",
+        }
     if settings.client_id:
         return {"client_id": settings.client_id, "token_endpoint_auth_method": "none"}
     if settings.client_metadata_url and metadata.get("client_id_metadata_document_supported"):

@@ -25,6 +25,7 @@ from acp_agent.platform.posix import (
 )
 
 _LOCK_SECONDS = 5.0
+_CLIENT_SECRET = "client_secret"  # noqa: S105 - the name of a field
 _KEYRING = "mcp "  # prefix of the keyring entries
 
 
@@ -85,15 +86,20 @@ class LoginStore:
             tokens = msgspec.json.decode(read_key(_KEYRING + url) or "{}", type=dict[str, Any])
         except msgspec.DecodeError:
             tokens = {}
-        return msgspec.structs.replace(login, tokens=tokens) if tokens else None
+        secret = tokens.pop(_CLIENT_SECRET, None)
+        client = login.client if secret is None else login.client | {_CLIENT_SECRET: secret}
+        return msgspec.structs.replace(login, tokens=tokens, client=client) if tokens else None
 
     def set(self, url: str, login: Login) -> None:
         """Save the login to a server, replacing an older one. Raises ConfigError."""
         if login.keyring:
             from acp_agent.config.keyring_store import write_key  # noqa: PLC0415 - optional
 
-            write_key(_KEYRING + url, msgspec.json.encode(login.tokens).decode())
-            login = msgspec.structs.replace(login, tokens={})
+            client = dict(login.client)
+            secret = client.pop(_CLIENT_SECRET, None)
+            tokens = login.tokens if secret is None else login.tokens | {_CLIENT_SECRET: secret}
+            write_key(_KEYRING + url, msgspec.json.encode(tokens).decode())
+            login = msgspec.structs.replace(login, tokens={}, client=client)
         self._change(lambda logins: logins | {url: login})
 
     def delete(self, url: str) -> bool:

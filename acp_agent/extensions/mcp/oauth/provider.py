@@ -27,6 +27,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from pydantic import AnyUrl, BaseModel, PrivateAttr, ValidationError
 
+from acp_agent.config.secrets import Secret
 from acp_agent.extensions.mcp.config import HttpServer
 from acp_agent.extensions.mcp.errors import missing_scope
 from acp_agent.extensions.mcp.oauth.logins import Login, LoginStore
@@ -52,6 +53,7 @@ class ClientSettings(Struct, frozen=True, kw_only=True):
     """The registration settings of this program; empty fields use the server's defaults."""
 
     client_id: str = ""
+    client_secret: Secret | None = None
     client_metadata_url: str = ""
     scopes: tuple[str, ...] = ()
 
@@ -212,7 +214,12 @@ class Provider(OAuthClientProvider):
         return create_client_registration_request(server, client, self.context.server_url)
 
     async def _perform_authorization_code_grant(self) -> tuple[str, str]:
-        server = self.context.oauth_metadata
+        server, client = self.context.oauth_metadata, self.context.client_info
+        methods = None if server is None else server.token_endpoint_auth_methods_supported
+        if client is not None and client.client_secret and methods:
+            used = client.token_endpoint_auth_method
+            known = [method for method in _SECRET_METHODS if method in methods]
+            client.token_endpoint_auth_method = used if used in known or not known else known[0]
         if server is not None and "S256" not in (server.code_challenge_methods_supported or ()):
             raise OAuthFlowError("the authorization server does not support PKCE with S256")
         return await super()._perform_authorization_code_grant()
@@ -296,10 +303,13 @@ def configured_client(settings: ClientSettings, redirect_uri: str) -> dict[str, 
     """Return the registration that the user configured, or {} if there is none."""
     if not settings.client_id:
         return {}
-    return {
-        "client_id": settings.client_id,
-        "redirect_uris": [redirect_uri],
-        "token_endpoint_auth_method": "none",
+    client = {"client_id": settings.client_id, "redirect_uris": [redirect_uri]}
+    if settings.client_secret is None:
+        return client | {"token_endpoint_auth_method": "none"}
+    # The default of RFC 8414; the grant follows the server's metadata.
+    return client | {
+        "client_secret": settings.client_secret.reveal(),
+        "token_endpoint_auth_method": "client_secret_basic",
     }
 
 
