@@ -9,6 +9,7 @@ from acp_agent.session.store.database_recovery import Pages
 from acp_agent.session.store.write_queries import SEQ_BITS
 from tests.support.agent_process import AgentProcess
 from tests.support.editor import Editor
+from tests.support.warm_parent import shared_parent
 
 PROMPTS = ("hello", "read README.md", "write a file", "plan the work", "run a command")
 
@@ -16,7 +17,11 @@ PROMPTS = ("hello", "read README.md", "write a file", "plan the work", "run a co
 async def real_journal(home: Path, folder: Path) -> list[str]:
     """Let the real agent with its demo model hold four conversations; their ids."""
     async with await AgentProcess.start(
-        "--model", "demo/demo", home=home, editor=Editor(permission="allow_once")
+        "--model",
+        "demo/demo",
+        home=home,
+        editor=Editor(permission="allow_once"),
+        launch=shared_parent().start,
     ) as agent:
         await agent.initialize()
         sessions = [await agent.new_session(folder) for _ in range(4)]

@@ -27,6 +27,7 @@ from tests.support.hostile import (
 )
 from tests.support.model_server import Call, ModelServer, answer
 from tests.support.replays import conversation, without_user
+from tests.support.warm_parent import shared_parent
 from tests.support.wire_client import AnswerError
 
 limits_of_others = pytest.mark.skipif(
@@ -142,7 +143,9 @@ async def test_a_store_that_may_not_be_written_is_read_and_says_so_until_it_is_m
 ) -> None:
     command = (*bound_by_permissions(), sys.executable, "-m", "acp_agent")
     environ = key_environ(model_server)
-    async with await AgentProcess.start(*MODEL, home=home, environ=environ) as first:
+    async with await AgentProcess.start(
+        *MODEL, home=home, environ=environ, launch=shared_parent().start
+    ) as first:
         unharmed.append(first)
         await first.initialize()
         session = await first.new_session(workspace_repo)

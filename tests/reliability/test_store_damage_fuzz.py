@@ -9,7 +9,6 @@ import asyncio
 import os
 import random
 import shutil
-import sys
 from collections.abc import Collection
 from pathlib import Path
 
@@ -47,6 +46,7 @@ from tests.reliability.damaged_journals import bodies, damage, real_journal, who
 from tests.support.agent_process import AgentProcess
 from tests.support.editor import Editor
 from tests.support.hostile import one_line
+from tests.support.warm_parent import shared_parent
 
 FUZZ = bool(os.environ.get("ACP_AGENT_FUZZ"))
 FIRST = int(os.environ.get("ACP_AGENT_FUZZ_SEED", "0"))
@@ -183,7 +183,9 @@ async def one_agent(
     errors: list[str] = []
     loaded: set[str] = set()
     editor = Editor(permission="allow_once")
-    async with await AgentProcess.start("--model", "demo/demo", home=home, editor=editor) as agent:
+    async with await AgentProcess.start(
+        "--model", "demo/demo", home=home, editor=editor, launch=shared_parent().start
+    ) as agent:
 
         async def ask(method: str, **params: object) -> dict[str, object] | None:
             answered = await asyncio.wait_for(agent.answer(agent.post(method, params)), 60)
@@ -221,7 +223,7 @@ async def one_agent(
     assert said_so or whole <= loaded, (whole - loaded, errors)
     environ = os.environ | {"ACP_AGENT_HOME": str(home / "acp-agent")}
     ran = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "acp_agent", "sessions", "repair", env=environ, stdout=-1, stderr=-1
+        *shared_parent().command(), "sessions", "repair", env=environ, stdout=-1, stderr=-1
     )
     _, said = await ran.communicate()
     assert (ran.returncode, said) == (0, b"")

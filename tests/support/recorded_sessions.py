@@ -32,6 +32,7 @@ from tests.support.model_server import (
     Status,
     answer,
 )
+from tests.support.warm_parent import shared_parent
 
 READ = Call("read", {"path": "greeting.py"})
 EDIT = Call("edit", {"path": "greeting.py", "old": "Hello", "new": "Good day"})
@@ -403,7 +404,9 @@ async def play(name: str, home: Path, folder: Path) -> None:
             file.write(SEARCHING.format(url=server.url))
         environ = {"ACP_AGENT_HOME": str(home / "agent"), **server.environ()}
         flags = ("--model", "openai/gpt-5")
-        agent = await AgentProcess.start(*flags, home=home, editor=editor, environ=environ)
+        agent = await AgentProcess.start(
+            *flags, home=home, editor=editor, environ=environ, launch=shared_parent().start
+        )
         async with agent:
             at = Scene(server, agent, folder)
             await agent.initialize()

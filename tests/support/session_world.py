@@ -21,6 +21,7 @@ from tests.support.editor import Json, selected
 from tests.support.model_server import ModelServer
 from tests.support.scripted_conduct import Conduct
 from tests.support.session_driver import DRIVERS, SessionDriver
+from tests.support.warm_parent import shared_parent
 
 MODEL = ("--model", "openai/gpt-5")
 Result = TypeVar("Result")
@@ -88,6 +89,7 @@ class World:
             home=self.home,
             editor=editor(permission=self._permission),
             environ=self.server.environ(),
+            launch=shared_parent().start,
         )
         self._driver = driver(self.agent)
         await self.driver.start()
