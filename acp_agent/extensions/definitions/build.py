@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -103,16 +103,20 @@ def build_agent(file: DefinitionFile[AgentFields], config: DefinitionConfig) -> 
         uses=_run_settings(file.fields, config),
         takes_tasks=file.fields.mode != "primary",
         subagents=_subagents(file.fields),
+        skills=_split_names(file.fields.skills or ()),
         hooks=file.fields.hooks or {},
     )
 
 
 def _subagents(fields: AgentFields) -> tuple[str, ...]:
     if fields.subagents is not None:
-        subagents = fields.subagents
-        names = subagents.split(",") if isinstance(subagents, str) else subagents
-        return tuple(name.strip() for name in names if name.strip())
+        return _split_names(fields.subagents)
     return ("*",) if TASK in normalize_tools(fields.tools or ()) else ()
+
+
+def _split_names(value: str | Sequence[str]) -> tuple[str, ...]:
+    names = value.split(",") if isinstance(value, str) else value
+    return tuple(name.strip() for name in names if name.strip())
 
 
 def _hint(fields: SkillFields) -> str:

@@ -25,6 +25,7 @@ from acp_agent.extensions.definitions.locations import (
     DefinitionFolders,
     Source,
     any_plugin_folder,
+    bundled_skills,
     is_table,
     project_folder,
 )
@@ -85,12 +86,33 @@ def find_definitions(
         problems += [Problem(path, printable_line(why)) for path, why in plugin_search.problems]
     skills = _find_skills(folders, plugins, config.skills, problems, trusted)
     agents = _find_agents(folders, plugins, config.agents, problems, trusted)
+    texts = {skill.name: skill.text for skill in skills}
+    agents = [_with_skills(agent, texts, config, problems) for agent in agents]
     return FoundDefinitions(
         skills=tuple(sorted(skills, key=lambda skill: skill.name)),
         agents=tuple(sorted(agents, key=lambda agent: agent.name)),
         problems=tuple(problems),
         untrusted=tuple(untrusted),
     )
+
+
+def _with_skills(
+    agent: AgentSpec, texts: Mapping[str, str], config: Config, problems: list[Problem]
+) -> AgentSpec:
+    """Return an agent whose prompt has the texts of the skills that it names."""
+    sections = [agent.prompt]
+    for name in agent.skills:
+        text = texts.get(name)
+        if text is None and name in {skill.name for skill in bundled_skills(config)}:
+            from acp_agent.extensions.definitions.bundled import read_bundled  # noqa: PLC0415 - rarely named
+
+            text = read_bundled(name, config.skills.get(name, _DEFAULT)).text
+        if text is None:
+            error = ConfigError(f"skills: there is no skill {name}; add it, or fix the name")
+            problems.append(make_problem(agent.path, error, skipped=False))
+        else:
+            sections.append(f"# Skill {name}\n\n{text.strip()}")
+    return replace(agent, prompt="\n\n".join(sections)) if agent.skills else agent
 
 
 def _find_skills(

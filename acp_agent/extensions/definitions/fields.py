@@ -212,6 +212,9 @@ class AgentFields(RunFields, frozen=True, kw_only=True, rename="kebab"):
             extra=_NAMES,
         ),
     ] = None
+    skills: Annotated[
+        Names | None, Meta(description="Skills whose texts follow its prompt.", extra=_NAMES)
+    ] = None
     mode: Annotated[
         AgentMode | None,
         Meta(

@@ -146,6 +146,7 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
         description: what it is good at, in one line.
         takes_tasks: whether tasks are given to it; sessions can run as it in any case.
         subagents: the agents that it may give tasks to, as patterns.
+        skills: names of skills whose texts follow its prompt.
         hooks: its hooks, which run while it works: a list for each event.
     """
 
@@ -157,6 +158,7 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
     uses: RunSettings = RunSettings()
     takes_tasks: bool = True
     subagents: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ()
     hooks: JsonObject = field(default_factory=dict)
 
     def prompt_in(self, cwd: Path, default: Callable[[], str]) -> str:

@@ -109,6 +109,14 @@ def test_an_agent_that_the_user_does_not_want_can_still_be_extended(files: Files
     assert (agent.name, agent.uses.model) == ("child", "small")
 
 
+def test_the_texts_of_the_skills_that_an_agent_names_follow_its_prompt(files: Files) -> None:
+    files.skill("deploy", text="Push the tag.")
+    path = files.agent("shipper", "skills: deploy, review, missing", text="Ship it.")
+    (agent,) = files.find().agents
+    assert agent.prompt.startswith("Ship it.\n\n# Skill deploy\n\nPush the tag.\n\n# Skill review")
+    assert any("there is no skill missing" in why for why in files.why(path))
+
+
 def test_one_that_extends_another_says_only_what_is_different(files: Files) -> None:
     base = ("model: openai/o9", "temperature: 0.2", "tools: [read, grep]", "disallowed-tools: grep")
     files.agent("base", *base, text="You are careful.")
