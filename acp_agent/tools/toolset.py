@@ -204,7 +204,11 @@ class Toolset:
             advice = f"write them again as one JSON object with {', '.join(_parameter_names(tool))}"
             message = f"the arguments of {tool.name} are not valid JSON ({error})"
             raise ToolError(message, advice=advice) from error
-        tool = tool or self.get(name, values)
+        if "tool_uses" in values:
+            from acp_agent.tools.calls.foreign_calls import only_call  # noqa: PLC0415 - likewise
+
+            name, values = only_call(name, values)
+        tool = tool or self._tools.get(name) or self.get(name, values)
         if (forwarded := tool.forwarded(values)) is not None:
             name, values = forwarded
             tool = self.get(name)

@@ -191,3 +191,14 @@ async def test_the_notebook_tools_of_other_agents_change_one_cell(user: ToolUser
     (user.folder / "a.py").write_text("x = 1\n")
     with pytest.raises(ToolError, match="not a notebook"):
         await call("NotebookEdit", notebook_path="a.py", cell_id="a", new_source="x")
+
+
+async def test_a_source_changed_in_the_json_loses_its_outputs_and_others_keep_theirs(
+    user: ToolUser,
+) -> None:
+    path = user.folder / "a.ipynb"
+    path.write_text(notebook(CELLS, indent=1))
+    await user.call("read", path="a.ipynb")
+    await user.call("edit", path="a.ipynb", old='"source": "y = 1"', new='"source": "y = 2"')
+    expected = [*CELLS[:2], {**CELLS[2], "source": "y = 2", "outputs": [], "execution_count": None}]
+    assert path.read_text() == notebook(expected, indent=1)

@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeGuard
 
 import msgspec
 from msgspec import Struct
@@ -47,6 +47,7 @@ class ToolNames(Struct, frozen=True, forbid_unknown_fields=True):
     milliseconds: tuple[str, ...] = ()
     set: Mapping[str, JsonObject] = {}
     plain: str = ""  # the field of an item that is no object
+    pair: tuple[str, ...] = ()  # the fields of an item that is a list of texts
     commands: Mapping[str, str] = {}
     templates: Mapping[str, str] = {}  # commands that do the work of other tools
 
@@ -137,6 +138,20 @@ def translate(name: str, tool: str, values: JsonObject, schema: JsonObject) -> F
     return ForeignCall(
         tool=tool, values=coerce_values({**preset, **explicit}, schema), ignored=tuple(ignored)
     )
+
+
+def only_call(name: str, values: JsonObject) -> tuple[str, JsonObject]:
+    """Return the only call of OpenAI's `multi_tool_use.parallel`; any other call unchanged."""
+    calls = values.get("tool_uses") if values.keys() == {"tool_uses"} else None
+    if not name.endswith("parallel") or not isinstance(calls, list):
+        return name, values
+    match calls:
+        case [{"recipient_name": str() as only, "parameters": dict() as arguments}]:
+            return only, arguments
+        case _:
+            raise ToolError(
+                f"there is no tool {name!r}", advice="make each call itself, all in one answer"
+            )
 
 
 def _fill_template(
@@ -275,11 +290,23 @@ def _convert_items(value: object, table: ToolNames) -> object:
     value = [entry for entry in value if entry is not None]
     field_names = {target_field.partition(":")[0] for target_field in table.fields.values()}
     plain = table.plain
-    items = [{plain: entry} if plain and isinstance(entry, str) else entry for entry in value]
+    items = [
+        {plain: entry}
+        if plain and isinstance(entry, str)
+        else dict(zip(table.pair, entry, strict=True))
+        if _is_list_of_texts(entry, len(table.pair))
+        else entry
+        for entry in value
+    ]
     return [
         dict(_convert_fields(entry, table, field_names, [])) if isinstance(entry, dict) else entry
         for entry in items
     ]
+
+
+def _is_list_of_texts(value: object, length: int) -> TypeGuard[list[str]]:
+    is_list = isinstance(value, list) and len(value) == length > 0
+    return is_list and all(isinstance(text, str) for text in value)
 
 
 def _coerce(value: object, kind: JsonObject) -> object:

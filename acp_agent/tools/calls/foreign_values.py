@@ -40,6 +40,7 @@ _TIME = re.compile(r"(\d+(?:\.\d+)?) ?(ms|s|sec|seconds|m|min|minutes)")
 _SECONDS: Final[Mapping[str, float]] = {
     "ms": 0.001, "s": 1, "sec": 1, "seconds": 1, "m": 60, "min": 60, "minutes": 60,
 }  # fmt: skip
+_VARIABLE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _MIN_MILLISECONDS = 1000  # fewer are seconds: no command is given less than one
 
 Conversion = Callable[[str, object, Mapping[str, object]], JsonObject]
@@ -182,6 +183,25 @@ def _in_folder(target: str, value: object, converted: Mapping[str, object]) -> J
     return {target: f"cd {shlex.quote(value)} {'&& ' if simple else '|| exit' + chr(10)}{command}"}
 
 
+def _environment(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
+    """Variables for a command."""
+    command = command_text(converted.get(target))
+    if not value or not isinstance(command, str):
+        return {}
+    if not isinstance(value, dict) or not all(
+        _VARIABLE.fullmatch(name) and isinstance(text, str | int | float)
+        for name, text in value.items()
+    ):
+        raise NotConvertibleError("the environment is not an object of names and texts")
+    words = " ".join(f"{name}={shlex.quote(_variable(text))}" for name, text in value.items())
+    simple = not re.search(r"[;\n|&]", command)
+    return {target: f"export {words}{' && ' if simple else chr(10)}{command}"}
+
+
+def _variable(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def _milliseconds(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
     number = _real(value)
     return {target: value if number is None else min(number / 1000, MAX_TIMEOUT)}
@@ -317,7 +337,8 @@ def _is_true(value: object) -> bool:
 CONVERSIONS: Final[Mapping[str, Conversion]] = {
     "from_zero": _from_zero, "until": _until, "range": _range, "only": _only, "count": _count,
     "deep": _deep, "not": _not, "wider": _wider, "output_mode": _output_mode, "files": _files,
-    "lines": _lines, "in_folder": _in_folder, "milliseconds": _milliseconds,
+    "lines": _lines, "in_folder": _in_folder, "environment": _environment,
+    "milliseconds": _milliseconds,
     "seconds_of": _time_limit, "search_replace": _search_replace, "state": _state, "done": _done,
     "first": _first, "insert": _insert, "literal": _literal, "not_literal": _not_literal,
     "checklist": _checklist, "unless": _unless, "in_text": _in_text, "file_type": _file_type,
@@ -328,6 +349,7 @@ CONVERSIONS: Final[Mapping[str, Conversion]] = {
 FILTERS: Final = {
     "wider",
     "in_folder",
+    "environment",
     "literal",
     "not_literal",
 }  # that change a value which another field gave

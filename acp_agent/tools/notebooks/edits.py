@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 from msgspec import Struct
@@ -17,6 +17,7 @@ from acp_agent.tools.editing.replace import Edit, EditResult, apply_edits
 from acp_agent.tools.notebooks.cells import (
     Cell,
     NotebookError,
+    cell_source,
     load,
     looks_like_cells,
     notebook_cells,
@@ -51,13 +52,13 @@ def edit_notebook(file: TextFile, edits: Sequence[Edit], display_path: str) -> E
     if old and old not in text and old in with_lf(file.text):
         edited = apply_edits(file, edits, display_path)
         try:
-            load(edited.text)
+            after = _Document(edited.text).without_old_outputs(load(file.text)["cells"])
         except NotebookError as error:
             raise NotebookError(
                 f"the edit breaks the notebook: {error.shown}",
                 advice="`read` shows its cells, which `edit` changes as text",
             ) from error
-        return edited
+        return msgspec.structs.replace(edited, text=after)
     cells = msgspec.structs.replace(file, text=text, newline="\n")
     return _in_cells(file.text, text, apply_edits(cells, edits, display_path))
 
@@ -144,6 +145,7 @@ def _in_cells(before: str, before_view: str, edited: EditResult) -> EditResult:
     return msgspec.structs.replace(edited, text=after, view=(before_view, text))
 
 
+_NO_OUTPUTS: Final[Mapping[str, str]] = {"outputs": "[]", "execution_count": "null"}
 _EMPTY_NOTEBOOK = '{\n "cells": [],\n "metadata": {},\n "nbformat": 4,\n "nbformat_minor": 5\n}\n'
 
 
@@ -197,6 +199,19 @@ class _Document:
             raise NotebookError("the cells of this notebook cannot be edited one by one")
         return text
 
+    def without_old_outputs(self, before: Sequence[JsonObject]) -> str:
+        """Return the document without outputs of the sources that the cells had before."""
+        cells, nodes = self._notebook["cells"], self._nodes[1]
+        if len(cells) != len(before):
+            return self._data.decode("utf-8")
+        objects = [
+            self._with_values(node, _NO_OUTPUTS)
+            if cell.get("outputs") == old.get("outputs") and cell_source(cell) != cell_source(old)
+            else self._data[node.start_byte : node.end_byte]
+            for node, cell, old in zip(nodes, cells, before, strict=True)
+        ]
+        return self._replace_cells(objects, in_place=True).decode("utf-8")
+
     def _replace_cells(self, objects: list[bytes], *, in_place: bool) -> bytes:
         """The document with these objects in the list of cells."""
         array, nodes = self._nodes
@@ -227,7 +242,11 @@ class _Document:
             return raw
         values = {"source": self._source(cell.source, node)}
         if cell.type == "code":
-            values |= {"outputs": "[]", "execution_count": "null"}
+            values |= _NO_OUTPUTS
+        return self._with_values(node, values)
+
+    def _with_values(self, node: Node, values: Mapping[str, str]) -> bytes:
+        """The JSON of a cell with other values, themselves JSON, of keys that it has."""
         edits = sorted(
             (value.start_byte, value.end_byte, values[key].encode("utf-8"))
             for key, value in _members(node)
