@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Any, TypeGuard
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -289,24 +289,21 @@ def _convert_items(value: object, table: ToolNames) -> object:
         return value
     value = [entry for entry in value if entry is not None]
     field_names = {target_field.partition(":")[0] for target_field in table.fields.values()}
-    plain = table.plain
-    items = [
-        {plain: entry}
-        if plain and isinstance(entry, str)
-        else dict(zip(table.pair, entry, strict=True))
-        if _is_list_of_texts(entry, len(table.pair))
-        else entry
-        for entry in value
-    ]
+    items = [_named_fields(entry, table) for entry in value]
     return [
         dict(_convert_fields(entry, table, field_names, [])) if isinstance(entry, dict) else entry
         for entry in items
     ]
 
 
-def _is_list_of_texts(value: object, length: int) -> TypeGuard[list[str]]:
-    is_list = isinstance(value, list) and len(value) == length > 0
-    return is_list and all(isinstance(text, str) for text in value)
+def _named_fields(entry: object, table: ToolNames) -> object:
+    """Return an item that is a text or a list of texts as an object; any other one unchanged."""
+    if isinstance(entry, str) and table.plain:
+        return {table.plain: entry}
+    if isinstance(entry, list) and len(entry) == len(table.pair) > 0:
+        texts = [text for text in entry if isinstance(text, str)]
+        return dict(zip(table.pair, texts, strict=True)) if len(texts) == len(entry) else entry
+    return entry
 
 
 def _coerce(value: object, kind: JsonObject) -> object:

@@ -27,9 +27,9 @@ from acp_agent.workspace.file_io import TextFile
 FILE_LINE = re.compile(r"^\*\*\* (Update|Add|Delete) File: *(.+?)\s*$", re.MULTILINE)
 _BEGIN_MARKER, _END_MARKER = "*** Begin Patch", "*** End Patch"
 _MOVE_MARKER = "*** Move to:"
-_HEREDOC = re.compile(r"apply_patch\s*<<-?\s*(['\"]?)(\w+)\1\n(.*)\n\2", re.DOTALL)
+_HEREDOC = re.compile(r"(?:apply_patch\s*)?<<-?\s*(['\"]?)(\w+)\1\n(.*)\n\2", re.DOTALL)
 _FENCE = re.compile(r"```\w*\n(.*?)\n?```", re.DOTALL)
-_RANGE = re.compile(r"-\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?")
+_RANGE = re.compile(r"-\d+(?:,\d+)? \+\d+(?:,\d+)?(?: @@|$)")
 _DIFF = re.compile(
     r"^--- (?:a/)?(\S[^\t\n]*)(?:\t.*)?\n\+\+\+ (?:b/)?(\S[^\t\n]*)(?:\t.*)?\n", re.MULTILINE
 )
@@ -243,8 +243,8 @@ def _parse_hunks(lines: Sequence[str]) -> Iterator[Hunk]:
                 yield Hunk(tuple(after), tuple(old), tuple(new))
                 after, old, new = [], [], []
             context_sign = _context_sign(lines, number + 1)
-            heading = line[2:].strip()
-            if heading and not _RANGE.match(heading):
+            heading = line[2:].strip().removesuffix("@@").rstrip()
+            if heading.strip(".") and not _RANGE.match(heading):
                 after.append(heading)
         elif line == "*** End of File":
             continue
