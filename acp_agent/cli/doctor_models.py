@@ -295,7 +295,7 @@ async def _check_definition_models(
                 findings.append(Finding("missing", f"{definition.path}: {reason}"))
     finally:
         await models.aclose()
-    return findings
+    return list(dict.fromkeys(findings))  # a table may name a model for each of its agents
 
 
 def _session_model(models: Models, config: Config) -> ModelInfo | None:

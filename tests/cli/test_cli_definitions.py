@@ -166,6 +166,14 @@ def test_the_doctor_reports_broken_definitions_and_unusable_models(
     assert findings[3][1].startswith(f"{keyless}: its model openai/gpt-5.2 cannot be used: OpenAI ")
 
 
+def test_the_doctor_names_a_model_that_several_agents_of_a_table_have_once(home: Path) -> None:
+    (home / ".git").mkdir()
+    agent = {"description": "D.", "prompt": "P.", "model": "openai/gpt-5.2"}
+    (home / "opencode.json").write_text(json.dumps({"agent": {"one": agent, "two": agent}}))
+    _, findings = doctor(home)
+    assert sum("its model openai/gpt-5.2 cannot be used" in text for _, text in findings) == 1
+
+
 def test_definitions_are_listed_only_in_a_trusted_folder_and_the_doctor_says_so(home: Path) -> None:
     (home / "agent" / "config.toml").unlink()
     skill = project_skill(home, "deploy")
