@@ -1,7 +1,7 @@
-"""Translate the policies of Gemini CLI: `.gemini/policies/*.toml`.
+"""Translate the policies and settings of Gemini CLI: `.gemini/policies/*.toml`, `settings.json`.
 
-In Gemini, the rule with the highest priority decides, and the first of several with the same one.
-https://geminicli.com/docs/reference/policy-engine
+In a policy, the rule with the highest priority decides, and the first of several with the same one.
+https://geminicli.com/docs/reference/policy-engine, https://geminicli.com/docs/reference/configuration
 """
 
 from __future__ import annotations
@@ -11,7 +11,13 @@ from pathlib import Path
 
 from acp_agent.cli.localization import translate
 from acp_agent.cli.policy.imports.opencode import OrderedRule, add_ordered
-from acp_agent.cli.policy.imports.translation import Translation, read_toml, shorten_value, texts
+from acp_agent.cli.policy.imports.translation import (
+    Translation,
+    read_settings,
+    read_toml,
+    shorten_value,
+    texts,
+)
 from acp_agent.config.policy_types import ModeName
 from acp_agent.permissions.policy.rules import Effect
 
@@ -29,6 +35,17 @@ _TOOLS = {
     "write_todos": "todowrite", "activate_skill": "skill", "ask_user": "question",
     "enter_plan_mode": "plan_enter", "exit_plan_mode": "plan_exit",
 }  # fmt: skip
+_SHELL_NAMES = ("run_shell_command", "ShellTool")
+# A list in the settings, its name in older versions, and what it means; the last match decides.
+_TOOL_LISTS: Sequence[tuple[str, str, Effect]] = (
+    ("allowed", "allowedTools", "allow"),
+    ("confirmationRequired", "", "ask"),
+    ("exclude", "excludeTools", "deny"),
+)
+_SERVER_LISTS: Sequence[tuple[str, str, Effect]] = (
+    ("allowed", "allowMCPServers", "allow"),
+    ("excluded", "excludeMCPServers", "deny"),
+)
 _CONDITIONS = ("argsPattern", "commandRegex", "toolAnnotations", "interactive")
 _Group = tuple[tuple[str, ...], tuple[ModeName, ...]]
 
@@ -50,6 +67,36 @@ def read_gemini(file: Path) -> Translation:
         add_ordered(translation, ordered, servers, agents=agent_names, modes=mode_names)
     if "safety_checker" in document:
         translation.skip("safety_checker", translate("use a hook to check calls with a program"))
+    return translation
+
+
+def read_gemini_settings(file: Path) -> Translation:
+    """Translate a `settings.json`. Raises InvalidInputError if it cannot be read."""
+    translation, settings = Translation(file), read_settings(file)
+    tools, servers = _table(settings.get("tools")), _table(settings.get("mcp"))
+    definitions = _table(settings.get("mcpServers"))
+    rules = [
+        OrderedRule(f"{name}_*", "*", "allow")
+        for name, server in definitions.items()
+        if _table(server).get("trust") is True
+    ]
+    names = [*definitions]
+    for key, old_key, effect in _SERVER_LISTS:
+        listed = texts(servers.get(key, settings.get(old_key)))
+        names += listed
+        rules += [OrderedRule(f"{name}_*", "*", effect) for name in listed]
+    for key, old_key, effect in _TOOL_LISTS:
+        for entry in texts(tools.get(key, settings.get(old_key))):
+            name, _, command = entry.partition("(")
+            is_shell = name in _SHELL_NAMES
+            pattern = f"{command.removesuffix(')')} *" if is_shell and command else "*"
+            tool = "bash" if is_shell else next(_tools({"toolName": name}))
+            rules.append(OrderedRule(tool, pattern, effect))
+    add_ordered(translation, rules, sorted(set(names)))
+    if core := tools.get("core", settings.get("coreTools")):
+        translation.skip(
+            shorten_value({"core": core}), translate("refuse the other tools with deny rules")
+        )
     return translation
 
 
@@ -90,6 +137,10 @@ def _priority(rule: Mapping[str, object]) -> float:
 
 def _strings(value: object) -> Sequence[str]:
     return [value] if isinstance(value, str) else texts(value)
+
+
+def _table(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else {}
 
 
 def _list(value: object) -> Sequence[object]:

@@ -11,7 +11,7 @@ from acp_agent.cli.policy.imports.claude import read_claude
 from acp_agent.cli.policy.imports.codex import read_codex
 from acp_agent.cli.policy.imports.codex_config import read_codex_config
 from acp_agent.cli.policy.imports.cursor import read_cursor
-from acp_agent.cli.policy.imports.gemini import read_gemini
+from acp_agent.cli.policy.imports.gemini import read_gemini, read_gemini_settings
 from acp_agent.cli.policy.imports.opencode import read_opencode
 from acp_agent.cli.policy.imports.translation import Translation, read_settings
 from acp_agent.errors import InvalidInputError
@@ -93,11 +93,12 @@ def _reader(file: Path) -> Callable[[Path], Translation]:
         return read_cursor
     if file.name in AGENT_TABLES:
         return read_opencode
-    if file.name.startswith(("settings", "managed-settings")) or isinstance(
-        read_settings(file).get("permissions"), dict
-    ):
+    settings = read_settings(file)
+    if isinstance(settings.get("permissions"), dict):
         return read_claude
-    return read_opencode
+    if file.name == "settings.json" and (file.parent.name == ".gemini" or "tools" in settings):
+        return read_gemini_settings
+    return read_claude if file.name.startswith(("settings", "managed-")) else read_opencode
 
 
 def _project_files(folder: Path) -> Iterator[Path]:
@@ -129,6 +130,7 @@ def _codex_files(codex: Path) -> Iterator[Path]:
 
 def _gemini_files(gemini: Path) -> Iterator[Path]:
     yield from sorted((gemini / "policies").glob("*.toml"))
+    yield gemini / "settings.json"
 
 
 def _opencode_files(folder: Path) -> Iterator[Path]:
