@@ -7,7 +7,7 @@ with. A unified diff, as `diff -u` and git print it, is read as well.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import takewhile
 
@@ -68,7 +68,7 @@ def parse_patch(text: str) -> list[FilePatch]:
     stripped = fenced[1].strip("\n ") if fenced else stripped
     if heredoc := _HEREDOC.fullmatch(stripped):
         stripped = heredoc[3].strip("\n ")
-    files = list(
+    files = _join_updates(
         _parse_unified_diff(stripped)
         if _DIFF.search(stripped) and _BEGIN_MARKER not in stripped
         else _parse_codex_patch(stripped)
@@ -79,6 +79,23 @@ def parse_patch(text: str) -> list[FilePatch]:
     if len(set(paths)) != len(paths):
         raise ToolError("the patch names a file twice", advice="put all hunks of a file together")
     return files
+
+
+def _join_updates(files: Iterable[FilePatch]) -> list[FilePatch]:
+    """Return the files, those that several parts of the patch only change once."""
+    joined: list[FilePatch] = []
+    updates: dict[str, int] = {}
+    for file in files:
+        is_update = bool(file.hunks) and not file.new_path
+        if is_update and file.path in updates:
+            first = joined[updates[file.path]]
+            hunks = first.hunks + file.hunks
+            joined[updates[file.path]] = msgspec.structs.replace(first, hunks=hunks)
+            continue
+        if is_update:
+            updates[file.path] = len(joined)
+        joined.append(file)
+    return joined
 
 
 def apply_hunks(file: TextFile, hunks: Sequence[Hunk], display_path: str) -> EditResult:
