@@ -79,7 +79,7 @@ async def traced_paths(home: Path, project: Path) -> dict[str, list[str]]:
 
 
 async def until_idle(pid: int) -> None:
-    """Wait until a process has only waited for a fifth of a second, and has no children."""
+    """Wait until a process and its children have only waited for a fifth of a second."""
     async with asyncio.timeout(60):
         before, now = "", _activity(pid)
         while not now or before != now:
@@ -88,17 +88,19 @@ async def until_idle(pid: int) -> None:
 
 
 def _activity(pid: int) -> str:
-    """The processor time that a process has used in ticks, or "" while it works (proc(5)).
+    """The processor time of a process and its children in ticks, or "" while they work (proc(5)).
 
-    It also works while one of its threads waits for a processor or a disk, or a child runs.
+    They also work while a thread waits for a processor or a disk.
     """
-    times = ""
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        with suppress(OSError):  # the thread has ended
-            fields = (task / "stat").read_text("utf-8").rpartition(")")[2].split()
-            if fields[0] != "S" or (task / "children").read_text("utf-8"):
-                return ""
-            times += f"{task.name} {fields[11]} {fields[12]} "
+    times, pids = "", [pid]
+    for each in pids:
+        with suppress(OSError):  # it has ended
+            for task in Path(f"/proc/{each}/task").iterdir():
+                fields = (task / "stat").read_text("utf-8").rpartition(")")[2].split()
+                if fields[0] in {"R", "D"}:
+                    return ""
+                times += f"{task.name} {fields[11]} {fields[12]} "
+                pids += map(int, (task / "children").read_text("utf-8").split())
     return times
 
 
