@@ -28,6 +28,7 @@ from acp_agent.permissions.policy.rules import (
     read_rule,
     tool_subject,
 )
+from acp_agent.platform.first_use import first_use
 from acp_agent.platform.trusted_files import (
     RefusedFileError,
     file_stamp,
@@ -212,7 +213,9 @@ def _project_rules(file: Path, raw: bytes) -> list[PolicyRule]:
         where = str(msgspec.structs.replace(source, line=line))
         raise ConfigError(f"{where}: {KEY}.{problem.key}: {problem.text}")
     try:
-        rules = compile_rules(msgspec.convert(table, PermissionsConfig), source)
+        with first_use:
+            permissions = msgspec.convert(table, PermissionsConfig)
+        rules = compile_rules(permissions, source)
     except ConfigError as error:
         (line,) = find_lines(text, [error.key])
         where = str(msgspec.structs.replace(source, line=line))
