@@ -18,7 +18,6 @@ from acp_agent.errors import ConfigError
 from acp_agent.hooks.tool_names import matches
 from acp_agent.hooks.types import Hook
 from acp_agent.permissions.policy.rules import RuleError, read_rule
-from acp_agent.platform.first_use import first_use
 
 _MAX_BYTES = 1_000_000  # of one file
 _EVENTS: frozenset[str] = frozenset(get_args(HookEvent))
@@ -156,15 +155,13 @@ def _read_group(
 ) -> Iterator[Hook | HookProblem]:
     """Yield the hooks of a group; an invalid hook does not affect the others."""
     try:
-        with first_use:
-            group = msgspec.convert(value, _Group)
+        group = msgspec.convert(value, _Group)
     except msgspec.ValidationError as error:
         yield _type_problem(event, error, file, position)
         return
     for index, entry in enumerate(group.hooks):
         try:
-            with first_use:
-                handler = msgspec.convert(entry, _Handler)
+            handler = msgspec.convert(entry, _Handler)
         except msgspec.ValidationError as error:
             yield _type_problem(event, error, file, f"{position}.hooks[{index}]")
         else:

@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 from msgspec import Struct
 
-from acp_agent.platform.first_use import first_use
-
 if TYPE_CHECKING:
     from acp_agent.config.types import Config, DefinitionConfig
 
@@ -98,8 +96,7 @@ def _enabled(
 def _index(kind: str) -> Sequence[BundledSkill]:
     """Return all bundled skills or agents. Blocks: reads one small file, once."""
     index = BUNDLED / kind / BUNDLED_INDEX
-    with first_use:
-        return msgspec.json.decode(index.read_bytes(), type=list[BundledSkill])
+    return msgspec.json.decode(index.read_bytes(), type=list[BundledSkill])
 
 
 class DefinitionFolders(Struct, frozen=True, cache_hash=True):

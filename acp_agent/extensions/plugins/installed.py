@@ -14,7 +14,6 @@ import msgspec
 from msgspec import Struct
 
 from acp_agent.extensions.plugins.manifest import PluginError
-from acp_agent.platform.first_use import first_use
 from acp_agent.platform.posix import locked, write_private
 
 FILE_NAME = "installed.json"
@@ -54,8 +53,7 @@ def read_installed(folder: Path) -> dict[str, Installed]:
     """Return the records of added plugins, by name. Raises PluginError."""
     file = folder / FILE_NAME
     try:
-        with first_use:
-            return msgspec.json.decode(file.read_bytes(), type=_File).plugins
+        return msgspec.json.decode(file.read_bytes(), type=_File).plugins
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:

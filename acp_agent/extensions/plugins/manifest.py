@@ -20,7 +20,6 @@ from acp_agent.config.json_lines import explain_json
 from acp_agent.content import printable_line
 from acp_agent.errors import ConfigError
 from acp_agent.platform.descriptor_limit import describe_os_error
-from acp_agent.platform.first_use import first_use
 from acp_agent.platform.trusted_files import (
     RefusedFileError,
     path_exists,
@@ -130,8 +129,7 @@ def _portable(file: Path, content: Mapping[str, object]) -> Manifest:
     if not isinstance(content.get("extensions", {}), dict):
         remarks.append((file, "extensions: expected an object; take it out"))
     try:
-        with first_use:
-            manifest = msgspec.convert(content, _Portable, strict=True)
+        manifest = msgspec.convert(content, _Portable, strict=True)
     except msgspec.ValidationError as error:
         raise PluginError(file, f"{error}; fix the value") from None
     _require_name(file, manifest.name)
