@@ -89,14 +89,11 @@ async def report_late_problems(turn: TurnResources) -> None:
     problems = await checks.problems() if checks.has_changes else checks.late_problems()
     if problems:
         problems = scrub(problems, turn.journal.secrets)
-        await turn.journal.emit(
-            NoticeShown(
-                severity="info",
-                title="The last edits caused new problems.",
-                description=problems,
-                message=new_message_id(),
-                for_model=f"[New problems after the last edits:\n{problems}]",
-            )
+        await _add_note(
+            turn,
+            "The last edits caused new problems.",
+            problems,
+            for_model="New problems after the last edits",
         )
 
 
@@ -111,13 +108,23 @@ async def report_changed_resources(turn: TurnResources) -> None:
         names = "\n".join(mentions[:_MAX_MENTIONS])
         if len(mentions) > _MAX_MENTIONS:
             names += f"\nand {len(mentions) - _MAX_MENTIONS} more"
-        await turn.journal.emit(
-            NoticeShown(
-                severity="info",
-                title="Attached resources have changed.",
-                description=names,
-                message=new_message_id(),
-                for_model="[Resources that were attached have changed since; read_mcp_resource "
-                f"reads them again:\n{names}]",
-            )
+        await _add_note(
+            turn,
+            "Attached resources have changed.",
+            names,
+            for_model="Resources that were attached have changed since; read_mcp_resource reads "
+            "them again",
         )
+
+
+async def _add_note(turn: TurnResources, title: str, text: str, *, for_model: str) -> None:
+    """Show a notice, whose text the model gets below `for_model`."""
+    await turn.journal.emit(
+        NoticeShown(
+            severity="info",
+            title=title,
+            description=text,
+            message=new_message_id(),
+            for_model=f"[{for_model}:\n{text}]",
+        )
+    )

@@ -12,8 +12,8 @@ import msgspec
 from msgspec import Struct, field
 
 from acp_agent.errors import ConfigError
+from acp_agent.platform.decoding import decode_json
 from acp_agent.platform.descriptor_limit import describe_os_error
-from acp_agent.platform.first_use import first_use
 from acp_agent.platform.posix import is_private, locked, make_private, write_private
 
 LOCK_SECONDS = 5.0
@@ -57,8 +57,7 @@ def read_stored_keys(path: Path) -> StoredKeys:
                 "someone else uses this machine",
                 path,
             )
-        with first_use:
-            return msgspec.json.decode(path.read_bytes(), type=StoredKeys)
+        return decode_json(path.read_bytes(), StoredKeys)
     except (FileNotFoundError, NotADirectoryError):
         return StoredKeys()
     except OSError as error:

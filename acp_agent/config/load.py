@@ -17,7 +17,7 @@ from acp_agent.config.mcp_types import McpServerConfig
 from acp_agent.config.types import BOOLEANS, VARIABLES, Config
 from acp_agent.errors import ConfigError
 from acp_agent.platform import descriptor_limit
-from acp_agent.platform.first_use import first_use
+from acp_agent.platform.decoding import convert
 
 SIZE_LIMIT = 256 * 1024  # bytes; a configuration is a page or two
 
@@ -79,24 +79,18 @@ def list_problems(path: Path, environ: Mapping[str, str]) -> list[str]:
 
 
 def _convert(table: Mapping[str, Any], environ: Mapping[str, str]) -> Config:
-    with first_use:
-        config = _convert_table(table)
-        if any(environ.get(name) for name in VARIABLES):
-            return _convert_table(_apply_variables(table, environ))
+    config = _convert_table(table)
+    if any(environ.get(name) for name in VARIABLES):
+        return _convert_table(_apply_variables(table, environ))
     return config
 
 
 def _convert_table(table: Mapping[str, Any]) -> Config:
     """Convert each key by itself: msgspec takes 10 ms to prepare the types of all keys."""
     try:
-        return Config(
-            **{
-                key: msgspec.convert(value, _value_type(key), strict=True)
-                for key, value in table.items()
-            }
-        )
+        return Config(**{key: convert(value, _value_type(key)) for key, value in table.items()})
     except (KeyError, msgspec.ValidationError):
-        return msgspec.convert(table, Config, strict=True)  # its error has the whole path
+        return convert(table, Config)  # its error has the whole path
 
 
 @cache
@@ -178,7 +172,7 @@ def _clear_broken_servers(table: dict[str, Any]) -> dict[str, Any]:
 
     def usable_or_empty(server: object) -> object:
         try:
-            msgspec.convert(server, McpServerConfig, strict=True)
+            convert(server, McpServerConfig)
         except msgspec.ValidationError:
             return {}
         return server

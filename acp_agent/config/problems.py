@@ -18,7 +18,7 @@ from msgspec import Meta, Struct
 
 from acp_agent.config.toml_errors import find_lines
 from acp_agent.config.types import BOOLEANS, VARIABLES, Config
-from acp_agent.platform.first_use import first_use
+from acp_agent.platform.decoding import convert
 
 MAX_LISTED = 20  # errors of a file that are listed one by one
 
@@ -152,8 +152,7 @@ def _check_leaf(
 ) -> Iterator[Problem]:
     annotation = kind if meta is None else Annotated[kind, meta]
     try:
-        with first_use:
-            msgspec.convert(value, annotation, strict=True)
+        convert(value, annotation)
     except msgspec.ValidationError:
         # The value may be the key itself, so the message does not repeat it.
         names_variable = isinstance(value, str) and path[-1:] == (_KEY_VARIABLE_FIELD,)

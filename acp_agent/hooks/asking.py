@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from acp_agent.hooks.types import Hook, HookAnswer
+from acp_agent.platform.decoding import decode_json
 
 JUDGE = (
     "You check an event in the session of a coding agent for its user. The message says what to "
@@ -50,7 +51,7 @@ def read_judgement(hook: Hook, text: str) -> HookAnswer:
     """
     start, end = text.find("{"), text.rfind("}")
     try:
-        judgement = msgspec.json.decode(text[start : end + 1].encode(), type=_Judgement)
+        judgement = decode_json(text[start : end + 1].encode(), _Judgement)
     except msgspec.DecodeError as error:
         raise ValueError(f"the model's answer is no judgement: {error}") from None
     if judgement.ok or (judgement.impossible and hook.event in _END_EVENTS):

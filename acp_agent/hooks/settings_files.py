@@ -18,6 +18,7 @@ from acp_agent.errors import ConfigError
 from acp_agent.hooks.tool_names import matches
 from acp_agent.hooks.types import Hook
 from acp_agent.permissions.policy.rules import RuleError, read_rule
+from acp_agent.platform.decoding import convert
 
 _MAX_BYTES = 1_000_000  # of one file
 _EVENTS: frozenset[str] = frozenset(get_args(HookEvent))
@@ -155,13 +156,13 @@ def _read_group(
 ) -> Iterator[Hook | HookProblem]:
     """Yield the hooks of a group; an invalid hook does not affect the others."""
     try:
-        group = msgspec.convert(value, _Group)
+        group = convert(value, _Group)
     except msgspec.ValidationError as error:
         yield _type_problem(event, error, file, position)
         return
     for index, entry in enumerate(group.hooks):
         try:
-            handler = msgspec.convert(entry, _Handler)
+            handler = convert(entry, _Handler)
         except msgspec.ValidationError as error:
             yield _type_problem(event, error, file, f"{position}.hooks[{index}]")
         else:
@@ -184,7 +185,7 @@ def _read_handler(
         return HookProblem(file, why)
     return _check_hook(
         Hook(
-            event=msgspec.convert(event, HookEvent),
+            event=convert(event, HookEvent),
             matcher=matcher,
             command=handler.command if handler.type == "command" else "",
             args=None if handler.args is None else tuple(handler.args),

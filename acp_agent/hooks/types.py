@@ -11,6 +11,7 @@ from msgspec import Struct
 from acp_agent.config.hook_types import HookEvent
 from acp_agent.content import JsonObject
 from acp_agent.elicitation import Response
+from acp_agent.platform.decoding import decode_json
 
 HookFunction = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any] | None]]
 Permission = Literal["allow", "ask", "defer", "deny"]
@@ -182,7 +183,7 @@ def read_answer(hook: Hook, text: str) -> HookAnswer:
     if not text.startswith("{"):
         return HookAnswer(context=text[:_MAX_TEXT_LENGTH] if plain else "")
     try:
-        output = msgspec.json.decode(text.encode(), type=_Output)
+        output = decode_json(text.encode(), _Output)
     except msgspec.DecodeError as error:
         if plain and not isinstance(error, msgspec.ValidationError):
             return HookAnswer(context=text[:_MAX_TEXT_LENGTH])

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from acp_agent.errors import MissingFileError
 from acp_agent.language_servers.table import ServerSettings, ServerSpec
-from acp_agent.platform.first_use import first_use
+from acp_agent.platform.decoding import convert
 from acp_agent.platform.programs import find_program, outside_folders
 from acp_agent.workspace.environment import command_environ
 
@@ -104,8 +104,7 @@ def fill_placeholders(
             raise MissingFileError("what it needs is installed in the project alone")
         return path
 
-    with first_use:
-        return msgspec.convert(fill(msgspec.to_builtins(settings)), ServerSettings)
+    return convert(fill(msgspec.to_builtins(settings)), ServerSettings)
 
 
 def server_environ(environ: Mapping[str, str], added: Mapping[str, str]) -> dict[str, str]:

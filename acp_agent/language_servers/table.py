@@ -13,7 +13,7 @@ from msgspec import Struct, field
 
 from acp_agent.config.types import LanguageServerConfig
 from acp_agent.content import JsonObject
-from acp_agent.platform.first_use import first_use
+from acp_agent.platform.decoding import convert
 
 _START_SECONDS = 15.0
 
@@ -80,10 +80,7 @@ class ServerSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 def built_in_servers() -> tuple[ServerSpec, ...]:
     """Return the servers of `servers.toml`, in the order of preference."""
     table = tomllib.loads(files(__package__).joinpath("servers.toml").read_text("utf-8"))
-    with first_use:
-        return tuple(
-            msgspec.convert({"name": name, **entry}, ServerSpec) for name, entry in table.items()
-        )
+    return tuple(convert({"name": name, **entry}, ServerSpec) for name, entry in table.items())
 
 
 def available_servers(configured: Mapping[str, LanguageServerConfig]) -> tuple[ServerSpec, ...]:

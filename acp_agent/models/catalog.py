@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct, structs
 
 from acp_agent.config.model_types import ModelConfig, PriceConfig
@@ -24,7 +23,7 @@ from acp_agent.models.base import (
     today,
 )
 from acp_agent.models.providers import canonical
-from acp_agent.platform.first_use import first_use
+from acp_agent.platform.decoding import decode_json
 
 
 class _Entry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -140,8 +139,7 @@ def _search(provider: str, model: str) -> WebSearch | None:
 @cache
 def _file() -> _CatalogFile:
     data = (Path(__file__).parent / "catalog.json").read_bytes()
-    with first_use:
-        return msgspec.json.decode(data, type=_CatalogFile)
+    return decode_json(data, _CatalogFile)
 
 
 @cache

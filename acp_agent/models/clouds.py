@@ -29,6 +29,7 @@ from acp_agent.models.stream_events import (
     EventTooLargeError,
     SseDecoder,
 )
+from acp_agent.platform.decoding import decode_json
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropicBedrock, AsyncAnthropicVertex
@@ -134,14 +135,14 @@ def _data(message: bytes, headers_size: int) -> bytes | None:
     if kind == "event":
         if headers.get(":event-type") != "chunk":
             return None
-        encoded = msgspec.json.decode(payload, type=_Chunk).bytes
+        encoded = decode_json(payload, _Chunk).bytes
         try:
             return None if encoded is None else binascii.a2b_base64(encoded)
         except binascii.Error:
             raise BadStreamError("the data of an event is no base64") from None
     if kind == "exception":
         name = headers.get(":exception-type", "exception")
-        text = msgspec.json.decode(payload, type=_Exception).message if payload else ""
+        text = decode_json(payload, _Exception).message if payload else ""
     else:
         name, text = headers.get(":error-code", "error"), headers.get(":error-message", "")
     # Failures are classified by these names, such as `throttlingException`.

@@ -31,6 +31,7 @@ from acp_agent.models.provider_errors import (
 )
 from acp_agent.models.providers import Provider, credentials_in
 from acp_agent.models.stream_events import BadStreamError
+from acp_agent.platform.decoding import convert
 from acp_agent.platform.descriptor_limit import explain_descriptor_limit
 from acp_agent.workspace.scrub import scrub
 
@@ -88,7 +89,7 @@ def from_page(provider: Provider, body: bytes, *, model: str) -> Failed:
 def from_event(provider: Provider, problem: object, *, model: str) -> Failed:
     """Return the failure for an error inside a stream; `problem` is the JSON of `error`."""
     try:
-        parsed = msgspec.convert(problem, Problem)
+        parsed = convert(problem, Problem)
     except msgspec.ValidationError:
         parsed = Problem(message=str(problem))
     status = int(parsed.code) if isinstance(parsed.code, (int, float)) else None

@@ -14,10 +14,10 @@ from importlib.machinery import PathFinder  # not importlib.util, which imports 
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import msgspec
 from msgspec import Struct
 
 from acp_agent.models.providers import BUNDLED_MODEL, LOCAL, Provider
+from acp_agent.platform.decoding import decode_json
 
 TIMEOUT = 0.3  # seconds; a server on this machine answers faster
 _LIMIT = 1024 * 1024  # the most bytes of a list of models
@@ -81,7 +81,7 @@ async def served_models(
     except (OSError, ValueError, EOFError):  # TimeoutError is an OSError
         return None
     try:
-        listing = msgspec.json.decode(body, type=_Listing)
+        listing = decode_json(body, _Listing)
     except ValueError:
         return None
     return [entry.id for entry in listing.data or ()]

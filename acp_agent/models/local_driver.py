@@ -12,7 +12,6 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct, structs
 
 from acp_agent.errors import ConfigError, ModelError
@@ -22,6 +21,7 @@ from acp_agent.models.local import served_models
 from acp_agent.models.openai_driver import OpenAIDriver
 from acp_agent.models.providers import Dialect, Provider
 from acp_agent.platform import posix
+from acp_agent.platform.decoding import decode_json
 from acp_agent.platform.descriptor_limit import describe_os_error
 
 
@@ -191,7 +191,7 @@ class LocalProcess:
             code = await self._process.wait()
             raise _failed(f"ended at once, with status {code}")
         try:
-            report = msgspec.json.decode(line, type=_ServerReport)
+            report = decode_json(line, _ServerReport)
         except ValueError:
             raise _failed("said something that is no address") from None
         if report.error or not report.address.startswith("http://127.0.0.1:"):

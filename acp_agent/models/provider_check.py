@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from typing import Literal
 
-from msgspec import DecodeError, Struct, ValidationError, json
+from msgspec import DecodeError, Struct, ValidationError
 
 from acp_agent.config.certificates import tls_verification
 from acp_agent.config.loopback import no_proxy_mounts
 from acp_agent.errors import ConfigError
 from acp_agent.models.providers import ANTHROPIC_VERSION, Provider
+from acp_agent.platform.decoding import decode_json
 from acp_agent.platform.descriptor_limit import explain_descriptor_limit
 
 BODY_LIMIT = 8 * 1024 * 1024  # bytes; some gateways list hundreds of models
@@ -133,7 +134,7 @@ def _judge(status: int, body: bytes) -> Answer:
 
 def _names(body: bytes) -> tuple[str, ...]:
     try:
-        return tuple(entry.id for entry in json.decode(body, type=_Models).data)
+        return tuple(entry.id for entry in decode_json(body, _Models).data)
     except ValidationError:
-        entries = json.decode(body, type=_GeminiModels).models
+        entries = decode_json(body, _GeminiModels).models
         return tuple(entry.name.removeprefix("models/") for entry in entries)

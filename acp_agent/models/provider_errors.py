@@ -10,6 +10,7 @@ from email.utils import parsedate_to_datetime
 import msgspec
 
 from acp_agent.models.base import FailureKind
+from acp_agent.platform.decoding import decode_json
 
 # Words in error responses that are more specific than the HTTP status, in lower case.
 _BY_WORD: dict[str, FailureKind] = {
@@ -78,7 +79,7 @@ class _Body(msgspec.Struct, frozen=True):
 def read_problem(body: bytes) -> Problem:
     """Return the error in the body of an answer; its message is empty for an HTML page."""
     try:
-        read = msgspec.json.decode(body, type=_Body | list[_Body])
+        read = decode_json(body, _Body | list[_Body])
     except (ValueError, RecursionError):  # RecursionError: JSON that is nested too deeply
         text = body[:2000].decode("utf-8", "replace").strip()
         return Problem(message="" if text.startswith("<") else text)

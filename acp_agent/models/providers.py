@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Final, Literal, Protocol
 from urllib.parse import urlsplit
 
-import msgspec
 from msgspec import Struct, field
 
 from acp_agent.config.loopback import is_loopback
 from acp_agent.config.model_types import ProviderConfig
 from acp_agent.config.types import Config
 from acp_agent.errors import ConfigError
-from acp_agent.platform.first_use import first_use
+from acp_agent.platform.decoding import decode_json
 
 # The API of requests and answers. `openai` is chat completions.
 Api = Literal["openai", "openai_responses", "anthropic", "gemini", "demo", "plugin"]
@@ -143,8 +142,7 @@ class Secrets(Protocol):
 def presets() -> tuple[Preset, ...]:
     """Return the presets, in the order in which they are tried."""
     data = (Path(__file__).parent / "providers.json").read_bytes()
-    with first_use:
-        return msgspec.json.decode(data, type=tuple[Preset, ...])
+    return decode_json(data, tuple[Preset, ...])
 
 
 LOCAL = "local"  # the id of the provider for local servers

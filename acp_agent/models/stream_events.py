@@ -19,6 +19,7 @@ from acp_agent.content import JsonObject
 from acp_agent.events import Usage
 from acp_agent.models.base import CallCut, CallDone
 from acp_agent.models.request_parts import is_object
+from acp_agent.platform.decoding import convert, json_decoder
 
 EVENT_LIMIT = 64 * 1024 * 1024  # bytes of one event; no model sends nearly as many
 
@@ -134,7 +135,7 @@ def event_decoder(expected: type[T]) -> Callable[[bytes], T]:
 
     The function raises msgspec.DecodeError for an event that cannot be decoded.
     """
-    decode = msgspec.json.Decoder(expected).decode
+    decode = json_decoder(expected).decode
 
     def decode_event(data: bytes) -> T:
         try:
@@ -215,7 +216,7 @@ def _convert_plain(value: object, expected: Any) -> object:
     if value is None and expected not in {None, NoneType}:
         return _UNFIT
     try:
-        converted: object = msgspec.convert(value, expected, strict=not as_number)
+        converted: object = convert(value, expected, strict=not as_number)
     except msgspec.ValidationError:
         return _UNFIT
     return converted

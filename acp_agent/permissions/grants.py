@@ -18,7 +18,7 @@ from msgspec import Meta, Struct
 
 from acp_agent.errors import StoreError, StoreNewerError
 from acp_agent.permissions.access import Grant
-from acp_agent.platform.first_use import first_use
+from acp_agent.platform.decoding import decode_json
 from acp_agent.platform.posix import locked, write_private
 
 # Version 2 added grants for tools of MCP servers, version 3 those for exact commands, version 4
@@ -139,8 +139,7 @@ class GrantStore:
             self._fail(None, f"cannot read the remembered permissions in {self._path}: {reason}")
             return
         try:
-            with first_use:
-                version = msgspec.json.decode(content, type=_Version).version
+            version = decode_json(content, _Version).version
             if version > _VERSION:
                 self._fail(
                     stamp,
@@ -149,8 +148,7 @@ class GrantStore:
                     newer=True,
                 )
                 return
-            with first_use:
-                self._grants = msgspec.json.decode(content, type=_GrantsFile).grants
+            self._grants = decode_json(content, _GrantsFile).grants
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             self._fail(
                 stamp,

@@ -9,12 +9,12 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal
 
-from msgspec import Struct, convert, field
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from acp_agent.permissions.access import Tier
 from acp_agent.permissions.arguments import OptionTable
-from acp_agent.platform.first_use import first_use
+from acp_agent.platform.decoding import convert
 
 # Fields that the data files give as one text, with blanks between the items.
 _OPTION_LISTS = ("flags", "values", "paths", "optional", "attached", "pairs", "either")
@@ -234,8 +234,7 @@ def shell_rules() -> ShellRules:
     data = tomllib.loads((files(__package__) / "shell_rules.toml").read_text("utf-8"))
     for wrapper in data["wrappers"]:
         wrapper["options"] = _split_rows(wrapper.get("options", {}))
-    with first_use:
-        return convert(data, ShellRules)
+    return convert(data, ShellRules)
 
 
 @cache
@@ -244,8 +243,7 @@ def read_only_rules() -> ReadOnlyRules:
     data = tomllib.loads((files(__package__) / "read_only_commands.toml").read_text("utf-8"))
     for section in ("commands", "shared"):
         data[section] = _split_rows(data[section])
-    with first_use:
-        rules = convert(data, ReadOnlyRules)
+    rules = convert(data, ReadOnlyRules)
     informing = frozenset(rules.informing.split())
     commands = {name: row.merge_shared(rules.shared) for name, row in rules.commands.items()}
     for name, row in commands.items():

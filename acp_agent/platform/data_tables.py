@@ -6,9 +6,7 @@ import tomllib
 from importlib.resources import files
 from typing import TypeVar
 
-from msgspec import convert
-
-from acp_agent.platform.first_use import first_use
+from acp_agent.platform.decoding import convert
 
 T = TypeVar("T")
 
@@ -16,5 +14,4 @@ T = TypeVar("T")
 def read_table(package: str, name: str, kind: type[T]) -> T:
     """Return the content of the file `name` of a package."""
     table = tomllib.loads((files(package) / name).read_text("utf-8"))
-    with first_use:
-        return convert(table, kind)
+    return convert(table, kind)

@@ -41,6 +41,7 @@ from acp_agent.models.base import (
 )
 from acp_agent.models.providers import Provider
 from acp_agent.models.registry import Models
+from acp_agent.platform.decoding import convert
 from acp_agent.replay.script import MAIN, Answer, Script
 
 _NO_ANSWER = "The record has no answer to this request."
@@ -208,10 +209,10 @@ def _end_event(answer: Answer) -> Finished | Failed:
             "unreachable": answer.stop == "unreachable",
             "retry_after": 0.0,  # a replay does not wait
         }
-        return msgspec.convert(fields, Failed)
+        return convert(fields, Failed)
     usage = Usage() if end is None else end.usage
     stop = answer.stop if answer.stop in _STOPS else "end_turn"
-    return msgspec.convert({"stop": stop, "usage": msgspec.to_builtins(usage)}, Finished)
+    return convert({"stop": stop, "usage": msgspec.to_builtins(usage)}, Finished)
 
 
 class ReplayModels(Models):

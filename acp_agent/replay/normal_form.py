@@ -46,6 +46,7 @@ from acp_agent.events import (
 )
 from acp_agent.ids import CallId
 from acp_agent.models.base import Message
+from acp_agent.platform.decoding import convert
 from acp_agent.session.history.checkpoints import UNSAVED
 from acp_agent.session.store.event_codec import merge_adjacent
 
@@ -111,7 +112,7 @@ def map_texts(value: _Value, change: Text, kind: Any = None) -> _Value:
         kind: the type to convert to, if it is a union.
     """
     changed = _map_value(msgspec.to_builtins(value), change)
-    return cast("_Value", msgspec.convert(changed, kind or type(value)))
+    return cast("_Value", convert(changed, kind or type(value)))
 
 
 def _map_value(value: Any, change: Text) -> Any:  # JSON of any type

@@ -14,6 +14,7 @@ from acp_agent.content import JsonObject
 from acp_agent.errors import InvalidInputError
 from acp_agent.events import AnyEvent
 from acp_agent.models.base import Message, ModelInfo
+from acp_agent.platform.decoding import decode_json
 from acp_agent.tools.spec import ToolSpec
 
 FORMAT = "acp-agent record"
@@ -128,7 +129,7 @@ def _decode_head(path: Path, line: bytes) -> Head:
 
 def _decode_line(path: Path, number: int, line: bytes, kind: type[Any] = Step) -> Any:
     try:
-        return msgspec.json.decode(line, type=kind)
+        return decode_json(line, kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInputError(
             f"{path}, line {number}: the record is damaged: {error}", field="file"

@@ -34,6 +34,7 @@ from acp_agent.events import (
 from acp_agent.ids import SessionId
 from acp_agent.models.base import Message
 from acp_agent.permissions.access import Gate
+from acp_agent.platform.decoding import convert
 from acp_agent.replay.calls import RecordedCalls
 from acp_agent.replay.client import ReplayClient
 from acp_agent.replay.comparison import Difference, compare_events, compare_values
@@ -238,7 +239,7 @@ def replay_config(head: Head, start: Mapping[str, str], folder: Path) -> Config:
     if unknown:
         raise InvalidInputError(f"the record has settings that are not allowed: {sorted(unknown)}")
     try:
-        config = msgspec.convert({**head.settings, **start}, Config)
+        config = convert({**head.settings, **start}, Config)
     except msgspec.ValidationError as error:
         raise InvalidInputError(f"the record's settings are wrong: {error}") from None
     language = "zh" if head.language.startswith("zh") else "en"

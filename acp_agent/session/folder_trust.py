@@ -18,8 +18,8 @@ from acp_agent.config.localization import Translator
 from acp_agent.config.types import Config
 from acp_agent.content import JsonObject, escaped, printable_line, text_part
 from acp_agent.elicitation import Form
-from acp_agent.errors import EditorFailedError, EditorGoneError, StoreError
-from acp_agent.events import NoticeShown, PermissionAsked, PermissionDecided, ToolCalled, ToolEnded
+from acp_agent.errors import StoreError
+from acp_agent.events import NoticeShown
 from acp_agent.extensions.definitions.locations import (
     DefinitionFolders,
     any_folder_exists,
@@ -27,7 +27,6 @@ from acp_agent.extensions.definitions.locations import (
     any_project_hook_file,
     project_top,
 )
-from acp_agent.ids import new_call_id, new_message_id
 from acp_agent.permissions.git_programs import WatchedGitPrograms
 from acp_agent.platform.programs import absolute_folders
 from acp_agent.session.core import SessionCore
@@ -309,48 +308,28 @@ class FolderTrust:
 
     async def _ask_permission(self, changes: Sequence[Change]) -> str | None:
         """Return the user's choice; None unless the user, and not a flag, answered."""
-        from acp_agent.agent.resources import PermissionRequest  # noqa: PLC0415 - only when asking
-        from acp_agent.permissions.access import Ask, Choice  # noqa: PLC0415 - likewise
+        from acp_agent.permissions.access import Choice  # noqa: PLC0415 - only when asking
+        from acp_agent.session.confirmation import confirm  # noqa: PLC0415 - likewise
 
         core, client = self._core, self._core.client.current
         if client is None:
             return None
-        translate, call = core.translate, new_call_id()
-        content = (text_part(self._text(changes)),)
-        choices = (
-            Choice(id=TRUST_OPTION, label=translate(FOR_NOW), kind="allow_once"),
-            Choice(id="trust_always", label=translate(ALWAYS), kind="allow_always"),
-            Choice(id="trust_never", label=translate(NEVER), kind="reject_once"),
-        )
-        request = PermissionRequest(
-            call=call, title=TITLE, kind="other", arguments="{}", content=content
-        )
-        # Not journaled: it concerns the current folder, and is not a call of the model.
-        await core.notify(
-            ToolCalled(
-                call=call,
-                message=new_message_id(),
-                name="trust",
-                arguments="{}",
-                title=TITLE,
-                content=content,
+        translate = core.translate
+        decision = await confirm(
+            client,
+            core.id,
+            core.notify,
+            name="trust",
+            title=TITLE,
+            content=(text_part(self._text(changes)),),
+            choices=(
+                Choice(id=TRUST_OPTION, label=translate(FOR_NOW), kind="allow_once"),
+                Choice(id="trust_always", label=translate(ALWAYS), kind="allow_always"),
+                Choice(id="trust_never", label=translate(NEVER), kind="reject_once"),
             ),
-            PermissionAsked(call=call, options=tuple(choice.id for choice in choices)),
+            by_user_only=True,
         )
-        allowed = False
-        try:
-            decision = await client.ask_permission(core.id, request, Ask(choices=choices))
-            if decision.choice is None or decision.by != "user":
-                return None
-            allowed = decision.choice.kind.startswith("allow")
-            return decision.choice.id.removeprefix("trust_")
-        except (EditorFailedError, EditorGoneError):
-            return None
-        finally:
-            await core.notify(
-                PermissionDecided(call=call, allowed=allowed, by="user"),
-                ToolEnded(call=call, failed=not allowed),
-            )
+        return None if decision.choice is None else decision.choice.id.removeprefix("trust_")
 
     async def _apply_choice(self, changes: Sequence[Change], choice: object) -> None:
         store, items = self._core.services.trust(), [change.item for change in changes]

@@ -11,7 +11,7 @@ import msgspec
 from acp_agent.errors import SessionNotFoundError
 from acp_agent.events import AgentText, AgentThought, AnyEvent, ToolOutput
 from acp_agent.ids import SessionId
-from acp_agent.platform.first_use import first_use
+from acp_agent.platform.decoding import convert
 from acp_agent.session.store.event_codec import (
     merge_adjacent,
     readable_events,
@@ -215,5 +215,4 @@ def _is_broken(event: AnyEvent) -> bool:
 
 def _repair(event: AnyEvent) -> AnyEvent:
     values = replace_all_surrogates(msgspec.to_builtins(event))
-    with first_use:
-        return msgspec.convert(values, type(event))
+    return convert(values, type(event))

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct, field
 
 from acp_agent.errors import StoreError
-from acp_agent.platform.first_use import first_use
+from acp_agent.platform.decoding import decode_json
 from acp_agent.platform.posix import locked, write_private
 from acp_agent.trust.items import Item
 
@@ -157,8 +157,7 @@ class TrustStore:
             self._set_state({}, None, f"{error.strerror or 'unknown error'}; check who may read it")
             return
         try:
-            with first_use:
-                self._set_state(msgspec.json.decode(content, type=_TrustFile).folders, stamp)
+            self._set_state(decode_json(content, _TrustFile).folders, stamp)
         except (ValueError, RecursionError):  # invalid UTF-8 or JSON
             self._set_state({}, stamp, "it is damaged or of a newer version; fix or remove it")
 

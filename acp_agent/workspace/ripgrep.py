@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct, field
 
 from acp_agent.errors import WorkspaceError
+from acp_agent.platform.decoding import json_decoder
 from acp_agent.platform.descriptor_limit import describe_os_error
 from acp_agent.platform.posix import end_group
 from acp_agent.platform.programs import find_program
@@ -243,7 +243,7 @@ class _Message(Struct, frozen=True):
     data: _Data
 
 
-_MESSAGES = msgspec.json.Decoder(_Message)
+_MESSAGES = json_decoder(_Message)
 
 
 def decode_lines(record: bytes, *, width: int) -> list[MatchLine]:

@@ -6,11 +6,12 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Literal
 
-from msgspec import DecodeError, Struct, json
+from msgspec import DecodeError, Struct
 
 from acp_agent.acp_client.process import AgentChild
 from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.platform import posix
+from acp_agent.platform.decoding import decode_json
 from protocol.jsonrpc.errors import REQUEST_CANCELLED, RpcError
 
 _MAX_SHOWN_BYTES = 200  # bytes of an invalid line
@@ -60,7 +61,7 @@ class WireMonitor:
         if b'"id"' not in line:
             return
         try:
-            message = json.decode(line, type=_Line)
+            message = decode_json(line, _Line)
         except DecodeError:
             return
         if message.id is None:

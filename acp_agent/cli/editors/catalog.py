@@ -10,10 +10,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
-import msgspec
 from msgspec import Struct
 
 from acp_agent.errors import InvalidInputError
+from acp_agent.platform.decoding import convert
 
 Form = Literal["json", "toml", "file", "print"]
 _ROOT = Path(__file__).parents[3]  # of the source tree, if the program runs from it
@@ -55,7 +55,7 @@ def editors() -> Mapping[str, Editor]:
     catalog: dict[str, Editor] = {}
     for name, table in tables.items():
         base = table.pop("like", None)
-        catalog[name] = msgspec.convert({**tables[base], **table} if base else table, Editor)
+        catalog[name] = convert({**tables[base], **table} if base else table, Editor)
     return catalog
 
 

@@ -16,6 +16,7 @@ from msgspec import Struct, field
 
 from acp_agent.errors import ConfigError, StoreError
 from acp_agent.extensions.workflows.types import Status
+from acp_agent.platform.decoding import json_decoder
 from acp_agent.platform.posix import make_private_folder, try_lock
 
 _SUFFIX = ".jsonl"
@@ -211,7 +212,7 @@ def _lock(descriptor: int, path: Path) -> None:
         raise StoreError(f"the run {path.stem} goes on in another process; wait until it has ended")
 
 
-_decoder: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)
+_decoder: msgspec.json.Decoder[Record] = json_decoder(Record)
 
 
 def _read(path: Path) -> tuple[RunRecord, int]:

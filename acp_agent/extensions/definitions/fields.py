@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 from acp_agent.config.model_types import ThoughtLevel
 from acp_agent.errors import ConfigError
 from acp_agent.extensions.definitions.types import AgentMode, Argument
-from acp_agent.platform.first_use import first_use
+from acp_agent.platform.decoding import convert
 
 # (?!\n), because Python's $ also matches before a final line break.
 NAME_PATTERN = r"^[a-z0-9]+(-[a-z0-9]+)*$(?!\n)"
@@ -249,8 +249,7 @@ def parse_fields(front_matter: Mapping[str, object], kind: type[_Fields]) -> _Fi
     # The author's spelling of fields that have two names.
     spelled = {FIELD_ALIASES[name]: name for name in front_matter if name in FIELD_ALIASES}
     try:
-        with first_use:
-            return msgspec.convert(fields, kind, strict=True)
+        return convert(fields, kind)
     except msgspec.ValidationError:
         raise _first_mistake(fields, kind, spelled) from None
 
@@ -287,8 +286,7 @@ def drop_invalid_notes(
         for name in (name for name in front_matter if normal_name(name) == field.encode_name):
             if field.encode_name in optional and fields[name] is not None:
                 try:
-                    with first_use:
-                        msgspec.convert(fields[name], field.type, strict=True)
+                    convert(fields[name], field.type)
                 except msgspec.ValidationError:
                     problems.append(_wrong_value(name, fields.pop(name), field.type))
     return fields, problems
@@ -325,8 +323,7 @@ def _first_mistake(
                 return ConfigError(f"{name}: it is missing; add it to the front matter")
             continue
         try:
-            with first_use:
-                msgspec.convert(fields[name], field.type, strict=True)
+            convert(fields[name], field.type)
         except msgspec.ValidationError:
             return _wrong_value(spelled.get(name, name), fields[name], field.type)
     raise AssertionError(f"each field of {kind.__name__} is right, but not all")

@@ -13,7 +13,6 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import msgspec
 from msgspec import Struct
 
 if TYPE_CHECKING:
@@ -95,8 +94,10 @@ def _enabled(
 @cache
 def _index(kind: str) -> Sequence[BundledSkill]:
     """Return all bundled skills or agents. Blocks: reads one small file, once."""
+    from acp_agent.platform.decoding import decode_json  # noqa: PLC0415 - not for a start without any
+
     index = BUNDLED / kind / BUNDLED_INDEX
-    return msgspec.json.decode(index.read_bytes(), type=list[BundledSkill])
+    return decode_json(index.read_bytes(), list[BundledSkill])
 
 
 class DefinitionFolders(Struct, frozen=True, cache_hash=True):

@@ -22,7 +22,7 @@ from acp_agent.config.toml_errors import explain_syntax_error
 from acp_agent.errors import ConfigError, InvalidInputError
 from acp_agent.extensions.definitions.locations import AGENT_TABLES
 from acp_agent.extensions.mcp.tables import PROJECT_KEY, project_table
-from acp_agent.platform.first_use import first_use
+from acp_agent.platform.decoding import convert
 
 Table = dict[str, Any]  # a server as in its program's file
 Translate = Callable[[str, Table, list[str]], McpServerConfig | None]
@@ -105,8 +105,7 @@ def _map_texts(value: object, replace: Callable[[str], str]) -> object:
 def _server(table: Table) -> McpServerConfig:
     """Return a server from our fields; fields without a value are left out."""
     filled = {key: value for key, value in table.items() if value is not None}
-    with first_use:
-        return msgspec.convert(filled, McpServerConfig, strict=True)
+    return convert(filled, McpServerConfig)
 
 
 def _translate_claude(name: str, table: Table, notes: list[str]) -> McpServerConfig | None:

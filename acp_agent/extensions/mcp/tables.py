@@ -15,7 +15,7 @@ from acp_agent.content import printable_line
 from acp_agent.errors import ConfigError
 from acp_agent.extensions.mcp.checks import make_http_server, make_program_server
 from acp_agent.extensions.mcp.config import HttpServer, ProgramServer, ServerOptions
-from acp_agent.platform.first_use import first_use
+from acp_agent.platform.decoding import convert
 
 PROJECT_KEY = "mcpServers"
 _MAX_NAME_LENGTH = 100  # characters
@@ -50,8 +50,7 @@ def project_table(name: str, entry: object) -> McpServerConfig | None:
     if isinstance(kind, str):
         table["type"] = _TYPES.get(kind, kind)
     try:
-        with first_use:
-            return msgspec.convert(table, McpServerConfig, strict=True)
+        return convert(table, McpServerConfig)
     except msgspec.ValidationError as error:
         why = str(error).replace(" - at `$", f" at `{field}")
         raise ConfigError(f"{field}: {why}; fix the value") from None

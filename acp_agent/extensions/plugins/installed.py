@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from acp_agent.extensions.plugins.manifest import PluginError
+from acp_agent.platform.decoding import decode_json
 from acp_agent.platform.posix import locked, write_private
 
 FILE_NAME = "installed.json"
@@ -53,7 +54,7 @@ def read_installed(folder: Path) -> dict[str, Installed]:
     """Return the records of added plugins, by name. Raises PluginError."""
     file = folder / FILE_NAME
     try:
-        return msgspec.json.decode(file.read_bytes(), type=_File).plugins
+        return decode_json(file.read_bytes(), _File).plugins
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:

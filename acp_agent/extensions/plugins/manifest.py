@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from acp_agent.config.json_lines import explain_json
 from acp_agent.content import printable_line
 from acp_agent.errors import ConfigError
+from acp_agent.platform.decoding import convert
 from acp_agent.platform.descriptor_limit import describe_os_error
 from acp_agent.platform.trusted_files import (
     RefusedFileError,
@@ -129,7 +130,7 @@ def _portable(file: Path, content: Mapping[str, object]) -> Manifest:
     if not isinstance(content.get("extensions", {}), dict):
         remarks.append((file, "extensions: expected an object; take it out"))
     try:
-        manifest = msgspec.convert(content, _Portable, strict=True)
+        manifest = convert(content, _Portable)
     except msgspec.ValidationError as error:
         raise PluginError(file, f"{error}; fix the value") from None
     _require_name(file, manifest.name)

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from acp_agent.content import printable_line
 from acp_agent.errors import ConfigError
+from acp_agent.platform.decoding import decode_json
 
 PREFIX = "npm:"
 _PACKAGE = re.compile(r"(@[a-z0-9][a-z0-9._-]*/)?[a-z0-9][a-z0-9._-]*")
@@ -80,7 +81,7 @@ def _pack(npm: str, spec: str, folder: Path) -> _Packed:
         lines = [line for line in process.stderr.decode("utf-8", "replace").splitlines() if line]
         raise ConfigError(f"npm failed: {printable_line(' '.join(lines[:3]), 400)}")
     try:
-        (packed,) = msgspec.json.decode(process.stdout, type=list[_Packed])
+        (packed,) = decode_json(process.stdout, list[_Packed])
     except (msgspec.DecodeError, ValueError) as error:
         raise ConfigError(f"cannot read the output of npm: {error}") from None
     return packed

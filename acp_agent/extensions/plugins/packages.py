@@ -21,6 +21,7 @@ from msgspec import Struct
 from acp_agent.content import printable_line
 from acp_agent.errors import ConfigError
 from acp_agent.extensions.plugins.installed import Installed
+from acp_agent.platform.decoding import decode_json
 
 GROUP = "acp_agent.plugins"
 _SECONDS = 600
@@ -69,7 +70,7 @@ def resolve(requirement: str) -> Installed:
         return present
     report = _pip("install", "--dry-run", "--quiet", "--report", "-", *_ONLY_BUILT, requirement)
     try:
-        items = msgspec.json.decode(report, type=_Report).install
+        items = decode_json(report, _Report).install
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"pip: its report cannot be read ({error}); update pip") from None
     lines = []

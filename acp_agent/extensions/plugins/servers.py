@@ -27,6 +27,7 @@ from acp_agent.extensions.mcp.tables import build_server, project_table
 from acp_agent.extensions.plugins.find import find_plugins
 from acp_agent.extensions.plugins.manifest import MCP_SCHEMA
 from acp_agent.extensions.plugins.package import Part, Plugin
+from acp_agent.platform.decoding import convert
 from acp_agent.platform.posix import make_private_folder
 from acp_agent.trust.items import Trusts
 
@@ -126,7 +127,7 @@ def _portable(
     if not name.strip() or not name.isprintable():
         raise ConfigError(f"{field}: the name cannot be shown; give it another")
     try:
-        config = msgspec.convert(entry, _Stdio | _Web | _Sse, strict=True)
+        config = convert(entry, _Stdio | _Web | _Sse)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{error}; fix the value") from None
     options = ServerOptions(source="user" if plugin.source == "user" else "project")

@@ -31,6 +31,7 @@ from acp_agent.models.base import (
     UserText,
 )
 from acp_agent.models.demo.requests import Step, script, todo
+from acp_agent.platform.decoding import decode_json
 
 _WORDS_PER_BATCH = 8
 _CHARACTERS_PER_TOKEN = 4  # an estimate: this model has no tokenizer
@@ -132,7 +133,7 @@ def next_step(request: ModelRequest) -> Step:
 @cache
 def _texts() -> _Texts:
     source = files("acp_agent.models.demo").joinpath("demo.json").read_bytes()
-    return msgspec.json.decode(source, type=_Texts)
+    return decode_json(source, _Texts)
 
 
 def _progress(messages: Sequence[Message]) -> _Progress:

@@ -20,6 +20,7 @@ from acp_agent.models.http.factory import make_client
 from acp_agent.models.openai_driver import address_and_headers
 from acp_agent.models.providers import Provider
 from acp_agent.models.registry import Models
+from acp_agent.platform.decoding import decode_json
 
 if TYPE_CHECKING:  # only needed if a command prints the key
     from acp_agent.models.key_command import CommandKey
@@ -71,7 +72,7 @@ class Embedder:
         """
         body = msgspec.json.encode({"model": self._model, "input": list(texts)})
         try:
-            answer = msgspec.json.decode(await self._ask(body), type=_Answer)
+            answer = decode_json(await self._ask(body), _Answer)
         except ModelError:
             raise
         except Exception as error:

@@ -28,7 +28,7 @@ from acp_agent.permissions.policy.rules import (
     read_rule,
     tool_subject,
 )
-from acp_agent.platform.first_use import first_use
+from acp_agent.platform.decoding import convert, decode_json
 from acp_agent.platform.trusted_files import (
     RefusedFileError,
     file_stamp,
@@ -213,8 +213,7 @@ def _project_rules(file: Path, raw: bytes) -> list[PolicyRule]:
         where = str(msgspec.structs.replace(source, line=line))
         raise ConfigError(f"{where}: {KEY}.{problem.key}: {problem.text}")
     try:
-        with first_use:
-            permissions = msgspec.convert(table, PermissionsConfig)
+        permissions = convert(table, PermissionsConfig)
         rules = compile_rules(permissions, source)
     except ConfigError as error:
         (line,) = find_lines(text, [error.key])
@@ -236,7 +235,7 @@ def _settings_rules(file: Path, raw: bytes) -> Iterator[PolicyRule]:
     from acp_agent.config.json_lines import explain_json, member_line  # noqa: PLC0415 - few have any
 
     try:
-        permissions = msgspec.json.decode(raw, type=_Settings).permissions
+        permissions = decode_json(raw, _Settings).permissions
     except msgspec.ValidationError as error:
         raise ConfigError(f"{file}: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

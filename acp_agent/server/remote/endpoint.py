@@ -10,6 +10,7 @@ from typing import Final, Protocol
 import msgspec
 from msgspec import Raw, Struct
 
+from acp_agent.platform.decoding import decode_json
 from acp_agent.server.remote.access import SUBPROTOCOL, AccessPolicy, subprotocols
 from acp_agent.server.remote.connections import Connections, FullError
 from acp_agent.server.remote.http_messages import (
@@ -144,7 +145,7 @@ def _check_response(
 
 def _read_session_id(params: Raw) -> str | None:
     try:
-        session_id_ = msgspec.json.decode(params, type=_SessionParams).session_id
+        session_id_ = decode_json(params, _SessionParams).session_id
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return session_id_ if isinstance(session_id_, str) else None

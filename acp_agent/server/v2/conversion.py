@@ -8,16 +8,15 @@ import msgspec
 
 from acp_agent import content as content_types
 from acp_agent.errors import InvalidInputError
-from acp_agent.platform.first_use import first_use
+from acp_agent.platform.decoding import json_decoder
 from acp_agent.session.commands.command import Command
 from acp_agent.session.settings import Option
 from protocol.codec import typed_json
 from protocol.v2 import types as acp
 
-with first_use:
-    _CONTENT_DECODER: msgspec.json.Decoder[content_types.ContentBlock] = msgspec.json.Decoder(
-        content_types.ContentBlock
-    )
+_CONTENT_DECODER: msgspec.json.Decoder[content_types.ContentBlock] = json_decoder(
+    content_types.ContentBlock
+)
 
 
 def to_acp(block: content_types.ContentBlock) -> acp.ContentBlock:

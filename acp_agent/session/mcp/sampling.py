@@ -14,13 +14,12 @@ from collections.abc import Awaitable, Callable, Sequence
 import mcp_types as types
 from msgspec.structs import replace
 
-from acp_agent.agent.resources import PermissionRequest, TurnResources
+from acp_agent.agent.resources import TurnResources
 from acp_agent.agent.side_requests import ask_side_request
 from acp_agent.content import IMAGE_LIMIT, image_block, image_type, text_part
-from acp_agent.errors import AcpAgentError, EditorFailedError, EditorGoneError
-from acp_agent.events import PermissionAsked, PermissionDecided, ToolCalled, ToolEnded
+from acp_agent.errors import AcpAgentError
 from acp_agent.extensions.mcp.server_messages import refusal
-from acp_agent.ids import SessionId, new_call_id, new_message_id
+from acp_agent.ids import SessionId
 from acp_agent.models.base import (
     AnswerText,
     Finished,
@@ -33,9 +32,9 @@ from acp_agent.models.base import (
     UserSide,
     UserText,
 )
-from acp_agent.permissions.access import Ask, Decision
 from acp_agent.permissions.choices import gate_texts, once_choices
 from acp_agent.session.client import Client
+from acp_agent.session.confirmation import confirm
 from acp_agent.tools.quoting import code_block, shorten
 
 _MAX_REQUESTS = 10  # of a server in a turn
@@ -164,35 +163,16 @@ class Sampler:
             server=repr(server),
             model=request.model.ref,
         )
-        content = (text_part(code_block(shorten(_shown_text(request), _MAX_SHOWN), "")),)
-        call, ask = new_call_id(), Ask(choices=once_choices(gate_texts(translate.language)))
-        question = PermissionRequest(
-            call=call, title=title, kind="other", arguments="{}", content=content
+        decision = await confirm(
+            self._client,
+            self._session,
+            self._notify,
+            name="sampling",
+            title=title,
+            content=(text_part(code_block(shorten(_shown_text(request), _MAX_SHOWN), "")),),
+            choices=once_choices(gate_texts(translate.language)),
         )
-        # Not journaled: it is not a call of the model.
-        await self._notify(
-            ToolCalled(
-                call=call,
-                message=new_message_id(),
-                name="sampling",
-                arguments="{}",
-                title=title,
-                content=content,
-            ),
-            PermissionAsked(call=call, options=tuple(choice.id for choice in ask.choices)),
-        )
-        decision = Decision(by="nobody")
-        try:
-            decision = await self._client.ask_permission(self._session, question, ask)
-        except (EditorFailedError, EditorGoneError):
-            _log.info("the user could not be asked about a request of an MCP server")
-        finally:
-            allowed = decision.choice is not None and decision.choice.kind == "allow_once"
-            await self._notify(
-                PermissionDecided(call=call, allowed=allowed, by=decision.by),
-                ToolEnded(call=call, failed=not allowed),
-            )
-        return allowed
+        return decision.choice is not None and decision.choice.kind == "allow_once"
 
 
 def _picture(block: types.ImageContent, model: ModelInfo) -> UserImage:

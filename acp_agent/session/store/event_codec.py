@@ -20,7 +20,7 @@ from acp_agent.events import (
     Event,
     ToolOutput,
 )
-from acp_agent.platform.first_use import first_use
+from acp_agent.platform.decoding import json_decoder
 from acp_agent.session.store.records import StoredEvent, UnknownEvent
 
 MAX_EVENT_BYTES = 64 * 1024 * 1024
@@ -35,13 +35,12 @@ class _Tagged(msgspec.Struct):
 @cache
 def _decoder() -> msgspec.json.Decoder[AnyEvent]:
     # Built on first use: start-up has no event to read.
-    with first_use:
-        return msgspec.json.Decoder(AnyEvent)
+    return json_decoder(AnyEvent)
 
 
 @cache
 def _tag_decoder() -> msgspec.json.Decoder[_Tagged]:
-    return msgspec.json.Decoder(_Tagged)
+    return json_decoder(_Tagged)
 
 
 def encode_event(event: AnyEvent | UnknownEvent) -> bytes:

@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from acp_agent.errors import SessionNotFoundError
 from acp_agent.ids import SessionId
-from acp_agent.platform.first_use import first_use
+from acp_agent.platform.decoding import decode_json
 from acp_agent.session.store import write_queries
 
 _log = logging.getLogger(__name__)
@@ -140,6 +140,6 @@ def _read_notes(file: Path) -> list[WriteNote]:
         return []
     notes = []
     for line in filter(bytes.strip, lines):
-        with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError), first_use:
-            notes.append(msgspec.json.decode(line, type=WriteNote))
+        with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
+            notes.append(decode_json(line, WriteNote))
     return notes

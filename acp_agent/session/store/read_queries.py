@@ -16,7 +16,7 @@ import msgspec
 
 from acp_agent.errors import InvalidInputError, SessionNotFoundError, StoreDamagedError
 from acp_agent.ids import SessionId
-from acp_agent.platform.first_use import first_use
+from acp_agent.platform.decoding import decode_json
 from acp_agent.session.store.event_codec import decode_event
 from acp_agent.session.store.records import (
     LATEST,
@@ -220,8 +220,7 @@ def _decode_cursor(cursor: str | None, selection: str) -> tuple[int | bytes, str
         return _START
     try:
         raw = base64.b64decode(cursor.encode("ascii"), altchars=b"-_", validate=True)
-        with first_use:
-            at, session_id, cursor_selection = msgspec.json.decode(raw, type=_Position)
+        at, session_id, cursor_selection = decode_json(raw, _Position)
     except (ValueError, binascii.Error, msgspec.DecodeError) as error:
         raise InvalidInputError(
             "the cursor is not one that session/list gave; leave it out to start at the beginning",

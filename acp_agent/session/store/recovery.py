@@ -16,7 +16,7 @@ import msgspec
 
 from acp_agent.events import AnyEvent, ChildWorked, NoticeShown
 from acp_agent.ids import CallId, MessageId, SessionId
-from acp_agent.platform.first_use import first_use
+from acp_agent.platform.decoding import convert
 from acp_agent.session.store.consistency import make_consistent
 from acp_agent.session.store.records import DamagedEvent, StoredEvent, UnknownEvent
 
@@ -226,8 +226,7 @@ def salvaged(raw: bytes) -> AnyEvent | None:
     if event_fields["event"] == "tool_called":
         _complete_call(event_fields)
     try:
-        with first_use:
-            event: AnyEvent = msgspec.convert(value, AnyEvent)
+        event: AnyEvent = convert(value, AnyEvent)
     except (msgspec.ValidationError, TypeError, ValueError):
         return None
     return event

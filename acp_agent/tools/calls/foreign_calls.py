@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import re
 import shlex
-import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from acp_agent.content import JsonObject
 from acp_agent.errors import ToolError
-from acp_agent.platform.first_use import first_use
+from acp_agent.platform.data_tables import read_table
 from acp_agent.tools.calls.argument_json import read_json
 from acp_agent.tools.calls.foreign_values import COMPLETE, CONVERSIONS, FILTERS, NotConvertibleError
 
@@ -360,9 +357,7 @@ def _key(name: str) -> str:
 
 @cache
 def _table() -> dict[str, ToolNames]:
-    text = (files(__package__) / "foreign_calls.toml").read_text("utf-8")
-    with first_use:
-        return msgspec.convert(tomllib.loads(text), dict[str, ToolNames])
+    return read_table(__package__, "foreign_calls.toml", dict[str, ToolNames])
 
 
 @cache

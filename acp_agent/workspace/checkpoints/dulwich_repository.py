@@ -17,7 +17,7 @@ from dulwich.objects import Blob as DulwichBlob, ObjectID, Tree
 from msgspec import Struct
 
 from acp_agent.errors import CheckpointTooSlowError, WorkspaceError
-from acp_agent.platform.first_use import first_use
+from acp_agent.platform.decoding import decode_json
 from acp_agent.platform.nofollow import open_in_folder, opened_folder
 from acp_agent.workspace.checkpoints.base import (
     EMPTY_TREE,
@@ -116,8 +116,7 @@ class DulwichRepository:
     def _read_entries(self) -> dict[str, _Entry]:
         try:
             text = (self._store.path / "seen.json").read_bytes()
-            with first_use:
-                return msgspec.json.decode(text, type=dict[str, _Entry])
+            return decode_json(text, dict[str, _Entry])
         except (OSError, ValueError):
             return {}
 

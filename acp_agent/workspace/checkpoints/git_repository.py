@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from acp_agent.errors import CheckpointTooSlowError, WorkspaceError
-from acp_agent.platform.first_use import first_use
+from acp_agent.platform.decoding import decode_json
 from acp_agent.sandbox.launch import ConfineWriting, unconfined_writing
 from acp_agent.workspace.checkpoints.base import (
     EMPTY_TREE,
@@ -205,8 +205,7 @@ class GitRepository:
     def _read_state(self) -> _State | None:
         """Return the stored state of the index, or None if the index was written since."""
         try:
-            with first_use:
-                state = msgspec.json.decode(self._state_file.read_bytes(), type=_State)
+            state = decode_json(self._state_file.read_bytes(), _State)
         except (OSError, ValueError):
             return None
         return state if state.index == self._index_identity() else None

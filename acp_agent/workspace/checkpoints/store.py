@@ -28,8 +28,8 @@ import msgspec
 from msgspec import Struct
 
 from acp_agent.errors import WorkspaceError
+from acp_agent.platform.decoding import decode_json
 from acp_agent.platform.descriptor_limit import describe_os_error
-from acp_agent.platform.first_use import first_use
 from acp_agent.platform.nofollow import opened_folder
 from acp_agent.platform.posix import try_lock
 from acp_agent.workspace.checkpoints.base import Deadline, OuterRules, Snapshot, UnsavedFile
@@ -254,8 +254,7 @@ class CheckpointStore:
         try:
             text = self._record(session, checkpoint).read_bytes()
             self._reference(session, checkpoint).stat()
-            with first_use:
-                return msgspec.json.decode(text, type=Record).snapshot()
+            return decode_json(text, Record).snapshot()
         except (OSError, msgspec.DecodeError, ValueError):
             return None
 
@@ -275,8 +274,7 @@ class CheckpointStore:
         """Copy the checkpoints of a session to another session."""
         for file in self.path.glob(f"checkpoints/{source}/*.json"):
             with contextlib.suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
-                with first_use:
-                    record = msgspec.json.decode(file.read_bytes(), type=Record)
+                record = decode_json(file.read_bytes(), Record)
                 self._write_record(target, file.stem, record)
 
     def drop(self, session: str, checkpoint: str) -> None:

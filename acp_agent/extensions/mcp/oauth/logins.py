@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct, field
 
 from acp_agent.errors import ConfigError
+from acp_agent.platform.decoding import decode_json
 from acp_agent.platform.descriptor_limit import describe_os_error
 from acp_agent.platform.posix import (
     is_private,
@@ -139,7 +140,7 @@ class LoginStore:
             content = self._path.read_bytes()
             if not is_private(self._path):
                 make_private(self._path)
-            return msgspec.json.decode(content, type=_File)
+            return decode_json(content, _File)
         except (FileNotFoundError, NotADirectoryError):
             return _File()
         except OSError as error:
