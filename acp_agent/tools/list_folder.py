@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -13,6 +14,7 @@ from acp_agent.permissions.access import ReadAccess
 from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams, path_argument
 from acp_agent.tools.quoting import code_block, shorten
 from acp_agent.workspace.file_io import display_name, display_path, file_kind
+from acp_agent.workspace.files import WorkspaceFiles
 from acp_agent.workspace.folder_listing import Entry, list_folder, suggest_existing
 
 MAX_ENTRIES = 500
@@ -40,35 +42,37 @@ class ListTool(Tool[ListParams]):
         return f"List {path}" if path not in ("", ".") else "List the working folder"
 
     async def prepare(self, params: ListParams) -> Prepared:
-        """Check the folder."""
+        """Check the path; an earlier call of the same answer may create the folder."""
         folder = self.workspace.files.resolve(params.path, to_read=True)
-        roots = self.workspace.files.roots
-        label = display_path(folder, roots[0])
-        kind = file_kind(folder)
-        if kind is None:
-            raise ToolError(
-                f"there is no folder {label}", advice=suggest_existing(folder, roots[0])
-            )
-        if kind != "folder":
-            raise ToolError(f"{label} is a file", advice="use `read`")
 
         async def run(_: Progress) -> Outcome:
-            listing = await list_folder(
-                folder, depth=params.depth, limit=MAX_ENTRIES, confine=self.workspace.files.confine
-            )
-            rows = [_row(entry) for entry in listing.entries] or ["(empty)"]
-            body = "\n".join(rows)
-            notes = ""
-            if listing.more:
-                notes += f"\n[more than {MAX_ENTRIES} entries: list a folder further down]"
-            if listing.ignored:
-                notes += f"\n[{listing.ignored} ignored entries are left out]"
-            content = text_part(code_block(shorten(body, MAX_SHOWN_LENGTH), ""))
-            return Outcome(text=body + notes, content=(content,))
+            return await show_folder(self.workspace.files, folder, params.depth)
 
         return Prepared(
             title=self.title(params.model_dump()), run=run, access=ReadAccess(paths=(str(folder),))
         )
+
+
+async def show_folder(files: WorkspaceFiles, folder: Path, depth: int = 1) -> Outcome:
+    """Return the entries of a folder. Raises ToolError if it is none."""
+    label = display_path(folder, files.roots[0])
+    kind = file_kind(folder)
+    if kind is None:
+        raise ToolError(
+            f"there is no folder {label}", advice=suggest_existing(folder, files.roots[0])
+        )
+    if kind != "folder":
+        raise ToolError(f"{label} is a file", advice="use `read`")
+    listing = await list_folder(folder, depth=depth, limit=MAX_ENTRIES, confine=files.confine)
+    rows = [_row(entry) for entry in listing.entries] or ["(empty)"]
+    body = "\n".join(rows)
+    notes = ""
+    if listing.more:
+        notes += f"\n[more than {MAX_ENTRIES} entries: list a folder further down]"
+    if listing.ignored:
+        notes += f"\n[{listing.ignored} ignored entries are left out]"
+    content = text_part(code_block(shorten(body, MAX_SHOWN_LENGTH), ""))
+    return Outcome(text=body + notes, content=(content,))
 
 
 def _row(entry: Entry) -> str:

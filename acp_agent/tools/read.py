@@ -35,6 +35,7 @@ from acp_agent.tools.base import (
     number_argument,
     path_argument,
 )
+from acp_agent.tools.list_folder import show_folder
 from acp_agent.tools.notebooks.cells import is_notebook
 from acp_agent.tools.quoting import code_block, shorten
 from acp_agent.workspace.file_io import TextFile, display_path, file_kind, with_lf
@@ -100,6 +101,8 @@ class ReadTool(Tool[ReadParams]):
             )
 
         async def run(_: Progress) -> Outcome:
+            if file_kind(path) == "folder":  # an earlier call of the same answer made it
+                return await show_folder(self.workspace.files, path)
             try:
                 return await self._read(path, params)
             except MissingFileError as error:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from acp_agent.agent.call_permissions import NOT_BEGUN
 from acp_agent.agent.resources import PermissionRequest
@@ -339,7 +339,11 @@ CALLS = st.one_of(
         st.sampled_from(["one", "two"]),
         st.sampled_from(["two", "three"]),
     ),
-    st.builds(lambda name: Call("read", {"path": name}), st.sampled_from(NAMES)),
+    st.builds(
+        lambda tool, name: Call(tool, {"path": name}),
+        st.sampled_from(["read", "list"]),
+        st.sampled_from(NAMES),
+    ),
     st.builds(lambda text: Call("grep", {"pattern": text}), st.sampled_from(["one", "two"])),
     st.builds(
         shell,
@@ -350,6 +354,8 @@ CALLS = st.one_of(
 
 @settings(max_examples=10)
 @given(st.lists(CALLS, min_size=2, max_size=6))
+@example([write("dir/a", "one\n"), Call("read", {"path": "dir"})])
+@example([write("dir/a", "one\n"), Call("list", {"path": "dir"})])
 async def test_any_calls_leave_the_same_files_and_results_as_one_by_one(
     calls: Sequence[Call],
 ) -> None:

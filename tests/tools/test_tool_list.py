@@ -79,9 +79,9 @@ async def test_a_long_list_is_bounded_and_says_so(user: ToolUser) -> None:
 
 async def test_files_missing_folders_and_foreign_folders_cannot_be_listed(user: ToolUser) -> None:
     with pytest.raises(ToolError, match=r"README.md is a file; use `read`"):
-        await user.prepare("list", path="README.md")
+        await user.call("list", path="README.md")
     with pytest.raises(ToolError, match="there is no folder absent"):
-        await user.prepare("list", path="absent")
+        await user.call("list", path="absent")
     with pytest.raises(OutsideWorkspaceError):
         await user.prepare("list", path="/")
 
