@@ -69,6 +69,7 @@ async def test_an_agent_that_is_stopped_makes_room_for_the_next(
         agents_at_work(desk, model_server, until=stall)
         turn = await desk.begin("Go, parent")
         await model_server.arrived(2)
+        await desk.session.core.flush()
         did = desk.editor.of(ChildWorked)
         (asks,) = {one.session for one in did if isinstance(one.did, ModelAsked)}
         assert desk.session.turns.cancel_child(asks)

@@ -329,6 +329,7 @@ async def test_one_agent_can_be_stopped_alone_and_one_call_of_an_agents_too(
     model_server.add(answer(TASK), answer("Half", stall), answer("It was stopped."))
     turn = await explorer.begin("Go")
     await model_server.arrived(2)
+    await explorer.session.core.flush()
     child = explorer.editor.of(SubagentChanged)[0].session
     assert not explorer.session.turns.cancel_child(SessionId("sess_unknown"))
     assert explorer.session.turns.cancel_child(child)

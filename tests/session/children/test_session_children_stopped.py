@@ -51,6 +51,7 @@ async def test_an_agent_that_is_stopped_alone_and_then_with_its_turn_is_not_left
     model_server.add(answer(TASK), answer("Half", Stall()))
     await desk.begin("Go")
     await model_server.arrived(2)
+    await desk.session.core.flush()
     once_shown(desk, a_child(TurnEnded), desk.session.cancel)
     assert desk.session.turns.cancel_child(desk.editor.of(SubagentChanged)[0].session)
     assert await ended(desk) == []
