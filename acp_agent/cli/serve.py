@@ -61,9 +61,14 @@ def serve(argv: list[str]) -> int:
         opening = answer_first_line(input_fd, output_fd)
         if opening.ended and not opening.unread.strip():
             return 0
-    from acp_agent.platform.deferred_modules import SERVER_MODULES, defer  # noqa: PLC0415 - after the first answer
+    from acp_agent.platform.deferred_modules import (  # noqa: PLC0415 - after the first answer
+        SERVER_MODULES,
+        defer,
+        import_without,
+    )
 
     defer(SERVER_MODULES)
+    import_without("msgspec", "typing_extensions")
 
     # After the first response, but before any command or server can run.
     from acp_agent.platform.descriptor_limit import raise_descriptor_limit  # noqa: PLC0415 - likewise

@@ -24,8 +24,9 @@ else:
 # Imported by others as `import x`, whose attributes they read in functions only. No module that one
 # of these imports may use it, or two threads could wait for each other.
 SERVER_MODULES = (
-    "asyncio.sslproto", "ipaddress", "linecache", "locale", "msgspec.inspect", "msgspec.msgpack",
-    "msgspec.toml", "msgspec.yaml", "ssl", "textwrap", "tokenize",
+    "asyncio.sslproto", "asyncio.staggered", "inspect", "ipaddress", "linecache", "locale",
+    "msgspec.inspect", "msgspec.msgpack", "msgspec.toml", "msgspec.yaml", "ssl", "textwrap",
+    "tokenize",
 )  # fmt: skip
 
 
@@ -94,3 +95,17 @@ class _DeferringFinder:
 def defer(names: Iterable[str]) -> None:
     """Run the code of these modules when an attribute is first read, if not yet imported."""
     sys.meta_path.insert(0, _DeferringFinder(names))
+
+
+def import_without(name: str, optional: str) -> None:
+    """Import the module `name`, which uses the module `optional` where that is installed.
+
+    msgspec takes functions from `typing_extensions` that `typing` has as well.
+    """
+    if optional in sys.modules:
+        return
+    sys.modules[optional] = None  # type: ignore[assignment]  # makes its import fail
+    try:
+        __import__(name)
+    finally:
+        del sys.modules[optional]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from inspect import isawaitable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -182,7 +181,7 @@ class Dispatcher:
         except Exception as error:  # noqa: BLE001 - a notification has no answer to carry it
             log(f"{message.method} failed", error)
             return
-        if isawaitable(outcome):
+        if isinstance(outcome, Awaitable):
             self._calls.start_notification(cast("Coroutine[Any, Any, None]", outcome))
 
     def _cancel(self, params: Raw) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
-from inspect import isawaitable
 from typing import Any, Final, cast
 
 from protocol.jsonrpc import messages
@@ -301,7 +300,7 @@ class IncomingRequests:
 async def _call_handler(handler: NotificationHandler, params: object) -> object:
     """Handle a notification that came as a request; it has no result."""
     outcome = handler(params)
-    if isawaitable(outcome):
+    if isinstance(outcome, Awaitable):
         await outcome
     return None
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.platform.deferred_modules import defer
+from acp_agent.platform.deferred_modules import defer, import_without
 
 
 @pytest.fixture(autouse=True)
@@ -87,8 +87,9 @@ def test_threads_that_use_a_deferred_module_at_once_all_see_the_whole(tmp_path: 
 def test_a_server_imports_asyncio_and_msgspec_without_running_the_deferred_modules() -> None:
     program = """
 import sys
-from acp_agent.platform.deferred_modules import SERVER_MODULES, defer
+from acp_agent.platform.deferred_modules import SERVER_MODULES, defer, import_without
 defer(SERVER_MODULES)
+import_without("msgspec", "typing_extensions")
 import asyncio, logging, urllib.parse, msgspec
 print([name for name in SERVER_MODULES if type(sys.modules.get(name)).__name__ == "module"])
 print("_ssl" in sys.modules)
@@ -111,3 +112,13 @@ print("_ssl" in sys.modules)
     assert lines[:2] == ["[]", "False"]
     assert lines[2] in {"SSLEOFError", "ConnectionResetError", "SSLZeroReturnError"}
     assert lines[3] == "True"
+
+
+def test_a_module_can_be_imported_as_if_an_optional_one_were_not_installed(tmp_path: Path) -> None:
+    (tmp_path / "optional_part.py").write_text("x = 1\n")
+    (tmp_path / "with_option.py").write_text(
+        "try:\n    from optional_part import x\nexcept ImportError:\n    x = 2\n"
+    )
+    import_without("with_option", "optional_part")
+    assert import_module("with_option").x == 2
+    assert import_module("optional_part").x == 1
