@@ -20,8 +20,8 @@ from acp_agent.errors import AcpAgentError, MissingFileError, StoreError, ToolEr
 from acp_agent.events import AgentText, AgentThought, AnyEvent, StopReason
 from acp_agent.extensions.mcp.config import HttpServer, ProgramServer
 from acp_agent.platform import posix
-from protocol.jsonrpc.errors import AUTH_REQUIRED, INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcError
 from protocol.jsonrpc.handlers import Call
+from protocol.jsonrpc.messages import AUTH_REQUIRED, INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcError
 from protocol.v1 import methods, types as acp
 
 START_SECONDS = 60.0  # for the answer to `initialize`, and to `session/new`

@@ -6,10 +6,15 @@ Names may be added, and fields with a default; nothing is renamed or taken away 
 `API_VERSION`. All other modules of `acp_agent` may change at any time.
 """
 
-from acp_agent.api.hooks import Hook
-from acp_agent.api.models import ModelProvider
-from acp_agent.api.plugin import API_VERSION, Plugin
-from acp_agent.api.tools import Tool, ToolContext, ToolResult
+from acp_agent.api.plugin import (
+    API_VERSION,
+    Hook,
+    ModelProvider,
+    Plugin,
+    Tool,
+    ToolContext,
+    ToolResult,
+)
 from acp_agent.errors import ToolError
 from acp_agent.events import Usage
 from acp_agent.models.base import (

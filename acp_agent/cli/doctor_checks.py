@@ -26,8 +26,8 @@ from acp_agent.platform.programs import find_program
 
 if TYPE_CHECKING:
     from acp_agent.config.sandbox_types import SandboxConfig
-    from acp_agent.session.store.integrity_check import CheckResult
     from acp_agent.session.store.last_write import LostWrite
+    from acp_agent.session.store.read_queries import CheckResult
 
 PROGRAM_SECONDS = 5.0
 

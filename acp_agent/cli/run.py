@@ -21,7 +21,7 @@ from acp_agent.cli.screen import Screen, block_text, painter
 from acp_agent.cli.signals import ending_signals, interrupts
 from acp_agent.platform import posix
 from protocol.codec import typed_json
-from protocol.jsonrpc.errors import RpcError
+from protocol.jsonrpc.messages import RpcError
 from protocol.v1 import types as acp
 
 _STATUSES = {"end_turn": 0, "cancelled": INTERRUPTED}

@@ -24,7 +24,7 @@ from acp_agent.cli.screen import Screen, painter, program_command
 from acp_agent.platform import posix
 from acp_agent.platform.programs import find_program
 from acp_agent.workspace.environment import added_variables
-from protocol.jsonrpc.errors import AUTH_REQUIRED, RpcError
+from protocol.jsonrpc.messages import AUTH_REQUIRED, RpcError
 from protocol.v1 import types as acp
 
 _DEMO = "demo/demo"

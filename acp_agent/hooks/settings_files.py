@@ -71,7 +71,7 @@ def parse_settings(raw: bytes, file: Path) -> dict[str, Any]:
     try:
         settings = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        from acp_agent.config.json_lines import explain_json  # noqa: PLC0415 - rarely
+        from acp_agent.config.json_files import explain_json  # noqa: PLC0415 - rarely
 
         raise explain_json(raw) from None
     if not isinstance(settings, dict):
@@ -83,7 +83,7 @@ def with_line(hook_or_problem: Hook | HookProblem, raw: bytes) -> Hook | HookPro
     """Add the line of the event to a problem; a hook is returned unchanged."""
     if isinstance(hook_or_problem, Hook) or hook_or_problem.path.endswith(".toml"):
         return hook_or_problem
-    from acp_agent.config.json_lines import member_line  # noqa: PLC0415 - rarely
+    from acp_agent.config.json_files import member_line  # noqa: PLC0415 - rarely
 
     keys = tuple(hook_or_problem.why.partition(":")[0].split("."))
     return replace(

@@ -17,8 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_agent.config.hook_types import HookConfig, HookEvent
-from acp_agent.config.json_comments import read_json
-from acp_agent.config.json_lines import member_line
+from acp_agent.config.json_files import member_line, read_json
 from acp_agent.errors import ConfigError, InvalidInputError
 from acp_agent.extensions.definitions.locations import (
     AGENT_TABLES,

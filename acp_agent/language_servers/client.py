@@ -18,8 +18,8 @@ from acp_agent.language_servers.positions import UTF_16
 from acp_agent.language_servers.table import ServerSettings
 from protocol.codec import typed_json
 from protocol.jsonrpc.connection import Connection
-from protocol.jsonrpc.errors import InvalidResultError
 from protocol.jsonrpc.handlers import Call, NotificationHandler, RequestHandler, Surface
+from protocol.jsonrpc.messages import InvalidResultError
 from protocol.jsonrpc.methods import Method, by_name
 from protocol.jsonrpc.outgoing import LSP_CANCELLATION
 from protocol.transports.base import Transport

@@ -15,7 +15,7 @@ from acp_agent.language_servers.documents import Document, Documents
 from acp_agent.language_servers.positions import path_from_uri, to_column
 from acp_agent.language_servers.problems import Problem, Severity
 from protocol.codec import typed_json
-from protocol.jsonrpc.errors import RpcError
+from protocol.jsonrpc.messages import RpcError
 
 _SEVERITIES: Mapping[int, Severity] = {1: "error", 2: "warning"}
 _MAX_FILES = 5_000

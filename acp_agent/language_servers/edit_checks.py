@@ -14,8 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from acp_agent.language_servers.comparison import line_moves, moved_problems, new_problems
-from acp_agent.language_servers.problems import Problem
+from acp_agent.language_servers.problems import Problem, line_moves, moved_problems, new_problems
 from acp_agent.language_servers.server import LanguageServer
 from acp_agent.language_servers.service import LanguageServers, check_text, check_workspace
 

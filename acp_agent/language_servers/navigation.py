@@ -18,7 +18,7 @@ from acp_agent.language_servers.service import LanguageServers
 from acp_agent.language_servers.wire import Range
 from protocol.codec import typed_json
 from protocol.codec.tolerance import Lenient, LenientItems
-from protocol.jsonrpc.errors import RpcError
+from protocol.jsonrpc.messages import RpcError
 
 Kind = Literal["definition", "references", "hover"]
 

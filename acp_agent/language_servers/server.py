@@ -25,7 +25,7 @@ from acp_agent.platform import posix
 from acp_agent.platform.descriptor_limit import describe_os_error
 from acp_agent.platform.watchdog import Watchdog
 from acp_agent.sandbox.launch import Confine
-from protocol.jsonrpc.errors import RpcError
+from protocol.jsonrpc.messages import RpcError
 
 MAX_RESTARTS = 3
 _FIRST_DELAY = 1.0  # seconds before the first restart

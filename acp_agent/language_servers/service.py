@@ -21,7 +21,7 @@ from acp_agent.language_servers.project_size import used_extensions
 from acp_agent.language_servers.server import LanguageServer, RunningServer
 from acp_agent.language_servers.table import ServerSpec, available_servers
 from acp_agent.workspace.files import WorkspaceFiles
-from protocol.jsonrpc.errors import RpcError
+from protocol.jsonrpc.messages import RpcError
 
 R = TypeVar("R")
 

@@ -24,8 +24,7 @@ from acp_agent.language_servers.syntax_parsers import (
 )
 from acp_agent.platform.programs import find_program, outside_folders
 from acp_agent.sandbox.launch import Confine, unconfined
-from acp_agent.workspace.child_process import end_process, start_confined
-from acp_agent.workspace.worker_process import run_in_process
+from acp_agent.workspace.child_process import end_process, run_in_process, start_confined
 
 MAX_SECONDS = 0.3  # for everything; what takes longer is not reported
 _MAX_LENGTH = 1_000_000

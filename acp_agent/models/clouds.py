@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from acp_agent.config.certificates import tls_verification
-from acp_agent.config.loopback import no_proxy_mounts
+from acp_agent.config.network_addresses import no_proxy_mounts
 from acp_agent.content import JsonObject
 from acp_agent.errors import ConfigError
 from acp_agent.models.providers import Provider, spelled

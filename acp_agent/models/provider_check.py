@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import DecodeError, Struct, ValidationError
 
 from acp_agent.config.certificates import tls_verification
-from acp_agent.config.loopback import no_proxy_mounts
+from acp_agent.config.network_addresses import no_proxy_mounts
 from acp_agent.errors import ConfigError
 from acp_agent.models.providers import ANTHROPIC_VERSION, Provider
 from acp_agent.platform.decoding import decode_json

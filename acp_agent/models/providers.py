@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
-from acp_agent.config.loopback import is_loopback
 from acp_agent.config.model_types import ProviderConfig
+from acp_agent.config.network_addresses import is_loopback
 from acp_agent.config.types import Config
 from acp_agent.errors import ConfigError
 from acp_agent.platform.decoding import decode_json

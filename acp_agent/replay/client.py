@@ -17,11 +17,11 @@ from acp_agent.replay.script import MAIN, Call, Prompt, Script
 from acp_agent.server.client_connection import ClientConnection
 from acp_agent.server.core import Core
 from acp_agent.server.session_tree import child_call_title
-from acp_agent.server.surfaces import surface_for
+from acp_agent.server.stdio import surface_for
 from acp_agent.server.v1.conversion import to_acp
 from protocol.jsonrpc.connection import Connection
-from protocol.jsonrpc.errors import RpcError
 from protocol.jsonrpc.handlers import Call as RpcCall, Handler, Surface
+from protocol.jsonrpc.messages import RpcError
 from protocol.transports.stdio import StdioTransport
 from protocol.v1 import methods, types as acp, unstable
 

@@ -9,8 +9,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from msgspec import Struct
 
-from acp_agent.config.loopback import is_loopback
-from acp_agent.config.public_addresses import is_public, literal_address
+from acp_agent.config.network_addresses import is_loopback, is_public, literal_address
 from acp_agent.errors import ConfigError, HostRefusedError, WorkspaceError
 
 _NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_.")

@@ -15,7 +15,7 @@ from msgspec import Struct
 if TYPE_CHECKING:
     import subprocess
 
-    from acp_agent.config.public_addresses import Resolve
+    from acp_agent.config.network_addresses import Resolve
     from acp_agent.sandbox.host_rules import HostRules
     from acp_agent.sandbox.watch import WatchedCommand
 

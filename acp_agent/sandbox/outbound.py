@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from acp_agent.config.public_addresses import Resolve, literal_address
+from acp_agent.config.network_addresses import Resolve, literal_address
 from acp_agent.errors import HostRefusedError
 from acp_agent.platform.descriptor_limit import explain_descriptor_limit
 from acp_agent.sandbox.host_rules import HostRules, normalize_host

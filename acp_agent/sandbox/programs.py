@@ -21,7 +21,7 @@ from acp_agent.sandbox.launch import (
 if TYPE_CHECKING:
     import subprocess
 
-    from acp_agent.config.public_addresses import Resolve
+    from acp_agent.config.network_addresses import Resolve
     from acp_agent.config.sandbox_types import SandboxConfig
     from acp_agent.sandbox.backend import Backend
     from acp_agent.sandbox.policy import MountKind, SandboxPolicy

@@ -12,7 +12,7 @@ import socket
 from collections.abc import Callable
 from pathlib import Path
 
-from acp_agent.config.public_addresses import Resolve
+from acp_agent.config.network_addresses import Resolve
 from acp_agent.sandbox.host_rules import HostRules
 from acp_agent.sandbox.outbound import Outbound, Stream
 from acp_agent.sandbox.proxy_http import serve_http

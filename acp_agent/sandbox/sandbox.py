@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from acp_agent.config.public_addresses import Resolve
+from acp_agent.config.network_addresses import Resolve
 from acp_agent.sandbox.backend import Backend
 from acp_agent.sandbox.backends import Unavailable, find_backend
 from acp_agent.sandbox.bubblewrap import memory_limit

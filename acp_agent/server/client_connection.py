@@ -15,8 +15,8 @@ from acp_agent.server.handshake import Handshake
 from acp_agent.server.operations import Operations
 from acp_agent.workspace.threads import MemoryRelease
 from protocol.jsonrpc.connection import Connection
-from protocol.jsonrpc.errors import RpcError
 from protocol.jsonrpc.handlers import Surface
+from protocol.jsonrpc.messages import RpcError
 from protocol.transports.base import Transport
 
 if TYPE_CHECKING:

@@ -19,16 +19,16 @@ from acp_agent.errors import (
     SessionNotFoundError,
     TurnRunsError,
 )
-from protocol.jsonrpc.errors import (
+from protocol.jsonrpc.messages import (
     AUTH_REQUIRED,
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
     REQUEST_CANCELLED,
     RESOURCE_NOT_FOUND,
+    Error,
     RpcError,
 )
-from protocol.jsonrpc.messages import Error
 
 _CODES = {AuthRequiredError.kind: AUTH_REQUIRED}  # all other kinds are internal errors
 

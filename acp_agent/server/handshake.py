@@ -15,8 +15,8 @@ from acp_agent.server.initialize import (
     version_for,
 )
 from protocol.codec import typed_json
-from protocol.jsonrpc.errors import INVALID_REQUEST, UNSUPPORTED_VERSION, RpcError
 from protocol.jsonrpc.handlers import Call, Handler
+from protocol.jsonrpc.messages import INVALID_REQUEST, UNSUPPORTED_VERSION, RpcError
 
 Json = dict[str, Any]  # parameters as they came
 

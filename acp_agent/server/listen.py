@@ -23,8 +23,7 @@ from acp_agent.server.remote.access import AccessPolicy
 from acp_agent.server.remote.connections import Connections
 from acp_agent.server.remote.endpoint import PATH, Endpoint
 from acp_agent.server.remote.settings import Address, Limits
-from acp_agent.server.stdio import on_signals
-from acp_agent.server.surfaces import surface_for
+from acp_agent.server.stdio import on_signals, surface_for
 from protocol.transports.streamable_http import StreamableHttpTransport
 
 CLOSE_SECONDS = 4.0  # what ending turns, processes, the journal and the connections may take

@@ -11,7 +11,7 @@ from acp_agent.errors import EditorFailedError, EditorGoneError
 from acp_agent.tools.quoting import first_line
 from acp_agent.workspace.scrub import scrub
 from protocol.jsonrpc.connection import Connection
-from protocol.jsonrpc.errors import InvalidResultError, RpcError
+from protocol.jsonrpc.messages import InvalidResultError, RpcError
 from protocol.jsonrpc.methods import Method
 
 if TYPE_CHECKING:

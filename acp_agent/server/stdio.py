@@ -1,4 +1,4 @@
-"""Serves one client on a pair of descriptors."""
+"""Serve one client on a pair of descriptors, with the handlers of its protocol version."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from acp_agent.platform import posix
 from acp_agent.server.client_connection import ClientConnection
 from acp_agent.server.core import Core
 from acp_agent.server.initialize import Opening
-from acp_agent.server.surfaces import surface_for
+from protocol.jsonrpc.handlers import Surface
 from protocol.transports.stdio import StdioTransport
 
 CLOSE_SECONDS = 4.0  # what ending turns, processes and the journal may take
@@ -78,3 +78,14 @@ def on_signals(loop: asyncio.AbstractEventLoop, end: Callable[[], object]) -> No
 
     for number in (*posix.shutdown_signals(), signal.SIGINT):
         signal.signal(number, lambda *_: loop.call_soon_threadsafe(end_once))
+
+
+def surface_for(client: ClientConnection, version: int) -> Surface:
+    """Return the methods of a version and what answers them."""
+    if version == 1:
+        from acp_agent.server.v1.handlers import HandlersV1  # noqa: PLC0415 - as said above
+
+        return HandlersV1(client).surface()
+    from acp_agent.server.v2.handlers import HandlersV2  # noqa: PLC0415 - as said above
+
+    return HandlersV2(client).surface()

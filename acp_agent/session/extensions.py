@@ -221,7 +221,7 @@ class Definitions:
     def use(self, skill: Skill) -> None:
         """Run the hooks of a skill that the conversation follows, until the session is closed."""
         if skill.hooks:
-            from acp_agent.session.definition_hooks import definition_hooks  # noqa: PLC0415 - rarely needed
+            from acp_agent.session.definition_search import definition_hooks  # noqa: PLC0415 - rarely needed
 
             hooks = definition_hooks(skill)
             self.active_hooks += [hook for hook in hooks if hook not in self.active_hooks]

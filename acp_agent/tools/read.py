@@ -36,7 +36,7 @@ from acp_agent.tools.base import (
     path_argument,
 )
 from acp_agent.tools.list_folder import show_folder
-from acp_agent.tools.notebooks.cells import is_notebook
+from acp_agent.tools.notebooks.cells import ADVICE, is_notebook, render_notebook
 from acp_agent.tools.quoting import code_block, shorten
 from acp_agent.workspace.file_io import TextFile, display_path, file_kind, with_lf
 from acp_agent.workspace.path_cleaning import line_range
@@ -183,11 +183,9 @@ class ReadTool(Tool[ReadParams]):
         )
 
     async def _notebook(self, path: Path, params: ReadParams) -> Outcome:
-        from acp_agent.tools.notebooks import outputs  # noqa: PLC0415 - few files are notebooks
-
         file = await self.workspace.files.read_text(path)
         try:
-            notebook = await asyncio.to_thread(outputs.render_notebook, file.text)
+            notebook = await asyncio.to_thread(render_notebook, file.text)
         except ToolError as error:
             outcome = await self._lines(path, params)
             note = f"[{error.shown}; this is its text, which `edit` and `write` can change]\n"
@@ -198,7 +196,7 @@ class ReadTool(Tool[ReadParams]):
         pictures = notebook.pictures if params.line == 1 else ()
         return msgspec.structs.replace(
             outcome,
-            text=outputs.ADVICE + outcome.text,
+            text=ADVICE + outcome.text,
             images=pictures,
             content=(*(outcome.content or ()), *map(ContentPart, pictures)),
         )

@@ -14,7 +14,7 @@ from acp_agent.sandbox.launch import Confine, unconfined
 from acp_agent.workspace.threads import in_daemon_thread
 
 if TYPE_CHECKING:
-    from acp_agent.config.public_addresses import Resolve
+    from acp_agent.config.network_addresses import Resolve
     from acp_agent.workspace.http_requests import HttpRequest, HttpResponse
     from acp_agent.workspace.page_reader import Page, PageReader
 

@@ -27,12 +27,11 @@ from contextlib import asynccontextmanager
 import httpx2
 from msgspec import Struct
 
-from acp_agent.config.loopback import is_loopback
-from acp_agent.config.public_addresses import Resolve, is_public, literal_address
+from acp_agent.config.network_addresses import Resolve, is_loopback, is_public, literal_address
 from acp_agent.errors import WorkspaceError
 from acp_agent.platform.descriptor_limit import explain_descriptor_limit
 from acp_agent.sandbox.launch import Confine
-from acp_agent.workspace.worker_process import run_in_process
+from acp_agent.workspace.child_process import run_in_process
 
 BODY_LIMIT = 2_000_000  # bytes of a body that are read, after decompression
 MAX_REDIRECTS = 5

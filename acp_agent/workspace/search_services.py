@@ -17,7 +17,7 @@ from urllib.parse import urlencode, urlsplit
 from msgspec import Struct
 
 from acp_agent.config.certificates import tls_verification
-from acp_agent.config.loopback import no_proxy_mounts
+from acp_agent.config.network_addresses import no_proxy_mounts
 from acp_agent.content import JsonObject
 from acp_agent.errors import WorkspaceError
 from acp_agent.workspace.threads import in_daemon_thread

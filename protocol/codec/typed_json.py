@@ -6,8 +6,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from protocol.codec.explain import Explanation, explain
-from protocol.codec.tolerance import decode_hook, encode_hook
+from protocol.codec.tolerance import Explanation, decode_hook, encode_hook, explain
 
 T = TypeVar("T")
 

@@ -10,8 +10,8 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from protocol.jsonrpc import messages
-from protocol.jsonrpc.errors import INVALID_REQUEST, RpcError, log
 from protocol.jsonrpc.handlers import Answer
+from protocol.jsonrpc.messages import INVALID_REQUEST, RpcError, log
 
 MAX_MESSAGES: Final = 1000  # messages that a batch may have
 

@@ -10,7 +10,6 @@ from msgspec import Raw, Struct
 
 from protocol.codec import typed_json
 from protocol.jsonrpc import messages
-from protocol.jsonrpc.errors import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError, log
 from protocol.jsonrpc.handlers import (
     Answer,
     Handler,
@@ -18,6 +17,13 @@ from protocol.jsonrpc.handlers import (
     NotificationHandler,
     Surface,
     error_for,
+)
+from protocol.jsonrpc.messages import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    RpcError,
+    log,
 )
 from protocol.jsonrpc.methods import Method
 from protocol.jsonrpc.outgoing import CANCEL_REQUEST, Outbox, OutgoingRequests, Trace

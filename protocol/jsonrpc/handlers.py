@@ -9,14 +9,14 @@ from functools import partial
 from typing import Any, Final, cast
 
 from protocol.jsonrpc import messages
-from protocol.jsonrpc.errors import (
+from protocol.jsonrpc.messages import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
     REQUEST_CANCELLED,
+    RequestId,
     RpcError,
     log,
 )
-from protocol.jsonrpc.messages import RequestId
 from protocol.jsonrpc.methods import Method
 from protocol.jsonrpc.outgoing import Merge
 

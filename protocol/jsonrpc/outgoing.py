@@ -12,7 +12,7 @@ from msgspec import Raw
 
 from protocol.codec import typed_json
 from protocol.jsonrpc import messages
-from protocol.jsonrpc.errors import INTERNAL_ERROR, InvalidResultError, RpcError
+from protocol.jsonrpc.messages import INTERNAL_ERROR, InvalidResultError, RpcError
 from protocol.jsonrpc.methods import Method
 from protocol.transports.base import Transport
 

@@ -42,7 +42,7 @@ SESSION_CANCEL: Final[Method[types.CancelSessionNotification, None]] = Method(
 
 REQUEST_PERMISSION: Final[
     Method[types.RequestPermissionRequest, types.RequestPermissionResponse]
-] = LazyMethod("session/request_permission", "protocol.v2.permissions", "RequestPermission")
+] = LazyMethod("session/request_permission", "protocol.v2.tool_calls", "RequestPermission")
 ELICITATION_CREATE: Final[
     Method[types.CreateElicitationRequest, types.CreateElicitationResponse]
 ] = LazyMethod("elicitation/create", "protocol.v2.elicitation", "CreateElicitation")

@@ -35,7 +35,7 @@ class SessionUpdate(OpenUnion):
         "protocol.v2.updates",
         "protocol.v2.tool_calls",
         "protocol.v2.states",
-        "protocol.v2.unstable_subagents",
+        "protocol.v2.unstable",
     )
 
 

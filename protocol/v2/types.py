@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from protocol.v2.elicitation import *
     from protocol.v2.initialization import *
     from protocol.v2.options import *
-    from protocol.v2.permissions import *
     from protocol.v2.sessions import *
     from protocol.v2.states import *
     from protocol.v2.tool_calls import *
@@ -37,7 +36,7 @@ else:
             "protocol.v2.updates",
             "protocol.v2.states",
             "protocol.v2.tool_calls",
-            "protocol.v2.permissions",
+            "protocol.v2.tool_calls",
             "protocol.v2.elicitation",
         ),
     )

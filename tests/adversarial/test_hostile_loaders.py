@@ -24,7 +24,7 @@ from acp_agent.extensions.plugins.sources import read_marketplace
 from acp_agent.extensions.workflows.find import find_workflows
 from acp_agent.hooks.sources import find_hooks
 from acp_agent.permissions.policy.loading import project_rules
-from acp_agent.session.definition_hooks import definition_hooks, hook_problems
+from acp_agent.session.definition_search import definition_hooks, hook_problems
 from acp_agent.tools.memory.notes import NoteFolders
 from acp_agent.workspace.instructions.files import read_instructions
 from tests.adversarial.file_fuzz import DEFINITIONS, write_damaged_files

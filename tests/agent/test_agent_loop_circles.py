@@ -6,7 +6,7 @@ import itertools
 from pathlib import Path
 
 from acp_agent.agent.context import Context
-from acp_agent.agent.loop_check import GO_ON, STOP, STOPPED
+from acp_agent.agent.turn import GO_ON, STOP, STOPPED
 from acp_agent.events import AgentText, LoopNoticed, NoticeShown
 from acp_agent.tools.base import Answer
 from tests.support.model_server import Call, ModelServer, answer

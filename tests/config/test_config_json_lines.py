@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from acp_agent.config.json_lines import explain_json, member_line
+from acp_agent.config.json_files import explain_json, member_line
 
 
 @pytest.mark.parametrize(

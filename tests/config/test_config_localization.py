@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from acp_agent.agent.loop_check import GO_ON, STOP, STOPPED
+from acp_agent.agent.turn import GO_ON, STOP, STOPPED
 from acp_agent.cli.doctor import SECTIONS
 from acp_agent.cli.editors.catalog import editors
 from acp_agent.cli.main import COMMANDS as CLI_COMMANDS

@@ -2,7 +2,7 @@
 
 import pytest
 
-from acp_agent.config.loopback import is_loopback, no_proxy_mounts
+from acp_agent.config.network_addresses import is_loopback, no_proxy_mounts
 
 LOOPBACK_HOSTS = ["127.0.0.1", "127.8.9.1", "::1", "localhost", "LocalHost.", "ollama.localhost"]
 REMOTE_HOSTS = [

@@ -6,9 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.language_servers.comparison import line_moves, moved_problems, new_problems
 from acp_agent.language_servers.positions import UTF_8, UTF_16, UTF_32, to_column, to_position
-from acp_agent.language_servers.problems import Problem, describe_problems
+from acp_agent.language_servers.problems import (
+    Problem,
+    describe_problems,
+    line_moves,
+    moved_problems,
+    new_problems,
+)
 from acp_agent.language_servers.wire import Position
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from acp_agent.config.loopback import no_proxy_mounts
+from acp_agent.config.network_addresses import no_proxy_mounts
 from acp_agent.models.anthropic_driver import AnthropicDriver
 from acp_agent.models.gemini_driver import GeminiDriver
 from acp_agent.models.openai_driver import OpenAIDriver

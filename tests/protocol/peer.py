@@ -19,12 +19,12 @@ IN_FD, OUT_FD = claim_stdio()
 from msgspec import Raw  # noqa: E402 - the streams are claimed first
 
 from protocol.jsonrpc.connection import Connection  # noqa: E402
-from protocol.jsonrpc.errors import INVALID_REQUEST, RpcError  # noqa: E402
 from protocol.jsonrpc.handlers import (  # noqa: E402
     Call,
     Reply,
     Surface,
 )
+from protocol.jsonrpc.messages import INVALID_REQUEST, RpcError  # noqa: E402
 from protocol.transports.stdio import StdioTransport  # noqa: E402
 from protocol.v1 import methods, types as t  # noqa: E402
 

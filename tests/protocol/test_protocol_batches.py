@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from protocol.jsonrpc.batches import MAX_MESSAGES, split_entries
-from protocol.jsonrpc.errors import RpcError
 from protocol.jsonrpc.handlers import Call, Handler, Reply, Surface
+from protocol.jsonrpc.messages import RpcError
 from protocol.v1 import methods, types as t
 from tests.protocol.connections import ALL, until, update
 from tests.protocol.peer_process import cancel_request, notification, prompt, request

@@ -14,8 +14,8 @@ import pytest
 from msgspec import Raw
 
 from protocol.jsonrpc.connection import Connection
-from protocol.jsonrpc.errors import RpcError
 from protocol.jsonrpc.handlers import Call, Handler, Reply, Surface
+from protocol.jsonrpc.messages import RpcError
 from protocol.transports.stdio import StdioTransport
 from protocol.v1 import methods, types as t
 from tests.protocol.connections import ALL, LIMIT, PROMPT, over, serving, text_in, until, update

@@ -8,8 +8,8 @@ import socket
 import msgspec
 from msgspec import Raw
 
-from protocol.jsonrpc.errors import RpcError
 from protocol.jsonrpc.handlers import Call, RequestHandler, Surface
+from protocol.jsonrpc.messages import RpcError
 from protocol.v1 import methods, types as t
 from tests.protocol.connections import ALL, over, serving, text_in, until, update
 from tests.protocol.wires import Wire

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.tools.memory import vectors as vectors_module
+from acp_agent.tools.memory import meaning as vectors_module
+from acp_agent.tools.memory.meaning import VectorIndex, unit_vector
 from acp_agent.tools.memory.notes import Note
 from acp_agent.tools.memory.recall import RecallIndex
-from acp_agent.tools.memory.vectors import VectorIndex, unit_vector
 
 
 def test_the_nearest_of_many_vectors_are_found_by_their_signatures_first(

@@ -7,7 +7,7 @@ import ipaddress
 import pytest
 from hypothesis import given, strategies as st
 
-from acp_agent.config.public_addresses import is_public, literal_address
+from acp_agent.config.network_addresses import is_public, literal_address
 from acp_agent.errors import WorkspaceError
 from acp_agent.workspace.page_reader import check_public
 

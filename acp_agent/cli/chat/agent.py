@@ -12,8 +12,8 @@ from acp_agent.cli.chat.agent_failures import WireMonitor, exit_text, output_tex
 from acp_agent.cli.localization import translate
 from acp_agent.errors import AcpAgentError
 from protocol.jsonrpc.connection import Connection
-from protocol.jsonrpc.errors import RpcError
 from protocol.jsonrpc.handlers import Call, Handler
+from protocol.jsonrpc.messages import RpcError
 from protocol.jsonrpc.methods import Method
 from protocol.v1 import methods, types as acp, unstable
 

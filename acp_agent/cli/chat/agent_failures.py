@@ -12,7 +12,7 @@ from acp_agent.acp_client.process import AgentChild
 from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.platform import posix
 from acp_agent.platform.decoding import decode_json
-from protocol.jsonrpc.errors import REQUEST_CANCELLED, RpcError
+from protocol.jsonrpc.messages import REQUEST_CANCELLED, RpcError
 
 _MAX_SHOWN_BYTES = 200  # bytes of an invalid line
 _MAX_STDERR_LINES = 5  # of stderr

@@ -20,7 +20,7 @@ from acp_agent.cli.chat.session_state import Calls, SessionState
 from acp_agent.cli.chat.turns import Turns
 from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.errors import AcpAgentError, InvalidInputError
-from protocol.jsonrpc.errors import METHOD_NOT_FOUND, RpcError
+from protocol.jsonrpc.messages import METHOD_NOT_FOUND, RpcError
 from protocol.v1 import types as acp
 
 QUIT_SECONDS = 3.0  # after Ctrl-C with nothing to cancel, a second one within this time quits

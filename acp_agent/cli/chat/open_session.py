@@ -10,7 +10,7 @@ from acp_agent.cli.chat.agent import FAILURES, Agent
 from acp_agent.cli.chat.frontend import Frontend
 from acp_agent.cli.chat.session_state import Calls, Choice, SessionSettings, SessionState
 from acp_agent.cli.localization import translate, translate_rendered
-from protocol.jsonrpc.errors import AUTH_REQUIRED, RpcError
+from protocol.jsonrpc.messages import AUTH_REQUIRED, RpcError
 from protocol.v1 import types as acp
 
 _MAX_EARLY_UPDATES = 1_000  # updates that are stored for a session whose ID is not known yet

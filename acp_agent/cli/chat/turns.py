@@ -15,7 +15,7 @@ from acp_agent.cli.chat.frontend import Frontend, PromptStatus
 from acp_agent.cli.chat.mentions import content_blocks
 from acp_agent.cli.chat.session_state import SessionState
 from acp_agent.cli.localization import translate, translate_rendered
-from protocol.jsonrpc.errors import AUTH_REQUIRED, RpcError
+from protocol.jsonrpc.messages import AUTH_REQUIRED, RpcError
 from protocol.v1 import types as acp
 
 

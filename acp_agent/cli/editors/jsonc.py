@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from tree_sitter import Language, Node, Parser
 
-from acp_agent.config.json_comments import decode_json, remove_comments, remove_trailing_commas
+from acp_agent.config.json_files import decode_json, remove_comments, remove_trailing_commas
 
 BOM = b"\xef\xbb\xbf"
 _NOT_SPACE = re.compile(rb"\S")

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 
+import tomlkit
 from msgspec import Struct
+from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import Table
 
-from acp_agent.cli.editors import config_file, settings, toml_switch
+from acp_agent.cli.editors import config_file, settings
 from acp_agent.cli.editors.catalog import (
     Editor,
     Setting,
@@ -99,7 +103,7 @@ def lines(editor: Editor, chosen: Sequence[Setting], command: Sequence[str]) -> 
             for setting in chosen
         )
     if editor.form == "toml":
-        return toml_switch.lines_to_add(editor.table, editor.switch)
+        return lines_to_add(editor.table, editor.switch)
     return template_text(editor, command)
 
 
@@ -168,7 +172,7 @@ def _with_agent(
     if editor.form == "file":
         return template_text(editor, command).encode() + b"\n"
     if editor.form == "toml":
-        return toml_switch.add_switch(data, editor.table, editor.switch)
+        return add_switch(data, editor.table, editor.switch)
     return reduce(
         lambda text, setting: settings.add_entry(
             text, _entry_place(editor, setting), fill_entry(setting.entry, command)
@@ -180,7 +184,7 @@ def _with_agent(
 
 def _without_agent(editor: Editor, data: bytes) -> bytes:
     if editor.form == "toml":
-        return toml_switch.remove_switch(data, editor.table, editor.switch)
+        return remove_switch(data, editor.table, editor.switch)
     return reduce(
         lambda text, setting: settings.remove_entry(text, _entry_place(editor, setting)),
         editor.settings,
@@ -203,3 +207,73 @@ def _has(folder: Path, extension: str) -> bool:
         return any(path.name.lower().startswith(f"{extension}-") for path in folder.iterdir())
     except OSError:
         return False
+
+
+def add_switch(data: bytes, table: str, switch: str) -> bytes:
+    """Return the file with `switch = true` in `[table]` and no other change.
+
+    Raises:
+        InvalidInputError: the file cannot be read or changed safely.
+    """
+    expected = _content(data)
+    inner = expected.setdefault(table, {})
+    if not isinstance(inner, dict):
+        raise InvalidInputError(f"{table} is not a table")
+    if inner.get(switch) is True:
+        return data
+    inner[switch] = True
+    document = tomlkit.parse(data.decode())
+    if table not in document:
+        document[table] = tomlkit.table()
+    _table(document, table)[switch] = True
+    return _check_result(tomlkit.dumps(document), expected)
+
+
+def remove_switch(data: bytes, table: str, switch: str) -> bytes:
+    """Return the file without the switch, and without its table if that is empty.
+
+    Raises:
+        InvalidInputError: the file cannot be read or changed safely.
+    """
+    expected = _content(data)
+    inner = expected.get(table)
+    if not isinstance(inner, dict) or switch not in inner:
+        return data
+    del inner[switch]
+    document = tomlkit.parse(data.decode())
+    _table(document, table).remove(switch)
+    if not inner:
+        del expected[table]
+        document.remove(table)
+    return _check_result(tomlkit.dumps(document), expected)
+
+
+def lines_to_add(table: str, switch: str) -> str:
+    """Return the lines to add by hand."""
+    return f"[{table}]\n{switch} = true"
+
+
+def _content(data: bytes) -> dict[str, object]:
+    try:
+        content: dict[str, object] = tomllib.loads(data.decode())
+        tomlkit.parse(data.decode())
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(f"it is not UTF-8 (byte {error.start + 1})") from None
+    except RecursionError:
+        raise InvalidInputError("it is nested too deeply") from None
+    except (ValueError, TOMLKitError) as error:  # also for an integer with too many digits
+        raise InvalidInputError(f"it cannot be read as TOML ({error})") from None
+    return content
+
+
+def _table(document: tomlkit.TOMLDocument, name: str) -> Table:
+    table = document[name]
+    if not isinstance(table, Table):  # written as `name = { … }` or with dotted keys
+        raise InvalidInputError(f"[{name}] is written in a way that cannot be changed safely")
+    return table
+
+
+def _check_result(text: str, expected: object) -> bytes:
+    if tomllib.loads(text) != expected:
+        raise InvalidInputError("it is written in a way that cannot be changed safely")
+    return text.encode()

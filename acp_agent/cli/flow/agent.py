@@ -11,8 +11,8 @@ from typing import Self
 
 from acp_agent.acp_client.process import EXIT_SECONDS, START_SECONDS, AgentChild
 from acp_agent.cli.agent_client import AgentSession, PermissionRequest, start_acp_agent
-from protocol.jsonrpc.errors import INVALID_REQUEST, RpcError
 from protocol.jsonrpc.handlers import Call, Handler
+from protocol.jsonrpc.messages import INVALID_REQUEST, RpcError
 from protocol.v1 import methods, types as acp
 
 _DEFAULT_AGENT = "default"  # the program's own agent

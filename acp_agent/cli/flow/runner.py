@@ -12,9 +12,8 @@ from acp_agent.cli.agent_client import OnUpdate
 from acp_agent.cli.flow.agent import StepSession
 from acp_agent.cli.flow.journal import RunEnded, RunJournal, StepEnded, StepStarted
 from acp_agent.cli.flow.prompts import RunValues, list_items, prompt_text, skill_arguments
-from acp_agent.cli.flow.recovery import read_prompts
 from acp_agent.cli.flow.skills import SkillInputs, check_arguments, skill_inputs
-from acp_agent.cli.flow.step_sessions import RunOptions, StepSessions
+from acp_agent.cli.flow.step_sessions import RunOptions, StepSessions, read_prompts
 from acp_agent.cli.flow.view import FlowView, Outcome
 from acp_agent.cli.output import FAILED, INTERRUPTED
 from acp_agent.cli.run import Tally
@@ -22,7 +21,7 @@ from acp_agent.errors import InvalidInputError
 from acp_agent.extensions.workflows.expressions import checks_status, is_true
 from acp_agent.extensions.workflows.placeholders import fill_placeholders
 from acp_agent.extensions.workflows.types import Step, Workflow
-from protocol.jsonrpc.errors import RpcError
+from protocol.jsonrpc.messages import RpcError
 from protocol.v1 import types as acp
 
 _UNFINISHED_STATUS = 3  # the model refused, or reached a limit

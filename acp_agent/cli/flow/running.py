@@ -36,7 +36,7 @@ from acp_agent.errors import InvalidInputError
 from acp_agent.extensions.workflows.find import WorkflowFile, read_workflow
 from acp_agent.extensions.workflows.types import Workflow
 from acp_agent.ids import new_flow_id
-from protocol.jsonrpc.errors import RpcError
+from protocol.jsonrpc.messages import RpcError
 
 _FORCED_EXIT_SECONDS = 1.0  # for the agent to exit after a second Ctrl-C
 

@@ -12,11 +12,13 @@ from msgspec import Struct
 from acp_agent.cli.agent_client import PermissionRequest
 from acp_agent.cli.flow.agent import FlowAgent, StepSession
 from acp_agent.cli.flow.journal import RunJournal, SessionOpened
-from acp_agent.cli.flow.recovery import read_prompts
 from acp_agent.cli.flow.view import FlowView
 from acp_agent.cli.permission_answers import Allowed, Answers, AutomaticAnswer
-from acp_agent.errors import InvalidInputError
+from acp_agent.cli.session_lookup import open_store
+from acp_agent.errors import InvalidInputError, SessionNotFoundError
+from acp_agent.events import AgentText, ToolCalled, TurnEnded, UserMessage
 from acp_agent.extensions.workflows.types import Step, StepMode, Workflow
+from acp_agent.ids import SessionId
 from protocol.v1 import types as acp
 
 # From the strictest to the most permissive: a file can only be stricter than the user's choice.
@@ -143,3 +145,39 @@ class StepSessions:
 
 def _mode(name: str) -> StepMode:
     return next((mode for mode in _MODES if mode == name), "plan")
+
+
+class PromptHistory(Struct, frozen=True):
+    """The number of prompts in a session, and the complete answer to one of them, if any."""
+
+    prompts: int
+    answer: str | None
+
+
+async def read_prompts(session: str, before: int) -> PromptHistory | None:
+    """Return the answer to the prompt after `before` others; None if there is no such session.
+
+    Raises:
+        StoreError: the sessions cannot be read.
+    """
+    async with open_store() as store:
+        if store is None:
+            return None
+        try:
+            events = await store.read_all(SessionId(session))
+        except SessionNotFoundError:
+            return None
+    prompts, answer, text, complete = 0, None, "", False
+    for event in (stored.event for stored in events):
+        match event:
+            case UserMessage(steering=False):
+                prompts += 1
+                text, complete = "", False
+            case AgentText():
+                text = event.text if complete else text + event.text
+                complete = False
+            case ToolCalled():
+                complete = True
+            case TurnEnded(stop_reason="end_turn") if prompts == before + 1:
+                answer = text
+    return PromptHistory(prompts, answer)

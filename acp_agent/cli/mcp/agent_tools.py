@@ -33,7 +33,7 @@ from acp_agent.session.store.read_queries import MAX_PAGE
 from acp_agent.session.store.records import SessionRecord
 from acp_agent.trust.items import TRUST_OPTION
 from acp_agent.workspace.scrub import scrub
-from protocol.jsonrpc.errors import RpcError
+from protocol.jsonrpc.messages import RpcError
 from protocol.v1 import types as acp
 
 _MAX_PROMPTS = 4  # prompts that run concurrently

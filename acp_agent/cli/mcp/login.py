@@ -21,8 +21,8 @@ from acp_agent.cli.localization import translate
 from acp_agent.cli.output import say
 from acp_agent.cli.user_config import UserConfig, load_user_config
 from acp_agent.config.certificates import tls_verification
-from acp_agent.config.loopback import is_loopback, no_proxy_mounts
 from acp_agent.config.mcp_types import McpServerConfig
+from acp_agent.config.network_addresses import is_loopback, no_proxy_mounts
 from acp_agent.config.secrets import Secret
 from acp_agent.errors import ConfigError, InvalidInputError
 from acp_agent.extensions.mcp.checks import make_http_server

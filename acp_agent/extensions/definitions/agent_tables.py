@@ -15,8 +15,7 @@ from typing import Literal, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from acp_agent.config.json_comments import read_json
-from acp_agent.config.json_lines import member_line
+from acp_agent.config.json_files import member_line, read_json
 from acp_agent.content import printable_line
 from acp_agent.errors import ConfigError, InvalidInputError
 from acp_agent.extensions.definitions.agent_files import codex_fields, opencode_fields

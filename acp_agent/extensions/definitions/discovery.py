@@ -292,7 +292,7 @@ def _line(file: DefinitionFile[_Fields], error: ConfigError) -> int | None:
     """Return the line of the field that an error begins with, or None if it is unknown."""
     field: str = str(error).partition(":")[0]
     if file.entry:
-        from acp_agent.config.json_lines import member_line  # noqa: PLC0415 - rarely
+        from acp_agent.config.json_files import member_line  # noqa: PLC0415 - rarely
 
         return member_line(file.file_text, (*file.entry, field)) if file.file_text else None
     names = (field, *(alias for alias, name in FIELD_ALIASES.items() if name == field))

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from acp_agent.config.json_lines import member_line
+from acp_agent.config.json_files import member_line
 from acp_agent.config.load import SIZE_LIMIT, decode, list_problems, read_text
 from acp_agent.config.toml_errors import find_lines
 from acp_agent.config.types import Config

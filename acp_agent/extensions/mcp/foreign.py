@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from acp_agent.config.json_comments import read_json
+from acp_agent.config.json_files import read_json
 from acp_agent.config.mcp_types import McpServerConfig
 from acp_agent.config.toml_errors import explain_syntax_error
 from acp_agent.errors import ConfigError, InvalidInputError

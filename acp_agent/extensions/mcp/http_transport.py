@@ -20,7 +20,7 @@ from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
 from mcp_types import METHOD_NOT_FOUND
 
 from acp_agent.config.certificates import tls_verification
-from acp_agent.config.loopback import no_proxy_mounts
+from acp_agent.config.network_addresses import no_proxy_mounts
 from acp_agent.extensions.mcp.config import HttpServer, SavedLogins
 from acp_agent.extensions.mcp.errors import missing_scope
 

@@ -16,7 +16,7 @@ import msgspec
 from mcp.client.session import ClientRequestContext, IncomingMessage
 from pydantic import FileUrl
 
-from acp_agent.config.loopback import is_loopback
+from acp_agent.config.network_addresses import is_loopback
 from acp_agent.content import printable_line
 from acp_agent.extensions.mcp.call_timeouts import CallTimeouts
 from acp_agent.extensions.mcp.config import HttpServer, ServerConfig

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from acp_agent.config.json_lines import explain_json
+from acp_agent.config.json_files import explain_json
 from acp_agent.content import printable_line
 from acp_agent.errors import ConfigError
 from acp_agent.platform.decoding import convert

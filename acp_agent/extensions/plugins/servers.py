@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from acp_agent.config.loopback import is_loopback
+from acp_agent.config.network_addresses import is_loopback
 from acp_agent.content import printable_line
 from acp_agent.errors import ConfigError, InvalidInputError
 from acp_agent.extensions.definitions.locations import DefinitionFolders

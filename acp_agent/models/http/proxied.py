@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import httpx2
 
 from acp_agent.config.certificates import tls_verification
-from acp_agent.config.loopback import no_proxy_mounts
+from acp_agent.config.network_addresses import no_proxy_mounts
 from acp_agent.models.http.client import CONNECT_SECONDS, OK, StatusError
 
 _READ_AHEAD = 1024 * 1024  # the most bytes buffered for a slow reader

@@ -232,7 +232,7 @@ def _settings_rules(file: Path, raw: bytes) -> Iterator[PolicyRule]:
     """
     if not raw.strip():
         return
-    from acp_agent.config.json_lines import explain_json, member_line  # noqa: PLC0415 - few have any
+    from acp_agent.config.json_files import explain_json, member_line  # noqa: PLC0415 - few have any
 
     try:
         permissions = decode_json(raw, _Settings).permissions

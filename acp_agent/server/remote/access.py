@@ -11,7 +11,7 @@ import hmac
 from collections.abc import Collection
 from urllib.parse import parse_qs, urlsplit
 
-from acp_agent.config.loopback import is_loopback
+from acp_agent.config.network_addresses import is_loopback
 from acp_agent.server.remote.http_messages import Reply, Request, refusal
 from acp_agent.server.remote.settings import Address
 

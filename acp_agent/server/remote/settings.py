@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from typing import NamedTuple
 
-from acp_agent.config.loopback import is_loopback
+from acp_agent.config.network_addresses import is_loopback
 from acp_agent.errors import InvalidInputError
 from protocol.transports.base import LIMIT
 

@@ -9,7 +9,7 @@ from acp_agent.errors import NoEditorFileError, NoEditorMethodError, WorkspaceEr
 from acp_agent.ids import SessionId
 from acp_agent.server.handshake import ClientProfile
 from acp_agent.server.session_requests import Requester, refusal_reason
-from protocol.jsonrpc.errors import METHOD_NOT_FOUND, RESOURCE_NOT_FOUND, RpcError
+from protocol.jsonrpc.messages import METHOD_NOT_FOUND, RESOURCE_NOT_FOUND, RpcError
 from protocol.v1 import types as acp
 from protocol.v1.methods import FS_READ_TEXT_FILE, FS_WRITE_TEXT_FILE
 

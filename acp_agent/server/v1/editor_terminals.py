@@ -13,7 +13,7 @@ from acp_agent.ids import SessionId
 from acp_agent.server.session_requests import Requester, refusal_reason
 from acp_agent.workspace.environment import added_variables
 from acp_agent.workspace.processes import CommandResult
-from protocol.jsonrpc.errors import RpcError
+from protocol.jsonrpc.messages import RpcError
 from protocol.v1 import types as acp
 from protocol.v1.methods import (
     TERMINAL_CREATE,

@@ -21,7 +21,7 @@ from acp_agent.ids import CallId
 from acp_agent.session.children.child import ChildSession
 from acp_agent.session.children.task_run import InnerTools, NextTurn, ParentTurn, TaskRun
 from acp_agent.session.commands.prompting import skill_text
-from acp_agent.session.definition_hooks import definition_hooks
+from acp_agent.session.definition_search import definition_hooks
 from acp_agent.tools.base import Answer, AnyTool, CommandEnd, Outcome, Progress, Question
 from acp_agent.tools.skill import SkillTool
 from acp_agent.tools.skills.composed import ComposedSkill, composed_tool

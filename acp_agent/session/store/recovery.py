@@ -144,7 +144,7 @@ def _notes(
     newer = False
     run: list[tuple[StoredEvent, bool]] = []
     for index, item in enumerate(stored):
-        if isinstance(item.event, UnknownEvent) and is_damage(item.event):
+        if isinstance(item.event, UnknownEvent) and is_damaged_event(item.event):
             run.append((item, read[index] is not None))
             continue
         if run:
@@ -165,7 +165,7 @@ def _notes(
     return notes
 
 
-def is_damage(event: UnknownEvent) -> bool:
+def is_damaged_event(event: UnknownEvent) -> bool:
     """Return whether this version should be able to read the event."""
     return isinstance(event, DamagedEvent) or event.tag in _LOST
 

@@ -30,8 +30,8 @@ from acp_agent.session.store.worker import Worker, WriteChain
 from acp_agent.session.store.write_queries import JournalEntry
 
 if TYPE_CHECKING:
-    from acp_agent.session.store.integrity_check import CheckResult
     from acp_agent.session.store.last_write import LostWrite
+    from acp_agent.session.store.read_queries import CheckResult
     from acp_agent.session.store.usage import By, SpentTotal, UsageRow
 
 T = TypeVar("T")
@@ -307,7 +307,7 @@ class Store:
         Raises:
             StoreError: the file could not be read.
         """
-        from acp_agent.session.store.integrity_check import check_sessions  # noqa: PLC0415 - rarely needed
+        from acp_agent.session.store.read_queries import check_sessions  # noqa: PLC0415 - rarely needed
 
         return await self._worker.run(check_sessions)
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from urllib.parse import urldefrag, urlsplit
 
-from acp_agent.config.loopback import is_loopback
+from acp_agent.config.network_addresses import is_loopback
 from acp_agent.errors import AcpAgentError
 from acp_agent.events import AnyEvent, ToolCalled, ToolEnded, unwrap_child_event
 from acp_agent.ids import CallId

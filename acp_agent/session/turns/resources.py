@@ -13,8 +13,8 @@ from acp_agent.session import start_up
 from acp_agent.session.children.running import RunningChildren
 from acp_agent.session.core import SessionCore
 from acp_agent.session.extensions import Extensions
-from acp_agent.session.preload import PROMPT_MODULES, Preload
 from acp_agent.session.settings import DEFAULT_AGENT
+from acp_agent.session.start_up import PROMPT_MODULES, Preload
 from acp_agent.session.turns.lazy_tools import LazyTools
 
 if TYPE_CHECKING:  # first needed when a prompt runs
@@ -97,7 +97,7 @@ class SessionResources:
             overrides = options if overrides is not None or agent.uses.tunes_answers else None
         hooks = await self.current_hooks()
         if hooks is not None and agent is not None:
-            from acp_agent.session.definition_hooks import definition_hooks  # noqa: PLC0415 - for agents
+            from acp_agent.session.definition_search import definition_hooks  # noqa: PLC0415 - for agents
 
             hooks = hooks.for_agent(agent.name, definition_hooks(agent))
         models = SessionModels(core, overrides, self.driver)

@@ -13,14 +13,12 @@ from msgspec import Struct
 from acp_agent.diffs import changed_blocks
 from acp_agent.errors import ToolError
 from acp_agent.tools.editing.adapt import adapt
-from acp_agent.tools.editing.blank_lines import with_file_blank_lines
-from acp_agent.tools.editing.escapes import refuse_eaten_backslash
+from acp_agent.tools.editing.escapes import refuse_eaten_backslash, with_line_end
 from acp_agent.tools.editing.folding import LineForms
 from acp_agent.tools.editing.matching import EditVariant, FoldedText, Match, form_kinds
 from acp_agent.tools.editing.nearest import distinguishing_lines, explain_absence, quote_lines
 from acp_agent.tools.editing.placeholders import refuse_omission, refuse_placeholder
-from acp_agent.tools.editing.rewriting import with_line_end
-from acp_agent.tools.editing.spacing import with_file_spacing
+from acp_agent.tools.editing.spacing import with_file_blank_lines, with_file_spacing
 from acp_agent.tools.editing.variants import (
     begins_in_indentation,
     begins_with_line_end,

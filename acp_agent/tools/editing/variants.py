@@ -10,10 +10,16 @@ import html
 import re
 from collections.abc import Sequence
 
-from acp_agent.tools.editing.escapes import ESCAPE_TRANSFORMS, without_json_quotes
+from acp_agent.tools.editing.escapes import (
+    ESCAPE_TRANSFORMS,
+    Transform,
+    rewrite,
+    shares_raw_lines,
+    with_line_end,
+    without_json_quotes,
+)
 from acp_agent.tools.editing.folding import fold
 from acp_agent.tools.editing.matching import STRICT, EditVariant
-from acp_agent.tools.editing.rewriting import Transform, rewrite, shares_raw_lines, with_line_end
 
 # What encloses a text: a fence, the marks of a search and replace block.
 _FENCES = tuple(

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from itertools import islice
 from pathlib import Path
 
-from acp_agent.config.json_comments import read_json
+from acp_agent.config.json_files import read_json
 from acp_agent.errors import InvalidInputError
 from acp_agent.workspace.instructions.rules import matches
 

@@ -17,7 +17,7 @@ from acp_agent.server.client_connection import ClientConnection
 from acp_agent.server.core import Core
 from acp_agent.server.login_page import flow
 from acp_agent.server.login_page.page import _texts, language_for
-from acp_agent.server.surfaces import surface_for
+from acp_agent.server.stdio import surface_for
 from protocol.transports.stdio import StdioTransport
 from tests.cli.cli_process import Provider
 from tests.server.login_page.page_login import KEY, begin, form, kept

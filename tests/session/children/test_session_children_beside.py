@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.agent.loop_check import STOP
+from acp_agent.agent.turn import STOP
 from acp_agent.events import NoticeShown, ToolEnded
 from acp_agent.tools.base import Answer
 from tests.session.agent_and_skill import TASK, write_agent

@@ -1,9 +1,11 @@
-"""Decide which IP addresses are public (IANA's special-purpose registries, RFC 6890)."""
+"""Decide which addresses are loopback or public (IANA's special-purpose registries, RFC 6890)."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+import ipaddress
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from urllib.parse import urlsplit
 
 from acp_agent.errors import WorkspaceError
 
@@ -72,3 +74,31 @@ def literal_address(host: str) -> IPv4Address | IPv6Address | None:
                 advice="write it as four decimal numbers",
             ) from None
         return None
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host, a name or an address without brackets, is a loopback host.
+
+    Names below `localhost` are (RFC 6761, section 6.3).
+    """
+    name = host.lower().rstrip(".")
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def no_proxy_mounts(url: str) -> Mapping[str, None]:
+    """Return the `mounts` of an HTTP client that disable proxies for a loopback address.
+
+    Empty for any other address, so that HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY apply.
+    """
+    try:
+        host = urlsplit(url).hostname or ""
+    except ValueError:  # an unclosed bracket: the request reports it
+        return {}
+    if not is_loopback(host):
+        return {}
+    return {f"all://[{host}]" if ":" in host else f"all://{host}": None}
