@@ -20,13 +20,15 @@ from acp_agent.events import (
     agent_message,
 )
 from acp_agent.ids import CallId
-from acp_agent.tools.base import Answer, CommandEnd, Question
+from acp_agent.tools.base import Answer, CommandEnd, Progress, Question
 from acp_agent.workspace.command_output import invalid_bytes, replace_invalid
 from acp_agent.workspace.scrub import incomplete_tail, scrub
 
 
-class CallProgress:
-    """The `Progress` of one call. It removes secrets from everything that it shows."""
+class CallProgress(Progress):
+    """Shows one call, without secrets."""
+
+    call: CallId
 
     def __init__(
         self,
@@ -37,17 +39,9 @@ class CallProgress:
         *,
         only_reads: bool = False,
     ) -> None:
-        """Create the progress of a call that has shown nothing yet.
-
-        Args:
-            stop: set when the user stops the command of the call, if it runs one.
-            only_reads: true if the command was allowed without a question because it only reads.
-        """
+        super().__init__(call, stop, only_reads=only_reads)
         self._journal = journal
         self._user = user
-        self.call = call
-        self.only_reads = only_reads
-        self.stop = stop or asyncio.Event()
         self._background: BackgroundCommandChanged | None = None  # set when the command moves
         self._held_back = ""  # the end of the output, if it may be the beginning of a secret
 

@@ -43,8 +43,8 @@ from acp_agent.replay.model import Observed, ReplayDriver, ReplayModels
 from acp_agent.replay.normal_form import Folders, Normaliser, map_texts
 from acp_agent.replay.record import SETTINGS, Head, Record, Step
 from acp_agent.replay.script import Action, Script
-from acp_agent.sandbox.launch import CommandNetwork, Launch
-from acp_agent.sandbox.policy import TEMPORARY, MountKind, SandboxPolicy
+from acp_agent.sandbox.launch import Launch, SandboxedProgram
+from acp_agent.sandbox.policy import TEMPORARY, SandboxPolicy
 from acp_agent.sandbox.sandbox import Sandbox, Unavailable
 from acp_agent.server.core import Core
 from acp_agent.session.account import Account
@@ -330,16 +330,7 @@ class _NoBackend:
         del policy
         return TEMPORARY
 
-    def launch(
-        self,
-        argv: Sequence[str],
-        *,
-        mounts: Sequence[tuple[str, MountKind]],
-        policy: SandboxPolicy,
-        cwd: str,
-        environ: Mapping[str, str],
-        network: CommandNetwork | None = None,
-    ) -> Launch:
+    def launch(self, program: SandboxedProgram) -> Launch:
         raise NotImplementedError
 
 

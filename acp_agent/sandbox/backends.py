@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from acp_agent.config.sandbox_types import BackendName, SandboxConfig
 from acp_agent.platform.programs import find_program
-from acp_agent.sandbox.backend import Backend
 from acp_agent.sandbox.bubblewrap import Bubblewrap
+from acp_agent.sandbox.launch import Backend, SandboxedProgram
 from acp_agent.sandbox.policy import MountKind, SandboxPolicy
 from acp_agent.sandbox.seccomp import system_call_filter
 
@@ -168,7 +168,7 @@ def _probe_error(backend: Backend, *, write: bool = False, argv: Sequence[str] =
             mounts = [(str(writable), "write"), (str(read_only), "read")]
             argv = ["/bin/sh", "-c", ': > "$0/new"', str(writable)]
         try:
-            launch = backend.launch(argv, mounts=mounts, policy=policy, cwd="/", environ=os.environ)
+            launch = backend.launch(SandboxedProgram(argv, mounts, policy, "/", os.environ))
         except OSError as problem:
             return str(problem)[:_ERROR_LENGTH]
         try:

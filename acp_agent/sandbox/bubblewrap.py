@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import platform
 import resource
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from acp_agent.config.sandbox_types import SandboxLimitsConfig
 from acp_agent.sandbox.launch import (
     PROXY_SOCKET,
-    CommandNetwork,
     Launch,
+    SandboxedProgram,
     without_loader_variables,
 )
 from acp_agent.sandbox.policy import (
@@ -85,17 +85,9 @@ class Bubblewrap:
         kinds = dict(mounts)
         return [path for path in self._sockets.find() if mount_kind(path, kinds) == "read"]
 
-    def launch(
-        self,
-        argv: Sequence[str],
-        *,
-        mounts: Sequence[tuple[str, MountKind]],
-        policy: SandboxPolicy,
-        cwd: str,
-        environ: Mapping[str, str],
-        network: CommandNetwork | None = None,
-    ) -> Launch:
+    def launch(self, program: SandboxedProgram) -> Launch:
         """Return how to start a program; see `Backend`."""
+        argv, mounts, policy, cwd, environ, network = program
         limits = policy.config.limits
         memory = memory_limit(limits)
         options = bubblewrap_options(

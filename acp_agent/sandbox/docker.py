@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acp_agent.sandbox.bubblewrap import memory_limit
-from acp_agent.sandbox.launch import PROXY_SOCKET, CommandNetwork, Launch
+from acp_agent.sandbox.launch import PROXY_SOCKET, CommandNetwork, Launch, SandboxedProgram
 from acp_agent.sandbox.policy import (
     TEMPORARY,
     MountKind,
@@ -23,7 +23,7 @@ from acp_agent.sandbox.policy import (
 )
 
 if TYPE_CHECKING:
-    from acp_agent.sandbox.backend import Backend
+    from acp_agent.sandbox.launch import Backend
 
 _FILE_CAPABILITIES = ("DAC_OVERRIDE", "CHOWN", "FOWNER")  # see `bubblewrap`
 # Variables about this machine and its user. Other variables with paths are found by their values.
@@ -83,17 +83,9 @@ class Docker:
         del policy
         return TEMPORARY
 
-    def launch(
-        self,
-        argv: Sequence[str],
-        *,
-        mounts: Sequence[tuple[str, MountKind]],
-        policy: SandboxPolicy,
-        cwd: str,
-        environ: Mapping[str, str],
-        network: CommandNetwork | None = None,
-    ) -> Launch:
+    def launch(self, program: SandboxedProgram) -> Launch:
         """Return how to start a program; see `Backend`."""
+        argv, mounts, policy, cwd, environ, network = program
         visible_mounts = list(_container_mounts(mounts, policy))
         container_environ = policy.environ(environ, offline=network is None)
         if network is not None:

@@ -1,4 +1,4 @@
-"""Describe how to start a confined program, and the proxy through which it reaches hosts."""
+"""What a sandbox backend is given and returns, and the proxy through which programs reach hosts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from acp_agent.config.network_addresses import Resolve
     from acp_agent.sandbox.host_rules import HostRules
+    from acp_agent.sandbox.policy import MountKind, SandboxPolicy
     from acp_agent.sandbox.watch import WatchedCommand
 
 PROXY_SOCKET = "/run/acp-agent-proxy"  # path inside the sandbox
@@ -194,3 +195,49 @@ def unconfined(argv: Sequence[str], environ: Mapping[str, str], _cwd: str) -> La
 def unconfined_writing(_folders: Sequence[str]) -> Confine:
     """Return `unconfined`."""
     return unconfined
+
+
+class SandboxedProgram(NamedTuple):
+    """A program to confine, and what it may reach.
+
+    Attributes:
+        mounts: paths with their kinds; see `SandboxPolicy.mounts`.
+        policy: the rights of the session.
+        environ: the variables that it would have without a sandbox.
+        network: the hosts that it can reach; None for none.
+    """
+
+    argv: Sequence[str]
+    mounts: Sequence[tuple[str, MountKind]]
+    policy: SandboxPolicy
+    cwd: str
+    environ: Mapping[str, str]
+    network: CommandNetwork | None = None
+
+
+class Backend(Protocol):
+    """A backend that confines programs.
+
+    Attributes:
+        has_network: whether programs can reach hosts through a proxy.
+        notice: its limitations, shown to the user once; may be empty.
+        for_helpers: the backend for programs other than commands; None: they are not confined.
+    """
+
+    @property
+    def name(self) -> str: ...  # noqa: D102 - see above
+
+    @property
+    def has_network(self) -> bool: ...  # noqa: D102
+
+    @property
+    def notice(self) -> str: ...  # noqa: D102
+
+    @property
+    def for_helpers(self) -> Backend | None: ...  # noqa: D102
+
+    def temporary(self, policy: SandboxPolicy) -> str:
+        """Return the path of the temporary folder, as confined programs see it."""
+
+    def launch(self, program: SandboxedProgram) -> Launch:
+        """Return how to start a program confined."""

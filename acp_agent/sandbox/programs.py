@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from acp_agent.sandbox.launch import (
     CommandNetwork,
     Launch,
+    SandboxedProgram,
     unconfined,
     without_loader_variables,
 )
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from acp_agent.config.network_addresses import Resolve
     from acp_agent.config.sandbox_types import SandboxConfig
-    from acp_agent.sandbox.backend import Backend
+    from acp_agent.sandbox.launch import Backend
     from acp_agent.sandbox.policy import MountKind, SandboxPolicy
 
 # In a bind mount without `dev`, no other device can be opened. `--as-pid-1` saves a process.
@@ -170,12 +171,7 @@ def launch_service(
         name: f"{temporary}/{subfolder}" for name, subfolder in _CACHES.items()
     }
     return backend.launch(
-        argv,
-        mounts=mounts,
-        policy=policy,
-        cwd=os.path.realpath(cwd),
-        environ=environ,
-        network=network,
+        SandboxedProgram(argv, mounts, policy, os.path.realpath(cwd), environ, network)
     )
 
 
@@ -202,6 +198,6 @@ def _launch_with_backend(
     mounts: dict[str, MountKind] = dict.fromkeys(visible_folders, "read")
     mounts |= dict.fromkeys(write, "write")
     launch = backend.launch(
-        argv, mounts=list(mounts.items()), policy=policy, cwd=os.path.realpath(cwd), environ=environ
+        SandboxedProgram(argv, list(mounts.items()), policy, os.path.realpath(cwd), environ)
     )
     return Launch(launch.argv, without_loader_variables(environ)[0], launch.descriptors)

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from acp_agent.config.network_addresses import Resolve
-from acp_agent.sandbox.backend import Backend
 from acp_agent.sandbox.backends import Unavailable, find_backend
 from acp_agent.sandbox.bubblewrap import memory_limit
 from acp_agent.sandbox.host_rules import HostRules
-from acp_agent.sandbox.launch import CommandNetwork, Launch
+from acp_agent.sandbox.launch import Backend, CommandNetwork, Launch, SandboxedProgram
 from acp_agent.sandbox.policy import MountKind, SandboxPolicy
 
 if TYPE_CHECKING:  # needed by the first command
@@ -112,12 +111,14 @@ class Sandbox:
                 (os.path.realpath(folder), "write") for folder in writable
             ]
             launch = self._backend.launch(
-                argv,
-                mounts=[*self._mounts[only_reads], *extra_mounts],
-                policy=self.policy,
-                cwd=os.path.realpath(cwd),
-                environ=environ,
-                network=network,
+                SandboxedProgram(
+                    argv,
+                    [*self._mounts[only_reads], *extra_mounts],
+                    self.policy,
+                    os.path.realpath(cwd),
+                    environ,
+                    network,
+                )
             )
             if only_reads:
                 return launch

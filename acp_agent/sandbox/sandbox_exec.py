@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 
 from acp_agent.sandbox.bubblewrap import limit_command
-from acp_agent.sandbox.launch import CommandNetwork, Launch
+from acp_agent.sandbox.launch import Launch, SandboxedProgram
 from acp_agent.sandbox.policy import MountKind, SandboxPolicy, is_below
 
 PROGRAM = "/usr/bin/sandbox-exec"
@@ -40,24 +40,16 @@ class SandboxExec:
         """Return the path of the temporary folder; see `Backend`."""
         return policy.temporary
 
-    def launch(
-        self,
-        argv: Sequence[str],
-        *,
-        mounts: Sequence[tuple[str, MountKind]],
-        policy: SandboxPolicy,
-        cwd: str,
-        environ: Mapping[str, str],
-        network: CommandNetwork | None = None,
-    ) -> Launch:
+    def launch(self, program: SandboxedProgram) -> Launch:
         """Return how to start a program; see `Backend`."""
-        del cwd, network  # the caller starts it in `cwd`, and it reaches no host
-        text, parameters = profile(policy.with_new_names(mounts))
+        # The caller starts it in `cwd`, and it reaches no host.
+        policy = program.policy
+        text, parameters = profile(policy.with_new_names(program.mounts))
         command = [PROGRAM, "-p", text]
         command += [f"-D{name}={path}" for name, path in parameters.items()]
-        command += ["--", *limit_command(argv, policy.config.limits)]
+        command += ["--", *limit_command(program.argv, policy.config.limits)]
         return Launch(
-            tuple(command), policy.environ(environ, policy.temporary or "/", offline=True)
+            tuple(command), policy.environ(program.environ, policy.temporary or "/", offline=True)
         )
 
 

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import cache
 from importlib.resources import files as package_files
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from msgspec import Struct
 from pydantic import BaseModel, ConfigDict
@@ -155,20 +155,23 @@ class CommandEnd(Struct, frozen=True, kw_only=True):
     reported: bool = False
 
 
-class Progress(Protocol):
-    """How a running call shows what it does, and how it reaches the user."""
+class Progress:
+    """How a running call shows what it does, and how it reaches the user.
 
-    @property
-    def call(self) -> str:
-        """The call's id."""
+    This class shows nothing and asks nobody.
 
-    @property
-    def stop(self) -> asyncio.Event:
-        """Set when the user stops the command that the call runs; the call ends by itself then."""
+    Attributes:
+        call: the call's id.
+        stop: set when the user stops the command that the call runs; the call ends by itself then.
+        only_reads: true if the command was allowed without a question because it only reads.
+    """
 
-    @property
-    def only_reads(self) -> bool:
-        """Whether the command that the call runs was not asked about since it only reads."""
+    def __init__(
+        self, call: str = "", stop: asyncio.Event | None = None, *, only_reads: bool = False
+    ) -> None:
+        self.call = call
+        self.stop = stop or asyncio.Event()
+        self.only_reads = only_reads
 
     async def output(self, text: str) -> None:
         """Show the next piece of a command's output."""
@@ -193,6 +196,8 @@ class Progress(Protocol):
 
     async def ask(self, question: Question) -> Answer | None:
         """Ask the user and wait. None: this editor cannot show a question."""
+        del question
+        return None
 
     async def say(self, text: str) -> None:
         """Show text to the user as part of the answer."""

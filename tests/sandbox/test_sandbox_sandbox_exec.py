@@ -14,6 +14,7 @@ import pytest
 from acp_agent.config.sandbox_types import SandboxConfig
 from acp_agent.sandbox import sandbox_exec
 from acp_agent.sandbox.backends import Unavailable, find_backend
+from acp_agent.sandbox.launch import SandboxedProgram
 from acp_agent.sandbox.policy import MountKind, SandboxPolicy
 from acp_agent.sandbox.sandbox_exec import SandboxExec
 
@@ -108,11 +109,13 @@ def argv(policy: SandboxPolicy, tmp_path: Path) -> tuple[str, ...]:
     }
     mounts = [(f"{tmp_path}/{path}", kind) for path, kind in kinds.items()]
     launch = SandboxExec().launch(
-        ["/bin/echo", "--", "-Dx=y"],
-        mounts=mounts,
-        policy=policy,
-        cwd=str(tmp_path),
-        environ={"SSH_AUTH_SOCK": "/x", "HOME": "/home"},
+        SandboxedProgram(
+            ["/bin/echo", "--", "-Dx=y"],
+            mounts,
+            policy,
+            str(tmp_path),
+            {"SSH_AUTH_SOCK": "/x", "HOME": "/home"},
+        )
     )
     assert launch.environ["TMPDIR"] == f"{tmp_path}/temporary"
     assert "SSH_AUTH_SOCK" not in launch.environ

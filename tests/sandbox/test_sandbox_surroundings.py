@@ -13,7 +13,7 @@ from msgspec import structs
 
 from acp_agent.config.sandbox_types import SandboxConfig, SandboxFilesystemConfig
 from acp_agent.sandbox.bubblewrap import Bubblewrap
-from acp_agent.sandbox.launch import Launch
+from acp_agent.sandbox.launch import Launch, SandboxedProgram
 from acp_agent.sandbox.policy import SandboxPolicy, mount_kind, present
 from acp_agent.sandbox.sandbox import Backend, Unavailable, find_backend
 from acp_agent.sandbox.unix_sockets import UnixSockets
@@ -114,11 +114,9 @@ def test_what_the_loader_obeys_holds_for_the_command_alone(
     (tmp_path / "temporary").mkdir()
     environ = {"PATH": os.environ["PATH"], "LD_PRELOAD": "/evil.so", "OTHER": "x"}
     launch = backend.launch(
-        ["/bin/sh", "-c", "/usr/bin/env"],
-        mounts=policy.mounts(only_reads=True),
-        policy=policy,
-        cwd="/",
-        environ=environ,
+        SandboxedProgram(
+            ["/bin/sh", "-c", "/usr/bin/env"], policy.mounts(only_reads=True), policy, "/", environ
+        )
     )
     assert "LD_PRELOAD" not in launch.environ
     assert launch.environ["OTHER"] == "x"
@@ -166,11 +164,13 @@ def test_package_managers_do_not_try_again_without_a_network(
     (tmp_path / "temporary").mkdir()
     policy = policy_of(tmp_path)
     launch = backend.launch(
-        ["/bin/sh", "-c", 'echo "$npm_config_fetch_retries $PIP_RETRIES"'],
-        mounts=policy.mounts(only_reads=True),
-        policy=policy,
-        cwd="/",
-        environ={"PATH": os.environ["PATH"], "PIP_RETRIES": "7"},
+        SandboxedProgram(
+            ["/bin/sh", "-c", 'echo "$npm_config_fetch_retries $PIP_RETRIES"'],
+            policy.mounts(only_reads=True),
+            policy,
+            "/",
+            {"PATH": os.environ["PATH"], "PIP_RETRIES": "7"},
+        )
     )
     assert ran(launch) == b"0 7\n"
     assert "PIP_RETRIES" not in policy.environ({})
@@ -188,11 +188,13 @@ def test_bubblewrap_lets_a_command_use_pipes_and_devices_of_its_own(
         (tmp_path / name).mkdir(parents=True)
     policy = policy_of(tmp_path)
     launch = backend.launch(
-        ["/bin/sh", "-c", WORK, "name with spaces", "--", ""],
-        mounts=policy.mounts(only_reads=False),
-        policy=policy,
-        cwd=os.path.realpath(tmp_path / "project"),
-        environ={"PATH": os.environ["PATH"], "LC_ALL": "missing", "TMPDIR": "/tmp"},
+        SandboxedProgram(
+            ["/bin/sh", "-c", WORK, "name with spaces", "--", ""],
+            policy.mounts(only_reads=False),
+            policy,
+            os.path.realpath(tmp_path / "project"),
+            {"PATH": os.environ["PATH"], "LC_ALL": "missing", "TMPDIR": "/tmp"},
+        )
     )
     assert ran(launch).decode() == "through\nthrough\nname with spaces 2\nlimits 0\n"
     assert (tmp_path / "project/to/file").read_text() == "moved\n"

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from acp_agent.content import CallContent, JsonObject, Location
+from acp_agent.content import JsonObject
 from acp_agent.events import PlanEntry
-from acp_agent.tools.base import Answer, CommandEnd, Outcome, Prepared, Question
+from acp_agent.tools.base import Answer, CommandEnd, Outcome, Prepared, Progress, Question
 from acp_agent.tools.toolset import Toolset, core_tools
 from acp_agent.workspace.editor_files import EditorBuffers
 from acp_agent.workspace.files import WorkspaceFiles
@@ -19,16 +18,14 @@ from acp_agent.workspace.processes import LocalProcesses
 from acp_agent.workspace.workspace import Workspace
 
 
-class RecordedProgress:
+class RecordedProgress(Progress):
     """A `Progress` that notes what a call showed.
 
     `answer` is what the user answers, None: no form can be shown.
     """
 
     def __init__(self, answer: Answer | None = None) -> None:
-        self.call = "call_1"
-        self.stop = asyncio.Event()
-        self.only_reads = False
+        super().__init__("call_1")
         self._answer = answer
         self.behind: list[str] = []  # the names of commands that went on
         self.ended: list[CommandEnd] = []
@@ -44,15 +41,6 @@ class RecordedProgress:
 
     async def background_ended(self, end: CommandEnd) -> None:
         self.ended.append(end)
-
-    async def show(
-        self,
-        *,
-        title: str | None = None,
-        content: tuple[CallContent, ...] | None = None,
-        locations: tuple[Location, ...] | None = None,
-    ) -> None:
-        """Nothing of this is asked for."""
 
     async def plan(self, entries: Sequence[PlanEntry]) -> None:
         self.plans.append(tuple(entries))

@@ -13,7 +13,11 @@ from acp_agent.sandbox.bubblewrap import memory_limit
 from acp_agent.sandbox.landlock.call_filter import landlock_filter
 from acp_agent.sandbox.landlock.path_rules import path_rules
 from acp_agent.sandbox.landlock.ruleset import SCOPES_SINCE, make_ruleset
-from acp_agent.sandbox.launch import CommandNetwork, Launch, without_loader_variables
+from acp_agent.sandbox.launch import (
+    Launch,
+    SandboxedProgram,
+    without_loader_variables,
+)
 from acp_agent.sandbox.policy import (
     PRIVATE_FOLDERS,
     MountKind,
@@ -65,22 +69,14 @@ class Landlock:
         """Return the path of the temporary folder; see `Backend`."""
         return policy.temporary
 
-    def launch(
-        self,
-        argv: Sequence[str],
-        *,
-        mounts: Sequence[tuple[str, MountKind]],
-        policy: SandboxPolicy,
-        cwd: str,
-        environ: Mapping[str, str],
-        network: CommandNetwork | None = None,
-    ) -> Launch:
+    def launch(self, program: SandboxedProgram) -> Launch:
         """Return how to start a program; see `Backend`.
 
         Raises:
             OSError: the kernel refuses the rules.
         """
-        del cwd, network  # the caller starts it in `cwd`, and it reaches no host
+        # The caller starts it in `cwd`, and it reaches no host.
+        policy, mounts = program.policy, program.mounts
         kinds = _kinds(mounts, policy)
         rules = path_rules(kinds)
         limits, memory = policy.config.limits, memory_limit(policy.config.limits)
@@ -91,7 +87,7 @@ class Landlock:
         )
         common = system_call_filter(sockets=False, shared_bytes=memory) or b""
         ruleset = make_ruleset(rules, self.version)
-        environ = policy.environ(environ, policy.temporary or "/", offline=True)
+        environ = policy.environ(program.environ, policy.temporary or "/", offline=True)
         environ, loader_variables = without_loader_variables(environ)
         options = {
             "ruleset": ruleset,
@@ -114,7 +110,7 @@ class Landlock:
         os.write(descriptor, marshal.dumps(options))
         os.lseek(descriptor, 0, os.SEEK_SET)
         python = [sys.executable, "-I", "-S", str(_LAUNCHER), str(descriptor)]
-        return Launch((*python, *argv), environ, (descriptor, ruleset))
+        return Launch((*python, *program.argv), environ, (descriptor, ruleset))
 
 
 def _kinds(mounts: Sequence[tuple[str, MountKind]], policy: SandboxPolicy) -> dict[str, MountKind]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from fnmatch import fnmatchcase
@@ -12,9 +11,7 @@ from msgspec import json
 
 from acp_agent.agent.system_prompt import built_in_prompt
 from acp_agent.config.types import AgentConfig
-from acp_agent.content import CallContent, Location
 from acp_agent.errors import ToolError
-from acp_agent.events import PlanEntry
 from acp_agent.extensions.definitions.inputs import SkillInputs
 from acp_agent.extensions.definitions.types import TASK, AgentSpec, RunSettings, Skill
 from acp_agent.ids import CallId
@@ -22,7 +19,7 @@ from acp_agent.session.children.child import ChildSession
 from acp_agent.session.children.task_run import InnerTools, NextTurn, ParentTurn, TaskRun
 from acp_agent.session.commands.prompting import skill_text
 from acp_agent.session.definition_search import definition_hooks
-from acp_agent.tools.base import Answer, AnyTool, CommandEnd, Outcome, Progress, Question
+from acp_agent.tools.base import AnyTool, Outcome, Progress
 from acp_agent.tools.skill import SkillTool
 from acp_agent.tools.skills.composed import ComposedSkill, composed_tool
 from acp_agent.tools.task import AgentTask, BundledTaskTool, InnerTaskTool, TaskTool
@@ -140,7 +137,7 @@ class Delegation:
             ToolError: the agent cannot be run, or failed.
             StoreError: the journal could not be written.
         """
-        run = TaskRun(self._parent, task, "", NoProgress(), agent)
+        run = TaskRun(self._parent, task, "", Progress(only_reads=True), agent)
         outcome = await run.work(prompt, task, uses)
         if outcome.failed:
             raise ToolError(f"the agent gave no answer: {outcome.text[:500]}")
@@ -254,42 +251,3 @@ class Delegation:
 def _digest(config: AgentConfig) -> str:
     """Return a digest of a program, so that permission for one does not apply to another."""
     return sha256(json.encode((config.command, config.args, config.env))).hexdigest()[:16]
-
-
-class NoProgress:
-    """Shows nothing, asks nobody."""
-
-    call = ""
-    only_reads = True
-
-    def __init__(self) -> None:
-        self.stop = asyncio.Event()
-
-    async def output(self, text: str) -> None:
-        """Do nothing."""
-
-    async def moved_to_background(self, name: str, command: str) -> None:
-        """Do nothing."""
-
-    async def background_ended(self, end: CommandEnd) -> None:
-        """Do nothing."""
-
-    async def show(
-        self,
-        *,
-        title: str | None = None,
-        content: tuple[CallContent, ...] | None = None,
-        locations: tuple[Location, ...] | None = None,
-    ) -> None:
-        """Do nothing."""
-
-    async def plan(self, entries: Sequence[PlanEntry]) -> None:
-        """Do nothing."""
-
-    async def ask(self, question: Question) -> Answer | None:
-        """Return None: nobody is asked."""
-        del question
-        return None
-
-    async def say(self, text: str) -> None:
-        """Do nothing."""
