@@ -27,6 +27,7 @@ class AuthorizedServer(WebServer):
         iss: what the authorization response says of its issuer (RFC 9207); None: the truth.
         lifetime: of access tokens, in seconds.
         changes: to its metadata; None removes a field.
+        open_methods: what of MCP anybody may call.
         only_with_secret: whether clients without a secret are refused.
         documents: whether client id metadata documents are supported.
         devices: what is left of the polls that a device login takes.
@@ -38,6 +39,7 @@ class AuthorizedServer(WebServer):
         self.iss: str | None = None
         self.lifetime = 3_600
         self.changes: Json = {}
+        self.open_methods: frozenset[str] = frozenset()
         self.only_with_secret = False
         self.documents = False
         self.devices = 2
@@ -81,12 +83,20 @@ class AuthorizedServer(WebServer):
         else:
             headers = {name.decode(): value.decode() for name, value in scope["headers"]}
             token = headers.get("authorization", "").removeprefix("Bearer ")
-            if token not in self.access:
+            message = await receive()
+            body = message.get("body", b"")
+            is_open = bool(body) and json.loads(body).get("method") in self.open_methods
+            if token not in self.access and not is_open:
                 where = f"{self.issuer}/.well-known/oauth-protected-resource/mcp"
                 challenge = f'Bearer resource_metadata="{where}"'.encode()
                 await answer(send, 401, {}, (b"www-authenticate", challenge))
                 return
-            await super().app(scope, receive, send)
+            messages = [message]
+
+            async def replay() -> Any:
+                return messages.pop() if messages else await receive()
+
+            await super().app(scope, replay, send)
 
     def metadata(self) -> Json:
         """What it says of itself (RFC 8414)."""

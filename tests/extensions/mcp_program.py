@@ -650,7 +650,7 @@ class Elicits(Server):
 
     def tools(self) -> list[Json]:
         nothing = {"type": "object"}
-        names = ("name", "password", "visit", "locked", "odd")
+        names = ("name", "password", "visit", "locked", "odd", "age")
         return [tool(name, "", nothing) for name in names]
 
     def call(self, name: str, arguments: Json, params: Json) -> Json | None:
@@ -673,7 +673,10 @@ class Elicits(Server):
             odd: Json = {"mode": "form", "message": "?", "requestedSchema": nested}
             return text(f"form: {self.ask('elicitation/create', odd).get('result')}")
         field = {"type": "string", "title": "User password" if name == "password" else "Your name"}
+        age = {"type": "integer", "default": 30}
         schema = {"type": "object", "properties": {"value": field}, "required": ["value"]}
+        if name == "age":
+            schema["properties"] = {"value": field, "age": age}
         asked = {"mode": "form", "message": "Please tell me", "requestedSchema": schema}
         answer = self.ask("elicitation/create", asked)
         return text(f"form: {json.dumps(answer.get('result'), sort_keys=True)}")

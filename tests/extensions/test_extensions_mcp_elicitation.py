@@ -29,6 +29,18 @@ async def test_a_form_reaches_the_user_and_their_answer_the_server(
     assert results(model_server) == ['form: {"action": "accept", "content": {"value": "Ada"}}']
 
 
+async def test_a_field_that_is_left_out_has_the_servers_default(
+    with_servers: OpenWithServers, model_server: ModelServer
+) -> None:
+    editor = Editor(offers=EVERYTHING, permission="allow_once")
+    editor.answer = lambda _: {"action": "accept", "content": {"value": "Ada"}}
+    model_server.add(answer(call("age")), answer("Done."))
+    running, session = await with_servers(program("elicits"), editor=editor)
+    await running.prompt(session, "go")
+    (result,) = results(model_server)
+    assert json.loads(result.removeprefix("form: "))["content"] == {"age": 30, "value": "Ada"}
+
+
 @pytest.mark.covers("P12", "I6")
 async def test_a_client_without_forms_is_not_asked_and_the_server_hears_no(
     with_servers: OpenWithServers, model_server: ModelServer

@@ -266,6 +266,26 @@ async def test_a_page_that_sends_another_state_does_not_end_the_login(tmp_path: 
     assert code == 0, said
 
 
+@pytest.mark.parametrize(
+    "open_methods",
+    [
+        {"initialize", "notifications/initialized"},
+        {"initialize", "notifications/initialized", "tools/list"},
+    ],
+)
+async def test_a_server_whose_tools_alone_need_a_login_gets_one(
+    tmp_path: Path, open_methods: set[str]
+) -> None:
+    server = AuthorizedServer()
+    server.open_methods = frozenset(open_methods)
+    async with web_server(made=server):
+        command = await Command.start(tmp_path, "login", server.url, "--no-browser")
+        code, output = await command.end(f"{await browse(await command.address())}\n")
+        assert code == 0, output
+        logins = json.loads(kept(tmp_path).read_text())["logins"]
+        assert logins[server.url]["tokens"]["access_token"] in server.access
+
+
 async def test_configured_scopes_and_those_that_a_call_lacked_are_asked_for(
     tmp_path: Path,
 ) -> None:

@@ -29,7 +29,12 @@ from acp_agent.extensions.mcp.checks import make_http_server
 from acp_agent.extensions.mcp.config import HttpServer
 from acp_agent.extensions.mcp.configured import KEY
 from acp_agent.extensions.mcp.errors import describe_error
-from acp_agent.extensions.mcp.oauth.device import HELLO, HELLO_HEADERS, device_login
+from acp_agent.extensions.mcp.oauth.challenge import (
+    REFUSED,
+    has_authorization_server,
+    request_challenge,
+)
+from acp_agent.extensions.mcp.oauth.device import device_login
 from acp_agent.extensions.mcp.oauth.logins import Login, LoginStore
 from acp_agent.extensions.mcp.oauth.provider import (
     ClientSettings,
@@ -170,9 +175,14 @@ async def _login(
             client_info = configured_client(settings, person.redirect_uri)
             initial = msgspec.structs.replace(initial, client=client_info)
             provider = Provider(server, store, initial, settings=settings, person=person)
-            async with client(provider) as http:
-                response = await http.post(server.url, json=HELLO, headers=HELLO_HEADERS)
-            if response.status_code in {401, 403}:
+            async with client(provider) as http, client() as anonymous:
+                response = await request_challenge(http, server.url)
+                if provider.context.current_tokens is None and await has_authorization_server(
+                    anonymous, server.url
+                ):  # only some of its tools need a login
+                    provider.demand_login()
+                    response = await request_challenge(http, server.url)
+            if response.status_code in REFUSED:
                 raise ConfigError(f"the server refuses the login (HTTP {response.status_code})")
             return provider.context.current_tokens is not None
 

@@ -76,10 +76,20 @@ async def answer_elicitation(params: types.ElicitRequestParams, asker: Asker) ->
     response = await asker.ask_form(Form(message=message, schema=schema))
     if response is None:
         return types.ElicitResult(action="decline")
+    if response.action != "accept":
+        return types.ElicitResult(action=response.action)
     return types.ElicitResult(
-        action=response.action,
-        content=dict(response.content or {}) if response.action == "accept" else None,
+        action="accept", content=_defaults(properties) | dict(response.content or {})
     )
+
+
+def _defaults(properties: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of fields that are left out (SEP-1034)."""
+    return {
+        name: field["default"]
+        for name, field in properties.items()
+        if isinstance(field, dict) and "default" in field
+    }
 
 
 def asks_for_a_secret(schema: dict[str, Any]) -> bool:

@@ -21,6 +21,7 @@ from mcp.client.auth.utils import (
 from mcp.shared.auth_utils import resource_url_from_server_url
 
 from acp_agent.errors import ConfigError
+from acp_agent.extensions.mcp.oauth.challenge import request_challenge
 from acp_agent.extensions.mcp.oauth.logins import Login
 from acp_agent.extensions.mcp.oauth.provider import ClientSettings
 
@@ -28,19 +29,6 @@ GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 _MAX_LOGIN_SECONDS = 1_800.0  # most seconds for the user to log in
 _SLOW_DOWN_SECONDS = 5.0  # seconds, from RFC 8628
 _MAX_RESPONSE_SIZE = 1_000_000  # bytes of a response
-
-# A request that a server refuses where it needs a login.
-HELLO = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "acp-agent", "version": "1"},
-    },
-}
-HELLO_HEADERS = {"Accept": "application/json, text/event-stream"}
 
 Document = dict[str, Any]  # JSON of the authorization server; values are checked on use
 
@@ -63,7 +51,7 @@ async def device_login(
     Raises:
         ConfigError: the login failed, or the user refused it; the message says why.
     """
-    challenge = await http.post(url, json=HELLO, headers=HELLO_HEADERS)
+    challenge = await request_challenge(http, url)
     addresses = build_protected_resource_metadata_discovery_urls(
         extract_resource_metadata_from_www_auth(challenge), url
     )

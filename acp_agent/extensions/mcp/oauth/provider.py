@@ -112,6 +112,7 @@ class Provider(OAuthClientProvider):
         self._login = login
         self._learn = learn
         self._has_user = person is not None
+        self._demands_login = False
         self._lock: int | None = None  # the descriptor of the lock during a refresh
         metadata = client_metadata(
             settings, NO_REDIRECT if person is None else person.redirect_uri, login.scope
@@ -125,6 +126,10 @@ class Provider(OAuthClientProvider):
             client_metadata_url=settings.client_metadata_url or None,
         )
         learn(login.secrets)
+
+    def demand_login(self) -> None:
+        """Have the user log in at the next request, also if the server answers it without."""
+        self._demands_login = True
 
     # -- token storage for the package (`mcp.client.auth.TokenStorage`) ---------------------------
 
@@ -173,6 +178,9 @@ class Provider(OAuthClientProvider):
                 while True:
                     response = yield outgoing
                     tokens = self.context.current_tokens
+                    if outgoing is request and self._demands_login:
+                        self._demands_login = False
+                        response = httpx2.Response(401, request=request)
                     if (
                         outgoing is request
                         and response.status_code == 401
