@@ -146,13 +146,16 @@ def check_hooks(paths: Paths, environ: Mapping[str, str], cwd: Path) -> list[Fin
         trusts=TrustStore(paths.trust_file, config.trusted_folders).trusts,
     )
     problems = [
-        f"{hook_problem.path}: {translate_rendered(hook_problem.why)}"
-        for hook_problem in hooks.problems
+        Finding(
+            "missing" if problem.is_foreign else "broken",
+            f"{problem.path}: {translate_rendered(problem.why)}",
+        )
+        for problem in hooks.problems
     ]
     return [
         *_count_finding(translate("hooks: {count}", count=len(hooks.hooks)), hooks.hooks),
         *_untrusted(hooks.untrusted),
-        *(Finding("broken", problem) for problem in problems),
+        *problems,
     ]
 
 

@@ -22,6 +22,11 @@ from acp_agent.platform.decoding import convert
 
 _MAX_BYTES = 1_000_000  # of one file
 _EVENTS: frozenset[str] = frozenset(get_args(HookEvent))
+# Events of the contract that never happen here: there are no teams and no worktrees, and commands
+# in a skill's text are calls of the model.
+_UNUSED_EVENTS = frozenset(
+    {"PreSkillShellCommand", "TeammateIdle", "WorktreeCreate", "WorktreeRemove"}
+)
 # Seconds that a handler may take by default: by its type, else by its event.
 _TIMEOUTS = {"prompt": 30.0, "agent": 60.0}
 _EVENT_TIMEOUTS = {"UserPromptSubmit": 30.0, "MessageDisplay": 10.0}
@@ -29,10 +34,14 @@ _TIMEOUT = 600.0
 
 
 class HookProblem(Struct, frozen=True):
-    """An error in a settings file."""
+    """An error in a settings file.
+
+    `is_foreign` means that the hooks are written for another program, which is no error.
+    """
 
     path: str
     why: str
+    is_foreign: bool = False
 
 
 def read_bytes(file: Path) -> bytes | None:
@@ -139,6 +148,8 @@ def hooks_in(value: object, file: str, *, by_user: bool) -> Iterator[Hook | Hook
         yield HookProblem(file, "hooks: expected an object with a list for each event")
         return
     for event, groups in value.items():
+        if event in _UNUSED_EVENTS:
+            continue
         if event not in _EVENTS:
             yield HookProblem(file, f"hooks.{event}: there is no such event here; it is ignored")
             continue

@@ -56,7 +56,6 @@ _MAX_HOOKS = 200  # hooks of one file
 _FOREIGN_HOOKS_REASON = (
     "hooks of this program are not run here; write them as hooks of .claude/settings.json"
 )
-_MODES_REASON = "modes of this program are not read here; write agents in .claude/agents"
 _FOREIGN_CODE_REASONS = {
     "plugin": "plugins of opencode are not run here; write hooks of .claude/settings.json",
     "tool": "tools of opencode are not run here; offer them with an MCP server",
@@ -135,19 +134,21 @@ def _foreign_hook_problems(cwd: Path) -> Iterator[HookProblem]:
             if isinstance(hooks, dict) and any(
                 isinstance(groups, list) and groups for groups in hooks.values()
             ):
-                yield HookProblem(f"{file}:{line}", _FOREIGN_HOOKS_REASON)
+                yield _foreign(f"{file}:{line}", _FOREIGN_HOOKS_REASON)
         elif file.name in AGENT_TABLES:
             for name in ("plugin", "plugins"):
                 plugins, line = _setting(file, name)
                 if plugins:
-                    yield HookProblem(f"{file}:{line}", _FOREIGN_CODE_REASONS["plugin"])
-        elif file.name == ".roomodes":
-            yield HookProblem(str(file), _MODES_REASON)
+                    yield _foreign(f"{file}:{line}", _FOREIGN_CODE_REASONS["plugin"])
         elif file.parent.name == ".opencode":
             if any(is_visible(entry.name) for entry in file.glob("*")):
-                yield HookProblem(str(file), _FOREIGN_CODE_REASONS[file.name.removesuffix("s")])
+                yield _foreign(str(file), _FOREIGN_CODE_REASONS[file.name.removesuffix("s")])
         else:
-            yield HookProblem(str(file), _FOREIGN_HOOKS_REASON)
+            yield _foreign(str(file), _FOREIGN_HOOKS_REASON)
+
+
+def _foreign(path: str, why: str) -> HookProblem:
+    return HookProblem(path, why, is_foreign=True)
 
 
 def _setting(file: Path, name: str) -> tuple[object, int]:

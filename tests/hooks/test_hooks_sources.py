@@ -75,6 +75,20 @@ def test_hooks_with_another_contract_are_named(tmp_path: Path) -> None:
     }
 
 
+def test_events_that_never_happen_here_are_accepted(tmp_path: Path) -> None:
+    group = [{"hooks": [{"type": "command", "command": "note"}]}]
+    events = {"TeammateIdle": group, "WorktreeCreate": group, "WorktreeRemove": group}
+    events |= {"Stop": group, "PreSkillShellCommand": group}
+    path = tmp_path / "home" / ".claude" / "settings.json"
+    write(path, json.dumps({"hooks": events}))
+    found = find(tmp_path)
+    assert found.problems == ()
+    assert [hook.event for hook in found.hooks] == ["Stop"]
+    write(path, json.dumps({"hooks": {**events, "Nope": group}}))
+    (problem,) = find(tmp_path).problems
+    assert problem.why.startswith("hooks.Nope: ")
+
+
 def test_hooks_of_gemini_are_named_with_their_line_where_there_are_any(tmp_path: Path) -> None:
     file = tmp_path / "project" / ".gemini" / "settings.json"
     write(file, '{"hooks": {"enabled": true, "BeforeTool": []}, "mcpServers": {}}')

@@ -10,6 +10,7 @@ import pytest
 
 from acp_agent.content import DiffPart, TextBlock
 from acp_agent.events import AgentText
+from tests.session.agent_and_skill import TASK, write_agent
 from tests.support.model_server import Call, ModelServer, answer
 from tests.support.open_session import SECRET, Desk, open_desk, presses
 
@@ -238,3 +239,16 @@ async def test_the_tool_costs_little_and_nothing_where_the_memory_is_off(
     async with open_desk(tmp_path, model_server, config="memory = false\n") as desk:
         await say(desk)
         assert "memory" not in tools(model_server)
+
+
+@pytest.mark.parametrize(("more", "offered"), [("memory: project", True), ("", False)])
+async def test_an_agent_with_a_memory_saves_a_note_and_others_cannot(
+    tmp_path: Path, model_server: ModelServer, more: str, offered: bool
+) -> None:
+    write_agent(tmp_path / "project", f"tools: Read\n{more}")
+    async with open_desk(tmp_path, model_server) as desk:
+        desk.editor.decide = presses("allow_once")
+        model_server.add(answer(TASK), answer(SAVE), answer("Noted."), answer("Done."))
+        await desk.say("Go")
+        assert ("memory" in tools(model_server, 1)) is offered
+        assert bool(notes(tmp_path)) is offered

@@ -93,7 +93,8 @@ def _run(options: argparse.Namespace) -> int:
     failed = _list(hooks, options) if options.action == "list" else _test(hooks, setup, options)
     for problem in hooks.problems:
         complain(f"{problem.path}: {translate_rendered(problem.why)}")
-    return FAILED if failed or hooks.problems else 0
+    is_broken = any(not problem.is_foreign for problem in hooks.problems)
+    return FAILED if failed or is_broken else 0
 
 
 def _home(setup: UserConfig) -> Path:

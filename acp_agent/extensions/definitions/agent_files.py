@@ -1,7 +1,8 @@
 """Read the formats of agent files: ours, which is also Claude's, and those of other programs.
 
-opencode (the type `AgentConfig` in npm's @opencode-ai/sdk 1.19) names an agent after its file, and
-has tools as switches. codex uses TOML, with the prompt in `developer_instructions`.
+opencode (the type `AgentConfig` in npm's @opencode-ai/sdk 1.19) names an agent after its path, and
+has tools as switches. codex uses TOML, with the prompt in `developer_instructions`. A mode of Roo
+(`packages/types/src/mode.ts` of RooCodeInc/Roo-Code) has groups of tools.
 """
 
 from __future__ import annotations
@@ -13,7 +14,13 @@ from pathlib import Path
 from acp_agent.errors import ConfigError
 from acp_agent.extensions.definitions.fields import MAX_DESCRIPTION_LENGTH
 from acp_agent.extensions.definitions.front_matter import read_front_matter
-from acp_agent.extensions.definitions.skill_files import first_line, plain_name, read_toml
+from acp_agent.extensions.definitions.skill_files import (
+    files_below,
+    first_line,
+    path_name,
+    plain_name,
+    read_toml,
+)
 from acp_agent.extensions.definitions.tool_names import CHANGES, github_tools
 
 _CODEX, _OPENCODE = ".codex", (".opencode", "opencode")
@@ -35,21 +42,30 @@ _IGNORED_FIELDS = (
 )  # only affect menus that do not exist here
 
 
+# Groups of Roo's tools, and ours that a mode without the group does not have.
+_ROO_GROUPS: Mapping[str, tuple[str, ...]] = {
+    "read": ("read", "list", "glob", "grep"), "edit": CHANGES, "command": ("shell", "background"),
+    "mcp": ("mcp__*",),
+}  # fmt: skip
+_ROO_IGNORED_FIELDS = frozenset({"groups", "iconName", "name", "slug", "source", "whenToUse"})
+
+
 _NO_AGENTS = frozenset({"README.md", "AGENTS.md", "CLAUDE.md"})
 
 
 def agent_files(folder: Path, names: list[str]) -> list[Path]:
-    """Return the agent files in a folder."""
+    """Return the agent files in a folder and its subfolders. Raises OSError."""
     suffix = ".toml" if folder.parent.name == _CODEX else ".md"
-    return [folder / name for name in names if name.endswith(suffix) and name not in _NO_AGENTS]
+    return [path for path in files_below(folder, names, suffix) if path.name not in _NO_AGENTS]
 
 
 def read_agent(
-    path: Path, text: str, *, is_lenient: bool
+    path: Path, text: str, location: Path, *, is_lenient: bool
 ) -> tuple[Mapping[str, object], str] | None:
     """Return the front matter of an agent, with our field names, and its prompt.
 
     Args:
+        location: the folder of agents that contains the file, or the file itself.
         is_lenient: whether the name may come from the file name.
 
     Returns:
@@ -58,7 +74,7 @@ def read_agent(
     Raises:
         ConfigError: the front matter is missing, or is not valid YAML or TOML.
     """
-    program = path.parent.parent.name
+    program = location.parent.name
     if program == _CODEX:
         fields, prompt = codex_fields(text)
         if not prompt:
@@ -67,7 +83,7 @@ def read_agent(
     fields, prompt = read_front_matter(text)
     if program in _OPENCODE:
         is_disabled = fields.get("disable") is True or fields.get("disabled") is True
-        return None if is_disabled else (opencode_fields(path.stem, fields), prompt)
+        return None if is_disabled else (opencode_fields(path_name(path, location), fields), prompt)
     fields = {name: value for name, value in fields.items() if name not in _IGNORED_FIELDS}
     if fields.get("permissionMode") == "plan":
         fields = {
@@ -185,6 +201,20 @@ def opencode_fields(agent_name: str, fields: Mapping[str, object]) -> Mapping[st
     return _with_valid_name(
         agent_name, {name: field for name, field in renamed.items() if name not in without}
     )
+
+
+def roo_fields(slug: str, mode: Mapping[str, object]) -> Mapping[str, object]:
+    """Return the fields of a mode of Roo with our names; an edit of some files only is refused."""
+    renamed = {name: value for name, value in mode.items() if name not in _ROO_IGNORED_FIELDS}
+    groups = mode.get("groups")
+    granted = groups if isinstance(groups, list) else []
+    refused = [
+        tool for group, tools in _ROO_GROUPS.items() if group not in granted for tool in tools
+    ]
+    if refused:
+        renamed["disallowed-tools"] = refused
+    renamed["description"] = mode.get("whenToUse") or mode.get("description") or mode.get("name")
+    return _with_valid_name(slug, renamed)
 
 
 def _switches(setting: object) -> dict[str, bool]:

@@ -1,7 +1,8 @@
-"""Agents and commands in tables: of opencode.json, and agents of codex's config.toml.
+"""Agents and commands in tables: of opencode.json, codex's config.toml and Roo's `.roomodes`.
 
-codex has `[agents.NAME]` with a description and a `config_file`. A project's table is trusted with
-the files that it names: the user trusts the table with their texts filled in.
+codex has `[agents.NAME]` with a description and a `config_file`, Roo a list of modes in YAML or
+JSON. A project's table is trusted with the files that it names: the user trusts the table with
+their texts filled in.
 """
 
 from __future__ import annotations
@@ -18,7 +19,11 @@ from msgspec.structs import replace
 from acp_agent.config.json_files import member_line, read_json
 from acp_agent.content import printable_line
 from acp_agent.errors import ConfigError, InvalidInputError
-from acp_agent.extensions.definitions.agent_files import codex_fields, opencode_fields
+from acp_agent.extensions.definitions.agent_files import (
+    codex_fields,
+    opencode_fields,
+    roo_fields,
+)
 from acp_agent.extensions.definitions.build import AgentFile, DefinitionFile
 from acp_agent.extensions.definitions.fields import (
     AgentFields,
@@ -26,7 +31,8 @@ from acp_agent.extensions.definitions.fields import (
     parse_fields,
     unused_fields,
 )
-from acp_agent.extensions.definitions.locations import Source
+from acp_agent.extensions.definitions.front_matter import parse_yaml
+from acp_agent.extensions.definitions.locations import ROO_MODES, Source, project_folder
 from acp_agent.extensions.definitions.reading import (
     MAX_FILES,
     Origin,
@@ -47,6 +53,7 @@ _OPENCODE_AGENTS = frozenset(
 _ROLES = frozenset({"awaiter", "default", "explorer", "monitor", "worker"})
 _FILE = re.compile(r"\{file:([^{}\n]{1,500})\}")
 _VARIABLE = re.compile(r"\{env:[^{}\n]{1,200}\}")
+_ROO_PROMPT = frozenset({"roleDefinition", "customInstructions"})  # fields of a mode of Roo
 _MAX_PROMPT_FILES = 100  # prompt files of one table
 _MAX_FIRST_LINE = 200  # characters
 
@@ -100,10 +107,6 @@ def _read(
         if kind == "agent" and path.suffix != ".toml":  # else reported with agents, or hooks
             problems.append(make_problem(path, error))
         return []
-    folders = _skill_folders_error(raw) if kind == "agent" and path.suffix != ".toml" else None
-    if folders is not None:
-        line = member_line(raw.decode("utf-8", "replace"), ("skills",))
-        problems.append(make_problem(path, folders, skipped=False, line=line))
     if not entries:
         return []
     item: ItemKind = "agent" if kind == "agent" else "skill"
@@ -130,25 +133,44 @@ def _read(
     return files
 
 
-def _skill_folders_error(raw: bytes) -> ConfigError | None:
-    """Return the error that names folders of skills elsewhere, which are not read."""
-    content = read_json(raw)
+def named_skill_folders(path: Path, origin: Origin | None, problems: list[Problem]) -> list[Path]:
+    """Return the folders of skills that a table of opencode names. Blocks: reads the file.
+
+    A relative path begins at the project, or at the table if the project has no such folder.
+    """
+    try:
+        raw = read_file(path, origin)
+        content = read_json(raw)
+    except (ConfigError, InvalidInputError):
+        return []  # absent, or reported with the agents
     skills = content.get("skills") if isinstance(content, dict) else None
-    named = skills.get("paths") or skills.get("urls") if isinstance(skills, dict) else None
-    if not named:
-        return None
-    return ConfigError(
-        "skills: folders of skills that it names are not read; link them into .opencode/skills"
-    )
+    if not isinstance(skills, dict):
+        return []
+    if skills.get("urls"):
+        error = ConfigError("skills: skills at an address are not loaded; add them as files")
+        line = member_line(raw.decode("utf-8", "replace"), ("skills",))
+        problems.append(make_problem(path, error, skipped=False, line=line))
+    names = skills.get("paths")
+    folders = []
+    for name in names if isinstance(names, list) else []:
+        expanded = Path(str(name)).expanduser() if origin is None else Path(str(name))
+        in_project = project_folder(path) / expanded
+        folders.append(in_project if in_project.is_dir() else path.parent / expanded)
+    return folders
 
 
 def _entries(path: Path, raw: bytes, origin: Origin | None, kind: Kind) -> list[_Entry]:
     """Return the definitions of a kind in a file that are not disabled. Raises ConfigError."""
     is_codex = path.suffix == ".toml"
     try:
-        content: object = read_toml(decode(raw)) if is_codex else read_json(raw)
+        if path.name == ROO_MODES and not raw.lstrip().startswith(b"{"):
+            content: object = parse_yaml(decode(raw), first=1)
+        else:
+            content = read_toml(decode(raw)) if is_codex else read_json(raw)
     except InvalidInputError as error:
         raise ConfigError(str(error)) from None
+    if path.name == ROO_MODES:
+        return _roo_entries(content)
     tables = content.get("agents" if is_codex else kind) if isinstance(content, dict) else None
     if not isinstance(tables, dict):
         return []
@@ -194,6 +216,20 @@ def _codex_entry(
     except ConfigError as error:
         return _Entry(kind, name, entry_fields, "", error)
     return _Entry(kind, name, {**fields, **entry_fields}, prompt)
+
+
+def _roo_entries(content: object) -> list[_Entry]:
+    modes = content.get("customModes") if isinstance(content, dict) else None
+    if not isinstance(modes, list):
+        raise ConfigError("customModes: expected a list of modes; write one, or remove the file")
+    return [_roo_entry(mode) for mode in modes[:MAX_FILES] if isinstance(mode, dict)]
+
+
+def _roo_entry(mode: Mapping[str, object]) -> _Entry:
+    texts = (mode.get("roleDefinition"), mode.get("customInstructions"))
+    prompt = "\n\n".join(text.strip() for text in texts if isinstance(text, str))
+    fields = {name: value for name, value in mode.items() if name not in _ROO_PROMPT}
+    return _Entry("agent", str(mode.get("slug") or mode.get("name") or ""), fields, prompt)
 
 
 def _text(value: object, field: str) -> str:
@@ -257,6 +293,13 @@ def _summary(entries: list[_Entry]) -> str:
 def _agent(path: Path, source: Source, entry: _Entry, problems: list[Problem]) -> AgentFile:
     if path.suffix == ".toml":
         raw_fields = {**entry.fields, "name": plain_name(entry.name)}
+    elif path.name == ROO_MODES:
+        raw_fields = dict(roo_fields(entry.name, entry.fields))
+        groups = entry.fields.get("groups")
+        if any(isinstance(group, list) for group in (groups if isinstance(groups, list) else ())):
+            why = "groups: edits of some files only cannot be allowed here, so all are refused"
+            error = ConfigError(f"{why}; write an agent in .claude/agents if it is to edit")
+            problems.append(make_problem(path, _with_entry_name(entry, error), skipped=False))
     else:
         raw_fields = dict(opencode_fields(entry.name, entry.fields))
     if not entry.prompt:

@@ -22,6 +22,7 @@ from acp_agent.extensions.definitions.fields import (
 from acp_agent.extensions.definitions.locations import Source
 from acp_agent.extensions.definitions.tool_names import may_exist, normalize_tools, restricted_tool
 from acp_agent.extensions.definitions.types import (
+    MEMORY,
     SMALL,
     TASK,
     AgentSpec,
@@ -94,17 +95,32 @@ def build_agent(file: DefinitionFile[AgentFields], config: DefinitionConfig) -> 
     Raises:
         ConfigError: there is no description.
     """
+    prompt = fill_variables(file.text, file.fields.system_prompt_args or {})
+    uses = _run_settings(file.fields, config)
+    if scope := file.fields.memory:
+        prompt = f"{prompt}\n\n{_describe_memory(file.fields.name, scope)}"
+        tools = None if uses.tools is None else (*uses.tools, MEMORY)
+        uses = msgspec.structs.replace(uses, tools=tools, memory=True)
     return AgentSpec(
         name=file.fields.name,
         description=_description(file.fields.description),
-        prompt=fill_variables(file.text, file.fields.system_prompt_args or {}),
+        prompt=prompt,
         path=file.path,
         source=file.source,
-        uses=_run_settings(file.fields, config),
+        uses=uses,
         takes_tasks=file.fields.mode != "primary",
         subagents=_subagents(file.fields),
         skills=_split_names(file.fields.skills or ()),
         hooks=file.fields.hooks or {},
+    )
+
+
+def _describe_memory(name: str, scope: str) -> str:
+    """Return the instruction for an agent with a memory."""
+    scope = "user" if scope == "user" else "project"
+    return (
+        f"Your tool {MEMORY} keeps notes for later sessions. Read your note `{name}` of the scope "
+        f"{scope} first, if there is one, and update it when you learn something of lasting use."
     )
 
 

@@ -155,7 +155,9 @@ def _find_agents(
         for file in _read_agents(folder, project, problems):
             first = by_name.setdefault(file.fields.name, file)
             if first is not file:
-                name_error = ConfigError(f"name: {first.path.name} has the same; give it another")
+                is_inside = first.path.is_relative_to(folder)
+                other = first.path.relative_to(folder) if is_inside else first.path.name
+                name_error = ConfigError(f"name: {other} has the same; give it another")
                 problems.append(make_problem(file.path, name_error))
         user_files = {file.fields.name: file.path for file in files if file.source == "user"}
         for name, file in by_name.items():
@@ -192,9 +194,16 @@ def _read_skills(
 ) -> list[DefinitionFile[SkillFields]]:
     if not is_table(location):
         return read_definitions(location, origin, "skills", SkillFields, problems)
-    from acp_agent.extensions.definitions.agent_tables import read_commands  # noqa: PLC0415 - rarely there
+    from acp_agent.extensions.definitions.agent_tables import (  # noqa: PLC0415 - rarely there
+        named_skill_folders,
+        read_commands,
+    )
 
-    return read_commands(location, origin, problems)
+    files = read_commands(location, origin, problems)
+    folder_origin = None if origin is None else replace(origin, is_lenient=True)
+    for folder in named_skill_folders(location, origin, problems):
+        files += read_definitions(folder, folder_origin, "skills", SkillFields, problems)
+    return files
 
 
 def _read_agents(

@@ -215,6 +215,13 @@ class AgentFields(RunFields, frozen=True, kw_only=True, rename="kebab"):
     skills: Annotated[
         Names | None, Meta(description="Skills whose texts follow its prompt.", extra=_NAMES)
     ] = None
+    memory: Annotated[
+        Literal["user", "project", "local"] | None,
+        Meta(
+            description="It keeps notes for later sessions, about all projects or this one.",
+            extra={"wants": "user, project or local"},
+        ),
+    ] = None
     mode: Annotated[
         AgentMode | None,
         Meta(
@@ -268,7 +275,8 @@ def drop_invalid_notes(
     A description that is too long is cut.
 
     Args:
-        is_lenient: whether the file is for another program, which ignores more wrong values.
+        is_lenient: whether the file is for another program, which ignores other values of some
+            fields; these are dropped without an error.
     """
     fields = dict(front_matter)
     problems = []
@@ -288,7 +296,9 @@ def drop_invalid_notes(
                 try:
                     convert(fields[name], field.type)
                 except msgspec.ValidationError:
-                    problems.append(_wrong_value(name, fields.pop(name), field.type))
+                    value = fields.pop(name)
+                    if field.encode_name in _NOTES:
+                        problems.append(_wrong_value(name, value, field.type))
     return fields, problems
 
 
@@ -300,7 +310,7 @@ def normal_name(name: str) -> str:
 # Fields without effect here: a wrong value is reported, and the file is used.
 _NOTES = frozenset({"license", "compatibility", "metadata", "allowed-tools", "version"})
 # Fields whose wrong values other programs ignore, and that allow nothing.
-_IGNORED_BY_OTHERS = frozenset({"context", "type"})
+_IGNORED_BY_OTHERS = frozenset({"context", "memory", "type"})
 # Fields in which authors describe a file; no program uses them.
 _FOR_PEOPLE = frozenset(
     {

@@ -40,10 +40,11 @@ FOREIGN_SKILL_FOLDERS = (
 # Files with a table of agents, in projects and in the user's folder of that program.
 AGENT_TABLES = ("opencode.json", "opencode.jsonc")
 PROJECT_TABLES = (*AGENT_TABLES, *(f".opencode/{name}" for name in AGENT_TABLES))
+ROO_MODES = ".roomodes"  # a table of agents at the top of a project
 # Files in which a project names MCP servers; for a duplicate name the later file wins.
 _MCP_FILES = (
     ".codex/config.toml", *PROJECT_TABLES, ".gemini/settings.json", ".vscode/mcp.json",
-    ".cursor/mcp.json", ".mcp.json",
+    ".kiro/settings/mcp.json", ".roo/mcp.json", ".cursor/mcp.json", ".mcp.json",
 )  # fmt: skip
 _HOOK_FILES = (
     ".codex/config.toml", ".codex/hooks.json", ".claude/settings.json",
@@ -53,9 +54,14 @@ _HOOK_FILES = (
 # Only some settings of Gemini have hooks.
 FOREIGN_HOOK_PATHS = (
     ".cursor/hooks.json", ".github/hooks", ".gemini/settings.json", ".opencode/plugin",
-    ".opencode/plugins", ".opencode/tool", ".opencode/tools", ".roomodes", *PROJECT_TABLES,
+    ".opencode/plugins", ".opencode/tool", ".opencode/tools", *PROJECT_TABLES,
 )  # fmt: skip
-_TABLES = (".json", ".jsonc", ".toml")  # the ends of the names of files with tables of definitions
+_TABLES = (
+    ".json",
+    ".jsonc",
+    ".toml",
+    ROO_MODES,
+)  # the ends of the names of files with tables of definitions
 PACKAGES = ".packages"  # has a folder for each plugin that is a Python package
 BUNDLED_INDEX = "index.json"  # in the folders `skills` and `agents`
 
@@ -146,7 +152,9 @@ def _agent_folders(user: Path, home: Path, projects: list[Path]) -> tuple[tuple[
         home / ".config" / "opencode" / name for name in (*AGENT_TABLES, "agent", "agents")
     ]
     user_folders += [user / "agents", home / ".agents" / "agents"]
-    project_paths = (*PROJECT_TABLES, *FOREIGN_AGENT_FOLDERS, ".agents/agents", ".acp-agent/agents")
+    project_paths = (
+        *PROJECT_TABLES, ROO_MODES, *FOREIGN_AGENT_FOLDERS, ".agents/agents", ".acp-agent/agents",
+    )  # fmt: skip
     project_folders = [folder / path for folder in projects for path in project_paths]
     return (
         *((folder, "user") for folder in user_folders),
@@ -252,7 +260,7 @@ def _linked(folder: Path) -> list[str]:
 
 def project_folder(path: Path) -> Path:
     """Return the project folder of a place such as `.agents/skills`."""
-    is_at_top = path.name in AGENT_TABLES and path.parent.name != ".opencode"
+    is_at_top = path.name in (*AGENT_TABLES, ROO_MODES) and path.parent.name != ".opencode"
     return path.parent if is_at_top else path.parent.parent
 
 

@@ -168,7 +168,7 @@ def read_definitions(
                 front_matter, text = read_command(path, text, location)
             elif kind == "skills":
                 front_matter, text = read_skill(path, text, is_lenient=lenient)
-            elif (agent := read_agent(path, text, is_lenient=lenient)) is not None:
+            elif (agent := read_agent(path, text, location, is_lenient=lenient)) is not None:
                 front_matter, text = agent
             else:
                 continue

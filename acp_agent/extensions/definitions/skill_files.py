@@ -40,7 +40,7 @@ _INPUT = re.compile(r"\$\{input:([A-Za-z_]\w*)(?::[^}\n]*)?\}")  # in a GitHub p
 # Agents of other programs that are replaced by the session's model.
 _FOREIGN_AGENTS = frozenset({"agent", "ask", "edit", "build", "plan"})
 _PROMPT = ".prompt.md"
-_MAX_LEVELS = 3  # levels of folders within a folder of commands
+_MAX_LEVELS = 4  # of folders, within a folder of commands or agents
 _MAX_FIRST_LINE = 100  # characters of a first line that is used as the description
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 # zhi's defaults.
@@ -64,10 +64,25 @@ def command_files(folder: Path, names: list[str]) -> list[Path]:
     """Return the command files in a folder and its subfolders; see `skill_files`."""
     program = folder.parent.name
     suffix = {_GEMINI: ".toml", _GITHUB: _PROMPT}.get(program, ".md")
-    return sorted(_commands(folder, names, _MAX_LEVELS, suffix))
+    return files_below(folder, names, suffix)
 
 
-def _commands(folder: Path, names: list[str], levels: int, suffix: str) -> Iterator[Path]:
+def files_below(folder: Path, names: list[str], suffix: str) -> list[Path]:
+    """Return the files with a suffix among the names in a folder, and in subfolders, sorted.
+
+    Raises:
+        OSError: a folder in it cannot be read.
+    """
+    return sorted(_files_below(folder, names, _MAX_LEVELS, suffix))
+
+
+def path_name(path: Path, location: Path) -> str:
+    """Return the name of a file below a folder: its path without suffix, with hyphens."""
+    folder = location if path != location else location.parent
+    return "-".join(path.relative_to(folder).with_suffix("").parts)
+
+
+def _files_below(folder: Path, names: list[str], levels: int, suffix: str) -> Iterator[Path]:
     for name in names:
         path = folder / name
         if name.endswith(suffix):
@@ -75,7 +90,7 @@ def _commands(folder: Path, names: list[str], levels: int, suffix: str) -> Itera
         elif levels > 1 and path.is_dir() and not path.is_symlink():
             with os.scandir(path) as entries:
                 inner = [entry.name for entry in entries if is_visible(entry.name)]
-            yield from _commands(path, inner, levels - 1, suffix)
+            yield from _files_below(path, inner, levels - 1, suffix)
 
 
 def is_single_file(path: Path) -> bool:
@@ -101,8 +116,7 @@ def read_command(path: Path, text: str, location: Path) -> tuple[Mapping[str, ob
     if program == _GITHUB:
         text, names = _convert_inputs(text)
         fields = {**({"arguments": names} if names else {}), **fields}
-    base_folder = location if path != location else location.parent
-    name = "-".join(path.relative_to(base_folder).with_suffix("").parts).removesuffix(".prompt")
+    name = path_name(path, location).removesuffix(".prompt")
     return command_fields(name, fields, text, program)
 
 
@@ -130,6 +144,8 @@ def _convert_runner(fields: Mapping[str, object], program: str) -> Mapping[str, 
     In opencode a command with another agent runs as a subtask, as with `subtask`.
     """
     renamed = {name: value for name, value in fields.items() if name not in {"mode", "subtask"}}
+    if isinstance(renamed.get("tools"), dict):  # switches, which opencode ignores in a command
+        del renamed["tools"]
     agent = renamed.get("agent")
     if isinstance(agent, str) and agent.lower() in _FOREIGN_AGENTS:
         del renamed["agent"]

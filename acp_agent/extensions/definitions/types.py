@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 DEFAULT_PROMPT = "${DEFAULT}"  # stands for the prompt of the built-in agent
 AgentMode = Literal["subagent", "primary", "all"]
 TASK = "task"  # the tool that gives tasks to agents
+MEMORY = "memory"  # the tool that keeps notes
 SMALL = "small"  # means the session's small model
 _VARIABLE = re.compile(r"\$\{(\w{1,64})\}")
 COMPOSED = "skill_"  # prefix of a skill's name among the tools of another skill
@@ -37,6 +38,7 @@ class RunSettings(Struct, frozen=True, kw_only=True):
         tools: the only tools of the session that it may use; None: all of them.
         without: tools that it may not use, even if `tools` allows them.
         within: further lists that must each allow a tool: those of the callers.
+        memory: an agent has the tool that keeps notes.
     """
 
     model: str | None = None
@@ -47,6 +49,7 @@ class RunSettings(Struct, frozen=True, kw_only=True):
     without: tuple[str, ...] = ()
     max_requests: int | None = None
     within: tuple[tuple[str, ...], ...] = ()
+    memory: bool = False
 
     @property
     def bounds(self) -> RunSettings:
@@ -72,6 +75,7 @@ class RunSettings(Struct, frozen=True, kw_only=True):
             without=(*base.without, *self.without),
             max_requests=min(requests, default=None),
             within=(*self.within, *base.within, *(() if base.tools is None else (base.tools,))),
+            memory=self.memory or base.memory,
         )
 
     @property

@@ -31,6 +31,7 @@ from acp_agent.events import (
     Usage,
     UsageReported,
 )
+from acp_agent.extensions.definitions.types import MEMORY
 from acp_agent.ids import CallId, SessionId
 from acp_agent.models.base import AnswerText, ModelInfo, ModelSide
 from acp_agent.permissions.access import Access, Ask, Decision, Gate
@@ -60,7 +61,7 @@ NOT_FOR_CHILDREN = (
     "finish_loop",
     "rewind",
     "session_search",
-    "memory",
+    MEMORY,
     "write_skill",
 )
 
@@ -107,7 +108,8 @@ class ChildSession:
         self._events: list[AnyEvent] = []
         self._activity = ChildActivity(progress)
         self._commands: dict[CallId, BackgroundCommandChanged] = {}
-        without = (*options.uses.without, *NOT_FOR_CHILDREN)
+        refused = [tool for tool in NOT_FOR_CHILDREN if tool != MEMORY or not options.uses.memory]
+        without = (*options.uses.without, *refused)
         options = replace(options, uses=replace(options.uses, without=without))
         models = SessionModels(core, options, parent.models.driver)
         tools = self.tools = ChildTools(core, parent_tools, child, options, added)

@@ -23,7 +23,7 @@ from acp_agent.events import (
     TurnStarted,
     UserMessage,
 )
-from acp_agent.extensions.definitions.types import TASK, RunSettings
+from acp_agent.extensions.definitions.types import MEMORY, TASK, RunSettings
 from acp_agent.extensions.mcp.config import ServerConfig
 from acp_agent.ids import CallId, TurnId, new_message_id, new_session_id, new_turn_id
 from acp_agent.session.children.child import ChildSession, ChildTools
@@ -199,6 +199,9 @@ class TaskRun:
             outer=outer,
             hooks=self._agent_hooks(),
         )
+        if options.uses.memory:
+            with suppress(ToolError):  # the folder has no memory
+                child.tools.added.append(self._parent.tools.toolset.get(MEMORY))
         if inner is not None:
             child.tools.added += inner(self._parent.inner(child, options, self._agent))
         children = self._parent.children

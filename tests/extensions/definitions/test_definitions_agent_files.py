@@ -179,3 +179,26 @@ def test_wrong_values_of_fields_of_others_are_reported(files: Files) -> None:
             "---\nname: a\ndescription: d\nmode: [1]\nkind: [1]\nmodel: [1]\n---\nLook.",
         )
     assert len([one for one in files.find().problems if one.skipped]) == 4
+
+
+def test_agents_in_subfolders_are_read(files: Files) -> None:
+    write(files.project / ".claude" / "agents" / "team" / "deep" / "one.md", CLAUDE)
+    write(files.project / ".opencode" / "agent" / "code" / "tester.md", OPENCODE)
+    same = write(files.project / ".claude" / "agents" / "team" / "other.md", CLAUDE)
+    found = files.find()
+    assert [agent.name for agent in found.agents] == ["code-tester", "reviewer"]
+    (problem,) = found.problems
+    assert problem.path == same
+    assert problem.why == "name: team/deep/one.md has the same; give it another"
+
+
+def test_an_agent_with_a_memory_has_the_tool_for_notes(files: Files) -> None:
+    text = CLAUDE.replace("color: red", "memory: local")
+    write(files.project / ".claude" / "agents" / "reviewer.md", text)
+    agent = files.the_agent("reviewer")
+    assert agent.uses.memory
+    assert agent.uses.allows("memory")
+    assert "note `reviewer` of the scope project" in agent.prompt
+    odd = text.replace("memory: local", "memory: always")
+    write(files.project / ".claude" / "agents" / "reviewer.md", odd)
+    assert not files.the_agent("reviewer").uses.memory

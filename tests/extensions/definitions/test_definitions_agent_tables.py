@@ -247,19 +247,76 @@ def test_agents_of_the_configuration_of_codex_are_read_with_their_files(files: F
     assert [one.path for one in untrusted.untrusted] == [".codex/config.toml"]
 
 
-def test_the_table_in_the_folder_of_opencode_counts_and_its_folders_of_skills_are_named(
+def test_the_table_in_the_folder_of_opencode_counts_with_the_folders_of_skills_that_it_names(
     files: Files,
 ) -> None:
     folder = files.project / ".opencode"
     folder.mkdir()
     (folder / "prompt.md").write_text("Review it.")
+    for name in ("more/first", ".opencode/own/second", "../outside/third"):
+        skill = files.project / name / "SKILL.md"
+        skill.parent.mkdir(parents=True)
+        skill.write_text("---\ndescription: Helps.\n---\nHelp.")
     text = (
-        '{"agent": {"review": {"prompt": "{file:./prompt.md}"}},\n"skills": {"paths": ["../more"]}}'
+        '{"agent": {"review": {"prompt": "{file:./prompt.md}"}},\n"skills": '
+        '{"paths": ["more", "own", "../outside", "absent"], "urls": ["https://example.org"]}}'
     )
     path = table(folder, text)
     found = files.find()
     (agent,) = [one for one in found.agents if one.name == "review"]
     assert "Review it." in agent.prompt
+    assert [skill.name for skill in found.skills] == ["first", "second"]
+    address, outside = found.problems
+    assert address.location == f"{path}:2"
+    assert address.why.startswith("skills: skills at an address are not loaded")
+    assert "outside/third" in str(outside.path)
+    untrusted = find_definitions(files.places, Config(), lambda _: False)
+    assert untrusted.skills == ()
+
+
+ROO = """customModes:
+  - slug: docs-writer
+    name: Docs
+    roleDefinition: |-
+      You write.
+    customInstructions: Be short.
+    whenToUse: To write.
+    description: Writes.
+    groups:
+      - read
+      - - edit
+        - fileRegex: \\.md$
+    source: project
+  - slug: fixer
+    name: Fixer
+    roleDefinition: You fix.
+    groups: [read, edit, command, mcp]
+"""
+
+
+def test_modes_of_roo_are_agents(files: Files) -> None:
+    path = files.project / ".roomodes"
+    path.write_text(ROO)
+    found = files.find()
+    writer, fixer = found.agents
+    assert (writer.name, writer.description) == ("docs-writer", "To write.")
+    assert writer.prompt == "You write.\n\nBe short."
+    allowed = {tool for tool in ("read", "edit", "shell", "mcp__a__b") if writer.uses.allows(tool)}
+    assert allowed == {"read"}
+    assert (fixer.name, fixer.description) == ("fixer", "Fixer")
+    assert all(map(fixer.uses.allows, ("read", "edit", "shell", "mcp__a__b")))
     (problem,) = found.problems
-    assert problem.location == f"{path}:2"
-    assert problem.why.startswith("skills: folders of skills that it names are not read")
+    assert (problem.path, problem.skipped) == (path, False)
+    assert problem.why.startswith("agent docs-writer: groups: edits of some files only")
+    untrusted = find_definitions(files.places, Config(), lambda _: False)
+    assert untrusted.agents == ()
+    assert [item.path for item in untrusted.untrusted] == [".roomodes"]
+
+
+def test_modes_of_roo_can_be_json_and_a_file_without_modes_is_named(files: Files) -> None:
+    path = files.project / ".roomodes"
+    path.write_text('{\n\t"customModes": [{"slug": "a", "name": "A", "roleDefinition": "Be."}]}')
+    assert [agent.name for agent in files.find().agents] == ["a"]
+    path.write_text('{"coder": {"prompt": "Code."}}')
+    (problem,) = files.find().problems
+    assert problem.why.startswith("customModes: expected a list of modes")

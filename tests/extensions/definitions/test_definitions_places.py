@@ -46,7 +46,8 @@ def test_the_users_places_come_first_then_the_repositorys_then_the_folders(files
         ".copilot/agents",
         *(f".config/opencode/{name}" for name in (*tables, "agent", "agents")),
     )
-    ours = *tables, *inner, *FOREIGN_AGENT_FOLDERS, ".agents/agents", ".acp-agent/agents"
+    folders_of_agents = *FOREIGN_AGENT_FOLDERS, ".agents/agents", ".acp-agent/agents"
+    ours = *tables, *inner, ".roomodes", *folders_of_agents
     assert files.places.agents == (
         *((files.home / name, "user") for name in own),
         (files.user / "agents", "user"),

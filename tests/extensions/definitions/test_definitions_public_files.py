@@ -12,9 +12,10 @@ from tests.extensions.definitions.definition_files import Files
 @pytest.mark.parametrize(
     ("lines", "why"),
     [
-        (["context: same"], ['context: expected fork, or nothing, found "same"']),
-        (["context: |", "  !git log --oneline"], ["context: expected fork, or nothing"]),
-        (["type: orchestrator"], ['type: expected standard or flow, found "orchestrator"']),
+        (["context: same"], []),
+        (["context: |", "  !git log --oneline"], []),
+        (["type: orchestrator"], []),
+        (["license: 5"], ["license: expected text"]),
         (["arguments:", "  - name: file", "    description: What to read.", "  - more"], []),
         (['argument-hint: "[--images "<glob>"] [--yes]"'], []),
         ([f"description: {'Long. ' * 300}"], []),
