@@ -15,7 +15,6 @@ from acp_agent.agent.resources import TurnResources
 from acp_agent.agent.side_requests import ask_side_request
 from acp_agent.agent.summary_verbatim import (
     VERBATIM_HEADING,
-    Verbatim,
     append_missing,
     collect_verbatim,
 )
@@ -78,7 +77,10 @@ async def compact(
             return f"a hook refused to have the conversation summarised: {why}"
         focus = "\n".join(filter(None, (focus, answer.context)))
     work = _Compaction(turn, before=before, max_tokens=max_tokens // 2, focus=focus)
-    verbatim = await _collect_verbatim(turn, view, before)
+    events = await turn.journal.history()
+    messages = {entry.id for entry in view.entries[:before] if entry.id is not None}
+    texts, results = list(_texts(view, before)), list(_results(view, before))
+    verbatim = await asyncio.to_thread(collect_verbatim, events, messages, texts, results)
     try:
         await work.record("in_progress")
         summary = append_missing(await work.summarize(models), verbatim, max_tokens // 2)
@@ -198,13 +200,6 @@ def _transcript_tokens(turn: TurnResources, model: ModelInfo) -> int:
     maximum = context_limits(model, turn.limits.context, refused).maximum
     tools = turn.tools.toolset.measured(tool_tokens)
     return int(maximum / max(1.0, estimate_ratio(turn.journal.context, model, tools)))
-
-
-async def _collect_verbatim(turn: TurnResources, view: ContextView, before: int) -> Verbatim:
-    events = await turn.journal.history()
-    messages = {entry.id for entry in view.entries[:before] if entry.id is not None}
-    texts, results = list(_texts(view, before)), list(_results(view, before))
-    return await asyncio.to_thread(collect_verbatim, events, messages, texts, results)
 
 
 def _texts(view: ContextView, before: int) -> Iterator[tuple[str, float]]:

@@ -138,12 +138,6 @@ class LoopDetector:
         if len(self._new) > 2 * _MAX_STEPS:
             del self._new[:-_MAX_STEPS]
 
-    def _add_steps(self) -> None:
-        """Convert the calls that ended since the last check to steps."""
-        self._steps += [make_step(called, ended) for called, ended in self._new]
-        self._new.clear()
-        del self._steps[:-_MAX_STEPS]
-
     def next_step(
         self, limits: LoopLimits, polls: Callable[[str], bool] = lambda _: False
     ) -> tuple[LoopStep, Loop] | None:
@@ -158,7 +152,9 @@ class LoopDetector:
         steps = limits.steps()
         if not steps:
             return None
-        self._add_steps()
+        self._steps += [make_step(called, ended) for called, ended in self._new]
+        self._new.clear()
+        del self._steps[:-_MAX_STEPS]
         loop = self._loop(polls, forgiven=max(0, steps[0][1] - 1))
         if loop is None:
             return None

@@ -86,7 +86,14 @@ def _show(kind: Kind, cwd: Path, *, as_json: bool) -> int:
         say_json(
             {
                 kind: [
-                    _as_json(definition, enabled=definition.path in enabled)
+                    {
+                        "name": definition.name,
+                        "description": definition.description,
+                        "source": definition.source,
+                        "path": _text(definition.path),
+                        "enabled": definition.path in enabled,
+                        **msgspec.to_builtins(definition.uses),
+                    }
                     for definition in all_definitions
                 ],
                 "problems": [
@@ -204,17 +211,6 @@ def _row(definition: Skill | AgentSpec, *, enabled: bool) -> list[str]:
         model if enabled else translate("disabled"),
         str(definition.path),
     ]
-
-
-def _as_json(definition: Skill | AgentSpec, *, enabled: bool) -> dict[str, object]:
-    return {
-        "name": definition.name,
-        "description": definition.description,
-        "source": definition.source,
-        "path": _text(definition.path),
-        "enabled": enabled,
-        **msgspec.to_builtins(definition.uses),
-    }
 
 
 def _text(path: Path) -> str:

@@ -74,7 +74,12 @@ class EditChecks:
         """Record that a command may have changed files, and read open documents again."""
         servers = {
             server
-            for path in self._open_paths()
+            for path in {
+                path
+                for server in self._baselines
+                if server.running is not None
+                for path in server.running.documents.paths()
+            }
             for server in self._servers.servers_for(path)
             if server.running is not None
         }
@@ -200,14 +205,6 @@ class EditChecks:
             return []
         texts = {path: (change.old, change.new) for path, change in changes.items()}
         return await self._check_syntax(texts)
-
-    def _open_paths(self) -> set[Path]:
-        return {
-            path
-            for server in self._baselines
-            if server.running is not None
-            for path in server.running.documents.paths()
-        }
 
     async def _reload_documents(self, server: LanguageServer) -> None:
         async with server.lock:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -90,12 +90,8 @@ def origin(url: str) -> tuple[str, str, int | None]:
     return (
         components.scheme,
         components.hostname or "",
-        components.port or _default_port(components),
+        components.port or {"http": 80, "https": 443}.get(components.scheme),
     )
-
-
-def _default_port(components: SplitResult) -> int | None:
-    return {"http": 80, "https": 443}.get(components.scheme)
 
 
 def _validate_url(url: str) -> str:

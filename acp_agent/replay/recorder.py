@@ -90,7 +90,8 @@ def make_record(
         reversible=recorded.config.checkpoints.enabled,
         memory=recorded.memory,
         settings={
-            name: _clean_setting(value, normal) for name, value in _settings(recorded.config)
+            name: normal.value({"value": value})["value"]
+            for name, value in _settings(recorded.config)
         },
         models=tuple(without_prices(model) for model in models),
         fallbacks=tuple(recorded.config.fallback_models),
@@ -196,7 +197,3 @@ def _settings(config: Config) -> Iterator[tuple[str, object]]:
         value = getattr(config, name)
         if value != getattr(default, name):
             yield name, msgspec.to_builtins(value)
-
-
-def _clean_setting(value: object, normal: Normaliser) -> object:
-    return normal.value({"value": value})["value"]

@@ -77,7 +77,9 @@ class Bubblewrap:
         key = sockets, shared_bytes
         if key not in self._filters:
             program = system_call_filter(sockets=sockets, shared_bytes=shared_bytes) or b""
-            self._filters[key] = _filter_file(program)
+            descriptor = os.memfd_create("seccomp", os.MFD_CLOEXEC)
+            os.write(descriptor, program)
+            self._filters[key] = descriptor
         return os.open(f"/proc/self/fd/{self._filters[key]}", os.O_RDONLY | os.O_CLOEXEC)
 
     def _hidden_sockets(self, mounts: Sequence[tuple[str, MountKind]]) -> list[str]:
@@ -214,9 +216,3 @@ def _hide(path: str) -> list[str]:
     if os.path.isdir(path):  # noqa: PTH112 - pathlib is slow, and there are many
         return ["--perms", "0555", "--tmpfs", path]
     return ["--ro-bind", "/dev/null", path]
-
-
-def _filter_file(program: bytes) -> int:
-    descriptor = os.memfd_create("seccomp", os.MFD_CLOEXEC)
-    os.write(descriptor, program)
-    return descriptor

@@ -108,7 +108,10 @@ class GrepTool(Tool[GrepParams]):
                 outcome = await search(target, folder, reading, glob)
                 if outcome is not None:
                     return _with_note(outcome, "`\\|` was read as `|`")
-            return outcome or _empty_outcome(params)
+            return outcome or Outcome(
+                text=f"Nothing matches; {_empty_advice(params)}.",
+                content=(text_part("Nothing matches."),),
+            )
 
         return Prepared(
             title=self.title(params.model_dump()), run=run, access=ReadAccess(paths=(str(target),))
@@ -215,12 +218,6 @@ def _with_note(outcome: Outcome, note: str) -> Outcome:
         outcome,
         text=f"{outcome.text}\n[{note}]",
         content=(*(outcome.content or ()), text_part(f"[{note}]")),
-    )
-
-
-def _empty_outcome(params: GrepParams) -> Outcome:
-    return Outcome(
-        text=f"Nothing matches; {_empty_advice(params)}.", content=(text_part("Nothing matches."),)
     )
 
 

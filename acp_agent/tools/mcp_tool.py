@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import mcp_types as types
 from mcp import MCPError
@@ -133,7 +133,7 @@ def mcp_tool(
     namespace: dict[str, Any] = {
         "name": name,
         "kind": _kind(hints),
-        "effect": _effect(hints),
+        "effect": "reads" if hints.read_only_hint else "writes",
         "remote": remote,
         "schema": schema,
         "server": server,
@@ -160,10 +160,6 @@ def _kind(hints: types.ToolAnnotations) -> ToolKind:
     if not hints.read_only_hint:
         return "other"
     return "fetch" if hints.open_world_hint else "read"
-
-
-def _effect(hints: types.ToolAnnotations) -> Literal["reads", "writes"]:
-    return "reads" if hints.read_only_hint else "writes"
 
 
 def definition(remote: types.Tool) -> str:

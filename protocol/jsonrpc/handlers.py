@@ -254,7 +254,10 @@ class IncomingRequests:
         then: Callable[[], None] | None = None
         try:
             if method.result is None:
-                result = await _call_handler(cast("NotificationHandler", handler), params)
+                outcome = cast("NotificationHandler", handler)(params)
+                if isinstance(outcome, Awaitable):
+                    await outcome
+                result = None
             else:
                 result = await cast("RequestHandler", handler)(params, call)
             if isinstance(result, Reply):
@@ -295,14 +298,6 @@ class IncomingRequests:
             log("a handler failed", error)
         if call is not None and (cancelled or error is not None):
             self._release(call)  # it never came to its answer
-
-
-async def _call_handler(handler: NotificationHandler, params: object) -> object:
-    """Handle a notification that came as a request; it has no result."""
-    outcome = handler(params)
-    if isinstance(outcome, Awaitable):
-        await outcome
-    return None
 
 
 def error_for(error: Exception, method: str, map_error: MapError | None) -> RpcError:

@@ -153,7 +153,10 @@ class PromptExecutor(AgentExecutor):
         if mode is not None and mode not in MODES:
             raise InvalidParamsError(message=f"metadata.mode: expected one of {', '.join(MODES)}")
         cwd = await asyncio.to_thread(self._folder, metadata.get("folder", ""))
-        session = await self._find_session(context)
+        request = ListTasksRequest(context_id=context.context_id or "", page_size=_PAGE_SIZE)
+        tasks: Sequence[Task] = (await self._store.list(request, context.call_context)).tasks
+        sessions = (dict(task.metadata).get(_SESSION, "") for task in tasks)
+        session = next(filter(None, sessions), "")
         return TurnOptions(
             flags=self._flags,
             cwd=cwd,
@@ -161,13 +164,6 @@ class PromptExecutor(AgentExecutor):
             mode=mode,
             prompt=list(prompt_blocks(message.parts)),
         )
-
-    async def _find_session(self, context: RequestContext) -> str:
-        """Return the session of the last task of a context; "" if there is none."""
-        request = ListTasksRequest(context_id=context.context_id or "", page_size=_PAGE_SIZE)
-        tasks: Sequence[Task] = (await self._store.list(request, context.call_context)).tasks
-        sessions = (dict(task.metadata).get(_SESSION, "") for task in tasks)
-        return next(filter(None, sessions), "")
 
     def _folder(self, name: object) -> Path:
         if not isinstance(name, str):

@@ -170,7 +170,7 @@ def insert(
     comma = find_comma(document, last.end, close)
     end = last.end if comma is None else comma + 1
     if b"\n" not in document.text[container.start : container.end]:
-        member = _format_inline(key, value)
+        member = json.dumps({key: value}, ensure_ascii=False)[1:-1].encode()
         if comma is None:
             return [Edit(end, end, b", " + member)]
         return [Edit(end, end, b" " + member + b",")]
@@ -260,10 +260,6 @@ def _format_member(key: str, value: object, style: Style, indent: bytes) -> byte
     text = json.dumps(value, indent=style.step.decode(), ensure_ascii=False)
     name = json.dumps(key, ensure_ascii=False)
     return name.encode() + b": " + _indent_lines(text, style, indent)
-
-
-def _format_inline(key: str, value: object) -> bytes:
-    return json.dumps({key: value}, ensure_ascii=False)[1:-1].encode()
 
 
 def _indent_lines(text: str, style: Style, indent: bytes) -> bytes:

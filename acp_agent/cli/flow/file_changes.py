@@ -60,7 +60,10 @@ class FileChanges:
             changed = await self.changes()
             if changed:
                 return changed
-            await self._wait_for_scan()
+            if self._inotify is None or self._incomplete:
+                await asyncio.sleep(_POLL_SECONDS)
+            else:
+                await self._wake_event.wait()
 
     async def changes(self) -> list[str]:
         """Return the changes since the last call, after the current burst; do not wait for any."""
@@ -79,12 +82,6 @@ class FileChanges:
         return sorted(
             name for name in before.keys() | current.keys() if before.get(name) != current.get(name)
         )
-
-    async def _wait_for_scan(self) -> None:
-        if self._inotify is None or self._incomplete:
-            await asyncio.sleep(_POLL_SECONDS)
-        else:
-            await self._wake_event.wait()
 
     async def _scan(self) -> Files:
         return await asyncio.to_thread(lambda: dict(self._walk()))

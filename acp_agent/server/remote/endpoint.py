@@ -251,7 +251,15 @@ class Endpoint:
         if request.path != self._path:
             return refusal(404, f"not found; the endpoint is {self._path}")
         if request.method == "OPTIONS" and request.header("origin") is not None:
-            return self._preflight(request)
+            return Reply(
+                204,
+                (
+                    ("access-control-allow-methods", ", ".join(_METHODS)),
+                    ("access-control-allow-headers", _PAGE_HEADERS),
+                    ("access-control-max-age", "600"),
+                    *self._cors_headers(request),
+                ),
+            )
         refused = self._access.check_token(request, upgrade=upgrade)
         if refused is None and self.closing:
             refused = refusal(503, "the agent is shutting down")
@@ -289,18 +297,6 @@ class Endpoint:
             return refusal(404, f"no connection has this {CONNECTION_ID}")
         transport.open_stream(session, open_((*_STREAM, *self._cors_headers(request))))
         return None
-
-    def _preflight(self, request: Request) -> Reply:
-        """Answer a CORS preflight (Fetch, section 4.8)."""
-        return Reply(
-            204,
-            (
-                ("access-control-allow-methods", ", ".join(_METHODS)),
-                ("access-control-allow-headers", _PAGE_HEADERS),
-                ("access-control-max-age", "600"),
-                *self._cors_headers(request),
-            ),
-        )
 
     def _cors_headers(self, request: Request) -> Headers:
         """Return the headers that allow the page of an allowed origin to read the response."""

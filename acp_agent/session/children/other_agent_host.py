@@ -153,7 +153,9 @@ class OtherAgentHost:
         about_trust = any(candidate.id == TRUST_OPTION for candidate in options)
         if (mode == "full" and not about_trust) or refused is not None:
             kinds = ("reject_once", "reject_always") if refused else ("allow_once", "allow_always")
-            option = _find_option(options, kinds)
+            option = next(
+                (option for kind in kinds for option in options if option.kind == kind), None
+            )
             if option is not None or refused is not None:
                 why = refused.why if refused is not None else ""
                 await self._record_decision(
@@ -333,12 +335,6 @@ def _is_same_change(approved: DiffPart | None, change: DiffPart) -> bool:
         and old_text is not None
         and (old_text.replace(old or "", approved.new_text, 1) == change.new_text)
     )
-
-
-def _find_option(
-    options: Sequence[PermissionOption], kinds: Sequence[str]
-) -> PermissionOption | None:
-    return next((option for kind in kinds for option in options if option.kind == kind), None)
 
 
 def _scrub_text(event: AgentText | AgentThought, secrets: Sequence[str]) -> AnyEvent:

@@ -162,7 +162,7 @@ class Rewinder:
         names = {point.files for point in entries if point.files}
         saved = await asyncio.to_thread(self._saved, names)
         return [
-            point if not point.files or point.files in saved else _without_files(point)
+            point if not point.files or point.files in saved else replace(point, files="")
             for point in entries
         ]
 
@@ -291,10 +291,6 @@ def _describe_files(scope: Scope, files: RestoredFiles) -> str:
         return restored
     suffix = f" and {len(unchanged) - _MAX_FILES} more" if len(unchanged) > _MAX_FILES else ""
     return f"{restored} Left unchanged: {', '.join(unchanged[:_MAX_FILES])}{suffix}."
-
-
-def _without_files(point: Point) -> Point:
-    return replace(point, files="")
 
 
 def parse_scope(text: str) -> Scope:

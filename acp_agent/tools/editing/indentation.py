@@ -19,7 +19,8 @@ class FileIndents:
     """
 
     def __init__(self, indents: Sequence[str]) -> None:
-        self.tabs = _uses_tabs(indents)
+        tabs = sum(indent.startswith("\t") for indent in indents)
+        self.tabs = tabs > sum(indent.startswith("  ") for indent in indents)
         self.step, times = _file_step(indents)
         self.is_certain = times > 1  # prose may have one line that is indented
 
@@ -109,11 +110,6 @@ def _common_shift(indent_map: Mapping[str, str]) -> tuple[str, str] | None:
 
 def _columns(indent: str) -> int:
     return sum(_TAB if char == "\t" else 1 for char in indent)
-
-
-def _uses_tabs(indents: Sequence[str]) -> bool:
-    tabs = sum(indent.startswith("\t") for indent in indents)
-    return tabs > sum(indent.startswith("  ") for indent in indents)
 
 
 def _step(indents: Iterable[str]) -> int | None:

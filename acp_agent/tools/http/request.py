@@ -133,7 +133,11 @@ class HttpRequestTool(Tool[HttpRequestParams]):
         response = await network.request(request, limit=TEXT_LIMIT, timeout=TIMEOUT)
         cut_note = ", cut off" if response.truncated else ""
         lines = [f"{request.method} {response.url}: HTTP {response.status}{cut_note}"]
-        lines += _reported_headers(response)
+        lines += [
+            f"{name.lower()}: {first_line(value, _MAX_SHOWN_HEADER)}"
+            for name, value in response.headers
+            if name.lower() in _REPORTED_HEADERS or name.lower().startswith(_REPORTED_PREFIXES)
+        ]
         if response.redirect_url:
             lines.append(f"It leads to {response.redirect_url}, which was not requested.")
         body = _body(request.method, response)
@@ -212,14 +216,6 @@ def _describe_request(request: HttpRequest) -> list[str]:
         excerpt = text if len(text) <= MAX_SHOWN_LENGTH else f"{text[:MAX_SHOWN_LENGTH]}\n[…]"
         blocks.append(f"{len(request.body):,} bytes:\n{code_block(excerpt, '')}")
     return blocks
-
-
-def _reported_headers(response: HttpResponse) -> list[str]:
-    return [
-        f"{name.lower()}: {first_line(value, _MAX_SHOWN_HEADER)}"
-        for name, value in response.headers
-        if name.lower() in _REPORTED_HEADERS or name.lower().startswith(_REPORTED_PREFIXES)
-    ]
 
 
 def _body(method: str, response: HttpResponse) -> str:

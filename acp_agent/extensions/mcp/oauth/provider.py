@@ -192,7 +192,10 @@ class Provider(OAuthClientProvider):
                         self.context.token_expiry_time = 1.0
                         break
                     if outgoing is request and not self._has_user:
-                        await self._save_missing_scope(response)
+                        scope = union_scopes(self._login.scope, missing_scope(response)) or ""
+                        if scope != self._login.scope:
+                            self._login = replace(self._login, scope=scope)
+                            await asyncio.to_thread(self._store.set, self._server.url, self._login)
                         return
                     outgoing = self._with_accepted_method(await flow.asend(response))
             except _RefreshedElsewhereError:
@@ -262,12 +265,6 @@ class Provider(OAuthClientProvider):
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
-
-    async def _save_missing_scope(self, response: httpx2.Response) -> None:
-        scope = union_scopes(self._login.scope, missing_scope(response)) or ""
-        if scope != self._login.scope:
-            self._login = replace(self._login, scope=scope)
-            await asyncio.to_thread(self._store.set, self._server.url, self._login)
 
 
 class _ClientMetadata(OAuthClientMetadata):
