@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from acp_agent.extensions.mcp.config import HttpServer, ProgramServer
-from acp_agent.platform.programs import find_program, outside_folders
+from acp_agent.platform.posix import find_program, outside_folders
 from protocol.v1 import types as acp
 
 

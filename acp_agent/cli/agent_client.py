@@ -9,7 +9,7 @@ from typing import Self
 from msgspec import UNSET, Struct
 
 from acp_agent.acp_client.process import EXIT_SECONDS, START_SECONDS, AgentChild
-from acp_agent.platform.programs import self_command
+from acp_agent.platform.posix import self_command
 from protocol.jsonrpc.handlers import Call, Handler
 from protocol.v1 import methods, types as acp
 

@@ -24,8 +24,7 @@ from acp_agent.errors import ConfigError
 from acp_agent.extensions.definitions.locations import find_folders
 from acp_agent.extensions.mcp.configured import find_servers, first_of_each_name
 from acp_agent.hooks.sources import find_hooks
-from acp_agent.trust.items import Item
-from acp_agent.trust.store import TrustStore
+from acp_agent.trust.store import Item, TrustStore
 
 SECTIONS = (
     "Program", "Configuration", "Files", "Sessions", "Providers", "Model", "Skills and agents",

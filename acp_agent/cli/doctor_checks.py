@@ -21,8 +21,7 @@ from acp_agent.config.load import list_problems
 from acp_agent.config.paths import Paths
 from acp_agent.errors import AcpAgentError
 from acp_agent.platform import descriptor_limit
-from acp_agent.platform.posix import is_private, make_private
-from acp_agent.platform.programs import find_program
+from acp_agent.platform.posix import find_program, is_private, make_private
 
 if TYPE_CHECKING:
     from acp_agent.config.sandbox_types import SandboxConfig

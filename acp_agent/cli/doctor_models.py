@@ -26,7 +26,7 @@ from acp_agent.extensions.definitions.discovery import FoundDefinitions, find_de
 from acp_agent.extensions.definitions.locations import any_folder_exists
 from acp_agent.extensions.definitions.reading import group_problems
 from acp_agent.extensions.definitions.types import SMALL, AgentSpec, Skill
-from acp_agent.session.known_providers import with_known_providers
+from acp_agent.session.definition_search import with_known_providers
 from acp_agent.trust.store import TrustStore
 
 if TYPE_CHECKING:

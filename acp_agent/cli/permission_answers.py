@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from acp_agent.cli.agent_client import PermissionRequest
 from acp_agent.cli.localization import translate
-from acp_agent.trust.items import TRUST_OPTION
+from acp_agent.trust.store import TRUST_OPTION
 from protocol.v1 import types as acp
 
 Allowed = Literal["all", "edits", "none", "ask"]

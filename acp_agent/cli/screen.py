@@ -17,7 +17,7 @@ from acp_agent.cli.localization import translate
 from acp_agent.cli.output import escape_controls, escape_hidden, split_lines
 from acp_agent.config.amounts import format_decimal
 from acp_agent.config.localization import join_sentences
-from acp_agent.platform.programs import find_program
+from acp_agent.platform.posix import find_program
 from protocol.v1 import types as acp
 
 Style = Literal["", "thought", "call", "good", "bad", "warning", "added", "removed", "dim", "bold"]

@@ -22,7 +22,7 @@ from acp_agent.cli.permission_answers import response
 from acp_agent.cli.run import Flags, text_view, turn
 from acp_agent.cli.screen import Screen, painter, program_command
 from acp_agent.platform import posix
-from acp_agent.platform.programs import find_program
+from acp_agent.platform.posix import find_program
 from acp_agent.workspace.environment import added_variables
 from protocol.jsonrpc.messages import AUTH_REQUIRED, RpcError
 from protocol.v1 import types as acp

@@ -11,7 +11,7 @@ from typing import Literal, NoReturn, final
 
 from msgspec import Struct
 
-from acp_agent.config.key_file import StoredKeys, edit_stored_keys, read_stored_keys
+from acp_agent.config.key_stores import StoredKeys, edit_stored_keys, read_stored_keys
 from acp_agent.errors import ConfigError, InvalidInputError
 
 
@@ -149,7 +149,7 @@ class Secrets:
         """
         key = check_key(key)
         if keyring:
-            from acp_agent.config.keyring_store import write_key  # noqa: PLC0415 - optional
+            from acp_agent.config.key_stores import write_key  # noqa: PLC0415 - optional
 
             write_key(provider, key)
         with edit_stored_keys(self._path) as stored:
@@ -161,7 +161,7 @@ class Secrets:
                 stored.keys[provider] = key
         self.refresh()
         if leaves_keyring:
-            from acp_agent.config.keyring_store import remove_key  # noqa: PLC0415 - optional
+            from acp_agent.config.key_stores import remove_key  # noqa: PLC0415 - optional
 
             try:
                 remove_key(provider)
@@ -178,7 +178,7 @@ class Secrets:
         if provider not in stored.providers():
             return False
         if provider in stored.keyring:
-            from acp_agent.config.keyring_store import remove_key  # noqa: PLC0415 - optional
+            from acp_agent.config.key_stores import remove_key  # noqa: PLC0415 - optional
 
             remove_key(provider)
         with edit_stored_keys(self._path) as stored:
@@ -228,7 +228,7 @@ class Secrets:
         with self._lock:
             if provider not in self._stored().keyring or provider in self._keyring_secrets:
                 return self._keyring_secrets.get(provider)
-        from acp_agent.config.keyring_store import read_key  # noqa: PLC0415 - optional
+        from acp_agent.config.key_stores import read_key  # noqa: PLC0415 - optional
 
         try:
             value = read_key(provider)  # without the lock: it may wait for the user

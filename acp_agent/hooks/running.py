@@ -21,7 +21,7 @@ from acp_agent.content import JsonObject
 from acp_agent.hooks.types import NO_ANSWER, Hook, HookAnswer, read_answer
 from acp_agent.platform.posix import end_group, make_private_folder
 from acp_agent.sandbox.launch import Launch
-from acp_agent.trust.items import PROJECT_VARIABLES
+from acp_agent.trust.store import PROJECT_VARIABLES
 from acp_agent.workspace.child_process import REAP_LIMIT, wait_at_most
 
 _MAX_BYTES = 1_000_000  # of an answer

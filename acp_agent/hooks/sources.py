@@ -39,7 +39,7 @@ from acp_agent.hooks.settings_files import (
 )
 from acp_agent.hooks.types import Hook
 from acp_agent.platform.descriptor_limit import describe_os_error
-from acp_agent.trust.items import (
+from acp_agent.trust.store import (
     Item,
     digest_with_files,
     folder_name,

@@ -14,8 +14,8 @@ from msgspec import Raw
 from acp_agent import __version__
 from acp_agent.content import JsonObject
 from acp_agent.language_servers import wire
-from acp_agent.language_servers.positions import UTF_16
 from acp_agent.language_servers.table import ServerSettings
+from acp_agent.language_servers.wire import UTF_16
 from protocol.codec import typed_json
 from protocol.jsonrpc.connection import Connection
 from protocol.jsonrpc.handlers import Call, NotificationHandler, RequestHandler, Surface

@@ -12,8 +12,8 @@ from acp_agent.content import printable_line
 from acp_agent.language_servers import wire
 from acp_agent.language_servers.client import LanguageClient, convert, settle
 from acp_agent.language_servers.documents import Document, Documents
-from acp_agent.language_servers.positions import path_from_uri, to_column
 from acp_agent.language_servers.problems import Problem, Severity
+from acp_agent.language_servers.wire import path_from_uri, to_column
 from protocol.codec import typed_json
 from protocol.jsonrpc.messages import RpcError
 

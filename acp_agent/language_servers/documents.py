@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from acp_agent.language_servers.client import LanguageClient
-from acp_agent.language_servers.positions import split_lines
+from acp_agent.language_servers.wire import split_lines
 
 _MAX_OPEN = 60
 CREATED, CHANGED = 1, 2  # kinds of FileChangeType

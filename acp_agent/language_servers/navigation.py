@@ -13,9 +13,8 @@ from typing import Any, Literal
 from msgspec import Raw, Struct
 
 from acp_agent.errors import ToolError
-from acp_agent.language_servers.positions import path_from_uri, split_lines, to_position
 from acp_agent.language_servers.service import LanguageServers
-from acp_agent.language_servers.wire import Range
+from acp_agent.language_servers.wire import Range, path_from_uri, split_lines, to_position
 from protocol.codec import typed_json
 from protocol.codec.tolerance import Lenient, LenientItems
 from protocol.jsonrpc.messages import RpcError

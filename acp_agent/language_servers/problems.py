@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from acp_agent.content import printable_line
-from acp_agent.language_servers.positions import split_lines
+from acp_agent.language_servers.wire import split_lines
 from acp_agent.workspace.file_io import display_path
 
 Severity = Literal["error", "warning"]

@@ -16,7 +16,7 @@ from msgspec import Struct
 from acp_agent.errors import MissingFileError
 from acp_agent.language_servers.table import ServerSettings, ServerSpec
 from acp_agent.platform.decoding import convert
-from acp_agent.platform.programs import find_program, outside_folders
+from acp_agent.platform.posix import find_program, outside_folders
 from acp_agent.workspace.environment import command_environ
 
 _PACKAGES = (".venv/lib/python3*/site-packages", "venv/lib/python3*/site-packages")

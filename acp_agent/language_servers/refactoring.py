@@ -12,9 +12,9 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from acp_agent.content import JsonObject, printable_line
 from acp_agent.errors import ToolError
 from acp_agent.language_servers.navigation import SECONDS, Navigator
-from acp_agent.language_servers.positions import split_lines, to_position
 from acp_agent.language_servers.server import LanguageServer
 from acp_agent.language_servers.service import LanguageServers, check_text
+from acp_agent.language_servers.wire import split_lines, to_position
 from acp_agent.language_servers.workspace_edits import FileEdit, StaleEditError, read_edits
 from protocol.codec import typed_json
 from protocol.codec.tolerance import Lenient

@@ -22,7 +22,7 @@ from acp_agent.language_servers.syntax_parsers import (
     file_language,
     find_mistakes,
 )
-from acp_agent.platform.programs import find_program, outside_folders
+from acp_agent.platform.posix import find_program, outside_folders
 from acp_agent.sandbox.launch import Confine, unconfined
 from acp_agent.workspace.child_process import end_process, run_in_process, start_confined
 

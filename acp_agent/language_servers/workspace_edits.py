@@ -14,10 +14,9 @@ from pathlib import Path
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from acp_agent.errors import MissingFileError, ToolError
-from acp_agent.language_servers.positions import path_from_uri, split_lines, to_column
 from acp_agent.language_servers.server import LanguageServer
 from acp_agent.language_servers.service import LanguageServers
-from acp_agent.language_servers.wire import Position, Range
+from acp_agent.language_servers.wire import Position, Range, path_from_uri, split_lines, to_column
 from acp_agent.workspace.file_io import TextFile, decode
 from acp_agent.workspace.files import TEXT_LIMIT
 from protocol.codec import typed_json

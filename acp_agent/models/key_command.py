@@ -19,7 +19,7 @@ from acp_agent.errors import AcpAgentError, InvalidInputError, ModelError
 from acp_agent.models.base import Driver, Failed, ModelRequest, StreamEvent
 from acp_agent.models.providers import Provider
 from acp_agent.platform.descriptor_limit import describe_os_error
-from acp_agent.platform.programs import find_program
+from acp_agent.platform.posix import find_program
 from acp_agent.workspace.child_process import end_process, start_process
 from acp_agent.workspace.scrub import scrub
 

@@ -18,7 +18,7 @@ from msgspec import Struct
 from acp_agent.permissions.git_reads import is_data
 from acp_agent.permissions.paths import CommandContext
 from acp_agent.sandbox.launch import Confine, unconfined
-from acp_agent.trust.items import Item, file_digest, folder_name
+from acp_agent.trust.store import Item, file_digest, folder_name
 from acp_agent.workspace.environment import INERT
 from acp_agent.workspace.git_repositories import GitRepositories, Repository
 

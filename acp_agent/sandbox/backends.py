@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from acp_agent.config.sandbox_types import BackendName, SandboxConfig
-from acp_agent.platform.programs import find_program
+from acp_agent.platform.posix import find_program
 from acp_agent.sandbox.bubblewrap import Bubblewrap
 from acp_agent.sandbox.launch import Backend, SandboxedProgram
 from acp_agent.sandbox.policy import MountKind, SandboxPolicy

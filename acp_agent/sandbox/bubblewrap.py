@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import platform
 import resource
+import stat
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
 
 from acp_agent.config.sandbox_types import SandboxLimitsConfig
 from acp_agent.sandbox.launch import (
@@ -23,7 +26,6 @@ from acp_agent.sandbox.policy import (
     visible_run_folders,
 )
 from acp_agent.sandbox.seccomp import system_call_filter
-from acp_agent.sandbox.unix_sockets import UnixSockets
 
 # A shell sets the limits inside the namespaces, so that processes outside do not count.
 _LIMITS = (
@@ -216,3 +218,61 @@ def _hide(path: str) -> list[str]:
     if os.path.isdir(path):  # noqa: PTH112 - pathlib is slow, and there are many
         return ["--perms", "0555", "--tmpfs", path]
     return ["--ro-bind", "/dev/null", path]
+
+
+_LIST = Path(
+    "/proc/net/unix"
+)  # unix(7); the seventh column is the socket's number, the eighth its name
+
+
+class UnixSockets:
+    """The sockets that have a name in a file system."""
+
+    def __init__(self) -> None:
+        self._relative: dict[str, str] = {}  # absolute paths of sockets by number; "" if unknown
+
+    def find(self) -> set[str]:
+        """Return the resolved paths of all sockets and pipes in folders that have a socket."""
+        paths: set[str] = set()
+        relative: dict[str, str] = {}
+        with suppress(OSError), _LIST.open(encoding="utf-8", errors="surrogateescape") as file:
+            for line in file:
+                fields = line.rstrip("\n").split(maxsplit=7)
+                if len(fields) < 8 or fields[0] == "Num" or fields[7].startswith("@"):
+                    continue
+                if fields[7].startswith("/"):
+                    paths.add(fields[7])
+                else:
+                    relative[fields[6]] = fields[7]
+        unknown = relative.keys() - self._relative.keys()
+        if unknown:
+            self._relative |= dict.fromkeys(unknown, "") | _resolve(unknown, relative)
+        paths.update(filter(None, map(self._relative.get, relative)))
+        folders = {os.path.realpath(os.path.dirname(path)) for path in paths}  # noqa: PTH120 - strings
+        return {*_special_files(folders), *map(os.path.realpath, filter(os.path.lexists, paths))}
+
+
+def _resolve(numbers: Iterable[str], names: dict[str, str]) -> dict[str, str]:
+    """Return the paths of sockets with relative names, from the folders of their processes."""
+    numbers_by_link = {f"socket:[{number}]": number for number in numbers}
+    paths: dict[str, str] = {}
+    for process in os.listdir("/proc"):  # noqa: PTH208 - strings
+        if process.isdecimal():
+            with suppress(OSError), os.scandir(f"/proc/{process}/fd") as entries:
+                for entry in entries:
+                    number = numbers_by_link.get(os.readlink(entry.path))  # noqa: PTH115 - strings
+                    if number is not None:
+                        folder = os.readlink(f"/proc/{process}/cwd")  # noqa: PTH115 - strings
+                        paths[number] = os.path.join(folder, names[number])  # noqa: PTH118 - strings
+    return paths
+
+
+def _special_files(folders: Iterable[str]) -> Iterable[str]:
+    for folder in folders:
+        with suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_symlink() or entry.is_file() or entry.is_dir():
+                    continue  # known without a stat call
+                mode = entry.stat(follow_symlinks=False).st_mode
+                if stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode):
+                    yield entry.path

@@ -13,8 +13,7 @@ from functools import cache
 from msgspec import Struct
 
 from acp_agent.platform.data_tables import read_table
-from acp_agent.platform.posix import end_group
-from acp_agent.platform.programs import find_git
+from acp_agent.platform.posix import end_group, find_git
 from acp_agent.sandbox.git_data import read_small_file
 
 _MAX_SIZE = 200_000  # bytes of a file of settings

@@ -12,7 +12,7 @@ import os
 from typing import Any, NamedTuple
 
 from acp_agent import __version__
-from acp_agent.platform.programs import self_command
+from acp_agent.platform.posix import self_command
 
 SUPPORTED_VERSIONS = (1, 2)
 

@@ -28,11 +28,10 @@ from acp_agent.extensions.definitions.locations import (
     project_top,
 )
 from acp_agent.permissions.git_programs import WatchedGitPrograms
-from acp_agent.platform.programs import absolute_folders
+from acp_agent.platform.posix import absolute_folders
 from acp_agent.session.core import SessionCore
 from acp_agent.session.extension_files import ExtensionFiles
-from acp_agent.trust.items import TRUST_OPTION, Item, Kind, code_item, folder_name
-from acp_agent.trust.store import TrustStore
+from acp_agent.trust.store import TRUST_OPTION, Item, Kind, TrustStore, code_item, folder_name
 from acp_agent.workspace.environment import with_settings
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from acp_agent.extensions.definitions.locations import project_top
 from acp_agent.ids import SessionId, new_message_id
 from acp_agent.session.core import SessionCore
 from acp_agent.session.store.records import UnknownEvent
-from acp_agent.trust.items import code_item
+from acp_agent.trust.store import code_item
 from acp_agent.workspace.scrub import scrub
 
 if TYPE_CHECKING:  # only with a memory

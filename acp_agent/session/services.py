@@ -21,7 +21,7 @@ from acp_agent.extensions.mcp.config import MARK
 from acp_agent.ids import SessionId
 from acp_agent.models.registry import Models
 from acp_agent.permissions.access import Gate
-from acp_agent.platform.programs import outside_folders
+from acp_agent.platform.posix import outside_folders
 from acp_agent.platform.watchdog import Watchdog
 from acp_agent.session.account import Account
 from acp_agent.session.store.store import Store

@@ -12,9 +12,9 @@ from acp_agent.content import JsonObject, Location, printable_line, text_part
 from acp_agent.errors import ToolError, WorkspaceError
 from acp_agent.events import ToolKind
 from acp_agent.language_servers.navigation import MAX_LOCATIONS, Navigator, SymbolLocation
-from acp_agent.language_servers.positions import split_lines
 from acp_agent.language_servers.refactoring import Refactoring
 from acp_agent.language_servers.service import LanguageServers
+from acp_agent.language_servers.wire import split_lines
 from acp_agent.language_servers.workspace_edits import FileEdit
 from acp_agent.permissions.access import ReadAccess
 from acp_agent.tools.base import (

@@ -15,7 +15,7 @@ import re
 from collections.abc import Collection, Mapping
 
 from acp_agent.config.secrets import is_secret_name
-from acp_agent.platform.programs import absolute_folders
+from acp_agent.platform.posix import absolute_folders
 
 # No program may wait for a person: no pager, no editor, no terminal prompt. With `true` as git's
 # editor, an existing commit message is used, and a commit without one fails.

@@ -8,8 +8,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from acp_agent.platform.posix import end_group
-from acp_agent.platform.programs import find_git
+from acp_agent.platform.posix import end_group, find_git
 from acp_agent.sandbox.launch import Confine, unconfined
 from acp_agent.workspace.environment import added_variables
 

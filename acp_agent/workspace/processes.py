@@ -19,7 +19,7 @@ from msgspec import Struct
 from acp_agent.errors import WorkspaceError
 from acp_agent.platform import posix
 from acp_agent.platform.descriptor_limit import describe_os_error
-from acp_agent.platform.programs import outside_folders
+from acp_agent.platform.posix import outside_folders
 from acp_agent.platform.watchdog import Watchdog
 from acp_agent.sandbox.launch import CONFINED, Launch, Reach
 from acp_agent.sandbox.sandbox import Sandbox

@@ -17,8 +17,7 @@ from msgspec import Struct, field
 from acp_agent.errors import WorkspaceError
 from acp_agent.platform.decoding import json_decoder
 from acp_agent.platform.descriptor_limit import describe_os_error
-from acp_agent.platform.posix import end_group
-from acp_agent.platform.programs import find_program
+from acp_agent.platform.posix import end_group, find_program
 from acp_agent.sandbox.launch import Confine
 from acp_agent.workspace.child_process import start_confined
 from acp_agent.workspace.ignore_files import (

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.platform.programs import absolute_folders, find_program, self_command
+from acp_agent.platform.posix import absolute_folders, find_program, self_command
 from tests.support.agent_process import AgentProcess, environment
 from tests.support.model_server import Call, ModelServer, answer
 

@@ -17,7 +17,7 @@ import pytest
 from keyring.backend import KeyringBackend
 from keyring.core import load_keyring
 
-from acp_agent.config import key_file, keyring_store
+from acp_agent.config import key_stores
 from acp_agent.config.secrets import Origin, Secret, Secrets
 from acp_agent.errors import ConfigError, InvalidInputError
 from acp_agent.platform.posix import write_private
@@ -151,9 +151,9 @@ def test_concurrent_writers_lose_no_key(path: Path) -> None:
 def test_the_wait_for_a_lock_that_is_never_released_ends(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(key_file, "LOCK_SECONDS", 0.1)
+    monkeypatch.setattr(key_stores, "LOCK_SECONDS", 0.1)
     with (
-        key_file.edit_stored_keys(path),
+        key_stores.edit_stored_keys(path),
         pytest.raises(ConfigError, match="another process holds"),
     ):
         Secrets(path, {}).set("openai", KEY)
@@ -245,7 +245,7 @@ class BrokenKeyring(KeyringBackend):
 
 @pytest.fixture
 def broken_keyring(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(keyring_store, "WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(key_stores, "WAIT_SECONDS", 0.1)
     release = threading.Event()
     before: KeyringBackend = keyring.get_keyring()
     keyring.set_keyring(BrokenKeyring(release))
@@ -300,7 +300,7 @@ def test_a_secret_does_not_show_itself() -> None:
 
 def test_the_content_of_the_file_is_represented_without_its_keys(path: Path) -> None:
     Secrets(path, {}).set("openai", KEY)
-    assert KEY not in repr(key_file.read_stored_keys(path))
+    assert KEY not in repr(key_stores.read_stored_keys(path))
 
 
 def test_a_folder_that_cannot_be_written_is_reported() -> None:
@@ -316,7 +316,7 @@ def test_a_folder_that_cannot_be_listed_is_reported() -> None:
         closed = folder / "closed"
         closed.mkdir(mode=0o000)
         with pytest.raises(ConfigError, match="cannot use the keys in"):
-            key_file.read_stored_keys(closed / "secrets.json")
+            key_stores.read_stored_keys(closed / "secrets.json")
 
 
 @pytest.mark.parametrize("name", ["DEPLOY_PASSPHRASE", "NPM_TOKENS", "signing_private_key"])

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from acp_agent.config import keyring_store
+from acp_agent.config import key_stores
 from acp_agent.extensions.mcp.config import HttpServer
 from acp_agent.extensions.mcp.oauth.logins import Login, LoginStore
 from acp_agent.extensions.mcp.oauth.provider import saved_authorization
@@ -153,8 +153,8 @@ def test_a_secret_of_a_client_is_in_the_keyring_with_its_tokens(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entries: dict[str, str] = {}
-    monkeypatch.setattr(keyring_store, "write_key", entries.__setitem__)
-    monkeypatch.setattr(keyring_store, "read_key", entries.get)
+    monkeypatch.setattr(key_stores, "write_key", entries.__setitem__)
+    monkeypatch.setattr(key_stores, "read_key", entries.get)
     store = LoginStore(tmp_path / "logins.json")
     client = CLIENT | {"client_secret": "known-to-both"}
     store.set(

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.language_servers.positions import UTF_8, UTF_16, UTF_32, to_column, to_position
 from acp_agent.language_servers.problems import (
     Problem,
     describe_problems,
@@ -14,7 +13,7 @@ from acp_agent.language_servers.problems import (
     moved_problems,
     new_problems,
 )
-from acp_agent.language_servers.wire import Position
+from acp_agent.language_servers.wire import UTF_8, UTF_16, UTF_32, Position, to_column, to_position
 
 
 def problems(*locations: str) -> list[Problem]:

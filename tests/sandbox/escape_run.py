@@ -24,7 +24,7 @@ from pathlib import Path
 from msgspec import structs
 
 from acp_agent.config.sandbox_types import SandboxConfig, SandboxLimitsConfig
-from acp_agent.platform.programs import find_program
+from acp_agent.platform.posix import find_program
 from acp_agent.sandbox.landlock.backend import OLDEST, Landlock
 from acp_agent.sandbox.policy import SandboxPolicy
 from acp_agent.sandbox.sandbox import Sandbox, Unavailable, find_backend

@@ -18,7 +18,7 @@ from acp_agent.config.sandbox_types import BackendName, SandboxConfig
 from acp_agent.errors import WorkspaceError
 from acp_agent.language_servers import syntax_check
 from acp_agent.language_servers.syntax_check import SyntaxChecks
-from acp_agent.platform.programs import find_git
+from acp_agent.platform.posix import find_git
 from acp_agent.sandbox.git_settings import settings_are_data
 from acp_agent.sandbox.launch import Confine, Launch
 from acp_agent.sandbox.programs import start_reader

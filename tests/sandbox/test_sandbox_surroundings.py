@@ -12,11 +12,10 @@ import pytest
 from msgspec import structs
 
 from acp_agent.config.sandbox_types import SandboxConfig, SandboxFilesystemConfig
-from acp_agent.sandbox.bubblewrap import Bubblewrap
+from acp_agent.sandbox.bubblewrap import Bubblewrap, UnixSockets
 from acp_agent.sandbox.launch import Launch, SandboxedProgram
 from acp_agent.sandbox.policy import SandboxPolicy, mount_kind, present
 from acp_agent.sandbox.sandbox import Backend, Unavailable, find_backend
-from acp_agent.sandbox.unix_sockets import UnixSockets
 
 ALIASES = """
 import sys

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from acp_agent.session.turns.environment import WAIT_SECONDS, describe
+from acp_agent.workspace.folder_listing import MAX_LENGTH, MAX_LINES, draw_tree
 from acp_agent.workspace.git_status import GitStatus, parse_status
-from acp_agent.workspace.project_tree import MAX_LENGTH, MAX_LINES, draw_tree
 from tests.server.server_session import system
 from tests.support.model_server import ModelServer, answer
 from tests.support.open_session import Desk

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.errors import StoreError
-from acp_agent.trust.items import Item, folder_digest, text_item
-from acp_agent.trust.store import TrustStore
+from acp_agent.trust.store import Item, TrustStore, folder_digest, text_item
 
 
 def item(name: str, raw: bytes = b"Do it.") -> Item:

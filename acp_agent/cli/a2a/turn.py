@@ -12,7 +12,7 @@ from msgspec import Struct
 from acp_agent.cli.agent_client import AgentClient, PermissionRequest
 from acp_agent.cli.permission_answers import find_option, question_text, response
 from acp_agent.cli.screen import block_text
-from acp_agent.trust.items import TRUST_OPTION
+from acp_agent.trust.store import TRUST_OPTION
 from protocol.jsonrpc.messages import RpcError
 from protocol.v1 import types as acp
 

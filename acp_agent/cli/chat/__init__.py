@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from acp_agent.cli.localization import translate
 from acp_agent.cli.output import USAGE, complain, run_guarded
 from acp_agent.cli.parser import Parser, add_folder, seconds
-from acp_agent.platform.programs import self_command
+from acp_agent.platform.posix import self_command
 
 if TYPE_CHECKING:
     from acp_agent.cli.chat.history import PromptHistory

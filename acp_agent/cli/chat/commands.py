@@ -22,7 +22,7 @@ from acp_agent.cli.chat.session_state import PLAN_MARKS, Choice, choices
 from acp_agent.cli.chat.user_shell import UserShell
 from acp_agent.cli.localization import translate
 from acp_agent.cli.output import terminal_text
-from acp_agent.platform.programs import find_program
+from acp_agent.platform.posix import find_program
 from protocol.v1 import types as acp
 
 _MAX_OUTPUT_LINES = 400

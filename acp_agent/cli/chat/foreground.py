@@ -31,7 +31,7 @@ from acp_agent.acp_client.process import end_orphaned_group
 from acp_agent.cli.chat.session_state import remove_overwritten
 from acp_agent.cli.output import FAILED
 from acp_agent.platform import posix
-from acp_agent.platform.programs import find_program
+from acp_agent.platform.posix import find_program
 from acp_agent.workspace.command_output import PlainText
 
 _R_co = TypeVar("_R_co", covariant=True)

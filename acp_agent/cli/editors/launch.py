@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from acp_agent.platform.programs import find_program, self_command
+from acp_agent.platform.posix import find_program, self_command
 
 PROGRAM = "acp-agent"
 DISTRIBUTION = "acp-agent-server"

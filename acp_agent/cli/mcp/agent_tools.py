@@ -31,7 +31,7 @@ from acp_agent.session.history.transcript import transcript
 from acp_agent.session.store.event_codec import readable_events
 from acp_agent.session.store.read_queries import MAX_PAGE
 from acp_agent.session.store.records import SessionRecord
-from acp_agent.trust.items import TRUST_OPTION
+from acp_agent.trust.store import TRUST_OPTION
 from acp_agent.workspace.scrub import scrub
 from protocol.jsonrpc.messages import RpcError
 from protocol.v1 import types as acp

@@ -29,8 +29,7 @@ from acp_agent.replay.recorder import Recorded, add_observed_requests, make_reco
 from acp_agent.replay.replay import Replayed, replay
 from acp_agent.session.store.event_codec import recovered_events
 from acp_agent.session.store.records import SessionRecord
-from acp_agent.trust.items import code_item
-from acp_agent.trust.store import TrustStore
+from acp_agent.trust.store import TrustStore, code_item
 
 _MAX_LISTED = 5  # differences
 

@@ -23,8 +23,7 @@ from acp_agent.session.folder_trust import (
     find_items,
     trusted_folder,
 )
-from acp_agent.trust.items import Item, code_item
-from acp_agent.trust.store import TrustStore
+from acp_agent.trust.store import Item, TrustStore, code_item
 
 
 def run(argv: list[str]) -> int:

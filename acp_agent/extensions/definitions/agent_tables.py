@@ -43,7 +43,7 @@ from acp_agent.extensions.definitions.reading import (
     unused_fields_error,
 )
 from acp_agent.extensions.definitions.skill_files import command_fields, plain_name, read_toml
-from acp_agent.trust.items import Kind as ItemKind, text_item
+from acp_agent.trust.store import Kind as ItemKind, text_item
 
 # Entries with these names but no prompt configure agents that are part of opencode.
 _OPENCODE_AGENTS = frozenset(

@@ -38,7 +38,7 @@ from acp_agent.extensions.definitions.reading import (
 )
 from acp_agent.extensions.definitions.types import AgentSpec, Skill
 from acp_agent.platform.trusted_files import trusted_owners
-from acp_agent.trust.items import Item, Trusts, folder_name
+from acp_agent.trust.store import Item, Trusts, folder_name
 
 if TYPE_CHECKING:
     from acp_agent.extensions.plugins.package import Plugin

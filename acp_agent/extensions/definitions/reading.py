@@ -43,7 +43,7 @@ from acp_agent.platform.trusted_files import (
     read_trusted,
     read_user_file,
 )
-from acp_agent.trust.items import (
+from acp_agent.trust.store import (
     Item,
     Trusts,
     digest_with_files,

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from acp_agent.config.secrets import is_secret_name
 from acp_agent.content import JsonObject
-from acp_agent.platform.programs import absolute_folders
+from acp_agent.platform.posix import absolute_folders
 
 # Takes a program with its arguments, its environment, its folder and its options.
 Launcher = Callable[[Sequence[str], Mapping[str, str], str, "ServerOptions"], Awaitable["Launched"]]

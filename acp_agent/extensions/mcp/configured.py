@@ -33,7 +33,7 @@ from acp_agent.extensions.mcp.foreign import ServerFormat, read_document, server
 from acp_agent.extensions.mcp.tables import PROJECT_KEY, VARIABLE, build_server
 from acp_agent.platform.descriptor_limit import describe_os_error
 from acp_agent.platform.trusted_files import RefusedFileError, read_trusted, trusted_owners
-from acp_agent.trust.items import Item, Trusts, folder_name, text_item
+from acp_agent.trust.store import Item, Trusts, folder_name, text_item
 
 KEY = "mcp_servers"
 _SHARED_FILE = ".mcp.json"  # the file that several programs share, with only servers

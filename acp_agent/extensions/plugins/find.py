@@ -14,7 +14,7 @@ from acp_agent.extensions.definitions.locations import DefinitionFolders, Source
 from acp_agent.extensions.plugins.installed import NOT_PINNED, Installed, read_installed
 from acp_agent.extensions.plugins.manifest import PluginError, Remark
 from acp_agent.extensions.plugins.package import Plugin, describe_parts, read_plugin
-from acp_agent.trust.items import Item, Trusts, folder_digest, folder_name
+from acp_agent.trust.store import Item, Trusts, folder_digest, folder_name
 
 _MAX_PLUGINS = 200  # plugins of one folder
 _MAX_DESCRIPTION = 800  # characters of a plugin's description of parts

@@ -29,7 +29,7 @@ from acp_agent.extensions.plugins.manifest import MCP_SCHEMA
 from acp_agent.extensions.plugins.package import Part, Plugin
 from acp_agent.platform.decoding import convert
 from acp_agent.platform.posix import make_private_folder
-from acp_agent.trust.items import Trusts
+from acp_agent.trust.store import Trusts
 
 _KEY = "mcpServers"
 _MAX_SERVERS = 50  # servers of one file

@@ -25,7 +25,7 @@ from acp_agent.errors import ConfigError
 from acp_agent.extensions.plugins.installed import NOT_PINNED
 from acp_agent.extensions.plugins.manifest import FILE_NAME, FOREIGN, read_json
 from acp_agent.extensions.plugins.npm import PREFIX, fetch_package
-from acp_agent.platform.programs import find_git
+from acp_agent.platform.posix import find_git
 
 _MARKETPLACES = tuple(f"{folder}/marketplace.json" for folder in (*FOREIGN, ".agents/plugins"))
 _GIT_SECONDS = 300

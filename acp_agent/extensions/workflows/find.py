@@ -26,7 +26,7 @@ from acp_agent.platform.trusted_files import (
     read_user_file,
     trusted_owners,
 )
-from acp_agent.trust.items import Item, folder_name, text_item
+from acp_agent.trust.store import Item, folder_name, text_item
 
 PROJECT_PLACE = Path(".acp-agent") / "flows"
 SUFFIXES = (".yaml", ".yml")

@@ -35,7 +35,7 @@ from acp_agent.platform.trusted_files import (
     read_trusted,
     trusted_owners,
 )
-from acp_agent.trust.items import Item, Trusts, folder_name, text_item
+from acp_agent.trust.store import Item, Trusts, folder_name, text_item
 
 KEY = "permissions"
 EFFECTS: tuple[Effect, ...] = ("deny", "ask", "allow")

@@ -14,7 +14,7 @@ from acp_agent.content import printable_line
 from acp_agent.errors import ToolError
 from acp_agent.events import StopReason
 from acp_agent.extensions.mcp.config import ChannelServer, HttpServer, ProgramServer, ServerConfig
-from acp_agent.platform.programs import absolute_folders
+from acp_agent.platform.posix import absolute_folders
 from acp_agent.session.children.child import ChildSession
 from acp_agent.session.children.other_agent_host import OtherAgentHost
 from acp_agent.session.children.task_run import NextTurn, run_to_end

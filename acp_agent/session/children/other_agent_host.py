@@ -38,7 +38,7 @@ from acp_agent.permissions.access import Allow, Ask, Choice, Decision, ReadAcces
 from acp_agent.permissions.mode_refusals import READ_ONLY_REFUSALS
 from acp_agent.session.children.child import ChildSession, ChildUser
 from acp_agent.session.core import SessionCore
-from acp_agent.trust.items import TRUST_OPTION
+from acp_agent.trust.store import TRUST_OPTION
 from acp_agent.workspace.file_io import display_path
 from acp_agent.workspace.scrub import incomplete_tail, scrub
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from acp_agent.events import NoticeShown
 from acp_agent.extensions.definitions.locations import project_top
 from acp_agent.session.core import SessionCore
-from acp_agent.trust.items import code_item
+from acp_agent.trust.store import code_item
 from acp_agent.workspace.files import WorkspaceFiles
 
 if TYPE_CHECKING:

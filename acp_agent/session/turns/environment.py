@@ -21,9 +21,9 @@ from acp_agent.platform.posix import find_shell
 from acp_agent.sandbox.launch import Confine
 from acp_agent.session.core import SessionCore
 from acp_agent.workspace.file_io import display_name
+from acp_agent.workspace.folder_listing import project_tree, safe_name
 from acp_agent.workspace.git_repositories import GitRepositories
 from acp_agent.workspace.git_status import GitStatus, git_status
-from acp_agent.workspace.project_tree import project_tree, safe_name
 from acp_agent.workspace.scrub import scrub
 from acp_agent.workspace.threads import in_daemon_thread
 

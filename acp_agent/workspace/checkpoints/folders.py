@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from acp_agent.errors import CheckpointTooSlowError, WorkspaceError
-from acp_agent.platform.programs import find_git
+from acp_agent.platform.posix import find_git
 from acp_agent.sandbox.launch import ConfineWriting, unconfined_writing
 from acp_agent.workspace.checkpoints.base import (
     DELETED,

@@ -15,8 +15,7 @@ from typing import IO
 
 from acp_agent.errors import WorkspaceError
 from acp_agent.platform.descriptor_limit import describe_os_error
-from acp_agent.platform.posix import end_group
-from acp_agent.platform.programs import absolute_folders
+from acp_agent.platform.posix import absolute_folders, end_group
 from acp_agent.sandbox.launch import Confine, unconfined
 from acp_agent.workspace.checkpoints.base import Deadline
 from acp_agent.workspace.environment import INERT, NO_FETCH, with_settings

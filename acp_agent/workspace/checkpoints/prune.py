@@ -8,7 +8,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from acp_agent.errors import WorkspaceError
-from acp_agent.platform.programs import find_git
+from acp_agent.platform.posix import find_git
 from acp_agent.workspace.checkpoints.base import Deadline
 from acp_agent.workspace.checkpoints.folders import open_repository
 from acp_agent.workspace.checkpoints.store import CheckpointStore, all_stores, remove_leftovers

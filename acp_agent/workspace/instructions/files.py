@@ -23,7 +23,7 @@ from acp_agent.platform.trusted_files import (
     read_user_file,
     trusted_owners,
 )
-from acp_agent.trust.items import Item, Trusts, folder_name, text_item
+from acp_agent.trust.store import Item, Trusts, folder_name, text_item
 from acp_agent.workspace.instructions.opencode import (
     CONFIG_LIMIT,
     listed_entries,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from acp_agent.config.types import Config
 from acp_agent.extensions.definitions.discovery import FoundDefinitions, find_definitions
-from acp_agent.trust.items import Item
+from acp_agent.trust.store import Item
 from tests.extensions.definitions.definition_files import Files
 
 UNREADABLE = "cannot be read (No such file or directory); check who may read it"

@@ -15,7 +15,7 @@ from acp_agent.extensions.definitions.locations import DefinitionFolders
 from acp_agent.extensions.definitions.reading import Problem
 from acp_agent.extensions.mcp.config import HttpServer, ProgramServer
 from acp_agent.extensions.plugins.servers import plugin_servers
-from acp_agent.trust.items import Item
+from acp_agent.trust.store import Item
 from tests.extensions.plugins.plugin_files import MANIFEST, SKILL, places_of, write_plugin
 
 CASES = tomllib.loads(Path(__file__).with_name("plugin_cases.toml").read_text())["case"]

@@ -81,7 +81,7 @@ class LoginStore:
         login = self._read().logins.get(url)
         if login is None or not login.keyring:
             return login
-        from acp_agent.config.keyring_store import read_key  # noqa: PLC0415 - optional
+        from acp_agent.config.key_stores import read_key  # noqa: PLC0415 - optional
 
         try:
             tokens = msgspec.json.decode(read_key(_KEYRING + url) or "{}", type=dict[str, Any])
@@ -94,7 +94,7 @@ class LoginStore:
     def set(self, url: str, login: Login) -> None:
         """Save the login to a server, replacing an older one. Raises ConfigError."""
         if login.keyring:
-            from acp_agent.config.keyring_store import write_key  # noqa: PLC0415 - optional
+            from acp_agent.config.key_stores import write_key  # noqa: PLC0415 - optional
 
             client = dict(login.client)
             secret = client.pop(_CLIENT_SECRET, None)
@@ -109,7 +109,7 @@ class LoginStore:
         if login is None:
             return False
         if login.keyring:
-            from acp_agent.config.keyring_store import remove_key  # noqa: PLC0415 - optional
+            from acp_agent.config.key_stores import remove_key  # noqa: PLC0415 - optional
 
             remove_key(_KEYRING + url)
         self._change(lambda logins: {name: saved for name, saved in logins.items() if name != url})
