@@ -19,6 +19,8 @@ from acp_agent.permissions.access import Access
 from acp_agent.tools.calls.argument_json import read_arguments
 from acp_agent.workspace.scrub import scrub
 
+CHANGED_CALL = "A hook changed a call."  # the title of a notice
+
 
 class CallHooks:
     """Runs the hooks around the calls of one answer."""
@@ -80,7 +82,7 @@ class CallHooks:
         await self._turn.journal.emit(
             NoticeShown(
                 severity="info",
-                title="A hook changed a call.",
+                title=CHANGED_CALL,
                 description=f"{_name(answer)}: {call.name} {changed}"[:2_000],
             )
         )

@@ -18,10 +18,13 @@ from acp_agent.events.session import (
     ConfigChanged,
     ContextTrimmed,
     DirectoriesChanged,
+    HookAnswered,
     NoticeShown,
     PicturesDescribed,
     PromptRepeated,
     Rewound,
+    ServerTool,
+    ServerToolsOffered,
     SessionForked,
     SessionMessageSent,
     SessionMessageText,
@@ -86,6 +89,7 @@ __all__ = [
     "ContextTrimmed",
     "DirectoriesChanged",
     "Event",
+    "HookAnswered",
     "LoopDecision",
     "LoopKind",
     "LoopNoticed",
@@ -101,6 +105,8 @@ __all__ = [
     "PlanRemoved",
     "PromptRepeated",
     "Rewound",
+    "ServerTool",
+    "ServerToolsOffered",
     "SessionForked",
     "SessionMessageSent",
     "SessionMessageText",
@@ -175,6 +181,8 @@ AnyEvent = (
     | PicturesDescribed
     | CheckpointMade
     | Rewound
+    | HookAnswered
+    | ServerToolsOffered
     | LoopNoticed
     | SubagentChanged
     | SessionMessageSent

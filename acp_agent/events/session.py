@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from acp_agent.content import ContentBlock
-from acp_agent.events.turns import Event, StopReason
-from acp_agent.ids import MessageId, SessionId
+from msgspec import Struct, field
+
+from acp_agent.content import ContentBlock, JsonObject
+from acp_agent.events.turns import Event, StopReason, ToolKind
+from acp_agent.ids import CallId, MessageId, SessionId
 
 Severity = Literal["info", "warning", "error"]
 
@@ -221,6 +223,46 @@ class CheckpointMade(Event, frozen=True, kw_only=True, tag="checkpoint_made"):
     left_out_count: int = 0
     only_tools: bool = False
     target: str = ""
+
+
+class HookAnswered(Event, frozen=True, kw_only=True, tag="hook_answered"):
+    """The hooks of an event answered with more than consent; for replays of the session.
+
+    `subject` is the beginning of the fields that the hooks got, as JSON, and `call` the call that
+    they were asked about. `name` and `source` describe the deciding hook, and `answer` has the
+    fields of the combined answer that are not empty.
+    """
+
+    on: str
+    subject: str
+    call: CallId | None = None
+    name: str = ""
+    source: str = ""
+    answer: JsonObject = field(default_factory=dict)
+
+
+class ServerTool(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A tool of an MCP server, or one that finds such tools or reads resources.
+
+    `server` and `tool` are the server's name and its name of the tool, "" if it belongs to none.
+    `parameters` is a JSON Schema of an object. `deferred` says that the model must search for it.
+    """
+
+    name: str
+    title: str
+    description: str
+    parameters: JsonObject
+    kind: ToolKind = "other"
+    reads: bool = False
+    deferred: bool = False
+    server: str = ""
+    tool: str = ""
+
+
+class ServerToolsOffered(Event, frozen=True, kw_only=True, tag="server_tools_offered"):
+    """The tools of MCP servers that the model is offered from now on; for replays."""
+
+    tools: tuple[ServerTool, ...]
 
 
 class Rewound(Event, frozen=True, kw_only=True, tag="rewound"):

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from acp_agent.config.hook_types import HookEvent
 from acp_agent.content import JsonObject
-from acp_agent.events import NoticeShown
+from acp_agent.events import HookAnswered, NoticeShown
 from acp_agent.hooks.file_watch import is_watched
 from acp_agent.hooks.tool_names import matches
 from acp_agent.hooks.types import Hook
@@ -83,6 +83,9 @@ class HookedSession(Protocol):
 
     async def notify(self, notice: NoticeShown) -> None:
         """Show a notice that is not a part of the conversation."""
+
+    async def record(self, answered: HookAnswered) -> None:
+        """Write an answer of hooks to the journal."""
 
     async def add_context(self, text: str) -> None:
         """Add a text for the model to the conversation."""

@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from uuid import uuid4
 
+from msgspec import json
 from msgspec.structs import replace
 
 from acp_agent.config.hook_types import HookEvent
 from acp_agent.content import JsonObject
-from acp_agent.events import NoticeShown
+from acp_agent.events import HookAnswered, NoticeShown
 from acp_agent.hooks.event_fields import (
     CALL_EVENTS,
     SESSION_EVENTS,
@@ -23,11 +24,18 @@ from acp_agent.hooks.file_watch import WatchedFiles
 from acp_agent.hooks.running import HookRunner
 from acp_agent.hooks.tasks import TaskChanges
 from acp_agent.hooks.tool_names import hook_arguments, hook_name, hook_response, program_arguments
-from acp_agent.hooks.types import NO_ANSWER, Hook, HookAnswer, combine_answers
-from acp_agent.ids import new_message_id
+from acp_agent.hooks.types import NO_ANSWER, Hook, HookAnswer, combine_answers, recorded_fields
+from acp_agent.ids import CallId, new_message_id
 from acp_agent.permissions.access import Access
 
 VERIFIER = "hook"  # the name of the agent that verifies for a hook
+# The fields of an event that do not say what it is about.
+_COMMON_FIELDS = frozenset(
+    {
+        "agent_id", "agent_transcript_path", "cwd", "duration_ms", "effort", "hook_event_name",
+        "permission_mode", "prompt_id", "session_id", "tool_use_id", "transcript_path",
+    }
+)  # fmt: skip
 _MAX_RESULT_LENGTH = 100_000  # characters of a call's result in an event
 
 
@@ -289,6 +297,8 @@ class SessionHooks:
         self._variables |= answer.variables
         self.shared.files.add(answer.watch)
         await self._report(answer)
+        if effects := recorded_fields(answer):
+            await self._session.record(_answered(event, payload, answer, effects))
         return answer
 
     async def _base_fields(self, event: HookEvent) -> JsonObject:
@@ -325,6 +335,26 @@ class SessionHooks:
             self.shared.failed.add(answer.failure)
             title = f"A hook failed: {answer.failure}"
             await self._session.notify(NoticeShown(severity="warning", title=title))
+
+
+def event_subject(payload: JsonObject) -> str:
+    """Return the fields that say what an event is about, as JSON."""
+    fields = {name: value for name, value in payload.items() if name not in _COMMON_FIELDS}
+    return json.encode(fields).decode()
+
+
+def _answered(
+    event: HookEvent, payload: JsonObject, answer: HookAnswer, effects: JsonObject
+) -> HookAnswered:
+    by, call = answer.by, payload.get("tool_use_id")
+    return HookAnswered(
+        on=event,
+        subject=event_subject(payload),
+        call=CallId(call) if isinstance(call, str) else None,
+        name="" if by is None else by.name,
+        source="" if by is None else by.source,
+        answer=effects,
+    )
 
 
 def context_notice(text: str, title: str = "A hook told the model something.") -> NoticeShown:

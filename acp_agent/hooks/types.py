@@ -56,6 +56,7 @@ class Hook(Struct, frozen=True, kw_only=True):
         source: the file that defines it.
         variables: additional variables of its environment.
         function: a Python function that runs in place of a program; same input and output.
+        label: its name in messages; "": what it runs.
     """
 
     event: HookEvent
@@ -84,10 +85,13 @@ class Hook(Struct, frozen=True, kw_only=True):
     source: str = ""
     variables: dict[str, str] = msgspec.field(default_factory=dict)
     function: HookFunction | None = None
+    label: str = ""
 
     @property
     def name(self) -> str:
         """Return its program, address, prompt or tool on one line, for messages."""
+        if self.label:
+            return self.label
         called = f"{self.server}: {self.tool}" if self.server else ""
         line = " ".join((self.url or self.command or self.prompt or called).split())
         return line if len(line) <= 80 else f"{line[:79]}…"
@@ -139,6 +143,17 @@ class HookAnswer(Struct, frozen=True, kw_only=True):
 
 
 NO_ANSWER = HookAnswer()
+# The fields of answers without an effect in a replay.
+_NOT_RECORDED = frozenset({"by", "failure", "message", "response", "variables", "watch"})
+
+
+def recorded_fields(answer: HookAnswer) -> JsonObject:
+    """Return the fields of an answer that have an effect in a replay."""
+    return {
+        name: value
+        for name, value in msgspec.structs.asdict(answer).items()
+        if name not in _NOT_RECORDED and value != getattr(NO_ANSWER, name)
+    }
 
 
 class _Specific(Struct, rename="camel"):

@@ -10,42 +10,40 @@ import asyncio
 import copy
 import functools
 import re
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 from pydantic import BaseModel
 
-from acp_agent.content import ContentPart, DiffPart, ImageBlock, JsonObject, Location, TextBlock
+from acp_agent.content import ContentPart, DiffPart, ImageBlock, Location, TextBlock
 from acp_agent.errors import AcpAgentError, ToolError
 from acp_agent.events import (
     AgentText,
     AnyEvent,
     BackgroundCommandChanged,
+    ServerTool,
     ToolOutput,
     ToolShown,
     UserMessage,
 )
-from acp_agent.permissions.access import Access, McpAccess, NoAccess, ReadAccess, WriteAccess
+from acp_agent.permissions.access import Access, NoAccess, ReadAccess, WriteAccess
+from acp_agent.replay.absent_tools import absent_tools, server_tool
+from acp_agent.replay.hooks import changed_arguments, without_hook_text
 from acp_agent.replay.script import Call, Script
 from acp_agent.tools.base import (
-    EVERYTHING,
     AnyTool,
     CommandEnd,
     Outcome,
     Prepared,
     Progress,
-    SchemaArguments,
-    SchemaTool,
     Tool,
-    Touches,
-    arguments_content,
 )
 from acp_agent.tools.confined_shell import ConfinedShellTool
 from acp_agent.tools.toolset import Toolset
 from acp_agent.workspace.background_commands import BackgroundCommand
-from acp_agent.workspace.workspace import Workspace
 
 _IGNORED_FIELDS_NOTE = re.compile(
     r"\n\[ignored, no such fields: [^\n]*\]\Z"
@@ -61,6 +59,7 @@ class RecordedCalls:
         stop_turn: stops the turn during a call as the user did.
         steer: sends a steering message like the recorded user.
         reversible: whether checkpoints could undo the effects of commands.
+        server_tools: the tools of MCP servers.
     """
 
     def __init__(
@@ -71,8 +70,10 @@ class RecordedCalls:
         steer: Callable[[UserMessage], Awaitable[None]],
         *,
         reversible: bool,
+        server_tools: Sequence[ServerTool] = (),
     ) -> None:
         self._calls = script.calls
+        self._server_tools = server_tools
         self._folder = folder
         self._tools: Toolset | None = None
         self.stop_turn = stop_turn
@@ -107,9 +108,11 @@ class RecordedCalls:
 
     def adapt(self, tools: Toolset) -> Toolset:
         """Return the same tools, with results from the record."""
+        workspace = tools.get("read").workspace
+        offered = [server_tool(workspace, tool) for tool in self._server_tools]
+        tools = tools.with_tools(offered)
         unknown = [call for call in self._calls if not _has_tool(tools, call.event.name)]
-        template = tools.get("read")
-        complete = tools.with_tools(absent_tools(unknown, template))
+        complete = tools.with_tools(absent_tools(unknown, workspace))
         adapted = complete.replaced(lambda tool: _adapt_tool(tool, self))
         self._tools = adapted.replaced(lambda tool: tool)  # counts ignored fields separately
         return adapted
@@ -127,11 +130,12 @@ class RecordedCalls:
 
     def _matches(self, call: Call, tool: AnyTool, params: BaseModel) -> bool:
         assert self._tools is not None
-        try:
-            resolved = self._tools.resolve(call.event.name, call.event.arguments)
-        except ToolError:
-            return False
-        return resolved.tool.name == tool.name and resolved.params == params
+        for arguments in (call.event.arguments, *changed_arguments(call)):
+            with suppress(ToolError):
+                resolved = self._tools.resolve(call.event.name, arguments)
+                if resolved.tool.name == tool.name and resolved.params == params:
+                    return True
+        return False
 
     def restore_files(self, call: Call) -> None:
         """Restore the recorded text of the files that a call changed or read. Blocks."""
@@ -273,89 +277,24 @@ def _recorded_error(call: Call) -> ToolError:
         for part in call.end.content or ()
         if isinstance(part, ContentPart) and isinstance(part.content, TextBlock)
     ]
-    return ToolError(call.end.result, shown="".join(texts))
+    return ToolError(without_hook_text(call, call.end.result), shown="".join(texts))
 
 
 def _outcome(call: Call) -> Outcome:
     end = call.end
     if end is None:
         return Outcome(text="The record ends before this call did.", failed=True)
+    content = end.content
+    if content and any(answered.answer.get("blocked") for answered in call.hook_answers):
+        content = content[:-1]  # the hook's reason, which is added again
     return Outcome(
-        text=_IGNORED_FIELDS_NOTE.sub("", end.result),
+        text=_IGNORED_FIELDS_NOTE.sub("", without_hook_text(call, end.result)),
         failed=end.failed,
         images=tuple(image for image in end.images if isinstance(image, ImageBlock)),
-        content=end.content,
+        content=content,
         locations=end.locations,
         raw_output=end.raw_output,
         exit_code=end.exit_code,
         signal=end.signal,
         end_turn=call.ends_turn,
     )
-
-
-# Tools that a session adds itself; they run in a replay.
-_SESSION_TOOLS = frozenset({"finish_loop", "rewind", "session_search", "skill", "task"})
-
-
-class AbsentTool(SchemaTool):
-    """A substitute for a tool whose code the replay lacks; accepts any arguments."""
-
-    def __init__(self, workspace: Workspace, call: Call) -> None:
-        super().__init__(workspace)
-        self._call = call
-
-    def description(self) -> str:
-        """Return a description."""
-        return "Only its recorded calls are known."
-
-    def parameters(self) -> JsonObject:
-        """Return a schema without parameters."""
-        return {"type": "object", "properties": {}}
-
-    def mistakes(self, arguments: JsonObject) -> list[str]:
-        """Return no mistakes."""
-        del arguments
-        return []
-
-    def title(self, arguments: JsonObject) -> str:
-        """Return the recorded title."""
-        del arguments
-        return self._call.event.title
-
-    def touches(self, params: SchemaArguments) -> Touches:
-        """Return everything, because the tool's effects are unknown."""
-        del params
-        return EVERYTHING
-
-    async def prepare(self, params: SchemaArguments) -> Prepared:
-        """Show the arguments; ask the user if the record has a question."""
-        needs_permission = self._call.question is not None or self._call.decision is not None
-        server, _, name = self._call.event.title.partition(": ")
-        access = McpAccess(server=server, tool=name, identity="record", definition="record")
-        return Prepared(
-            title=self.title({}),
-            run=_run_nothing,
-            access=access if needs_permission else NoAccess(),
-            content=arguments_content(params.values),
-        )
-
-
-async def _run_nothing(_: Progress) -> Outcome:
-    return Outcome(text="")
-
-
-def absent_tools(calls: Iterable[Call], template: AnyTool) -> list[AnyTool]:
-    """Return a substitute for each tool that ran in a record and that a replay lacks.
-
-    Args:
-        calls: the recorded calls of unknown tools.
-        template: a tool of the session.
-    """
-    tools: dict[str, AnyTool] = {}
-    for call in calls:
-        name = call.event.name
-        if name not in tools and name not in _SESSION_TOOLS and (call.started or call.question):
-            attributes = {"name": name, "kind": call.event.kind, "effect": "writes"}
-            tool_class: type[AbsentTool] = type("AbsentTool", (AbsentTool,), attributes)
-            tools[name] = tool_class(template.workspace, call)
-    return list(tools.values())

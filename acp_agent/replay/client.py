@@ -117,6 +117,19 @@ class ReplayClient:
         self.session = SessionId(response.session_id)
         return self.session
 
+    async def reopen(self, folder: Path) -> None:
+        """Close the session and open it again."""
+        await self._connection.request(
+            methods.SESSION_CLOSE,
+            acp.CloseSessionRequest(session_id=self.session),
+            timeout=TURN_SECONDS,
+        )
+        await self._connection.request(
+            methods.SESSION_RESUME,
+            acp.ResumeSessionRequest(session_id=self.session, cwd=str(folder), mcp_servers=[]),
+            timeout=TURN_SECONDS,
+        )
+
     async def steer(self, message: UserMessage) -> None:
         """Send a steering message; return when it is part of the current turn."""
         self._steering.append(asyncio.create_task(self._prompt(message.content)))

@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast
 import msgspec
 from msgspec.structs import replace
 
+from acp_agent.agent.call_hooks import CHANGED_CALL
 from acp_agent.content import TextBlock
 from acp_agent.events import (
     AgentText,
@@ -21,6 +22,8 @@ from acp_agent.events import (
     BackgroundCommandChanged,
     CheckpointMade,
     ChildWorked,
+    ContextTrimmed,
+    HookAnswered,
     ModelAnswered,
     ModelAsked,
     NoticeShown,
@@ -29,6 +32,7 @@ from acp_agent.events import (
     PlanChanged,
     PlanRemoved,
     Rewound,
+    ServerToolsOffered,
     SessionMessageSent,
     SessionStarted,
     SubagentChanged,
@@ -51,7 +55,10 @@ from acp_agent.session.history.checkpoints import UNSAVED
 from acp_agent.session.store.event_codec import merge_adjacent
 
 # Prices and measurements, checkpoints, and titles, whose time depends on a model.
-_IGNORED_EVENTS = (UsageReported, CheckpointMade, TitleChanged)
+# A record has the answers of hooks and the tools of servers in its first line.
+_IGNORED_EVENTS = (UsageReported, CheckpointMade, TitleChanged, HookAnswered, ServerToolsOffered)
+# A replay saves no files. A call changed by a hook shows its arguments, at a place of its own.
+_IGNORED_NOTICES = frozenset({UNSAVED, CHANGED_CALL})
 _PLAN_TOOL = "todo"  # the tool that changes the plan
 _ID = re.compile(r"\b(sess|turn|msg|call|ckpt|rew|comp)_[0-9a-f]{32}\b")
 _VARYING = (
@@ -179,11 +186,13 @@ def arrange(events: Sequence[AnyEvent]) -> list[AnyEvent]:
     }
     request_ids = {event.message for event in events if isinstance(event, ModelAsked)}
     unstarted = _stopped_before_start(events)
+    delegating = set(calls.values())  # they show the progress of parallel calls
     relevant = [
         _clear_varying_fields(event)
         for event in events
         if not _is_ignored(event, request_ids)
         and not (isinstance(event, ToolShown | PermissionDecided) and event.call in unstarted)
+        and not (isinstance(event, ToolShown) and event.call in delegating)
     ]
     events_with_calls = list(zip(relevant, _event_calls(relevant, calls), strict=True))
     for _, call in events_with_calls:
@@ -315,7 +324,7 @@ def _is_ignored(event: AnyEvent, request_ids: set[Any]) -> bool:
     match event:
         case ModelAnswered():  # of a request outside the conversation
             return bool(event.model) and event.discarded and event.message not in request_ids
-        case NoticeShown(title=title) if title == UNSAVED:  # a replay saves no files
+        case NoticeShown(title=title) if title in _IGNORED_NOTICES:
             return True
         case ChildWorked():
             return isinstance(event.did, _IGNORED_EVENTS)
@@ -334,6 +343,10 @@ def _clear_varying_fields(event: AnyEvent) -> AnyEvent:
             return replace(event, text=_ENVIRONMENT_SECTIONS.sub("", event.text))
         case ToolEnded():
             return replace(event, wrote=())
+        case ToolOutput():  # bytes that are no text
+            return replace(event, invalid=type(event.invalid)())
+        case ContextTrimmed():  # it counts the environment in the system prompt
+            return replace(event, overflow=0)
         case SessionStarted():
             return replace(event, directories=())
         case TurnEnded():

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from acp_agent.content import JsonObject
 from acp_agent.errors import InvalidInputError
-from acp_agent.events import AnyEvent
+from acp_agent.events import AnyEvent, HookAnswered, ServerTool
 from acp_agent.models.base import Message, ModelInfo
 from acp_agent.platform.decoding import decode_json
 from acp_agent.tools.spec import ToolSpec
@@ -35,7 +35,8 @@ class Head(Struct, frozen=True, kw_only=True, omit_defaults=True):
     `confined` says whether commands ran in the sandbox, `reversible` whether checkpoints could undo
     them, and `memory` whether there were notes for later sessions. `fallbacks` are models to use if
     another is unavailable, `files` the definitions and instructions that the session read, by path,
-    and `tools` the tools of the requests; missing ones are not compared.
+    and `tools` the tools of the requests; missing ones are not compared. `server_tools` are the
+    tools of MCP servers, and `hooks` the answers of hooks.
     """
 
     format: str
@@ -51,6 +52,8 @@ class Head(Struct, frozen=True, kw_only=True, omit_defaults=True):
     fallbacks: tuple[str, ...] = ()
     files: dict[str, str] = field(default_factory=dict)
     tools: tuple[ToolSpec, ...] = ()
+    server_tools: tuple[ServerTool, ...] = ()
+    hooks: tuple[HookAnswered, ...] = ()
 
 
 class RecordedRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):

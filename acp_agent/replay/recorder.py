@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -17,8 +17,11 @@ from acp_agent.events import (
     AnyEvent,
     ChildWorked,
     ConfigChanged,
+    HookAnswered,
     ModelAnswered,
     ModelAsked,
+    ServerTool,
+    ServerToolsOffered,
     TurnInterrupted,
     TurnStarted,
 )
@@ -64,7 +67,8 @@ def make_record(
         return scrub(folders.hide(text), secrets)
 
     normal = Normaliser(clean)
-    relevant = arrange(_before_interruption(events))
+    events = _before_interruption(events)
+    relevant = arrange(events)
     requests = _requests(relevant)
     steps: list[Step] = []
     previous: dict[str, tuple[Message, ...]] = {}
@@ -96,8 +100,19 @@ def make_record(
         models=tuple(without_prices(model) for model in models),
         fallbacks=tuple(recorded.config.fallback_models),
         files={clean(path): normal.text(text) for path, text in recorded.files.items()},
+        server_tools=tuple(normal.value(tool) for tool in _server_tools(events)),
+        hooks=tuple(normal.value(event) for event in events if isinstance(event, HookAnswered)),
     )
     return Record(head=head, steps=tuple(steps))
+
+
+def _server_tools(events: Sequence[AnyEvent]) -> Iterable[ServerTool]:
+    """Return the tools of MCP servers, each as it was last."""
+    tools: dict[str, ServerTool] = {}
+    for event in events:
+        if isinstance(event, ServerToolsOffered):
+            tools |= {tool.name: tool for tool in event.tools}
+    return tools.values()
 
 
 def add_observed_requests(record: Record, replayed: Replayed) -> Record:

@@ -39,10 +39,11 @@ from acp_agent.replay.calls import RecordedCalls
 from acp_agent.replay.client import ReplayClient
 from acp_agent.replay.comparison import Difference, compare_events, compare_values
 from acp_agent.replay.confinement import confined
+from acp_agent.replay.hooks import ReplayedHooks
 from acp_agent.replay.model import Observed, ReplayDriver, ReplayModels
-from acp_agent.replay.normal_form import Folders, Normaliser, map_texts
+from acp_agent.replay.normal_form import Folders, Normaliser, arrange, map_texts
 from acp_agent.replay.record import SETTINGS, Head, Record, Step
-from acp_agent.replay.script import Action, Script
+from acp_agent.replay.script import Action, Reopened, Script
 from acp_agent.sandbox.launch import Launch, SandboxedProgram
 from acp_agent.sandbox.policy import TEMPORARY, SandboxPolicy
 from acp_agent.sandbox.sandbox import Sandbox, Unavailable
@@ -100,7 +101,12 @@ async def _replay(record: Record, base: Path) -> Replayed:
         _write_file(folder, name, text)
     client = ReplayClient(script)
     calls = RecordedCalls(
-        script, folder, client.stop, client.steer, reversible=record.head.reversible
+        script,
+        folder,
+        client.stop,
+        client.steer,
+        reversible=record.head.reversible,
+        server_tools=record.head.server_tools,
     )
     driver = ReplayDriver(script, client.cancel, client.steer, calls.end_background)
     environ = {HOME_VARIABLE: str(home / "data"), "HOME": str(home), "PATH": ""}
@@ -114,7 +120,9 @@ async def _replay(record: Record, base: Path) -> Replayed:
         driver=driver,
     )
     sandboxes = RecordedSandboxes(confined=record.head.confined)
-    core = _core(config, models, calls, sandboxes, environ)
+    answers = tuple(map_texts(answer, folders.expand) for answer in record.head.hooks)
+    hooks = ReplayedHooks(folder, answers) if answers else None
+    core = _core(config, models, calls, sandboxes, environ, hooks=hooks)
     async with client.connected(core):
         await client.open(folder)
         store = (await core.services()).store
@@ -128,6 +136,8 @@ async def _replay(record: Record, base: Path) -> Replayed:
                         await client.set_option(action)
                     case Rewound():
                         await _rewind(core, store, client.session, script, action)
+                    case Reopened():
+                        await client.reopen(folder)
                     case SessionForked():
                         driver.continue_in(await client.fork(folder))
 
@@ -151,7 +161,7 @@ async def _replay(record: Record, base: Path) -> Replayed:
     )
     differences = [
         *_compare_requests(record, requests),
-        *compare_events([step.event for step in record.steps], events),
+        *compare_events(arrange([step.event for step in record.steps]), events),
     ]
     differences.sort(
         key=lambda difference: (difference.turn, not difference.request, difference.request)
@@ -196,6 +206,8 @@ def _core(
     calls: RecordedCalls,
     sandboxes: RecordedSandboxes,
     environ: Mapping[str, str],
+    *,
+    hooks: ReplayedHooks | None,
 ) -> Core:
     """Return the server's core, with some services replaced for the replay."""
     paths = find_paths(environ)
@@ -220,6 +232,7 @@ def _core(
             trust=lambda: trust,
             adapt_tools=calls.adapt,
             sandboxes=sandboxes,
+            recorded_hooks=hooks,
         )
 
     return Core(paths, secrets=secrets, environ=environ, model_flag=None, adapt=adapt)

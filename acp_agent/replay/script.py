@@ -10,7 +10,7 @@ from itertools import zip_longest
 
 from msgspec import DecodeError, Struct, field, json
 
-from acp_agent.content import ContentBlock, ContentPart, TextBlock
+from acp_agent.content import ContentBlock, TextBlock
 from acp_agent.events import (
     AgentText,
     AgentThought,
@@ -20,6 +20,7 @@ from acp_agent.events import (
     CompactionChanged,
     CompactionSummaryText,
     ConfigChanged,
+    HookAnswered,
     ModelAnswered,
     ModelAsked,
     NoticeShown,
@@ -37,7 +38,8 @@ from acp_agent.events import (
     UserMessage,
 )
 from acp_agent.ids import SessionId
-from acp_agent.models.base import Cited, SearchEnded, SearchStarted, Source
+from acp_agent.models.base import Cited, SearchEnded, SearchStarted
+from acp_agent.replay.provider_searches import parse_citations, search_end
 from acp_agent.replay.record import Record, RecordedRequest
 
 _START_OPTIONS = frozenset({"mode", "model"})  # a new session sets them
@@ -47,16 +49,17 @@ _LINKED_FILE = re.compile(
     r'<file path="([^"]+)">\n(.*?)\n</file>', re.DOTALL
 )  # agent/attachments.py
 
-# The pages that an answer cites, as shown below it (`page_list` in tools/web_search.py).
-_CITED_PAGES = re.compile(r"\n\n[^\n]+\n(?:- .*: <[^<> ]*>\n)+")
-_PAGE = re.compile(r"^- (.*): <([^<> ]*)>$", re.MULTILINE)
-_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
-_SEARCH_TITLE = re.compile(r"\[Search the web for (.*)\]")
-_SEARCH_FAILED = "The search failed: "
+# A prompt has this note if it is the first in the process, or if the mode has changed.
+_MODE_NOTE = re.compile(r"^\[Today is [^\n]*\n\n(\[Mode: [a-z-]+)", re.MULTILINE)
+
+
+class Reopened(Struct, frozen=True):
+    """The session was closed and opened again before a prompt."""
+
 
 Piece = AgentText | AgentThought | ThoughtEnded | UserMessage | SearchStarted | SearchEnded | Cited
 # Events between turns that the replay repeats.
-Action = BackgroundCommandChanged | ConfigChanged | Rewound | SessionForked
+Action = BackgroundCommandChanged | ConfigChanged | Rewound | SessionForked | Reopened
 
 
 class Call(Struct, kw_only=True):
@@ -71,6 +74,7 @@ class Call(Struct, kw_only=True):
         ends_turn: whether its tool ended the turn.
         stopped_turn: whether the user stopped the turn while it ran.
         used: whether the replay ran it.
+        hook_answers: what hooks answered about it.
     """
 
     event: ToolCalled
@@ -84,6 +88,7 @@ class Call(Struct, kw_only=True):
     ends_turn: bool = False
     stopped_turn: bool = False
     used: bool = False
+    hook_answers: list[HookAnswered] = field(default_factory=list)
 
 
 class Answer(Struct, kw_only=True):
@@ -148,6 +153,7 @@ class Script:
         self.turn_messages: list[str] = []
         self.rewinds: list[str] = []
         self._searches: dict[str, tuple[Answer, str]] = {}  # by call: the answer and the query
+        self._mode_note = ""
         self._in_turn = False
         self._in_command = False  # a command of the user that the agent itself answers
         self._summary: list[str] = []
@@ -159,6 +165,9 @@ class Script:
             self._add(session, event, step.request)
         for answers in self.answers.values():
             _set_stop_reasons(answers)
+        for answered in record.head.hooks:
+            if answered.call in self._calls_by_id:
+                self._calls_by_id[answered.call].hook_answers.append(answered)
 
     def _add(self, session: SessionId, event: AnyEvent, request: RecordedRequest | None) -> None:
         if session == MAIN and self._add_between_turns(event):
@@ -200,12 +209,14 @@ class Script:
             case TurnStarted():
                 self._in_turn = True
             case Rewound() | SessionForked():
+                self._mode_note = ""  # the notes are repeated
                 if isinstance(event, Rewound):
                     self.rewinds.append(event.rewind)
                 if not self._in_turn:
                     self.last_actions.append(event)
             case UserMessage() if not event.steering:
                 self._in_command = event.local
+                self._note_mode(event)
                 self._drop_option_changes(event)
                 actions, self.last_actions = tuple(self.last_actions), []
                 files = dict(_LINKED_FILE.findall(event.attached))
@@ -215,6 +226,15 @@ class Script:
             case _:
                 return False
         return True
+
+    def _note_mode(self, event: UserMessage) -> None:
+        """Add an action if a prompt repeats the notes, as the first one in a process does."""
+        note = _MODE_NOTE.search(event.attached)
+        if note is None:
+            return
+        if note.group(1) == self._mode_note:
+            self.last_actions.append(Reopened())
+        self._mode_note = note.group(1)
 
     def _drop_option_changes(self, event: UserMessage) -> None:
         """Drop option changes made by a command; they precede its turn."""
@@ -249,7 +269,7 @@ class Script:
                     if running:
                         running[0].run_events.append(event)
                     else:
-                        answer.pieces += _parse_citations(event.text)
+                        answer.pieces += parse_citations(event.text)
             case ModelAnswered() if answer is not None:
                 if event.message == answer.event.message and answer.end is None:
                     answer.end, answer.stop = event, event.stop
@@ -271,7 +291,7 @@ class Script:
         if isinstance(event, ToolEnded) and event.call in self._searches:
             answer, query = self._searches[event.call]
             if not event.cancelled:  # the agent ends the searches of an answer that is cut off
-                answer.pieces.append(_search_end(event, query))
+                answer.pieces.append(search_end(event, query))
             return
         recorded = self._calls_by_id.get(getattr(event, "call", ""))
         if recorded is None:
@@ -355,32 +375,6 @@ def _add_failure(answers: Iterable[Answer], notice: NoticeShown) -> None:
             reason = notice.title.partition("; trying again in")[0]
             answer.failure = notice.description if fell_back else reason
             return
-
-
-def _search_end(event: ToolEnded, query: str) -> SearchEnded:
-    """Return the end of a provider's search."""
-    title = _SEARCH_TITLE.match(event.result)
-    pages = (event.raw_output or {}).get("sources", [])
-    texts = [
-        part.content.text
-        for part in event.content or ()
-        if isinstance(part, ContentPart) and isinstance(part.content, TextBlock)
-    ]
-    return SearchEnded(
-        search=event.call,
-        query=query or (title.group(1) if title else ""),
-        sources=tuple(Source(page.get("url", ""), page.get("title", "")) for page in pages),
-        error="".join(texts).removeprefix(_SEARCH_FAILED) if event.failed else "",
-        provider_data=event.provider_data or {},
-    )
-
-
-def _parse_citations(text: str) -> list[Cited]:
-    """Return the pages that an answer cites, parsed from the list below it."""
-    if not _CITED_PAGES.fullmatch(text):
-        return []
-    pages = [(_ESCAPE.sub(r"\1", title), url) for title, url in _PAGE.findall(text)]
-    return [Cited(tuple(Source(url, "" if title == url else title) for title, url in pages))]
 
 
 def _set_stop_reasons(answers: Sequence[Answer]) -> None:

@@ -45,7 +45,8 @@ class ExtensionFiles:
         """Return whether there may be hooks."""
         services = self._services
         paths = _hook_paths(cwd, services.home, services.definition_folders(cwd))
-        return bool(services.config.hooks) or self._absent.any_exists(paths)
+        configured = services.recorded_hooks is not None or bool(services.config.hooks)
+        return configured or self._absent.any_exists(paths)
 
     def may_need_trust(self, cwd: Path) -> bool:
         """Return whether the project may have files that the user must trust.

@@ -7,7 +7,9 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from acp_agent.events import NoticeShown
+from msgspec.structs import replace
+
+from acp_agent.events import HookAnswered, NoticeShown
 from acp_agent.hooks.running import Helpers, HookRunner
 from acp_agent.hooks.session_hooks import context_notice
 from acp_agent.permissions.access import Access, Mode
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from acp_agent.config.types import Config
     from acp_agent.sandbox.launch import Launch
     from acp_agent.sandbox.sandbox import Sandbox
+
+_MAX_SUBJECT = 1_000  # characters of an event in the journal
 
 
 class CoreSession:
@@ -60,6 +64,11 @@ class CoreSession:
     async def notify(self, notice: NoticeShown) -> None:
         """Show a notice that is not a part of the conversation."""
         await self._core.notify(notice)
+
+    async def record(self, answered: HookAnswered) -> None:
+        """Write an answer of hooks to the journal."""
+        subject = self._core.clean(answered.subject)[:_MAX_SUBJECT]
+        await self._core.emit(replace(answered, subject=subject))
 
     async def add_context(self, text: str) -> None:
         """Add a text for the model to the conversation."""

@@ -125,9 +125,11 @@ class HookSource:
         await self._core.notify(NoticeShown(severity="info", title=title, description=text))
 
     def _find(self) -> FoundHooks:
-        from acp_agent.hooks.sources import find_hooks  # noqa: PLC0415 - if there may be any
+        from acp_agent.hooks.sources import FoundHooks, find_hooks  # noqa: PLC0415 - if there may be any
 
         services = self._core.services
+        if services.recorded_hooks is not None:
+            return FoundHooks(hooks=tuple(services.recorded_hooks.hooks))
         hook_set = find_hooks(
             services.config.hooks,
             config_file=str(services.user_folder / "config.toml"),
@@ -184,9 +186,12 @@ class HookSource:
                 return None
             return SessionHelpers(core, turn, lambda: self._extensions.mcp, delegation)
 
+        recorded = services.recorded_hooks
         return SessionHooks(
             hooks,
-            hook_runner(core.cwd, services.config, services.environ, sandbox, helpers),
+            hook_runner(core.cwd, services.config, services.environ, sandbox, helpers)
+            if recorded is None
+            else recorded.runner,
             session=CoreSession(core),
             variables=tools.workspace.processes.variables,
             active=self._extensions.definitions.active_hooks,

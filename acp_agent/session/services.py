@@ -28,6 +28,8 @@ from acp_agent.session.store.store import Store
 
 if TYPE_CHECKING:  # not at start-up
     from acp_agent.config.sandbox_types import SandboxConfig
+    from acp_agent.hooks.running import HookRunner
+    from acp_agent.hooks.types import Hook
     from acp_agent.language_servers.pool import ServerPool
     from acp_agent.sandbox.launch import Confine, Launch
     from acp_agent.sandbox.policy import SandboxPolicy
@@ -183,6 +185,13 @@ class SecretSource(Protocol):
         """Return every known secret value."""
 
 
+class RecordedHooks(Protocol):
+    """The hooks of a replay, which answer as recorded."""
+
+    hooks: Sequence[Hook]
+    runner: HookRunner
+
+
 class SharedPlugins:
     """The plugins of a process that are Python packages, loaded when first needed. Thread-safe."""
 
@@ -318,7 +327,8 @@ class Services(Struct, frozen=True, kw_only=True):
     user's own AGENTS.md, skills and agents. `turn_limit` and `call_limit` apply to the turns and
     calls of all sessions together. `program_files` are the program's own files and folders, which
     are hidden from confined programs. `watch` stops the programs of MCP servers if this process is
-    killed. `adapt_tools` changes the built-in tools of each session.
+    killed. `adapt_tools` changes the built-in tools of each session. `recorded_hooks` runs the
+    hooks of a replay; None: hooks are read from files.
     """
 
     store: Store
@@ -340,6 +350,7 @@ class Services(Struct, frozen=True, kw_only=True):
     language_servers: SharedLanguageServers = field(default_factory=SharedLanguageServers)
     plugins: SharedPlugins = field(default_factory=SharedPlugins)
     adapt_tools: Callable[[Toolset], Toolset] = lambda tools: tools
+    recorded_hooks: RecordedHooks | None = None
     sandboxes: SharedSandboxes = field(default_factory=SharedSandboxes)
     program_files: tuple[Path, ...] = ()
     mcp_logins: Path

@@ -14,6 +14,8 @@ from acp_agent.events import (
     DirectoriesChanged,
     ModelAnswered,
     Rewound,
+    ServerTool,
+    ServerToolsOffered,
     SessionForked,
     SystemPromptGiven,
     SystemPromptWritten,
@@ -42,6 +44,7 @@ _APPLIED_EVENTS = frozenset(
         DirectoriesChanged,
         ModelAnswered,
         Rewound,
+        ServerToolsOffered,
         SessionForked,
         SystemPromptGiven,
         SystemPromptWritten,
@@ -94,6 +97,7 @@ class SessionState:
         self.system_prompt_is_due = True
         self._models = services.models
         self.sources: list[SessionId] = []
+        self.server_tools: tuple[ServerTool, ...] = ()
 
     def apply(self, events: Sequence[AnyEvent]) -> None:
         """Apply further events of the journal."""
@@ -183,6 +187,8 @@ class SessionState:
                 self.client_prompt, self.system_prompt_is_due = event, True
             case SystemPromptWritten():
                 self.system_prompt_is_due = False
+            case ServerToolsOffered():
+                self.server_tools = event.tools
             case SessionForked():
                 self.sources.append(event.source)
                 self.spent, self.cost = Spending(), None

@@ -6,6 +6,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -386,6 +389,71 @@ async def commands_of_the_agent(at: Scene) -> None:
         await at.say(words)
 
 
+def hook(event: str, output: Json, condition: str = "") -> str:
+    """A hook of the configuration that prints JSON."""
+    command = f"cat > {os.devnull}; echo {shlex.quote(json.dumps(output))}"
+    rule = f"if = {json.dumps(condition)}" if condition else ""
+    return f"[[hooks.{event}]]\ncommand = {json.dumps(command)}\n{rule}\n"
+
+
+def specific(**fields: object) -> Json:
+    return {"hookSpecificOutput": fields}
+
+
+HOOKS = "".join(
+    [
+        hook("SessionStart", specific(additionalContext="It is a small project.")),
+        hook("UserPromptSubmit", specific(additionalContext="Be short.")),
+        hook(
+            "PreToolUse",
+            specific(permissionDecision="deny", permissionDecisionReason="not that"),
+            "Bash(echo forbidden)",
+        ),
+        hook("PreToolUse", specific(updatedInput={"command": "echo new"}), "Bash(echo old)"),
+        hook("PreToolUse", specific(permissionDecision="ask"), "Bash(echo ask)"),
+        hook("PermissionRequest", specific(decision={"behavior": "allow"}), "Bash(touch one)"),
+        hook("PostToolUse", specific(additionalContext="It is an edit."), "Edit"),
+        hook("PostToolUse", {"decision": "block", "reason": "Look again."}, "Bash(echo ask)"),
+        hook("PostToolUse", {"continue": False, "stopReason": "enough"}, "Bash(echo end)"),
+    ]
+)
+
+
+@scene
+async def hooks(at: Scene) -> None:
+    def shell(command: str) -> Call:
+        return Call("shell", {"command": command})
+
+    at.server.add(answer(shell("echo forbidden"), shell("echo old"), EDIT), answer("Done."))
+    await at.say("Begin.")
+    at.server.add(answer(shell("echo ask")), answer(shell("touch one")), answer("Done."))
+    await at.say("Go on.")
+    at.server.add(answer(shell("echo end")))
+    await at.say("End.")
+
+
+@scene
+async def reopened(at: Scene) -> None:
+    at.server.add(answer(EDIT), answer("Done."), answer("Again."))
+    await at.say("Edit it.")
+    await at.agent.request("session/close", {"sessionId": at.session})
+    params = {"sessionId": at.session, "cwd": str(at.folder), "mcpServers": []}
+    await at.agent.request("session/load", params)
+    await at.say("Go on.")
+
+
+@scene
+async def servers_schemas(at: Scene) -> None:
+    at.session = await at.agent.new_session(at.folder, mcpServers=[program("echo")])
+    at.editor.permission = "allow_always"
+    wrong = Call("mcp__memo__echo", {"text": 1})
+    at.server.add(answer(wrong), answer(echo("one", tool="ecko")), answer(echo("two")), answer("."))
+    await at.say("Say it.")
+
+
+CONFIGS = {"hooks": HOOKS}  # of single sessions
+
+
 async def play(name: str, home: Path, folder: Path) -> None:
     """Have the agent run a session in `folder`, with its journal in `home`."""
     folder.mkdir(parents=True)
@@ -397,7 +465,7 @@ async def play(name: str, home: Path, folder: Path) -> None:
     (folder / "sub" / "b.py").write_text("b = 1\n")
     (home / "agent" / "agents").mkdir(parents=True)
     (home / "agent" / "agents" / "explore.md").write_text(AGENT)
-    (home / "agent" / "config.toml").write_text(CONFIG)
+    (home / "agent" / "config.toml").write_text(CONFIG + CONFIGS.get(name, ""))
     editor = Editor(permission="allow_once")
     async with ModelServer() as server:
         with (home / "agent" / "config.toml").open("a") as file:

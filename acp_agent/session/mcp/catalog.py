@@ -10,16 +10,17 @@ import msgspec
 
 from acp_agent.content import printable_line
 from acp_agent.errors import ToolError
+from acp_agent.events import ServerTool
 from acp_agent.extensions.mcp.names import command_names, tool_names
 from acp_agent.extensions.mcp.schemas import UnusableSchemaError
 from acp_agent.extensions.mcp.server import McpServer
 from acp_agent.session.commands.command import Command
-from acp_agent.tools.base import AnyTool
+from acp_agent.tools.base import AnyTool, SchemaTool
 from acp_agent.tools.mcp.results import prompt_text
 from acp_agent.tools.mcp_resource import ListMcpResourcesTool, ReadMcpResourceTool, has_resources
 from acp_agent.tools.mcp_tool import McpTool, call_server, mcp_tool
 from acp_agent.tools.quoting import first_line
-from acp_agent.tools.toolset import Toolset
+from acp_agent.tools.toolset import Toolset, parameters_schema
 from acp_agent.workspace.workspace import Workspace
 
 MAX_DIRECT_TOOLS = (
@@ -34,7 +35,8 @@ _MAX_REASONS = 3  # in a notice
 class McpCatalog:
     """The tools and prompts at the time of construction; makes no requests.
 
-    `notices` has notices about tools that are left out. `sent_direct` are the tools that the model
+    `notices` has notices about tools that are left out, and `offered` describes the tools of the
+    last toolset. `sent_direct` are the tools that the model
     was sent with their schemas, and `sent_search` whether it was sent those that search and call.
 
     Args:
@@ -58,6 +60,7 @@ class McpCatalog:
         self._tools = self._make_tools()
         self.prompts = self._make_prompts()
         self._cached: tuple[Toolset, Toolset] | None = None
+        self.offered: tuple[ServerTool, ...] = ()
 
     def toolset(self, core: Toolset, workspace: Workspace) -> Toolset:
         """Return the session's own tools and these; the same object for the same `core`."""
@@ -69,6 +72,7 @@ class McpCatalog:
             search = _search_tools(workspace, deferred) if self.sent_search else []
             added = [*tools, *search, *self._resource_tools(workspace)]
             self._cached = (core, core.with_tools(added) if added else core)
+            self.offered = tuple(_describe(tool) for tool in added)
         return self._cached[1]
 
     def _resource_tools(
@@ -253,3 +257,22 @@ def _unquoted(text: str) -> str:
     except ValueError:
         return text
     return words[0] if len(words) == 1 else text
+
+
+def _describe(tool: AnyTool) -> ServerTool:
+    """Return the description of a tool for the journal."""
+    remote = tool if isinstance(tool, McpTool) else None
+    parameters = (
+        tool.parameters() if isinstance(tool, SchemaTool) else parameters_schema(tool.params)
+    )
+    return ServerTool(
+        name=tool.name,
+        title=tool.title({}),
+        description=tool.description(),
+        parameters=parameters,
+        kind=tool.kind,
+        reads=tool.effect == "reads",
+        deferred=tool.deferred,
+        server="" if remote is None else remote.server.config.name,
+        tool="" if remote is None else remote.remote.name,
+    )

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acp_agent.content import JsonObject
-from acp_agent.events import NoticeShown
+from acp_agent.events import NoticeShown, ServerTool
 from acp_agent.extensions.mcp.config import SavedLogins, ServerConfig, all_values, credentials
 from acp_agent.extensions.mcp.names import server_labels
 from acp_agent.extensions.mcp.server import McpServer, ServerSettings
@@ -174,6 +174,11 @@ class McpServers:
     def toolset(self, core: Toolset, workspace: Workspace) -> Toolset:
         """Return the session's own tools and the current tools of the servers."""
         return core if self._catalog is None else self._catalog.toolset(core, workspace)
+
+    @property
+    def offered(self) -> tuple[ServerTool, ...]:
+        """The tools of the last toolset, as the journal describes them."""
+        return () if self._catalog is None else self._catalog.offered
 
     @property
     def prompts(self) -> Sequence[ServerPrompt]:

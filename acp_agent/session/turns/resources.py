@@ -19,6 +19,7 @@ from acp_agent.session.turns.lazy_tools import LazyTools
 
 if TYPE_CHECKING:  # first needed when a prompt runs
     from acp_agent.content import ContentBlock
+    from acp_agent.events import ServerTool
     from acp_agent.extensions.definitions.types import AgentSpec
     from acp_agent.hooks.session_hooks import SessionHooks
     from acp_agent.session.children.delegation import Delegation
@@ -334,6 +335,11 @@ class SessionResources:
 
             self._hooks = HookSource(self._core, self._extensions)
         return self._hooks
+
+    @property
+    def server_tools(self) -> tuple[ServerTool, ...]:
+        """The tools of MCP servers in the last toolset, as the journal describes them."""
+        return () if self._extensions.mcp is None else self._extensions.mcp.offered
 
     async def current_hooks(self) -> SessionHooks | None:
         """Return the current hooks; None if there are none."""

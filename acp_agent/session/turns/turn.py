@@ -13,6 +13,7 @@ from acp_agent.agent.resources import TurnResources
 from acp_agent.errors import AcpAgentError, InvalidInputError, ModelError, StoreError
 from acp_agent.events import (
     AnyEvent,
+    ServerToolsOffered,
     StopReason,
     TitleChanged,
     TurnEnded,
@@ -261,6 +262,7 @@ class Turn:
         from acp_agent.agent.turn import run_turn, run_user_call  # noqa: PLC0415 - likewise
         from acp_agent.session.turns.parts import turn_slot  # noqa: PLC0415 - likewise
 
+        await self._record_server_tools(turn)
         is_new = core.state.system_prompt_is_due
         if is_new:
             await self._resources.write_system_prompt()
@@ -286,6 +288,13 @@ class Turn:
         if not turn.budget.exhausted:  # otherwise already reported
             await core.emit(*stop_notice(stop, core.context, core.translate))
         return stop
+
+    async def _record_server_tools(self, turn: TurnResources) -> None:
+        """Record the tools of MCP servers if they differ from those of the last turn."""
+        _ = turn.tools.toolset  # brings `server_tools` up to date
+        offered = self._resources.server_tools
+        if offered != self._core.state.server_tools:
+            await self._core.emit(ServerToolsOffered(tools=offered))
 
     async def _has_unanswered_steering(self) -> bool:
         """Return whether a steering message was not sent to the model yet.
