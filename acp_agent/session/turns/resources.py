@@ -336,10 +336,10 @@ class SessionResources:
             self._hooks = HookSource(self._core, self._extensions)
         return self._hooks
 
-    @property
-    def server_tools(self) -> tuple[ServerTool, ...]:
-        """The tools of MCP servers in the last toolset, as the journal describes them."""
-        return () if self._extensions.mcp is None else self._extensions.mcp.offered
+    def server_tools(self, turn: TurnResources) -> tuple[ServerTool, ...]:
+        """Return the current tools of MCP servers, as the journal describes them."""
+        mcp = self._extensions.mcp
+        return mcp.offered if mcp is not None and turn.tools.toolset.specs() else ()
 
     async def current_hooks(self) -> SessionHooks | None:
         """Return the current hooks; None if there are none."""

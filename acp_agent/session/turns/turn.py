@@ -291,8 +291,7 @@ class Turn:
 
     async def _record_server_tools(self, turn: TurnResources) -> None:
         """Record the tools of MCP servers if they differ from those of the last turn."""
-        _ = turn.tools.toolset  # brings `server_tools` up to date
-        offered = self._resources.server_tools
+        offered = self._resources.server_tools(turn)
         if offered != self._core.state.server_tools:
             await self._core.emit(ServerToolsOffered(tools=offered))
 
