@@ -5,19 +5,23 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from msgspec import structs
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
 from acp_agent.errors import MissingFileError, ToolError
-from acp_agent.tools.base import Outcome, Prepared, Progress, ToolParams
-from acp_agent.tools.editing.replace import Edit, EditResult, apply_edits
+from acp_agent.events import ToolKind
+from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams, Touches
+from acp_agent.tools.editing.replace import END_OF_FILE, Edit, EditResult, apply_edits
 from acp_agent.tools.file_changes import (
     Change,
     FileParams,
     FileTool,
     apply_change,
+    apply_changes,
     count_lines,
     prepare_change,
+    prepare_changes,
 )
 from acp_agent.tools.notebooks.cells import is_notebook
 from acp_agent.workspace.file_io import TextFile, text_file
@@ -31,6 +35,7 @@ class EditItem(ToolParams):
     all: bool = False
     times: SkipJsonSchema[int | None] = None
     after_line: SkipJsonSchema[int | None] = None
+    near_line: SkipJsonSchema[int | None] = None
 
 
 class EditParams(FileParams):
@@ -38,7 +43,8 @@ class EditParams(FileParams):
 
     `more` are further replacements, each made in the result of the one before. A call may give all
     of them as a list in `edits` instead, which is what other agents' tools take. With `cell_mode`,
-    as in their tools for notebooks, a cell is changed instead.
+    as in their tools for notebooks, a cell is changed instead. `near_line` is where the text is, in
+    case it is in several places.
     """
 
     old: Annotated[str, Field(description="Text to replace; empty to create a file.")]
@@ -47,6 +53,7 @@ class EditParams(FileParams):
     times: SkipJsonSchema[int | None] = None
     more: SkipJsonSchema[tuple[EditItem, ...]] = ()
     after_line: SkipJsonSchema[int | None] = None
+    near_line: SkipJsonSchema[int | None] = None
     cell_mode: SkipJsonSchema[Literal["replace", "insert", "delete"] | None] = None
     cell: SkipJsonSchema[str | None] = None
     cell_type: SkipJsonSchema[Literal["code", "markdown", "raw"] | None] = None
@@ -69,14 +76,16 @@ class EditParams(FileParams):
     @property
     def needs_file(self) -> bool:
         """Whether the edit changes an existing file."""
-        return bool(self.old) or self.after_line is not None or self.cell_mode is not None
+        inserts = self.after_line not in {None, END_OF_FILE}
+        return bool(self.old) or inserts or self.cell_mode is not None
 
     @property
     def edits(self) -> tuple[Edit, ...]:
         """All replacements, in order."""
         items: tuple[EditParams | EditItem, ...] = (self, *self.more)
         return tuple(
-            Edit(item.old, item.new, item.all, item.after_line, item.times) for item in items
+            Edit(item.old, item.new, item.all, item.after_line, item.times, item.near_line)
+            for item in items
         )
 
 
@@ -93,6 +102,24 @@ class EditTool(FileTool[EditParams]):
 
     async def prepare(self, params: EditParams) -> Prepared:
         """Find the text and make the diff."""
+        change = await self.change(params)
+
+        def describe(result: EditResult) -> str:
+            return describe_edit(structs.replace(change, result=result))
+
+        async def run(_: Progress) -> Outcome:
+            return await apply_change(change, self.workspace.files, describe)
+
+        action = "Edit" if change.before else "Create"
+        return prepare_change(change, title=f"{action} {change.display_path}", run=run)
+
+    async def change(self, params: EditParams) -> Change:
+        """Return the change that a call asks for.
+
+        Raises:
+            ToolError: it cannot be made.
+            WorkspaceError: the file cannot be read.
+        """
         files = self.workspace.files
         requested_path = self.cleaned_path(params)
         path, display_path = self.target(requested_path)
@@ -120,7 +147,7 @@ class EditTool(FileTool[EditParams]):
                 raise ToolError(f"{display_path} is not a notebook", advice="give `old` and `new`")
             return apply_edits(file, params.edits, display_path)
 
-        change = Change(
+        return Change(
             requested_path=requested_path,
             path=path,
             editor_path=files.editor_path(path),
@@ -130,17 +157,55 @@ class EditTool(FileTool[EditParams]):
             redo=redo if before else None,
         )
 
-        def describe(result: EditResult) -> str:
-            if before is None:
-                return f"{display_path} created, {count_lines(result.text)}."
-            count = len(result.changes)
-            count_text = f"{count} replacements, the first" if count > 1 else "1 replacement"
-            notes = f" Normalised: {', '.join(result.notes)}." if result.notes else ""
-            return f"{display_path} edited: {count_text} in line {result.line}.{notes}"
+
+class EditFilesParams(BaseModel):
+    """Edits of several files, each another one."""
+
+    model_config = ConfigDict(frozen=True)
+
+    files: tuple[EditParams, ...]
+
+
+class EditFilesTool(Tool[EditFilesParams]):
+    """Edits several files, all or none, for a call that names several."""
+
+    name: ClassVar[str] = "edit"
+    kind: ClassVar[ToolKind] = "edit"
+    effect: ClassVar[Literal["reads", "writes"]] = "writes"
+    params: ClassVar[type[EditFilesParams]] = EditFilesParams
+
+    def touches(self, params: EditFilesParams) -> Touches:
+        """All the files."""
+        touches = [EditTool(self.workspace).touches(file) for file in params.files]
+        return Touches(writes=tuple(path for each in touches for path in each.writes))
+
+    async def prepare(self, params: EditFilesParams) -> Prepared:
+        """Find all texts and make the diffs."""
+        tool = EditTool(self.workspace)
+        changes: list[Change] = []
+        for file in params.files:
+            try:
+                changes.append(await tool.change(file))
+            except ToolError as error:
+                raise ToolError(
+                    f"{error.shown}; no file was changed", advice=error.advice
+                ) from error
+        if len({change.path for change in changes}) < len(changes):
+            raise ToolError("two paths name one file", advice="give its edits in one call")
 
         async def run(_: Progress) -> Outcome:
-            return await apply_change(change, files, describe)
+            return await apply_changes(changes, self.workspace.files, describe_edit)
 
-        return prepare_change(
-            change, title=f"{'Edit' if before else 'Create'} {display_path}", run=run
-        )
+        title = f"Edit {changes[0].display_path} and {len(changes) - 1} more"
+        return prepare_changes(changes, title=title, run=run)
+
+
+def describe_edit(change: Change) -> str:
+    """Return what the model reads of an edit that was made."""
+    result, path = change.result, change.display_path
+    if change.before is None:
+        return f"{path} created, {count_lines(result.text)}."
+    count = len(result.changes)
+    count_text = f"{count} replacements, the first" if count > 1 else "1 replacement"
+    notes = f" Normalised: {', '.join(result.notes)}." if result.notes else ""
+    return f"{path} edited: {count_text} in line {result.line}.{notes}"

@@ -6,8 +6,7 @@ import copy
 import difflib
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -20,6 +19,7 @@ from acp_agent.tools.ask_user import AskUserTool
 from acp_agent.tools.background import BackgroundTool
 from acp_agent.tools.base import AnyTool, SchemaArguments, SchemaTool
 from acp_agent.tools.calls.argument_json import NotAnObjectError, read_arguments
+from acp_agent.tools.calls.parameter_schemas import parameters_schema
 from acp_agent.tools.edit import EditTool
 from acp_agent.tools.glob import GlobTool
 from acp_agent.tools.grep import GrepTool
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from acp_agent.workspace.search_services import SearchService
 
 _MAX_SHOWN_ERRORS = 5
-_OMITTED_KEYWORDS = frozenset({"title", "default", "additionalProperties"})  # of a schema
 
 
 class ResolvedCall(NamedTuple):
@@ -151,25 +150,35 @@ class Toolset:
                 model how.
         """
         tool, values = self._read_call(name, arguments)
-        if tool.name == name:
+        if tool.name == name and not _is_list(values.get("path")):
             with suppress(ValidationError, ToolError):  # in the names of another agent perhaps
                 return ResolvedCall(tool, _validate(tool, values))
-        call = self._translate(name, tool, values)
+        calls = self._translate(name, tool, values)
+        if calls[0].tool != tool.name:
+            tool = self.get(calls[0].tool)
         try:
-            params = _validate(tool, call.values)
+            params = [_validate(tool, call.values) for call in calls]
         except ValidationError as error:
             raise _validation_error(tool, error) from error
-        new = [field for field in call.ignored if (tool.name, field) not in self._reported_fields]
+        fields = dict.fromkeys(field for call in calls for field in call.ignored)
+        new = [field for field in fields if (tool.name, field) not in self._reported_fields]
         self._reported_fields.update((tool.name, field) for field in new)
-        return ResolvedCall(tool, params, tuple(new))
+        if len(params) == 1:
+            return ResolvedCall(tool, params[0], tuple(new))
+        from acp_agent.tools.calls.batches import batch  # noqa: PLC0415 - few calls need it
+
+        return ResolvedCall(*batch(tool, params), tuple(new))
 
     def call_title(self, name: str, arguments: str) -> tuple[str, ToolKind]:
         """Return a title and a kind for a call whose tool or arguments may be wrong."""
         try:
             tool, values = self._read_call(name, arguments)
+            suffix = ""
             if tool.name != name or not values.keys() <= tool.params.model_fields.keys():
-                values = self._translate(name, tool, values).values
-            return tool.title(values), tool.call_kind(values)
+                calls = self._translate(name, tool, values)
+                tool, values = self.get(calls[0].tool), calls[0].values
+                suffix = f" and {len(calls) - 1} more" if len(calls) > 1 else ""
+            return f"{tool.title(values)}{suffix}", tool.call_kind(values)
         except ToolError:
             pass
         try:
@@ -214,17 +223,25 @@ class Toolset:
             tool = self.get(name)
         return tool, values
 
-    def _translate(self, name: str, tool: AnyTool, values: JsonObject) -> ForeignCall:
-        from acp_agent.tools.calls import foreign_calls  # noqa: PLC0415 - few calls need it
+    def _translate(self, name: str, tool: AnyTool, values: JsonObject) -> list[ForeignCall]:
+        from acp_agent.tools.calls import foreign_calls, value_types  # noqa: PLC0415 - likewise
 
-        schema = next((spec.parameters for spec in self._specs if spec.name == tool.name), None)
-        schema = schema or parameters_schema(tool.params)
         if isinstance(tool, SchemaTool):  # its fields are another program's
-            properties = schema.get("properties", {})
-            values = foreign_calls.unwrap_arguments(values, properties)
-            values = foreign_calls.coerce_values(values, schema)
-            return foreign_calls.ForeignCall(tool=tool.name, values=values)
-        return foreign_calls.translate(name, tool.name, values, schema)
+            schema = self._schema(tool.name)
+            values = foreign_calls.unwrap_arguments(values, schema.get("properties", {}))
+            values = value_types.coerce_values(values, schema)
+            return [foreign_calls.ForeignCall(tool=tool.name, values=values)]
+        return foreign_calls.translate_calls(name, tool.name, values, self._schema)
+
+    def _schema(self, name: str) -> JsonObject:
+        """The parameters of a tool as a JSON Schema."""
+        schema = next((spec.parameters for spec in self._specs if spec.name == name), None)
+        return schema or parameters_schema(self.get(name).params)
+
+
+def _is_list(value: object) -> bool:
+    """Whether a value is a list, perhaps as JSON text."""
+    return isinstance(value, list) or (isinstance(value, str) and value.startswith('["'))
 
 
 def _validate(tool: AnyTool, values: JsonObject) -> BaseModel:
@@ -285,57 +302,6 @@ def _spec(tool: AnyTool) -> ToolSpec:
     else:
         parameters = parameters_schema(tool.params)
     return ToolSpec(name=tool.name, description=tool.description(), parameters=parameters)
-
-
-@lru_cache(maxsize=256)  # some tools are created for each turn
-def parameters_schema(params: type[BaseModel]) -> JsonObject:
-    """Return a tool's parameters as the JSON Schema of an object, which nobody may change.
-
-    Without titles, defaults and definitions: each `$ref` is replaced by what it names, as not all
-    providers follow references. A description is given once.
-    """
-    schema = params.model_json_schema()
-    definitions = cast("JsonObject", schema.pop("$defs", {}))
-    schema.pop("description", None)  # the class's docstring; the tool has a description of its own
-    lean = _lean_object(schema, definitions)
-    _drop_repeated(lean["properties"], set())
-    return lean
-
-
-def _drop_repeated(properties: JsonObject, repeated: set[tuple[str, str]]) -> None:
-    """Leave out descriptions that a parameter of the same name has had before."""
-    for name, schema in properties.items():
-        key = (name, schema.get("description", ""))
-        if key in repeated:
-            del schema["description"]
-        elif key[1]:
-            repeated.add(key)
-        for inner in (schema, schema.get("items", {})):
-            _drop_repeated(inner.get("properties", {}), repeated)
-
-
-def _lean_object(schema: JsonObject, definitions: JsonObject) -> JsonObject:
-    lean = _lean(schema, definitions)
-    properties: JsonObject = lean.get("properties", {})
-    lean["properties"] = {name: _lean(value, definitions) for name, value in properties.items()}
-    return lean
-
-
-def _lean(schema: JsonObject, definitions: JsonObject) -> JsonObject:
-    lean = {key: value for key, value in schema.items() if key not in _OMITTED_KEYWORDS}
-    reference = lean.pop("$ref", None)
-    if isinstance(reference, str):
-        definition = dict(definitions[reference.rpartition("/")[2]])
-        definition.pop("description", None)  # a docstring again
-        return {**_lean_object(definition, definitions), **lean}
-    types = [kind for kind in lean.get("anyOf", ()) if kind != {"type": "null"}]
-    if len(types) == 1:
-        del lean["anyOf"]
-        lean = {**types[0], **lean}
-        return _lean(lean, definitions)
-    if "items" in lean:
-        lean["items"] = _lean(lean["items"], definitions)
-    return lean
 
 
 def _parameter_names(tool: AnyTool) -> Iterable[str]:

@@ -427,7 +427,7 @@ def _import_everything() -> None:
 
 def _describe_types() -> None:
     """Build what msgspec and pydantic keep of each type, as they do where it is first used."""
-    from acp_agent.tools.toolset import parameters_schema
+    from acp_agent.tools.calls.parameter_schemas import parameters_schema
 
     for kind in _subclasses(msgspec.Struct):
         with contextlib.suppress(TypeError, NameError):  # those that are never decoded

@@ -162,7 +162,7 @@ def test_an_unknown_parameter_is_ignored_and_named_once(user: ToolUser) -> None:
 def test_a_wrong_value_is_named_with_what_is_allowed(user: ToolUser) -> None:
     message = refusal(user, "read", '{"path": "a", "line": 0}')
     assert "line should be greater than or equal to 1 (it is the number 0)" in message
-    message = refusal(user, "read", '{"path": ["a"]}')
+    message = refusal(user, "read", '{"path": [1]}')
     assert "path should be a valid string (it is an array)" in message
 
 

@@ -16,11 +16,12 @@ from acp_agent.extensions.mcp.schemas import UnusableSchemaError
 from acp_agent.extensions.mcp.server import McpServer
 from acp_agent.session.commands.command import Command
 from acp_agent.tools.base import AnyTool, SchemaTool
+from acp_agent.tools.calls.parameter_schemas import parameters_schema
 from acp_agent.tools.mcp.results import prompt_text
 from acp_agent.tools.mcp_resource import ListMcpResourcesTool, ReadMcpResourceTool, has_resources
 from acp_agent.tools.mcp_tool import McpTool, call_server, mcp_tool
 from acp_agent.tools.quoting import first_line
-from acp_agent.tools.toolset import Toolset, parameters_schema
+from acp_agent.tools.toolset import Toolset
 from acp_agent.workspace.workspace import Workspace
 
 MAX_DIRECT_TOOLS = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -17,20 +17,31 @@ from msgspec import Struct
 from acp_agent.content import JsonObject
 from acp_agent.errors import ToolError
 from acp_agent.platform.data_tables import read_table
-from acp_agent.tools.calls.argument_json import read_json
+from acp_agent.tools.calls.call_rewriting import (
+    field_key,
+    merge_edits,
+    rewrite_call,
+    split_call,
+)
 from acp_agent.tools.calls.foreign_values import COMPLETE, CONVERSIONS, FILTERS, NotConvertibleError
+from acp_agent.tools.calls.value_types import coerce_values, decode_text
 
 # Fields that a model may put around all the others.
 _WRAPPERS = (
     *("arguments", "args", "input", "parameters", "params", "kwargs", "tool_input"),
     "action",  # of codex's `local_shell`
 )
+_SEVERAL_FILES = {"read", "list", "grep", "edit"}  # tools of which one call may name more files
 _NAME_FIELDS = {"name", "tool", "tool_name", "id", "type", "function", "recipient_name"}
-_COMMANDS = {"old_str": "str_replace", "file_text": "create", "insert_line": "insert"}  # by field
+# Commands of a tool that does several things, by a field that only one of them has.
+_COMMANDS = {
+    "old_str": "str_replace",
+    "insert_line": "insert",
+    **dict.fromkeys(("file_text", "text", "content"), "create"),
+}
 _CALL_NUMBER = re.compile(r":\d+$")  # of a call, in Kimi's ids
 _TAGS_AFTER = re.compile(r"(?<=\w)<.*", re.DOTALL)  # of the model's template
 _PREFIX = re.compile(r"^(?:\w+[.:/])+")
-_SEPARATORS = re.compile(r"[\s_-]+")
 
 
 class ToolNames(Struct, frozen=True, forbid_unknown_fields=True):
@@ -71,10 +82,10 @@ def resolve_tool(
     """
     normalized = _normalize_name(name)
     for tool in tools:
-        if _key(tool) == normalized:
+        if field_key(tool) == normalized:
             return tool
     server_tools = [
-        tool for tool in tools if normalized and _key(tool.rpartition("__")[2]) == normalized
+        tool for tool in tools if normalized and field_key(tool.rpartition("__")[2]) == normalized
     ]
     if len(server_tools) == 1:
         return server_tools[0]
@@ -95,13 +106,18 @@ def resolve_tool(
     return resolved if resolved in tools else None
 
 
-def translate(name: str, tool: str, values: JsonObject, schema: JsonObject) -> ForeignCall:
-    """Return a call of `tool` in its own fields, with values of their types.
+def translate_calls(
+    name: str, tool: str, values: JsonObject, schema_of: Callable[[str], JsonObject]
+) -> list[ForeignCall]:
+    """Return the calls of our tools that a call stands for: more than one if it names more files.
+
+    Args:
+        schema_of: returns the schema of a tool's parameters.
 
     Raises:
-        ToolError: the arguments contradict each other, or ask for what the tool cannot do.
+        ToolError: the arguments contradict each other, or ask for what no tool can do.
     """
-    properties: JsonObject = schema.get("properties", {})
+    properties: JsonObject = schema_of(tool).get("properties", {})
     for name_field in ("name", "tool", "tool_name"):
         tool_name = values.get(name_field) if name_field not in properties else None
         if isinstance(tool_name, str) and resolve_tool(tool_name, _table()) not in {None, tool}:
@@ -109,10 +125,40 @@ def translate(name: str, tool: str, values: JsonObject, schema: JsonObject) -> F
                 tool, properties, f"{name_field!r} is {tool_name!r}, another tool"
             )
     values = unwrap_arguments(values, properties)
+    try:
+        tool, values = rewrite_call(_normalize_name(name), tool, values)
+        fields = _table().get(tool, ToolNames()).fields
+        targets = {field_key(field): target.partition(":")[0] for field, target in fields.items()}
+
+        def target_of(field: str) -> str:
+            return targets.get(field_key(field), field)
+
+        is_edit = tool == "edit"
+        pieces = [values]
+        if tool in _SEVERAL_FILES:
+            pieces = split_call(values, target_of, is_edit=is_edit)
+    except ValueError as error:
+        raise _argument_error(tool, properties, str(error)) from error
+    calls = [translate(name, tool, piece, schema_of(tool)) for piece in pieces]
+    if is_edit and len(calls) > 1:
+        ignored = tuple(dict.fromkeys(field for call in calls for field in call.ignored))
+        merged = merge_edits([call.values for call in calls])
+        return [ForeignCall(tool=tool, values=each, ignored=ignored) for each in merged]
+    return calls
+
+
+def translate(name: str, tool: str, values: JsonObject, schema: JsonObject) -> ForeignCall:
+    """Return a call of `tool` in its own fields, with values of their types.
+
+    Raises:
+        ToolError: the arguments contradict each other, or ask for what the tool cannot do.
+    """
+    properties: JsonObject = schema.get("properties", {})
+    values = unwrap_arguments(values, properties)
     table = _table().get(tool, ToolNames())
     normalized = _normalize_name(name)
     template = next(
-        (text for key, text in table.templates.items() if _key(key) == normalized), None
+        (text for key, text in table.templates.items() if field_key(key) == normalized), None
     )
     if template is not None:
         return ForeignCall(
@@ -120,7 +166,7 @@ def translate(name: str, tool: str, values: JsonObject, schema: JsonObject) -> F
         )
     if commands := _table()[_index()[normalized]].commands if normalized in _index() else None:
         values = {key: value for key, value in values.items() if key != "command" or not commands}
-    in_milliseconds = normalized in set(map(_key, table.milliseconds))
+    in_milliseconds = normalized in set(map(field_key, table.milliseconds))
     ignored: list[str] = []
     try:
         converted = dict(
@@ -128,7 +174,7 @@ def translate(name: str, tool: str, values: JsonObject, schema: JsonObject) -> F
         )
     except NotConvertibleError as error:
         raise _argument_error(tool, properties, str(error)) from error
-    preset = next((fields for key, fields in table.set.items() if _key(key) == normalized), {})
+    preset = next((fields for key, fields in table.set.items() if field_key(key) == normalized), {})
     explicit = {
         key: value for key, value in converted.items() if value is not None or key not in preset
     }
@@ -172,7 +218,7 @@ def unwrap_arguments(values: JsonObject, field_names: Collection[str]) -> JsonOb
         if wrapper in field_names or inner is None:
             continue
         if isinstance(inner, str):
-            inner = _decode(inner)
+            inner = decode_text(inner)
         if isinstance(inner, list) and len(inner) == 1:
             (inner,) = inner
         naming = _NAME_FIELDS - set(field_names) - set(inner if isinstance(inner, dict) else ())
@@ -184,20 +230,6 @@ def unwrap_arguments(values: JsonObject, field_names: Collection[str]) -> JsonOb
     return values
 
 
-def coerce_values(values: JsonObject, schema: JsonObject) -> JsonObject:
-    """Return the arguments with values of the types in the schema, if that changes no meaning.
-
-    Null counts as not given if the field is optional.
-    """
-    properties: JsonObject = schema.get("properties", {})
-    required: Collection[str] = schema.get("required", ())
-    return {
-        key: _coerce(value, properties.get(key) or {})
-        for key, value in values.items()
-        if value is not None or key in required or key not in properties
-    }
-
-
 def _convert_fields(
     values: JsonObject,
     table: ToolNames,
@@ -207,17 +239,17 @@ def _convert_fields(
     in_milliseconds: bool = False,
 ) -> Iterator[tuple[str, object]]:
     """Yield the arguments in our fields; those without a counterpart go to `ignored`."""
-    names_by_key = {_key(name): name for name in field_names}
+    names_by_key = {field_key(name): name for name in field_names}
     aliases = {
-        _key(source_field): target_field for source_field, target_field in table.fields.items()
+        field_key(source_field): target_field for source_field, target_field in table.fields.items()
     }
     values = _spread(values, aliases)
-    refused = {_key(source_field): allowed for source_field, allowed in table.refused.items()}
-    harmless = set(map(_key, table.ignored))
+    refused = {field_key(source_field): allowed for source_field, allowed in table.refused.items()}
+    harmless = set(map(field_key, table.ignored))
     assigned: dict[str, tuple[str, object]] = {}  # by our field: the source field, and the value
     pending: list[tuple[str, str, str, object]] = []
     for source_field, value in values.items():
-        key = _key(source_field)
+        key = field_key(source_field)
         exact_name = names_by_key.get(key) if source_field not in field_names else source_field
         target_field, _, conversion = (exact_name or aliases.get(key) or "").partition(":")
         # Our own field may need a conversion too, such as a command that is a list.
@@ -256,7 +288,9 @@ def _spread(values: JsonObject, aliases: Mapping[str, str]) -> JsonObject:
     """Return the arguments with the fields of the only object in a list."""
     for source_field, value in values.items():
         only_item = value[0] if isinstance(value, list) and len(value) == 1 else value
-        if aliases.get(_key(source_field), "").endswith(":only") and isinstance(only_item, dict):
+        if aliases.get(field_key(source_field), "").endswith(":only") and isinstance(
+            only_item, dict
+        ):
             return {key: item for key, item in values.items() if key != source_field} | only_item
     return values
 
@@ -278,7 +312,7 @@ def _is_allowed(value: object, allowed: tuple[Any, ...] | None) -> bool:
 def _convert_items(value: object, table: ToolNames) -> object:
     """Return a list of objects in our fields; other values unchanged."""
     if isinstance(value, str) and value.lstrip().startswith(("[", "{")):
-        value = _decode(value)
+        value = decode_text(value)
     if isinstance(value, dict):
         is_numbered = bool(value) and all(key.isdecimal() for key in value)
         value = list(value.values()) if is_numbered else [value]
@@ -303,35 +337,6 @@ def _named_fields(entry: object, table: ToolNames) -> object:
     return entry
 
 
-def _coerce(value: object, kind: JsonObject) -> object:
-    match kind.get("type"), value:
-        case "string", int() | float() if not isinstance(value, bool):
-            return str(value)
-        case "string", str() if "enum" in kind and value not in kind["enum"]:
-            return value.strip().lower() if value.strip().lower() in kind["enum"] else value
-        case "boolean", str() if value.strip().lower() in {"true", "false"}:
-            return value.strip().lower() == "true"
-        case "integer", float() if value.is_integer():
-            return int(value)
-        case (("integer" | "number"), str()):
-            number = _decode(value.strip())
-            return number if isinstance(number, int | float) else value
-        case "array", str():
-            items = _decode(value) if value.lstrip().startswith("[") else [value]
-            return items if isinstance(items, list) else value
-        case "object", str() if value.lstrip().startswith("{"):
-            return _decode(value)
-        case _:
-            return value
-
-
-def _decode(text: str) -> object:
-    try:
-        return read_json(text)
-    except ValueError:
-        return text
-
-
 def _argument_error(tool: str, field_names: Collection[str], reason: str) -> ToolError:
     return ToolError(
         f"wrong arguments of {tool}: {reason}",
@@ -346,13 +351,7 @@ def _normalize_name(name: str) -> str:
     bare = _PREFIX.sub("", bare.removesuffix("()").strip("`'\"<> "))
     for prefix in _table()["prefixes"].names:
         bare = bare.removeprefix(f"{prefix}__")
-    return _key(bare)
-
-
-def _key(name: str) -> str:
-    """Return a name for comparison: without case and separators. `-i` and `i` stay different."""
-    start = "-" if name.startswith("-") else ""
-    return start + _SEPARATORS.sub("", name).lower()
+    return field_key(bare)
 
 
 @cache
@@ -364,7 +363,7 @@ def _table() -> dict[str, ToolNames]:
 def _index() -> dict[str, str]:
     """Return our tools by the names that other agents use."""
     return {
-        _key(name): tool
+        field_key(name): tool
         for tool, table in _table().items()
         for name in (*table.names, *table.templates)
     }

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Callable, Mapping
 from typing import Final
 
 from acp_agent.content import JsonObject
+from acp_agent.tools.calls.edit_blocks import read_blocks
 from acp_agent.tools.shell import MAX_TIMEOUT, command_text
 
 _MAX_LIST_DEPTH = 5  # levels that `list` shows
-_BLOCK = re.compile(
-    r"^(?:<{5,9}|-{5,9}) ?SEARCH>?[^\n]*\n(?::start_line:[^\n]*\n)?(?::end_line:[^\n]*\n)?"
-    r"(?:-{5,9}\n)?(.*?)^={5,9}[ \t]*\n(.*?)^(?:>{5,9}|\+{5,9}) ?REPLACE[^\n]*$",
-    re.DOTALL | re.MULTILINE,
-)
 _META = re.compile(r"[\\^$.|?*+()\[\]{}]")  # of ripgrep's regular expressions
 _STATES: Final[Mapping[str, str]] = {
     "done": "completed", "complete": "completed", "finished": "completed", "active": "in_progress",
@@ -72,13 +69,13 @@ def _range(target: str, value: object, converted: Mapping[str, object]) -> JsonO
     """Two lines, as a list, an object, or as in "3-5" and "L3-L5"."""
     if value in ([], {}, ""):
         return {}
+    if isinstance(value, list) and len(value) == 1 and not isinstance(value[0], int):
+        (value,) = value
     ends = value
     if isinstance(value, str):
         ends = re.split(r"\s*[-,:]\s*", re.sub(r"[Ll](?=\d)|[\[\]]", "", value).strip())
     elif isinstance(value, dict) and value.keys() == {"start", "end"}:
         ends = [value["start"], value["end"]]
-    if isinstance(ends, list) and ends and isinstance(ends[0], list):
-        ends = ends[0] if len(ends) == 1 else None
     if not isinstance(ends, list) or len(ends) not in {1, 2}:
         raise NotConvertibleError(f"{value!r} is not a range of lines")
     first = _from_zero(target, ends[0], converted)
@@ -149,8 +146,10 @@ def _lines(target: str, value: object, _converted: Mapping[str, object]) -> Json
     }
 
 
-def _text_lines(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
-    """A text, as a list of its lines too."""
+def _text_lines(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
+    """A text, as a list of its lines too; an object is the content of a JSON file."""
+    if isinstance(value, dict) and str(converted.get("path")).lower().endswith(".json"):
+        return {target: json.dumps(value, indent=2, ensure_ascii=False) + "\n"}
     if not isinstance(value, list) or not all(isinstance(line, str) for line in value) or not value:
         return {target: value}
     has_ends = all(line.endswith("\n") for line in value[:-1]) and len(value) > 1
@@ -222,15 +221,17 @@ def _time_limit(target: str, value: object, converted: Mapping[str, object]) -> 
 
 
 def _search_replace(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
-    """Blocks of SEARCH and REPLACE, with nothing else between them."""
-    if not isinstance(value, str):
-        return {target: value}
-    text = value.replace("\r\n", "\n").strip("\n")
-    blocks = _BLOCK.findall(text)
-    remainder = re.sub(r"```\w*", "", _BLOCK.sub("", text)).strip()
-    if not blocks or remainder:
-        raise NotConvertibleError("the diff is not made of blocks of SEARCH and REPLACE")
-    return {target: [{"old": old, "new": new} for old, new in blocks]}
+    """Blocks of SEARCH and REPLACE."""
+    try:
+        return {target: [block.edit for block in read_blocks(value)]}
+    except ValueError as error:
+        raise NotConvertibleError(str(error)) from error
+
+
+def _alternatives(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
+    """Regular expressions of which any may match."""
+    is_list = isinstance(value, list) and value and all(isinstance(item, str) for item in value)
+    return {target: "|".join(value) if is_list and isinstance(value, list) else value}
 
 
 def _insert(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
@@ -343,7 +344,8 @@ CONVERSIONS: Final[Mapping[str, Conversion]] = {
     "first": _first, "insert": _insert, "literal": _literal, "not_literal": _not_literal,
     "checklist": _checklist, "unless": _unless, "in_text": _in_text, "file_type": _file_type,
     "operation": _operation, "cell_mode": _cell_mode, "text": _as_text,
-    "text_lines": _text_lines, "globs": _globs, "line_count": _line_count,
+    "text_lines": _text_lines, "globs": _globs, "alternatives": _alternatives,
+    "line_count": _line_count,
 }  # fmt: skip
 
 FILTERS: Final = {

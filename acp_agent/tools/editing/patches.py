@@ -30,6 +30,7 @@ _MOVE_MARKER = "*** Move to:"
 _HEREDOC = re.compile(r"(?:apply_patch\s*)?<<-?\s*(['\"]?)(\w+)\1\n(.*)\n\2", re.DOTALL)
 _FENCE = re.compile(r"```\w*\n(.*?)\n?```", re.DOTALL)
 _RANGE = re.compile(r"-\d+(?:,\d+)? \+\d+(?:,\d+)?(?: @@|$)")
+_LINE_NUMBER = re.compile(r"^\s*\d+(?:\t|[:|→] ?)")
 _DIFF = re.compile(
     r"^--- (?:a/)?(\S[^\t\n]*)(?:\t.*)?\n\+\+\+ (?:b/)?(\S[^\t\n]*)(?:\t.*)?\n", re.MULTILINE
 )
@@ -144,10 +145,15 @@ def _apply(file: TextFile, hunk: Hunk, display_path: str) -> EditResult:
                 apply_edits(file, (edit,), display_path)  # its error has the file's line numbers
             raise
     first = edited.changes[0][0].split("\n", 1)[0]
-    if fold(first).strip() != fold(hunk.old[0]).strip():
+    if fold(first).strip() not in {fold(line).strip() for line in _readings(hunk.old[0])}:
         raise ToolError(f"there is no line {hunk.old[0].strip()[:80]!r}", advice="give whole lines")
     line = head.count("\n") + edited.line
     return msgspec.structs.replace(edited, text=head + edited.text, line=line)
+
+
+def _readings(line: str) -> tuple[str, str]:
+    """Return a line as it is, and without a line number that was copied with it."""
+    return line, _LINE_NUMBER.sub("", line)
 
 
 def _block_end(text: str, head: str) -> int:

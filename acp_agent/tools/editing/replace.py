@@ -32,11 +32,15 @@ _MAX_REPORTED_LINES = 10
 _MAX_NORMALIZED_LENGTH = 250_000  # characters of an edit whose `old` is not in the file exactly
 
 
+END_OF_FILE = -1  # as a line to insert after
+
+
 class Edit(Struct, frozen=True):
     """One replacement: `old` by `new`, at its only place or, with `replace_all`, at each.
 
     With `after_line`, `new` is inserted after this line instead, 0 for the beginning of the file.
-    `expected_count` is the expected number of occurrences.
+    `expected_count` is the expected number of occurrences. `near_line` is the line where `old` is,
+    if it has several places.
     """
 
     old: str
@@ -44,6 +48,7 @@ class Edit(Struct, frozen=True):
     replace_all: bool = False
     after_line: int | None = None
     expected_count: int | None = None
+    near_line: int | None = None
 
 
 class Span(Struct, frozen=True):
@@ -161,6 +166,10 @@ def _apply(file: TextFile, edit: Edit, display_path: str, forms: LineForms) -> E
             advice="leave the edit out, or give the new text in `new`",
         )
     fold = partial(FoldedText, text, forms)
+    if edit.near_line is not None and not edit.replace_all:
+        offset = _line_offset(text, edit.near_line)
+        if text.startswith(old, offset) and text.find(old) not in {-1, offset}:
+            return _edit_result(file, text, [Span(offset, offset + len(old), new)], ())
     spans, notes = _spans(
         text, old, new, fold, replace_all=edit.replace_all, display_path=display_path
     )
@@ -182,8 +191,14 @@ def _edit_result(
     )
 
 
+def _line_offset(text: str, number: int) -> int:
+    """Return where a line begins, or the last one if there are fewer."""
+    return len(text) - len(text.split("\n", max(0, number - 1))[-1])
+
+
 def _insertion(text: str, after_line: int, new: str, display_path: str) -> Span:
     lines = text.splitlines(keepends=True)
+    after_line = len(lines) if after_line == END_OF_FILE else after_line
     if not 0 <= after_line <= len(lines):
         raise ToolError(f"{display_path} has {len(lines)} lines; there is no line {after_line}")
     offset = sum(map(len, lines[:after_line]))
