@@ -74,7 +74,7 @@ async def test_an_agent_that_ignores_the_end_of_its_input_does_not_outlive_a_kil
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
     )  # fmt: skip
     assert client.stderr is not None
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         agent = int(await client.stderr.readline())
         client.kill()
         await client.wait()

@@ -73,7 +73,7 @@ async def test_a_client_that_never_answers_can_still_cancel_and_prompt_again(
     prompt = agent.post_prompt(session, "go")
     asked = await agent.expect(lambda message: message.get("method") == method)
     agent.cancel(session)
-    assert (await agent.result(prompt, timeout=5))["stopReason"] == "cancelled"
+    assert (await agent.result(prompt))["stopReason"] == "cancelled"
     withdrawn = await agent.expect(lambda message: message.get("method") == "$/cancel_request")
     assert withdrawn["params"]["requestId"] == asked["id"]  # the client may close its dialog
     assert (workspace_repo / "greeting.py").read_bytes() == before
@@ -92,7 +92,7 @@ async def test_a_client_that_leaves_in_the_middle_of_a_question_ends_the_agent_i
     running.post_prompt(session, "go")
     await running.expect(lambda message: message.get("method") == "session/request_permission")
     await running.close_stdin()
-    assert await running.wait(timeout=8) == 0
+    assert await running.wait() == 0
     assert len(model_server.requests) == 1  # the model does not go on without the user
     assert not (workspace_repo / "ran").exists()
     await assert_replays(agent, model_server, session, workspace_repo, running)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.agent_process import AgentProcess, StartAgent
+from tests.support.agent_process import StartAgent
 from tests.support.hostile import (
     ENDLESS_WINDOW,
     OpenSession,
@@ -16,6 +16,7 @@ from tests.support.hostile import (
     assert_replays,
 )
 from tests.support.model_server import Call, ModelServer, Stall, answer
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.cold  # the end of a process and its memory are those of the real command
 
@@ -32,20 +33,13 @@ async def test_a_client_that_neither_reads_nor_stays_lets_the_agent_end_in_time(
     running.may_read.clear()
     await running.close_stdin()
     running.cut_off = True
-    assert await exit_status(running, within=8) == 0
+    # `wait` would read on.
+    await until(lambda: running.process.returncode is not None)
+    assert running.process.returncode == 0
     running.may_read.set()
     await running.stop()
     assert b"not everything could be ended" not in running.stderr
     await assert_replays(agent, model_server, session, workspace_repo, running)
-
-
-async def exit_status(agent: AgentProcess, *, within: float) -> int:
-    """The status of an agent that ends while nobody reads what it wrote."""
-    deadline = asyncio.get_running_loop().time() + within
-    while (status := agent.process.returncode) is None:
-        assert asyncio.get_running_loop().time() < deadline, f"it runs on after {within} s"
-        await asyncio.sleep(0.02)
-    return status
 
 
 @pytest.mark.parametrize("moment", ["streaming", "a command runs", "idle"])
@@ -73,7 +67,7 @@ async def test_a_client_that_dies_takes_the_agent_and_its_commands_with_it_and_l
     # What the kernel does when a process dies: all of its ends of pipes are closed at once.
     for descriptor in (0, 1, 2):
         running.pipe(descriptor).close()
-    assert await running.wait(timeout=9) == 0
+    assert await running.wait() == 0
     assert running.left_behind() == {}
     await assert_replays(agent, model_server, session, workspace_repo, running)
 
@@ -89,7 +83,7 @@ async def test_a_client_that_only_stops_listening_ends_the_agent_when_it_next_sp
     running.cut_off = True
     running.pipe(1).close()
     stall.release()  # stdin stays open: only writing tells that nobody reads any more
-    assert await running.wait(timeout=9) == 0
+    assert await running.wait() == 0
     await assert_replays(agent, model_server, session, workspace_repo, running)
 
 

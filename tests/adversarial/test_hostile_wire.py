@@ -31,7 +31,7 @@ ROUND = 100
 DEMO = ("--model", "demo/demo")
 
 
-async def answered(agent: AgentProcess, oracle: FuzzOracle, *, within: float = 20.0) -> None:
+async def answered(agent: AgentProcess, oracle: FuzzOracle, *, within: float = 60.0) -> None:
     """Wait until no request that was certainly one is open."""
     deadline = asyncio.get_running_loop().time() + within
     while left := oracle.unanswered():
@@ -156,7 +156,7 @@ async def test_an_end_after_garbage_as_the_first_bytes_ends_the_agent_in_order(
         oracle.maybe_sent(data + b"\n\n\n\n", (None, 1))
         agent.writer.write(data)
         await agent.close_stdin()
-        assert await agent.wait(timeout=8) == 0
+        assert await agent.wait() == 0
         assert all("error" in message for message in agent.messages)
 
 

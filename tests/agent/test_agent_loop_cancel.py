@@ -99,7 +99,7 @@ async def test_while_a_command_runs_its_whole_group_ends(
     output = await desk.editor.until(ToolOutput)
     child = int(output.text.split()[1])
     assert await desk.cancel(turn) == "cancelled"
-    await until(lambda: not is_alive(child), within=5)
+    await until(lambda: not is_alive(child))
     await settled(desk, model_server)
 
 

@@ -29,7 +29,7 @@ class MeetingBuffers:
     async def read_text(self, path: Path, *, lines: int | None = None) -> str:
         if path.name in self._names:
             assert self._meeting is not None
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 await self._meeting.wait()
         if path.name == self.held:
             self.reached.set()

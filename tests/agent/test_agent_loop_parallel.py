@@ -55,7 +55,7 @@ class MeetingWrites:
         return path.read_text()
 
     async def write_text(self, path: Path, text: str) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await self._meeting.wait()
         path.write_text(text)
 
@@ -200,7 +200,7 @@ class Believed(Tool[ToolParams]):
     async def prepare(self, params: ToolParams) -> Prepared:
         async def run(_: Progress) -> Outcome:
             if self.meeting is not None:
-                async with asyncio.timeout(30):
+                async with asyncio.timeout(60):
                     await self.meeting.wait()
             return Outcome(text="looked")
 
@@ -268,7 +268,7 @@ async def test_a_turn_waits_in_sight_where_as_many_run_as_may(
         assert len(model_server.requests) == 1
         model_server.add(answer("Now."))
         await desk.cancel(first)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             assert await said.turn.result() == "end_turn"
 
 
@@ -291,7 +291,7 @@ async def test_summing_up_waits_for_a_slot_like_a_turn(
         assert len(model_server.requests) == 2
         model_server.add(answer("They said words."))
         await desk.cancel(first)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             assert await said.turn.result() == "end_turn"
         assert len(model_server.requests) == 3
 

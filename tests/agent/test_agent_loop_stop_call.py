@@ -39,11 +39,11 @@ async def test_a_command_that_is_stopped_ends_as_cancelled_and_the_model_goes_on
     turn = await desk.begin("Go")
     shell = int((await desk.editor.until(ToolOutput)).text)
     desk.session.turns.cancel_call(desk.editor.of(ToolCalled)[0].call)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         assert await turn.result() == "end_turn"
     assert ends(desk) == [(True, True)]
     assert desk.results() == [f"Error: {STOPPED_RESULT}"]
-    await until(lambda: not is_alive(shell), within=5)
+    await until(lambda: not is_alive(shell))
 
 
 async def test_a_call_about_which_the_user_is_asked_is_stopped_and_never_runs(
@@ -64,7 +64,7 @@ async def test_a_call_about_which_the_user_is_asked_is_stopped_and_never_runs(
     turn = await desk.begin("Go")
     await desk.editor.until_asked()
     desk.session.turns.cancel_call(desk.editor.of(PermissionAsked)[0].call)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         assert await turn.result() == "end_turn"
     assert withdrawn.is_set()
     assert ends(desk) == [(True, True)]
@@ -93,7 +93,7 @@ async def test_the_other_calls_of_the_answer_run_as_if_nothing_had_happened(
     ended = await desk.editor.until(ToolEnded)  # at once, also where it waits for others
     assert ended.call == call
     pressed.set()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         assert await turn.result() == "end_turn"
     expected = [(False, False)] * 3
     expected[stopped] = (True, True)
@@ -122,7 +122,7 @@ async def test_a_call_stopped_before_the_answer_has_ended_does_not_begin(
 
     desk.editor.show = stopping  # type: ignore[method-assign]  # a user who is quick to stop
     turn = await desk.begin("Go")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         assert await turn.result() == "end_turn"
     assert ends(desk)[0] == (True, True)
     assert ends(desk)[1][1] is False
@@ -137,7 +137,7 @@ async def test_stopping_twice_is_stopping_once(desk: Desk, model_server: ModelSe
     call = desk.editor.of(ToolCalled)[0].call
     desk.session.turns.cancel_call(call)
     desk.session.turns.cancel_call(call)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         assert await turn.result() == "end_turn"
     assert ends(desk) == [(True, True)]
 
@@ -182,7 +182,7 @@ async def test_a_stopped_terminal_ends_its_command_and_the_model_gets_what_came(
     await desk.editor.until(ToolOutput)
     call = desk.editor.of(ToolCalled)[0].call
     desk.session.turns.cancel_terminal(call)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         assert await turn.result() == "end_turn"
     (ended,) = desk.editor.of(ToolEnded)
     assert (ended.signal, ended.exit_code, ended.cancelled) == ("SIGTERM", None, False)

@@ -22,7 +22,7 @@ async def test_requests_fail_once_the_agent_has_ended(
     monkeypatch.setattr(client_module, "COMMAND", str(agent))
     client = await Client("", {}).__aenter__()
     ended = {"error": {"message": "the agent ended"}}
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         assert await client.request("session/new", {}) == ended, "it ends before it answers"
         await asyncio.sleep(0)
         assert await client.request("session/new", {}) == ended, "it has ended already"

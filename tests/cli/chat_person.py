@@ -21,7 +21,7 @@ async def in_pipes(home: Path, agent: str, text: str = "", *arguments: str) -> t
     """Chat line by line, without any terminal; exit status, stdout, stderr."""
     words = ["chat", "--command", agent, *arguments]
     process = await shared_parent().start(words, cwd=home, env=environment(home))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         out, err = await process.communicate(text.encode())
     assert process.returncode is not None
     return process.returncode, out.decode(), err.decode()

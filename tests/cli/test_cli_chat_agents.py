@@ -451,7 +451,7 @@ async def test_a_reader_that_goes_away_ends_the_chat_as_any_command(
         while b"begun" not in await asyncio.to_thread(reader.readline):
             pass
     (tmp_path / "go").touch()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         assert await chat.wait() == 0
     chat.stdin.close()
     assert chat.stderr is not None
@@ -464,7 +464,7 @@ async def test_a_chat_that_cannot_be_written_says_so_and_fails(home: Path, tmp_p
         chat = await asyncio.create_subprocess_exec(
             *command, cwd=home, env=environment(home), stdin=PIPE, stdout=full, stderr=PIPE
         )
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             _, err = await chat.communicate(b"one\ntwo\n")
     message = b"acp-agent: cannot write the chat: No space left on device\n"
     assert (chat.returncode, err) == (1, message)

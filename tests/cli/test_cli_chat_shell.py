@@ -30,7 +30,7 @@ def turn(say):
 
 async def its_process(person: Person, words: str) -> int:
     """The id of a process of the terminal's, once it is there; its command line is a pattern."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             for pid, line in person.processes().items():
                 if re.fullmatch(words, line):

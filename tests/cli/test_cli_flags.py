@@ -27,7 +27,7 @@ def written(person: Person) -> str:
 
 async def piped(home: Path, cwd: Path, *arguments: str, text: str = "") -> tuple[int, str, str]:
     process = await shared_parent().start(arguments, cwd=cwd, env=environment(home))
-    async with asyncio.timeout(40):
+    async with asyncio.timeout(60):
         out, err = await process.communicate(text.encode())
     assert process.returncode is not None
     return process.returncode, out.decode(), err.decode()

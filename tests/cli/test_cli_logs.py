@@ -22,11 +22,13 @@ def run_logging(home: Path, code: str, **config: str) -> subprocess.CompletedPro
     program = f"""
 import logging, sys
 from pathlib import Path
+from acp_agent.cli import logs
 from acp_agent.cli.logs import set_up_logging
 from acp_agent.config.paths import find_paths
 from acp_agent.config.types import Config, LogConfig
 paths = find_paths({{"ACP_AGENT_HOME": {str(home)!r}}})
 config = Config(log=LogConfig(level={config.get("level", "info")!r}))
+logs.CLOSE_SECONDS = 60.0  # a busy machine
 set_up_logging(paths, config, lambda: [{KEY!r}])
 log = logging.getLogger("acp_agent.test")
 {code}

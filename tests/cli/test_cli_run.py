@@ -27,7 +27,7 @@ async def start(home: Path, cwd: Path, *arguments: str, **variables: str) -> War
 
 
 async def finish(process: Process | WarmProcess, text: str = "") -> tuple[int, str, str]:
-    async with asyncio.timeout(40):
+    async with asyncio.timeout(60):
         out, err = await process.communicate(text.encode())
     assert process.returncode is not None
     return process.returncode, out.decode(), err.decode()
@@ -296,7 +296,7 @@ async def test_an_interrupt_cancels_the_turn_and_keeps_its_text(
     model_server.add(answer("The first words ", Stall(), "never come."))
     process = await start(home, workspace_repo, "run", "talk", **model_server.environ())
     assert process.stdout is not None
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         output = await process.stdout.readuntil(b"words")
     process.send_signal(signal.SIGINT)
     status, _, err = await finish(process)
@@ -312,7 +312,7 @@ async def test_a_termination_signal_stops_the_turn_in_order(
     model_server.add(answer("The first words ", Stall(), "never come."))
     process = await start(home, workspace_repo, "run", "talk", **model_server.environ())
     assert process.stdout is not None
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await process.stdout.readuntil(b"words")
     process.send_signal(number)
     status, _, err = await finish(process)
@@ -363,7 +363,7 @@ async def test_output_that_nobody_reads_cancels_the_turn_quietly(
         stdout=PIPE,
         stderr=PIPE,
     )
-    async with asyncio.timeout(40):
+    async with asyncio.timeout(60):
         out, err = await process.communicate()
     assert (out, err) == (b"many words", b"")
     await model_server.requests[0].closed_early.wait()

@@ -108,7 +108,7 @@ async def test_the_tour_leaves_only_the_session_of_the_users_prompt(
         stdin=DEVNULL,
         stdout=PIPE,
     )
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         listed, _ = await process.communicate()
     match = re.search(r"--resume (\S+)", out)
     assert match is not None

@@ -161,7 +161,7 @@ def test_a_slow_disk_holds_up_nobody_and_what_was_left_out_is_counted() -> None:
 
     def write(items: list[int]) -> None:
         is_consuming.set()
-        release.wait(30)
+        release.wait(100)
         consumed.extend(items)
 
     queue: Background[int] = Background("test", write, lost.append, limit_bytes=50)
@@ -170,7 +170,7 @@ def test_a_slow_disk_holds_up_nobody_and_what_was_left_out_is_counted() -> None:
     started = time.monotonic()
     for number in range(1, 11):
         queue.put(number, 10)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 50
     assert not queue.flush(0.01)
     release.set()
     assert queue.flush(30)

@@ -94,7 +94,7 @@ class Neovim:
                 with contextlib.suppress(BrokenPipeError):
                     stream.close()
 
-    def request(self, method: str, *arguments: Any, within: float = 30.0) -> Any:
+    def request(self, method: str, *arguments: Any, within: float = 60.0) -> Any:
         """Call a function of the API; its result.
 
         Raises:
@@ -118,7 +118,7 @@ class Neovim:
                     raise NeovimError(str(answer[1][1]))
                 return answer[2]
 
-    def lua(self, code: str, *arguments: Any, within: float = 30.0) -> Any:
+    def lua(self, code: str, *arguments: Any, within: float = 60.0) -> Any:
         """Run Lua with `...` as its arguments; what it returns."""
         return self.request("nvim_exec_lua", code, list(arguments), within=within)
 
@@ -130,7 +130,7 @@ class Neovim:
         """Press keys, in Neovim's notation."""
         self.request("nvim_input", keys)
 
-    def wait(self, condition: str, *arguments: Any, within: float = 15.0) -> Any:
+    def wait(self, condition: str, *arguments: Any, within: float = 60.0) -> Any:
         """Ask again and again until the Lua chunk returns something true; that.
 
         Raises:
@@ -145,7 +145,7 @@ class Neovim:
                 raise TimeoutError(f"never came true: {condition}\n{self.screen()}")
             time.sleep(0.01)
 
-    def wait_for(self, text: str, *, within: float = 15.0) -> str:
+    def wait_for(self, text: str, *, within: float = 60.0) -> str:
         """Wait until the screen shows the text; the screen."""
         deadline = time.monotonic() + within
         while text not in (screen := self.screen()):

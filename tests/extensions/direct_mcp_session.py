@@ -84,7 +84,7 @@ async def connected(
     config = HttpServer(name="raw", url=web.url)
     server = McpServer(config, "raw", setting=settings, owner=session, asker=session)
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await server.settled()
         yield server, session
     finally:

@@ -103,7 +103,7 @@ async def web_server(
     server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while not server.started:
                 await asyncio.sleep(0.01)
         yield web

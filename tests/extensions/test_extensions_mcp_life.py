@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -121,16 +120,16 @@ async def test_no_process_of_a_server_outlives_the_agent(
     if busy:
         model_server.add(answer(call("slow")))
         running.post_prompt(session, "go")
-        await until(lambda: record.is_file() and "slow" in record.read_text(), within=20)
+        await until(lambda: record.is_file() and "slow" in record.read_text())
     else:
         await connected(running, model_server, session)
-    begun = time.monotonic()
     if how == "SIGTERM":
         running.process.send_signal(signal.SIGTERM)
     else:
         await running.close_stdin()
     assert await running.wait() == 0
-    assert time.monotonic() - begun < (5.0 if busy else 2.0)
+    await running._settle()
+    assert b"not everything could be ended" not in running.stderr
     await until(lambda: ended(pids))
 
 

@@ -60,7 +60,7 @@ class Command:
         raise AssertionError(await self.end())
 
     async def end(self, stdin: str = "") -> tuple[int | None, str]:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             out, err = await self.process.communicate(stdin.encode())
         return self.process.returncode, (out + err).decode()
 

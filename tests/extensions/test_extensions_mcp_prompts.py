@@ -108,10 +108,10 @@ async def test_a_prompt_that_does_not_come_is_cancelled_with_the_turn(
     running, session = await with_servers(program("prompts", env={"MCP_RECORD": str(record)}))
     await commands_with(running, session, "memo:hang")
     asked = running.post_prompt(session, "/memo:hang")
-    await until(lambda: "hangs" in record.read_text(), within=20)
+    await until(lambda: "hangs" in record.read_text())
     running.cancel(session)
-    assert (await running.result(asked, timeout=5))["stopReason"] == "cancelled"
-    await until(lambda: "cancelled" in record.read_text(), within=20)
+    assert (await running.result(asked))["stopReason"] == "cancelled"
+    await until(lambda: "cancelled" in record.read_text())
     assert model_server.requests == []
 
 
@@ -206,7 +206,7 @@ async def test_changed_lists_are_taken_over_and_the_commands_sent_again(
     commands = await commands_with(running, session, "memo:later")
     assert "memo:review" in commands
     model_server.otherwise = answer("Wait.")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             model_server.add(answer(LIST), answer("Done."))
             await running.prompt(session, "list")

@@ -181,7 +181,7 @@ async def test_over_http_a_token_is_needed_and_pages_stay_out(
     )
     try:
         assert process.stderr is not None
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             found = re.search(rb"http://\S+", await process.stderr.readline())
         assert found is not None
         url = found[0].decode()
@@ -206,5 +206,5 @@ async def test_over_http_a_token_is_needed_and_pages_stay_out(
         assert not (workspace_repo / "one.txt").exists()
     finally:
         process.terminate()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await process.wait()

@@ -93,8 +93,8 @@ async def test_a_cancel_withdraws_an_open_question(agent: StartAgent, workspace_
     prompted = running.post_prompt(session, "$ touch made.txt")
     asked = await running.expect(lambda m: m.get("method") == "session/request_permission")
     running.cancel(session)
-    assert (await running.result(prompted, timeout=5))["stopReason"] == "cancelled"
-    withdrawn = await running.expect(lambda m: m.get("method") == "$/cancel_request", timeout=5)
+    assert (await running.result(prompted))["stopReason"] == "cancelled"
+    withdrawn = await running.expect(lambda m: m.get("method") == "$/cancel_request")
     assert withdrawn["params"]["requestId"] == asked["id"]
     assert not (workspace_repo / "made.txt").exists()
 
@@ -163,7 +163,7 @@ async def test_a_cancel_kills_and_releases_the_editors_terminal(
     )
     [terminal] = editor.terminals.values()
     running.cancel(session)
-    assert (await running.result(prompted, timeout=5))["stopReason"] == "cancelled"
+    assert (await running.result(prompted))["stopReason"] == "cancelled"
     await terminal.process.wait()
     assert editor.terminals == {}
 
@@ -192,7 +192,7 @@ async def test_a_cancel_keeps_what_had_streamed_and_closes_the_connection_to_the
         session, "agent_message_chunk", lambda update: "words" in update["content"]["text"]
     )
     running.cancel(session)
-    assert (await running.result(prompted, timeout=5))["stopReason"] == "cancelled"
+    assert (await running.result(prompted))["stopReason"] == "cancelled"
     await model_server.requests[0].closed_early.wait()
     await running.prompt(session, "Go on.")
     assert running.text(session) == "The first words Again."

@@ -55,7 +55,7 @@ async def test_it_reads_asks_and_changes_a_file(
 async def test_it_is_cancelled_with_the_turn(desk: Desk, model_server: ModelServer) -> None:
     model_server.add(answer(task("Please wait.")))
     turn = await desk.begin("Go")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not any(isinstance(one.did, AgentText) for one in desk.editor.of(ChildWorked)):
             await desk.editor.until(ChildWorked, len(desk.editor.of(ChildWorked)) + 1)
     assert await desk.cancel(turn) == "cancelled"

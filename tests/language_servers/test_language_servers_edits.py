@@ -11,10 +11,11 @@ import pytest
 
 from acp_agent.content import ContentPart, TextBlock
 from acp_agent.events import NoticeShown, ToolEnded
+from acp_agent.language_servers import edit_checks
 from acp_agent.language_servers.service import LanguageServers
 from acp_agent.session.turns.parts import TurnTools
-from tests.language_servers.conftest import scripted_server
-from tests.support.model_server import Call, ModelServer, answer
+from tests.language_servers.conftest import scripted_server, until_reported
+from tests.support.model_server import Call, ModelServer, Stall, answer
 from tests.support.open_session import Desk, open_desk
 
 
@@ -23,7 +24,7 @@ async def ready(desk: Desk, name: str) -> None:
     tools = cast("TurnTools", (await desk.session.resources.for_turn()).tools)
     path = (desk.folder / name).resolve()
     tools.edit_checks.record_read(path)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not _is_known(tools.edit_checks.servers, path):
             await asyncio.sleep(0.01)
 
@@ -79,21 +80,27 @@ async def test_errors_in_other_files_are_reported(
 
 
 async def test_a_slow_server_holds_up_nothing_and_reports_with_a_later_request(
-    tmp_path: Path, model_server: ModelServer
+    tmp_path: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = scripted_server("slow=2.5")
-    async with open_desk(tmp_path, model_server, config=config) as desk:
+    hold = tmp_path / "hold"
+    async with open_desk(tmp_path, model_server, config=scripted_server(f"hold={hold}")) as desk:
         (desk.folder / "a.txt").write_text("one\n")
         await ready(desk, "a.txt")
+        hold.touch()
+        for limit in ("MAX_WAIT", "_MAX_OTHERS_WAIT"):
+            monkeypatch.setattr(edit_checks, limit, 0.1)
+        stall = Stall()
         model_server.add(
             answer(edit("one", "new BAD")),
-            answer(Call("shell", {"command": "sleep 2"})),
+            answer(stall, Call("shell", {"command": "true"})),
             answer("Done."),
         )
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        await desk.say("Go.")
-        assert loop.time() - began < 6
+        turn = await desk.begin("Go.")
+        await model_server.arrived(2)
+        hold.unlink()
+        await until_reported(desk, "a.txt", "new is bad")
+        stall.release()
+        await turn.result()
         assert "bad" not in desk.results(-1)[0]
         assert desk.words()[-1].startswith("[New problems after the last edits:\na.txt:1:5: error")
         assert any(server.for_model for server in desk.editor.of(NoticeShown))
@@ -116,11 +123,15 @@ async def test_a_file_that_a_command_broke_is_reported_with_the_next_request(
     async with open_desk(tmp_path, model_server, config=scripted_server()) as desk:
         (desk.folder / "a.txt").write_text("one\n")
         await ready(desk, "a.txt")
+        stall = Stall()
         model_server.add(
             answer(edit("one", "two")),
             answer(Call("shell", {"command": "echo new BAD >> a.txt"})),
-            answer(Call("shell", {"command": "sleep 1"})),
+            answer(stall, Call("shell", {"command": "true"})),
             answer("Done."),
         )
-        await desk.say("Go.")
+        turn = await desk.begin("Go.")
+        await until_reported(desk, "a.txt", "new is bad")
+        stall.release()
+        await turn.result()
         assert any("a.txt:2:5: error: new is bad" in text for text in desk.words())

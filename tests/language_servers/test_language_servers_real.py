@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 
 from acp_agent.config.sandbox_types import SandboxConfig
-from acp_agent.language_servers import syntax_check
 from acp_agent.language_servers.edit_checks import EditChecks
 from acp_agent.language_servers.pool import ServerPool
 from acp_agent.language_servers.problems import Problem, describe_problems
@@ -119,9 +118,8 @@ async def project(folder: Path, case: dict[str, Any]) -> AsyncIterator[Project]:
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("server", SERVERS)
 async def test_a_server_reports_what_edits_break_and_nothing_else(
-    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: str, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(syntax_check, "MAX_SECONDS", 20.0)  # the machine may be busy
     case = {"name": server, **SERVERS[server]}
     async with project(tmp_path, case) as at:
         first = at.root / next(iter(case["files"]))

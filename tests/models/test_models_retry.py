@@ -174,7 +174,7 @@ async def test_an_answer_that_does_not_begin_in_time_is_given_up(
     assert isinstance(got.last, Failed)
     assert got.last.kind == "timeout"
     assert "0.05 seconds" in got.last.message
-    await asyncio.wait_for(server.requests[0].closed_early.wait(), 5)
+    await asyncio.wait_for(server.requests[0].closed_early.wait(), 60)
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ async def test_an_answer_that_pauses_too_long_is_given_up_and_asked_for_again(
     retry = next(event for event in got.events if isinstance(event, Retrying))
     assert "paused" in retry.reason
     assert got.text == "HalfWhole."
-    await asyncio.wait_for(server.requests[0].closed_early.wait(), 5)
+    await asyncio.wait_for(server.requests[0].closed_early.wait(), 60)
 
 
 async def test_a_provider_that_says_that_it_is_still_there_is_waited_for(
@@ -235,10 +235,10 @@ async def test_a_wait_can_be_cancelled(driver: Driver, server: ModelServer) -> N
                 waiting.set()
 
     task = asyncio.create_task(read())
-    await asyncio.wait_for(waiting.wait(), 5)
+    await asyncio.wait_for(waiting.wait(), 60)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(task, 20)
+        await asyncio.wait_for(task, 60)
 
 
 async def test_closing_closes_the_connection(driver: Driver, server: ModelServer) -> None:
@@ -246,7 +246,7 @@ async def test_closing_closes_the_connection(driver: Driver, server: ModelServer
     stream = stream_with_retries(driver, ask(), POLICY)
     await anext(stream)
     await stream.aclose()
-    await asyncio.wait_for(server.requests[0].closed_early.wait(), 5)
+    await asyncio.wait_for(server.requests[0].closed_early.wait(), 60)
 
 
 async def test_closing_closes_the_drivers_stream_before_it_returns(

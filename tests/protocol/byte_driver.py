@@ -18,7 +18,7 @@ from tests.protocol.byte_fuzz import ByteFuzz
 from tests.protocol.byte_reference import Expected, Reference, whole_number
 from tests.protocol.byte_unclear import UnclearLines
 
-WAIT = 20.0  # seconds that any single answer may take
+WAIT = 60.0  # seconds that any single answer may take
 
 
 class MismatchError(AssertionError):

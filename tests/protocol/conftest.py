@@ -10,7 +10,7 @@ import pytest
 from tests.protocol.connections import end_reading
 from tests.protocol.peer_process import PeerProcess, running_peer
 
-LIMIT = 5.0
+LIMIT = 60.0
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from protocol.jsonrpc.handlers import Handler, Surface
 from protocol.transports.stdio import StdioTransport
 from protocol.v1 import methods, types as t
 
-LIMIT = 10.0
+LIMIT = 60.0
 ALL = {**methods.AGENT_METHODS, **methods.CLIENT_METHODS}
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-LIMIT = 20.0  # seconds that any single wait may take
+LIMIT = 60.0  # seconds that any single wait may take
 
 
 class PeerProcess:

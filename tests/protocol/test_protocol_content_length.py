@@ -91,4 +91,4 @@ async def test_reading_ends_when_this_side_closes() -> None:
         reading = asyncio.create_task(one.read_message())
         await asyncio.sleep(0)
         one.close()
-        assert await asyncio.wait_for(reading, 5) is None
+        assert await asyncio.wait_for(reading, 60) is None

@@ -54,7 +54,7 @@ class World:
         reader, writer = await asyncio.open_unix_connection(str(self.socket))
         writer.write(data.replace(b"PORT", str(self.port).encode()))
         writer.write_eof()
-        answer = await asyncio.wait_for(reader.read(), 10)
+        answer = await asyncio.wait_for(reader.read(), 60)
         writer.close()
         return answer
 
@@ -214,7 +214,7 @@ async def test_nobody_keeps_a_connection_by_saying_nothing(
     }.items():
         reader, writer = await asyncio.open_unix_connection(str(world.socket))
         writer.write(said)
-        assert answer in await asyncio.wait_for(reader.read(), 5), said
+        assert answer in await asyncio.wait_for(reader.read(), 60), said
         writer.close()
 
 
@@ -230,7 +230,7 @@ async def test_connections_are_bounded_and_end_with_the_proxy(
     assert await world.ask(b"") == b""  # one too many
     await world.proxy.aclose()
     for reader, writer in clients:
-        assert await asyncio.wait_for(reader.read(), 5) == b""
+        assert await asyncio.wait_for(reader.read(), 60) == b""
         writer.close()
     await until(lambda: not asyncio.all_tasks() - before)
     with pytest.raises(OSError, match="No such file"):

@@ -186,7 +186,7 @@ class Thinking:
 
     async def asked(self) -> None:
         """Wait until the user is asked, once more."""
-        await asyncio.wait_for(self._asked.acquire(), 20)
+        await asyncio.wait_for(self._asked.acquire(), 60)
 
     def allows(self) -> None:
         """The user presses the first button, now and from now on."""

@@ -242,7 +242,7 @@ async def test_background_commands_end_with_the_agent(
         await running.close_stdin()
     else:
         running.process.send_signal(signal.SIGTERM)
-    assert await running.wait(timeout=10) == 0
+    assert await running.wait() == 0
     assert not running.left_behind()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import fcntl
 import signal
 import sqlite3
@@ -20,8 +19,6 @@ from tests.support.editor import Editor
 from tests.support.model_server import Call, ModelServer, Stall, answer
 from tests.support.waiting import until
 
-IDLE_SECONDS = 2.0
-BUSY_SECONDS = 5.0
 # It neither minds being told to end nor that its parent is gone.
 STUBBORN = "trap '' TERM INT HUP; (trap '' TERM INT HUP; sleep 1000) & echo begun; sleep 1000"
 
@@ -36,12 +33,12 @@ async def end(running: AgentProcess, how: str) -> None:
             running.process.send_signal(signal.Signals[name])
 
 
-async def ended_within(running: AgentProcess, seconds: float) -> None:
-    """Assert that the agent ends by itself, in time, as no failure."""
-    started_at = asyncio.get_running_loop().time()
-    assert await running.wait(timeout=seconds + 5) == 0
-    assert asyncio.get_running_loop().time() - started_at < seconds
+async def ended_in_order(running: AgentProcess) -> None:
+    """Assert that the agent ends by itself, as no failure, before its own time limit."""
+    assert await running.wait() == 0
+    await running._settle()
     assert b"Traceback" not in running.stderr
+    assert b"not everything could be ended" not in running.stderr
 
 
 END_CAUSES = ["end of input", "SIGTERM", "SIGINT", "SIGHUP"]
@@ -55,12 +52,12 @@ async def test_a_fresh_agent_ends_at_once(agent: StartAgent, how: str) -> None:
     if how != "end of input":
         await running.initialize()  # before that the signal may find Python still starting
     await end(running, how)
-    await ended_within(running, IDLE_SECONDS)
+    await ended_in_order(running)
 
 
 @pytest.mark.covers("T8")
 @pytest.mark.parametrize("how", END_CAUSES)
-async def test_an_idle_session_ends_in_two_seconds_and_is_there_the_next_time(
+async def test_an_idle_session_ends_in_order_and_is_there_the_next_time(
     agent: StartAgent, workspace_repo: Path, how: str
 ) -> None:
     running = await agent(*DEMO)
@@ -69,7 +66,7 @@ async def test_an_idle_session_ends_in_two_seconds_and_is_there_the_next_time(
     await running.prompt(session, "hello")
     text = running.text(session)
     await end(running, how)
-    await ended_within(running, IDLE_SECONDS)
+    await ended_in_order(running)
     restarted = await agent(*DEMO)
     await restarted.initialize()
     load = {"sessionId": session, "cwd": str(workspace_repo), "mcpServers": []}
@@ -93,7 +90,7 @@ async def test_a_running_command_is_ended_with_all_that_it_started(
         )
     )
     await end(running, how)
-    await ended_within(running, BUSY_SECONDS)
+    await ended_in_order(running)
     await running.stop()  # looks for processes that were left behind
 
     restarted, _ = await opened()
@@ -112,7 +109,7 @@ async def test_a_stream_that_is_cut_off_by_the_end_is_kept_as_far_as_it_came(
     running.post_prompt(session, "talk")
     await running.expect_update(session, "agent_message_chunk")
     await end(running, "SIGTERM")
-    await ended_within(running, BUSY_SECONDS)
+    await ended_in_order(running)
     await model_server.requests[0].closed_early.wait()
     restarted, _ = await opened()
     load = {"sessionId": session, "cwd": str(workspace_repo), "mcpServers": []}
@@ -129,7 +126,7 @@ async def test_a_prompt_that_runs_when_the_input_ends_is_answered_if_it_can_be(
     prompt = running.post_prompt(session, "talk")
     await running.expect_update(session, "agent_message_chunk")
     await running.close_stdin()
-    await ended_within(running, BUSY_SECONDS)
+    await ended_in_order(running)
     await running._settle()
     answers = [message for message in running.messages if message.get("id") == prompt]
     assert [one.get("result") for one in answers] in ([], [{"stopReason": "cancelled"}])
@@ -144,7 +141,7 @@ async def test_a_question_that_is_open_when_the_input_ends_is_a_turn_that_was_st
     prompt = running.post_prompt(session, "make it")
     await running.expect(lambda message: message.get("method") == "session/request_permission")
     await running.close_stdin()
-    await ended_within(running, BUSY_SECONDS)
+    await ended_in_order(running)
     await running._settle()
     (answered,) = (message for message in running.messages if message.get("id") == prompt)
     assert answered["result"]["stopReason"] == "cancelled"
@@ -164,7 +161,7 @@ async def test_a_second_signal_does_not_disturb_the_end(
     )
     for name in ("SIGINT", "SIGINT", "SIGTERM"):
         await end(running, name)
-    await ended_within(running, BUSY_SECONDS)
+    await ended_in_order(running)
 
 
 @pytest.mark.cold
@@ -181,7 +178,7 @@ async def test_a_client_that_reads_no_more_ends_the_agent_even_with_its_input_op
     running.may_read.clear()
     running.pipe(1).close()
     stall.release()
-    await ended_within(running, BUSY_SECONDS)
+    await ended_in_order(running)
 
 
 @pytest.mark.covers("T8")
@@ -197,7 +194,7 @@ async def test_an_agent_whose_standard_error_is_gone_works_and_ends(
         session = await running.new_session(workspace_repo)
         assert (await running.prompt(session, "hello"))["stopReason"] == "end_turn"
         await running.close_stdin()
-        await ended_within(running, IDLE_SECONDS)
+        await ended_in_order(running)
 
 
 @pytest.mark.cold
@@ -215,7 +212,7 @@ async def test_a_host_that_vanished_with_all_its_pipes_is_no_failure(
     for descriptor in (1, 2):
         running.pipe(descriptor).close()
     await running.close_stdin()
-    assert await running.wait(timeout=BUSY_SECONDS) == 0
+    assert await running.wait() == 0
 
 
 @pytest.mark.covers("T6", "T8", "P3")
@@ -235,7 +232,7 @@ async def test_a_signal_while_the_agent_ends_already_hides_no_call_s_end(
         await until(lambda: not Path(f"/proc/{number.read_text().strip()}").exists())
         await end(running, "SIGTERM")
         second.rollback()
-    await ended_within(running, BUSY_SECONDS)
+    await ended_in_order(running)
     await running._settle()
     (answered,) = (message for message in running.messages if message.get("id") == prompt)
     assert answered["result"]["stopReason"] == "cancelled"
@@ -251,7 +248,7 @@ async def test_a_client_of_version_2_that_still_reads_is_told_how_its_turn_ended
     await client.said(client.post_prompt(session, "Go"))
     await client.expect_update(session, "terminal_output_chunk")
     await end(client.wire, "SIGTERM")
-    await ended_within(client.wire, BUSY_SECONDS)
+    await ended_in_order(client.wire)
     await client.wire._settle()
     assert states(client, session) == ["running", "idle: cancelled"]
     assert [call["status"] for call in client.view(session).calls.values()] == ["cancelled"]
@@ -270,7 +267,7 @@ async def test_what_a_client_said_right_before_it_died_is_in_the_conversation(
     running.post("session/list", {})  # by whose answer the agent finds out
     running.post_prompt(session, "My last words: " + "x" * 1_000_000)
     await running.close_stdin()
-    await ended_within(running, BUSY_SECONDS)
+    await ended_in_order(running)
     restarted, _ = await opened()
     load = {"sessionId": session, "cwd": str(workspace_repo), "mcpServers": []}
     await restarted.request("session/load", load)

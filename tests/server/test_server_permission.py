@@ -308,7 +308,7 @@ async def test_questions_of_two_sessions_are_open_at_the_same_time(
     async def when_both_are_asked(_: Json) -> Json:
         if len(editor.asked) == 2:
             both.set()
-        await asyncio.wait_for(both.wait(), 10)
+        await asyncio.wait_for(both.wait(), 60)
         return {"outcome": "selected", "optionId": "allow_once"}
 
     model_server.otherwise = lambda request: (

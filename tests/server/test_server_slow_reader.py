@@ -46,7 +46,7 @@ async def test_a_client_that_reads_nothing_during_a_long_stream_costs_little_and
     await model_server.arrived(2)
     # Once it does not take any more from the provider either, it has what it will ever hold.
     highest, last = before, -1
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while highest != last:
             last = highest
             for _ in range(5):
@@ -74,7 +74,7 @@ async def test_a_client_that_reads_nothing_can_still_cancel(
     prompt = running.post_prompt(session, "talk")
     await model_server.arrived(1)
     running.cancel(session)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         await model_server.requests[0].closed_early.wait()
     running.may_read.set()
     assert (await running.result(prompt))["stopReason"] == "cancelled"
@@ -115,7 +115,7 @@ async def test_a_client_that_reads_nothing_cannot_hold_up_the_end(
     else:
         await running.close_stdin()
     # `wait` would wait for the pipes, too.
-    await until(lambda: running.process.returncode is not None, within=5)
+    await until(lambda: running.process.returncode is not None)
     assert running.process.returncode == 0
 
 

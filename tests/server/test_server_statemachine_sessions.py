@@ -418,7 +418,7 @@ class Sessions(RuleBasedStateMachine):
         question = self.world.late[session.id] = Question()
         session.works = [self.say(session, conduct)]
         session.working, session.number = conduct, self.world.number
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(60):
             if conduct == "run":
                 await question.asked.wait()
                 return

@@ -53,4 +53,4 @@ async def test_a_title_that_does_not_come_holds_nothing_up(
     await model_server.arrived(2)
     assert (await running.prompt(session, "And that?"))["stopReason"] == "end_turn"
     await running.stop()  # within the time that an editor gives
-    await asyncio.wait_for(model_server.requests[1].closed_early.wait(), 10)
+    await asyncio.wait_for(model_server.requests[1].closed_early.wait(), 60)

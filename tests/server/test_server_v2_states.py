@@ -35,7 +35,7 @@ class HeldAnswer:
 
     async def next(self) -> asyncio.Future[str]:
         """The next question, when it was asked."""
-        return await asyncio.wait_for(self.asked.get(), 10)
+        return await asyncio.wait_for(self.asked.get(), 60)
 
 
 def option(request: Json, kind: str) -> str:
@@ -196,7 +196,7 @@ async def test_whoever_resumes_while_a_form_is_open_is_told_that_the_user_is_wai
     client, session = await opened_v2(offers=ALL_OF_V2)
     client.wire.editor._methods["elicitation/create"] = fill_in
     message = await client.said(client.post_prompt(session, "Go"))
-    await asyncio.wait_for(opened.wait(), 10)
+    await asyncio.wait_for(opened.wait(), 60)
     view = await client.resume(session, workspace_repo)
     assert view.state == "requires_action"
     filled.set()

@@ -321,5 +321,5 @@ def test_a_day_begins_at_the_users_own_midnight() -> None:
 
 async def _say(desk: Desk, session: Session, text: str) -> str:
     said = await session.prompts.submit((TextBlock(text=text),), cancelled=lambda: False)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         return await said.turn.result()

@@ -113,7 +113,7 @@ async def test_an_answer_that_becomes_long_leaves_others_less_room(
         first = await desk.begin("Go")
         await desk.editor.until(AgentText)
         said = await other.prompts.submit((TextBlock(text="Go"),), cancelled=lambda: False)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await waits.wait()
         stall.release()
         assert await first.result() == "end_turn"

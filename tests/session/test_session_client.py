@@ -36,7 +36,7 @@ async def test_a_turn_goes_on_when_its_editor_leaves_and_the_session_is_closed_a
     texts = [event.text for event in await desk.journal() if isinstance(event, AgentText)]
     assert "".join(texts) == "Half and the rest"
     assert "rest" not in "".join(event.text for event in desk.editor.of(AgentText))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await desk.session.close()  # waits for the end of the closing that has begun
     assert desk.manager.find(desk.session.id) is None
 

@@ -144,7 +144,7 @@ async def test_what_is_prepared_in_the_background_ends_with_the_session_and_neve
     desk.manager = SessionManager(msgspec.structs.replace(desk.services, gate=broken))
     session = await desk.manager.create(str(desk.folder), [], desk.editor)
     session.opened([])
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         await begun.wait()
         while session.core.background:
             await asyncio.sleep(0)
@@ -158,7 +158,7 @@ async def test_closing_does_not_wait_for_what_is_being_imported(
     imported = threading.Event()
     monkeypatch.setattr(preload_module, "import_module", lambda _: imported.wait(20))
     desk.session.opened([], ["slow"])
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await desk.session.close()
     assert not imported.is_set()
     imported.set()

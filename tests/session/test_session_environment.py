@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from datetime import date
 from pathlib import Path
 
 import pytest
 
-from acp_agent.session.turns.environment import WAIT_SECONDS, describe
+from acp_agent.session.turns.environment import describe
 from acp_agent.workspace.folder_listing import MAX_LENGTH, MAX_LINES, draw_tree
 from acp_agent.workspace.git_status import GitStatus, parse_status
 from tests.server.server_session import system
@@ -81,7 +80,7 @@ def hanging_git(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     (tmp_path / "bin").mkdir()
     fake = tmp_path / "bin" / "git"
     fake.write_text(
-        f"#!/bin/sh\necho $$ >{tmp_path}/id.new\nmv {tmp_path}/id.new {tmp_path}/id\nsleep 30\n"
+        f"#!/bin/sh\necho $$ >{tmp_path}/new\nmv {tmp_path}/new {tmp_path}/id\nexec sleep 600\n"
     )
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", f"{fake.parent}:/usr/bin:/bin")
@@ -98,10 +97,8 @@ async def test_a_session_that_closes_leaves_no_git_behind(desk: Desk, hanging_gi
 
 @pytest.mark.usefixtures("hanging_git")
 async def test_a_git_that_hangs_is_not_waited_for(desk: Desk) -> None:
-    began = time.monotonic()
     gatherer = desk.session.resources.environment
     found = await gatherer.text()
-    assert time.monotonic() - began < 5 * WAIT_SECONDS
     assert "Git:" not in found
     assert "Date:" in found
 

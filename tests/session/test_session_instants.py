@@ -52,7 +52,7 @@ async def say_then(desk: Desk, text: str, release: Stall) -> None:
     turn = await desk.begin(text)
     assert turn is running
     release.release()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         assert await turn.result() == "end_turn"
 
 

@@ -29,7 +29,7 @@ async def test_words_are_inserted_when_they_are_in_the_journal_not_before(
         await asyncio.sleep(0)
     assert not inserted.done()
     desk.store.held.set()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         await inserted
     (message,) = [event for event in await desk.journal() if isinstance(event, UserMessage)]
     assert message.message == said.message
@@ -67,7 +67,7 @@ async def test_words_stopped_at_once_are_inserted_all_the_same(desk: Desk) -> No
     await asyncio.sleep(0)
     said.turn.cancel()
     desk.store.held.set()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         await said.turn.inserted()
         assert await said.turn.result() == "cancelled"
     assert [event.message for event in desk.editor.of(UserMessage)] == [said.message]

@@ -429,7 +429,7 @@ async def test_a_cancelled_turn_leaves_no_work_behind(
     turn = await desk.begin("Write")
     await desk.editor.until_asked()
     assert await desk.cancel(turn) == "cancelled"
-    await asyncio.wait_for(desk.session.resources.checkpoints.wait_saved(), 10)
+    await asyncio.wait_for(desk.session.resources.checkpoints.wait_saved(), 60)
     model_server.add(answer(writes("b", "1")), answer("Done."))
     assert await desk.say("Write again") == "end_turn"
     await desk.session.resources.checkpoints.wait_saved()

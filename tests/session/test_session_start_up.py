@@ -90,7 +90,7 @@ async def test_start_up_is_over_when_the_first_prompt_could_run(desk: Desk) -> N
     start_up.raise_gc_threshold()
     assert gc.get_threshold() != USUAL
     desk.session.opened([])
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while desk.session.core.background:
             await asyncio.sleep(0)
     assert gc.get_threshold() == USUAL

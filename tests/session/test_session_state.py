@@ -105,7 +105,7 @@ async def test_what_turns_need_is_there_before_the_first_prompt_of_a_session_ope
     session = await SessionManager(desk.services).open(desk.session.id, str(desk.folder), [])
     assert session.core.state._context.messages == []
     session.opened([])
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while session.core.background:
             await asyncio.sleep(0)
     assert len(session.core.state._context.messages) == 2

@@ -50,7 +50,7 @@ def background(command: str) -> Call:
 
 async def until(path: Path) -> None:
     """Wait until a file exists."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not path.exists():
             await asyncio.sleep(0.01)
 

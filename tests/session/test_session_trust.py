@@ -106,7 +106,7 @@ async def test_a_client_with_forms_is_asked_when_the_session_opens_and_not_in_a_
     async with open_desk(tmp_path, model_server, trusted=False) as desk:
         desk.editor.filled = Response(action="accept", content={"trust": "always"})
         desk.session.opened([])
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while not desk.editor.commands:
                 await asyncio.sleep(0.01)
         (form,) = desk.editor.forms

@@ -173,7 +173,7 @@ async def test_closing_ends_what_was_started_in_folders_that_the_session_has_lef
     os.kill(daemon, 0)  # it left its group, and so outlives its command
     await desk.manager.open(desk.session.id, str(tmp_path), [])
     await desk.session.close()
-    await until(lambda: not is_alive(daemon), within=5)
+    await until(lambda: not is_alive(daemon))
 
 
 async def test_folders_that_could_not_be_kept_are_not_used(desk: Desk, tmp_path: Path) -> None:

@@ -177,7 +177,7 @@ class AgentProcess(WireClient):
         self.oracle.leaving()
         self.writer.close()
 
-    async def wait(self, *, timeout: float = 10.0) -> int:
+    async def wait(self, *, timeout: float = 60.0) -> int:
         """The exit status, once the agent ended by itself."""
         self.may_read.set()
         try:
@@ -233,7 +233,7 @@ class AgentProcess(WireClient):
     async def _settle(self) -> None:
         """Read what is left in the pipes."""
         self.may_read.set()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await asyncio.gather(*self._readers)
 
     async def _reap(self) -> None:

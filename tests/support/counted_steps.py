@@ -19,7 +19,7 @@ class Counted(list[Step]):
             yield step
 
 
-async def until_still(steps: Counted, *, within: float = 20.0) -> None:
+async def until_still(steps: Counted, *, within: float = 60.0) -> None:
     """Wait until the server has not been able to send anything for half a second."""
     loop = asyncio.get_running_loop()
     deadline, since, last = loop.time() + within, loop.time(), -1

@@ -1,10 +1,11 @@
 """A language server that finds each `BAD` in a document, and behaves as its arguments say.
 
-Arguments: `push` sends problems unasked instead of being asked; `slow=SECONDS` answers late;
-`project` knows of all files: each `BAD` anywhere is also an error in `other.txt` of the root;
-`start=SECONDS` takes so long for the handshake; `pid=FILE` adds the process's id to a file;
-`stubborn` ends for no request; `edits=FILE` offers to rename, with the edits that the JSON file
-has for the new name, in which `$version` is the document's version and `$root` the project's URI.
+Arguments: `push` sends problems unasked instead of being asked; `hold=FILE` sends none while the
+file exists; `project` knows of all files: each `BAD` anywhere is also an error in `other.txt` of
+the root; `start=FILE` answers the handshake once the file exists; `pid=FILE` adds the process's id
+to a file; `stubborn` ends for no request; `edits=FILE` offers to rename, with the edits that the
+JSON file has for the new name, in which `$version` is the document's version and `$root` the
+project's URI.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -42,7 +44,7 @@ class Server:
     def answer(self, method: str, params: dict[str, Any]) -> object:
         if method == "initialize":
             self.root = params["rootUri"]
-            time.sleep(float(OPTIONS.get("start", 0)))
+            wait_until(lambda: "start" not in OPTIONS or Path(OPTIONS["start"]).exists())
             pull = {"interFileDependencies": True, "workspaceDiagnostics": "project" in OPTIONS}
             offered: dict[str, object] = {"textDocumentSync": 1, "definitionProvider": True}
             if "edits" in OPTIONS:
@@ -54,7 +56,7 @@ class Server:
                 "serverInfo": {"name": "scripted", "version": "1.0"},
             }
         if method == "textDocument/diagnostic":
-            time.sleep(float(OPTIONS.get("slow", 0)))
+            wait_until(lambda: "hold" not in OPTIONS or not Path(OPTIONS["hold"]).exists())
             return {"kind": "full", "items": self.problems(params["textDocument"]["uri"])}
         if method == "workspace/diagnostic":
             found = [item for uri in self.texts for item in self.problems(uri)]
@@ -77,7 +79,7 @@ class Server:
         changes = params.get("contentChanges")
         self.texts[uri] = changes[-1]["text"] if changes else document["text"]
         if "push" in OPTIONS:
-            time.sleep(float(OPTIONS.get("slow", 0)))
+            wait_until(lambda: "hold" not in OPTIONS or not Path(OPTIONS["hold"]).exists())
             found = {
                 "uri": uri,
                 "version": document["version"],
@@ -113,6 +115,11 @@ class Server:
         body = json.dumps({"jsonrpc": "2.0", **message}).encode()
         sys.stdout.buffer.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
         sys.stdout.buffer.flush()
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    while not holds():
+        time.sleep(0.01)
 
 
 def span(line: int, first: int, last: int) -> dict[str, object]:

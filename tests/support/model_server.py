@@ -101,7 +101,6 @@ class Request:
         self.body = body
         self.answered = asyncio.Event()  # the whole answer was written
         self.closed_early = asyncio.Event()  # the client closed before that
-        self.closed_at: float | None = None  # the loop's time of it, in seconds
 
     @property
     def api(self) -> Api:
@@ -171,7 +170,7 @@ class ModelServer:
         """Queue replies for the next requests."""
         self._queue.extend(replies)
 
-    async def arrived(self, count: int, *, within: float = 30.0) -> None:
+    async def arrived(self, count: int, *, within: float = 60.0) -> None:
         """Wait until `count` requests in all were read; TimeoutError after `within` seconds."""
         async with asyncio.timeout(within), self._arrival:
             await self._arrival.wait_for(lambda: len(self.requests) >= count)
@@ -303,7 +302,6 @@ async def _unless_closed(
         if answering.done():
             request.answered.set()
             return answering.result()
-        request.closed_at = asyncio.get_running_loop().time()
         request.closed_early.set()
         return False
     except ConnectionError:

@@ -54,7 +54,7 @@ async def traced_paths(home: Path, project: Path) -> dict[str, list[str]]:
             await agent.request(method, params)
             await until_idle(agent.process.pid)  # what follows the answer at once is of this path
             os.kill(agent.process.pid, signal.SIGUSR2)
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 while not found.exists():
                     await asyncio.sleep(0.01)
             modules: list[str] = json.loads(found.read_text("utf-8"))

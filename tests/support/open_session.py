@@ -84,13 +84,13 @@ class RecordingEditor:
         """The events of one type, in the order in which they were shown."""
         return [event for event in self.shown if isinstance(event, kind)]
 
-    async def until(self, kind: type[EventT], count: int = 1, *, within: float = 30.0) -> EventT:
+    async def until(self, kind: type[EventT], count: int = 1, *, within: float = 60.0) -> EventT:
         """Wait until so many events of a type were shown; gives the last of them."""
         async with asyncio.timeout(within), self._news:
             await self._news.wait_for(lambda: len(self.of(kind)) >= count)
         return self.of(kind)[count - 1]
 
-    async def until_asked(self, count: int = 1, *, within: float = 30.0) -> None:
+    async def until_asked(self, count: int = 1, *, within: float = 60.0) -> None:
         """Wait until the user was asked about so many calls."""
         async with asyncio.timeout(within), self._news:
             await self._news.wait_for(lambda: len(self.asked) >= count)
@@ -271,13 +271,13 @@ class Desk:
         """Say something and wait for the end of the turn."""
         blocks = tuple(TextBlock(text=one) if isinstance(one, str) else one for one in content)
         said = await self.session.prompts.submit(blocks, cancelled=lambda: False)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             return await said.turn.result()
 
     async def cancel(self, turn: Turn) -> StopReason:
         """Stop a turn and wait for its end."""
         turn.cancel()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             return await turn.result()
 
     async def journal(self) -> list[AnyEvent]:

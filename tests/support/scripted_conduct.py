@@ -57,7 +57,7 @@ class Conduct:
                 return Status(code=400, message=FAILURE)
         return answer("Said ", f"#{number}", ".")
 
-    async def stalled(self, number: int, *, within: float = 15.0) -> None:
+    async def stalled(self, number: int, *, within: float = 60.0) -> None:
         """Wait until the answer to `stall #number` stands still."""
         async with asyncio.timeout(within):
             await self._stall(number).reached.wait()

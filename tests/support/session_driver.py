@@ -84,7 +84,7 @@ class SessionDriver(ABC):
         """Wait until the words are in the conversation, as far as the version tells."""
 
     @abstractmethod
-    async def end(self, work: Work, *, within: float = 20.0) -> str:
+    async def end(self, work: Work, *, within: float = 60.0) -> str:
         """Wait for the end; a stop reason, or `error`."""
 
     @abstractmethod
@@ -151,7 +151,7 @@ class DriverV1(SessionDriver):
     async def inserted(self, work: Work) -> None:
         pass  # version 1 does not tell
 
-    async def end(self, work: Work, *, within: float = 20.0) -> str:
+    async def end(self, work: Work, *, within: float = 60.0) -> str:
         try:
             result = await self.wire.result(work.request, timeout=within)
         except AnswerError as error:
@@ -213,7 +213,7 @@ class DriverV2(SessionDriver):
     async def inserted(self, work: Work) -> None:
         work.message = await self._client.said(work.request)
 
-    async def end(self, work: Work, *, within: float = 20.0) -> str:
+    async def end(self, work: Work, *, within: float = 60.0) -> str:
         if work.message is None:
             try:
                 work.message = await self._client.said(work.request, timeout=within)

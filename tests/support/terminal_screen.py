@@ -231,7 +231,7 @@ async def _started(
 
 
 async def _nothing_left(person: Person) -> None:
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         while person.processes():
             await asyncio.sleep(0.02)
 

@@ -81,7 +81,7 @@ class V2Client(Generic[Wire]):
         params = {"sessionId": session, "prompt": blocks}
         return self.wire.post("session/prompt", params, checked=True)
 
-    async def said(self, prompt: int, *, timeout: float = 40.0) -> str:
+    async def said(self, prompt: int, *, timeout: float = 60.0) -> str:
         """Wait until a prompt's words are in the conversation; their message's id.
 
         Raises:
@@ -91,7 +91,7 @@ class V2Client(Generic[Wire]):
         assert isinstance(message, str)
         return message
 
-    async def idle(self, session: str, message: str, *, timeout: float = 40.0) -> Json:
+    async def idle(self, session: str, message: str, *, timeout: float = 60.0) -> Json:
         """Wait for the end of the work that a message of the user's is part of; the idle update."""
         seen = False
 
@@ -108,7 +108,7 @@ class V2Client(Generic[Wire]):
         assert isinstance(update, dict)
         return update
 
-    async def prompt(self, session: str, *content: str | Json, timeout: float = 40.0) -> Json:
+    async def prompt(self, session: str, *content: str | Json, timeout: float = 60.0) -> Json:
         """Say something and wait until the agent is idle; the idle update with its stop reason."""
         message = await self.said(self.post_prompt(session, *content), timeout=timeout)
         return await self.idle(session, message, timeout=timeout)
@@ -139,7 +139,7 @@ class V2Client(Generic[Wire]):
         return self._views.setdefault(session, SessionView())
 
     async def expect_view(
-        self, session: str, holds: Callable[[SessionView], bool], *, timeout: float = 40.0
+        self, session: str, holds: Callable[[SessionView], bool], *, timeout: float = 60.0
     ) -> SessionView:
         """The view of a session, as soon as `holds` is true of it."""
         if not holds(self.view(session)):
@@ -152,7 +152,7 @@ class V2Client(Generic[Wire]):
         kind: str,
         holds: Callable[[Json], bool] = lambda _: True,
         *,
-        timeout: float = 40.0,
+        timeout: float = 60.0,
     ) -> Json:
         """The first update of this kind for which `holds` is true, when it is there."""
         return await self.wire.expect_update(session, kind, holds, timeout=timeout)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 
-async def until(holds: Callable[[], object], *, within: float = 30.0) -> None:
+async def until(holds: Callable[[], object], *, within: float = 60.0) -> None:
     """Look every hundredth of a second whether it holds.
 
     Raises:

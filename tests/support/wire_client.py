@@ -93,7 +93,7 @@ class WireClient:
         method: str,
         params: Json | None = None,
         *,
-        timeout: float = 40.0,
+        timeout: float = 60.0,
         checked: bool = False,
     ) -> Any:
         """Send a request and wait for its result.
@@ -103,21 +103,21 @@ class WireClient:
         """
         return await self.result(self.post(method, params, checked=checked), timeout=timeout)
 
-    async def result(self, request: JsonId, *, timeout: float = 40.0) -> Any:
+    async def result(self, request: JsonId, *, timeout: float = 60.0) -> Any:
         """The result of a request that was posted. Raises AnswerError."""
         answer = await self.answer(request, timeout=timeout)
         if "error" in answer:
             raise AnswerError(answer["error"])
         return answer["result"]
 
-    async def answer(self, request: JsonId, *, timeout: float = 40.0) -> Json:
+    async def answer(self, request: JsonId, *, timeout: float = 60.0) -> Json:
         """The response to a request, whatever it is."""
         return await self.expect(
             lambda message: "method" not in message and _same(message["id"], request),
             timeout=timeout,
         )
 
-    async def expect(self, wanted: Callable[[Json], bool], *, timeout: float = 40.0) -> Json:
+    async def expect(self, wanted: Callable[[Json], bool], *, timeout: float = 60.0) -> Json:
         """The first message, of those that came and those to come, that is wanted."""
         seen = 0
         found: Json | None = None
@@ -141,7 +141,7 @@ class WireClient:
             raise AssertionError(f"the agent exited before it came.{self.report()}")
         return found
 
-    async def expect_served(self, method: str, *, timeout: float = 40.0) -> None:
+    async def expect_served(self, method: str, *, timeout: float = 60.0) -> None:
         """Wait until the agent has made a request of this method, and the editor done it."""
         await self.expect(lambda message: message.get("method") == method, timeout=timeout)
         async with asyncio.timeout(timeout):
@@ -184,7 +184,7 @@ class WireClient:
         plain = all(isinstance(c, str) for c in content)
         return self.post("session/prompt", {"sessionId": session, "prompt": blocks}, checked=plain)
 
-    async def prompt(self, session: str, *content: str | Json, timeout: float = 40.0) -> Json:
+    async def prompt(self, session: str, *content: str | Json, timeout: float = 60.0) -> Json:
         """`session/prompt`; its result."""
         result = await self.result(self.post_prompt(session, *content), timeout=timeout)
         assert isinstance(result, dict)
@@ -215,7 +215,7 @@ class WireClient:
         kind: str,
         holds: Callable[[Json], bool] = lambda _: True,
         *,
-        timeout: float = 40.0,
+        timeout: float = 60.0,
     ) -> Json:
         """The first update of this kind for which `holds` is true, when it is there."""
         message = await self.expect(

@@ -48,7 +48,7 @@ async def offered(desk: Desk, name: str = "main.py") -> bool:
     """Wait until a server of the project runs."""
     tools = cast("TurnTools", (await desk.session.resources.for_turn()).tools)
     tools.edit_checks.record_read((desk.folder / name).resolve())
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not tools.edit_checks.know_symbols:
             await asyncio.sleep(0.02)
     return True

@@ -204,7 +204,7 @@ async def test_a_cancelled_call_still_says_that_files_may_have_changed(
 ) -> None:
     progress = ShellProgress()
     task = asyncio.create_task(call(workspace, "echo ready; sleep 100", progress=progress))
-    await asyncio.wait_for(progress.arrived.wait(), 10)
+    await asyncio.wait_for(progress.arrived.wait(), 60)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

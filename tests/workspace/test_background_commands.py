@@ -143,7 +143,7 @@ async def test_an_unknown_name_is_answered_with_those_that_there_are(
 async def test_all_end_with_what_runs_them(processes: LocalProcesses, tmp_path: Path) -> None:
     commands = BackgroundCommands()
     command = await start(commands, processes, "trap '' TERM; sleep 1000 & wait", tmp_path)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await processes.aclose()
         await commands.ended()
     assert command.result is not None

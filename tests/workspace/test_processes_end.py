@@ -46,7 +46,7 @@ class Home:
         task: asyncio.Task[object] = asyncio.create_task(
             self.processes.run(command, self.folder, timeout=60, on_output=listen)
         )
-        await asyncio.wait_for(ready.wait(), 10)
+        await asyncio.wait_for(ready.wait(), 60)
         return task
 
 
@@ -177,7 +177,7 @@ async def test_closing_ends_all_running_commands(home: Home) -> None:
     began = time.monotonic()
     await home.processes.aclose()
     assert time.monotonic() - began < 20
-    results = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 20)
+    results = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 60)
     assert len(results) == 2
     await until(lambda: not home.left())
     with pytest.raises(WorkspaceError, match="closed"):

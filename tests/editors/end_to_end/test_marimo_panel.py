@@ -89,7 +89,7 @@ async def running(
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGTERM)
         try:
-            await asyncio.wait_for(process.wait(), 10)
+            await asyncio.wait_for(process.wait(), 60)
         except TimeoutError:
             os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
@@ -97,7 +97,7 @@ async def running(
 
 async def until(page: BrowserPage, expression: str) -> None:
     """Wait until an expression is true in the page."""
-    async with asyncio.timeout(40):
+    async with asyncio.timeout(60):
         while not await page.run(expression):
             await asyncio.sleep(0.1)
 

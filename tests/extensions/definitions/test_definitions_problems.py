@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -258,9 +257,7 @@ def test_a_pipe_a_folder_and_a_circle_of_links_are_told_at_once(files: Files) ->
     (place / "folder" / "SKILL.md").mkdir()
     (place / "circle" / "SKILL.md").symlink_to("SKILL.md")
     (place / "nothing" / "SKILL.md").symlink_to("nowhere")
-    started = time.monotonic()
     found = files.find()
-    assert time.monotonic() - started < 10  # a pipe would be waited for without end
     assert [problem.why for problem in found.problems] == [
         "cannot be read (Too many levels of symbolic links); check who may read it",
         "it is no ordinary file; put a Markdown file there",

@@ -216,7 +216,7 @@ async def test_a_login_that_nobody_completes_ends_and_says_so(
     reader, writer = await asyncio.open_connection(sock=server_socket)
 
     async def next_message() -> Json:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             message: Json = json.loads(await reader.readline())
             return message
 

@@ -14,7 +14,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -110,11 +109,10 @@ class RemoteAgent:
         """End it in order."""
         if self.process.poll() is None:
             self.process.send_signal(by)
-        began = time.monotonic()
-        assert self.process.wait(10) == 0, self.stderr
+        assert self.process.wait(60) == 0, self.stderr
         if not check:
             return
-        assert time.monotonic() - began < 5
+        assert "not everything could be ended" not in self.stderr
         assert self.process.stdout is not None
         assert self.process.stdout.read() == b""
         assert "Traceback" not in self.stderr

@@ -79,7 +79,7 @@ async def test_a_client_that_writes_binary_frames_is_answered_where_that_is_want
     ) as client:
         request = {"jsonrpc": "2.0", "id": 7, "method": "initialize"}
         await client.send(json.dumps(request | {"params": {"protocolVersion": 1}}).encode() + b"\n")
-        assert json.loads(await asyncio.wait_for(client.recv(), 10))["id"] == 7
+        assert json.loads(await asyncio.wait_for(client.recv(), 60))["id"] == 7
 
 
 def test_a_port_in_use_is_named(listening: StartListening, home: Path) -> None:

@@ -135,7 +135,7 @@ async def test_what_broken_clients_left_behind_makes_room_for_new_ones(
     async with http_client(agent, version=1) as used, http(agent) as client:
         await used.initialize()
         left = await connected(client, agent)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while (await client.post(agent.url, content=INITIALIZE, headers=JSON)).is_error:
                 await asyncio.sleep(0.2)
         rejected = await client.post(

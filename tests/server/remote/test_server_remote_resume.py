@@ -252,7 +252,7 @@ async def test_a_client_that_missed_too_much_is_told_to_load_and_then_has_everyt
         await client.close_stream(session)
         stall.release()
         await model_server.requests[0].answered.wait()
-        await asyncio.wait_for(conflict(client, session), 20)
+        await asyncio.wait_for(conflict(client, session), 60)
         await client.open(session)
         assert (await client.result(prompt))["stopReason"] == "end_turn"
         full_text = "Begun. " + "".join(flood)

@@ -198,7 +198,7 @@ async def test_after_delete_the_connection_is_gone_and_its_streams_end(
         headers = await connected(client, remote)
         async with client.stream("GET", remote.url, headers=EVENTS | headers) as stream:
             assert (await client.delete(remote.url, headers=headers)).status_code == 202
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 assert [line async for line in stream.aiter_lines() if line.strip(":")] == []
         listing = request("session/list", {})
         for response in (
@@ -219,11 +219,11 @@ async def test_of_two_streams_for_the_same_the_newer_one_is_used_and_the_older_e
             client.stream("GET", remote.url, headers=EVENTS | headers) as older,
             client.stream("GET", remote.url, headers=EVENTS | headers) as newer,
         ):
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 assert [line async for line in older.aiter_lines() if line.strip(":")] == []
             listing = request("session/list", {}, 7)
             await client.post(remote.url, content=listing, headers=JSON | headers)
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 lines = newer.aiter_lines()
                 line = await anext(line async for line in lines if line.startswith("data:"))
             assert json.loads(line.removeprefix("data:"))["id"] == 7
@@ -238,7 +238,7 @@ async def test_large_messages_are_taken_one_after_the_other(
         headers = await connected(client, remote)
         async with client.stream("GET", remote.url, headers=EVENTS | headers):
             for _ in range(4):
-                async with asyncio.timeout(20):
+                async with asyncio.timeout(60):
                     response = await client.post(remote.url, content=large, headers=JSON | headers)
                 assert response.status_code == 202
 

@@ -416,7 +416,7 @@ async def test_a_long_piece_of_work_of_an_agents_is_summed_up_in_its_own_context
         (desk.folder / "long.txt").write_text("word " * 5_000)
         read = Call("read", {"path": "long.txt"})
         model_server.add(answer(TASK), *[answer(read)] * 3, answer("4711."), answer("Done."))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             assert await desk.say("Go") == "end_turn"
         sent = [len(request.body) for request in model_server.requests[1:-1]]
         assert max(sent) < 60_000

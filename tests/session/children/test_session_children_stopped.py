@@ -26,7 +26,7 @@ async def ended(desk: Desk) -> list[str]:
     """What is open when the turn has ended that runs."""
     turn = desk.session.turn
     assert turn is not None
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         await turn.wait()
     return what_is_open(await desk.journal())
 

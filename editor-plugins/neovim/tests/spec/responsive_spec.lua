@@ -2,16 +2,16 @@
 local it = ...
 local t = require("helpers")
 
---- Runs a turn; for how long the editor did nothing else at most, in milliseconds.
+--- Runs a turn; for how long the editor worked without a pause at most, in milliseconds of the processor.
 local function longest_block(session, text)
   t.say(session, text)
-  local worst, before = 0, vim.uv.hrtime()
+  local worst, before = 0, os.clock()
   t.wait(function()
-    local now = vim.uv.hrtime()
+    local now = os.clock()
     worst, before = math.max(worst, now - before), now
     return not session.turn
-  end, "its end", 30000)
-  return worst / 1e6
+  end, "its end", 60000)
+  return worst * 1e3
 end
 
 local function opened()
@@ -35,7 +35,7 @@ end)
 it("megabytes in every field leave the editor responsive, wherever they are shown", function()
   local chat, session = opened()
   local worst = longest_block(session, "huge 1000000")
-  local start = vim.uv.hrtime()
+  local start = os.clock()
   chat:draw()
   local call = session.transcript.tools.huge
   require("acp_agent.navigate").details(call)
@@ -44,7 +44,7 @@ it("megabytes in every field leave the editor responsive, wherever they are show
     require("acp_agent").run(action)
   end
   assert(#require("acp_agent").statusline() < 400)
-  local shown = (vim.uv.hrtime() - start) / 1e6
+  local shown = (os.clock() - start) * 1e3
   io.stdout:write(("  (a megabyte a field: at most %d ms at a time, shown in %d ms)\n"):format(worst, shown))
   assert(worst < 2000, worst)
   assert(shown < 2500, shown)
@@ -62,7 +62,7 @@ it("what comes of a thousand calls that are shown already is shown at once", fun
   update({ status = "pending" })
   chat:draw()
   update({ content = { { type = "content", content = { type = "text", text = "one\ntwo" } } } })
-  local start = os.clock() -- of the processor: others may be busy, too
+  local start = os.clock()
   chat:draw()
   local took = os.clock() - start
   assert(took < 2, took)
