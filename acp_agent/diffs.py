@@ -14,7 +14,7 @@ from msgspec import Struct
 # Removed and added lines, up to which the shortest script is searched. The time grows with the
 # square: this many take some ten milliseconds, which the event loop can spare. More than that is a
 # rewritten text, and is shown as one.
-MOST_EDITS = 400
+MAX_EDITS = 400
 
 
 class Block(Struct, frozen=True):
@@ -41,18 +41,20 @@ def changed_blocks(old: Sequence[str], new: Sequence[str]) -> list[Block]:
     old_middle, new_middle = old[start : len(old) - after], new[start : len(new) - after]
     if not old_middle and not new_middle:
         return []
-    whole = Block(start, len(old) - after, start, len(new) - after)
+    middle = Block(start, len(old) - after, start, len(new) - after)
     if not old_middle or not new_middle:
-        return [whole]
+        return [middle]
     trail = _search(old_middle, new_middle)
     if trail is None:
-        return [whole]
-    same = [(start + x, start + y) for x, y in _same_lines(trail, len(old_middle), len(new_middle))]
-    return list(_between(same, whole))
+        return [middle]
+    unchanged = [
+        (start + x, start + y) for x, y in _unchanged_lines(trail, len(old_middle), len(new_middle))
+    ]
+    return list(_between(unchanged, middle))
 
 
 def _search(old: Sequence[str], new: Sequence[str]) -> list[dict[int, int]] | None:
-    """The furthest points before each number of edits, up to the one that reaches the end.
+    """Return the furthest points before each number of edits, up to the one that reaches the end.
 
     A diagonal `k` is where `x - y == k`; its furthest point is given by `x`. None: it took more
     edits than are searched for.
@@ -60,7 +62,7 @@ def _search(old: Sequence[str], new: Sequence[str]) -> list[dict[int, int]] | No
     ends = len(old) - len(new)
     furthest = {1: 0}
     trail: list[dict[int, int]] = []
-    for edits in range(min(len(old) + len(new), MOST_EDITS) + 1):
+    for edits in range(min(len(old) + len(new), MAX_EDITS) + 1):
         trail.append(furthest.copy())
         for k in range(-edits, edits + 1, 2):
             down = k == -edits or (k != edits and furthest[k - 1] < furthest[k + 1])
@@ -75,9 +77,9 @@ def _search(old: Sequence[str], new: Sequence[str]) -> list[dict[int, int]] | No
     return None
 
 
-def _same_lines(trail: Sequence[dict[int, int]], x: int, y: int) -> list[tuple[int, int]]:
-    """The pairs of lines that stayed the same, by tracing the search back."""
-    same: list[tuple[int, int]] = []
+def _unchanged_lines(trail: Sequence[dict[int, int]], x: int, y: int) -> list[tuple[int, int]]:
+    """Return the pairs of unchanged lines, by tracing the search back."""
+    unchanged: list[tuple[int, int]] = []
     for edits in range(len(trail) - 1, -1, -1):
         furthest, k = trail[edits], x - y
         down = k == -edits or (k != edits and furthest[k - 1] < furthest[k + 1])
@@ -86,15 +88,15 @@ def _same_lines(trail: Sequence[dict[int, int]], x: int, y: int) -> list[tuple[i
         from_y = from_x - before if edits else 0
         while x > from_x and y > from_y:
             x, y = x - 1, y - 1
-            same.append((x, y))
+            unchanged.append((x, y))
         x, y = from_x, from_y
-    same.reverse()
-    return same
+    unchanged.reverse()
+    return unchanged
 
 
-def _between(same: Sequence[tuple[int, int]], whole: Block) -> Iterator[Block]:
-    old, new = whole.old_start, whole.new_start
-    for x, y in [*same, (whole.old_end, whole.new_end)]:
+def _between(unchanged: Sequence[tuple[int, int]], middle: Block) -> Iterator[Block]:
+    old, new = middle.old_start, middle.new_start
+    for x, y in [*unchanged, (middle.old_end, middle.new_end)]:
         if x > old or y > new:
             yield Block(old, x, new, y)
         old, new = x + 1, y + 1

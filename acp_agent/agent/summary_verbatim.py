@@ -63,7 +63,7 @@ _WORDS = r"""
 _NAMES = re.compile(_PATHS + _FILES + _HASHES + _WORDS)
 _IDENTIFIERS = re.compile(_PATHS + _HASHES)
 _RESULT_WEIGHT = 0.3  # of an identifier in a result; text by people and models weighs more
-# Notes that the agent adds to a prompt (acp_agent.session.turns.notes).
+# Notes that the agent adds to a prompt (acp_agent.session.turns.prompt_notes).
 _NOTES = re.compile(r"^\[(?:Today is|Mode:|The working folder is now) [^\n]*\]$", re.MULTILINE)
 _PLAIN = re.compile(r"[A-Za-z]+(?:-+[A-Za-z]+)+")  # hyphenated words are not names
 

@@ -36,7 +36,7 @@ class AbsentPaths:
 
     def __init__(self, now: Callable[[], int] = time.time_ns) -> None:
         self._now = now
-        self._known: dict[tuple[str, ...], list[_Group]] = {}
+        self._groups: dict[tuple[str, ...], list[_Group]] = {}
 
     def any_exists(self, paths: tuple[str, ...]) -> bool:
         """Return whether a path exists, be it a broken link. Blocks: reads the disk.
@@ -44,24 +44,26 @@ class AbsentPaths:
         Args:
             paths: absolute paths; what is known is stored for this tuple.
         """
-        known = self._known.get(paths)
-        if known is None:
+        known_groups = self._groups.get(paths)
+        if known_groups is None:
             groups, unsure = [], list(paths)
         else:
             groups = [
-                group for group in known if group.stamp and group.stamp == _stamp(group.folder)
+                group
+                for group in known_groups
+                if group.stamp and group.stamp == _stamp(group.folder)
             ]
-            if len(groups) == len(known):
+            if len(groups) == len(known_groups):
                 return False
-            unsure = [path for group in known if group not in groups for path in group.paths]
-        absent = self._look(unsure)
+            unsure = [path for group in known_groups if group not in groups for path in group.paths]
+        absent = self._find_absent(unsure)
         if absent is None:
-            self._known.pop(paths, None)
+            self._groups.pop(paths, None)
             return True
-        self._known[paths] = groups + absent
+        self._groups[paths] = groups + absent
         return False
 
-    def _look(self, paths: Sequence[str]) -> list[_Group] | None:
+    def _find_absent(self, paths: Sequence[str]) -> list[_Group] | None:
         """Return the groups of paths that do not exist; None if one exists."""
         now = self._now()
         nearest: dict[str, tuple[str, _Stamp | None]] = {}

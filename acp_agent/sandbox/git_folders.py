@@ -21,7 +21,7 @@ from acp_agent.sandbox.git_data import (
 from acp_agent.sandbox.git_listings import FolderListing, FolderListings
 from acp_agent.sandbox.git_settings import referenced_paths
 
-_NEAR = 2  # levels below a root that are checked while a command runs
+_WATCHED_LEVELS = 2  # levels below a root that are checked while a command runs
 _MAX_FOLDERS = 2_000  # maximum number of searched folders
 _MAX_REPOSITORIES = 100
 _WORKTREE_CONFIG = re.compile(rb"^\s*worktreeconfig\b", re.IGNORECASE | re.MULTILINE)
@@ -74,7 +74,7 @@ class GitFolders:
         """
         new_folders: list[tuple[str, int]] = []
         for folder, (level, old) in list(self._known.items()):
-            if level > _NEAR and not ended:
+            if level > _WATCHED_LEVELS and not ended:
                 continue
             with suppress(OSError):
                 listing = self._listings.find(folder)

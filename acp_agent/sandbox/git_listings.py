@@ -48,10 +48,10 @@ class FolderListings:
         Raises:
             OSError: it cannot be listed.
         """
-        known = self._listings.get(folder)
+        cached = self._listings.get(folder)
         ctime = os.stat(folder).st_ctime_ns  # noqa: PTH116 - many of them, and pathlib is slow
-        if known is not None and known.settled and known.ctime == ctime:
-            return known
+        if cached is not None and cached.settled and cached.ctime == ctime:
+            return cached
         settled = time.time_ns() - ctime > _SETTLED
         if folder.rpartition("/")[2] in SKIPPED_FOLDERS:
             has_repository, subfolders = _has_repository(folder), frozenset[str]()
@@ -65,9 +65,9 @@ class FolderListings:
                 if name != ".git" and entry.is_dir(follow_symlinks=False)
             )
         listing = FolderListing(ctime, settled, has_repository, subfolders)
-        if known is None or known != listing:
-            self._listings[folder] = known = listing
-        return known
+        if cached is None or cached != listing:
+            self._listings[folder] = cached = listing
+        return cached
 
 
 def _has_repository(folder: str) -> bool:

@@ -226,12 +226,12 @@ class Definitions:
             hooks = definition_hooks(skill)
             self.active_hooks += [hook for hook in hooks if hook not in self.active_hooks]
 
-    async def load(self, *, again: bool = True) -> None:
+    async def load(self, *, reload: bool = True) -> None:
         """Read the files, announce changed commands, and report each new problem once."""
         if not self.folder_exists:
             return
         async with self._load_lock:
-            if self._loaded is not None and not again:
+            if self._loaded is not None and not reload:
                 return
             previous = self.commands
             loaded = self._loaded = await asyncio.to_thread(self._find)

@@ -92,15 +92,17 @@ class HookSource:
         """
         assert self._hooks is not None
         if self._hooks.has("ConfigChange"):
-            known = () if self._hook_set is None else self._hook_set.hooks
-            old, new = set(map(repr, known)), set(map(repr, hook_set.hooks))
-            changed = [hook.source for hook in (*known, *hook_set.hooks) if repr(hook) in old ^ new]
+            current_hooks = () if self._hook_set is None else self._hook_set.hooks
+            old, new = set(map(repr, current_hooks)), set(map(repr, hook_set.hooks))
+            changed = [
+                hook.source for hook in (*current_hooks, *hook_set.hooks) if repr(hook) in old ^ new
+            ]
             files = await asyncio.to_thread(self._changes.settings)
             if hook_set.hooks == self._refused:
                 changed = []
             for path in dict.fromkeys((*changed, *files)):
                 answer = await self._report_change(self._hooks, self._settings_kind(path), path)
-                if answer.blocked and hook_set.hooks not in (known, self._refused):
+                if answer.blocked and hook_set.hooks not in (current_hooks, self._refused):
                     self._refused = hook_set.hooks
                     await self._tell_user("A hook refused changes of hooks.", answer.reason)
         return hook_set.hooks == self._refused

@@ -23,7 +23,7 @@ from acp_agent.session.commands.command import FoundCommand
 from acp_agent.session.commands.find import CommandContext, find_command
 from acp_agent.session.core import SessionCore
 from acp_agent.session.extensions import Extensions
-from acp_agent.session.turns.notes import Notes
+from acp_agent.session.turns.prompt_notes import PromptNotes
 from acp_agent.session.turns.resources import SessionResources
 from acp_agent.session.turns.runner import TurnRunner
 from acp_agent.session.turns.turn import Turn
@@ -92,7 +92,7 @@ class PromptHandler:
             stop_child=turns.cancel_child,
         )
         self._extensions = extensions
-        self._notes = Notes(core.services.config.draft_folder)
+        self._notes = PromptNotes(core.services.config.draft_folder)
         self._rewinds = 0
 
     async def submit(
@@ -227,7 +227,7 @@ class PromptHandler:
         core, content = self._core, message.content
         texts = [] if ask is None else [core.clean(ask)]
         if core.state.rewinds != self._rewinds:  # the model may have lost the notes
-            self._notes = Notes(core.services.config.draft_folder)
+            self._notes = PromptNotes(core.services.config.draft_folder)
             self._rewinds = core.state.rewinds
         # The system prompt may name other folders.
         moved = core.state.moved and core.context.system_prompt is not None

@@ -11,7 +11,7 @@ from acp_agent.agent.attachments import FILE_LIMIT, TOTAL_LIMIT, linked_files
 from acp_agent.agent.system_prompt import system_prompt
 from acp_agent.content import ResourceLinkBlock, TextBlock
 from acp_agent.events import NoticeShown, SystemPromptWritten
-from acp_agent.session.turns.notes import Notes
+from acp_agent.session.turns.prompt_notes import PromptNotes
 from acp_agent.workspace.instructions.files import (
     FILE_LIMIT as INSTRUCTIONS_LIMIT,
     read_instructions,
@@ -221,7 +221,7 @@ async def test_a_linked_file_counts_as_read_so_that_it_can_be_edited(
 
 
 def test_a_note_is_due_once_and_again_only_when_it_changed() -> None:
-    notes = Notes()
+    notes = PromptNotes()
     monday, tuesday = date(2026, 11, 23), date(2026, 11, 24)
     first = notes.take_changed(today=monday, mode="ask", moved_to=None)
     assert [note.split()[0] for note in first] == ["[Today", "[Mode:"]
@@ -234,7 +234,7 @@ def test_a_note_is_due_once_and_again_only_when_it_changed() -> None:
 
 
 def test_folders_that_are_not_those_of_the_system_prompt_are_told_once() -> None:
-    notes = Notes()
+    notes = PromptNotes()
     day = date(2026, 11, 23)
     notes.take_changed(today=day, mode="ask", moved_to=None)
     moved = (Path("/new"), (Path("/b"), Path("/c")))

@@ -28,7 +28,7 @@ _OPTIONAL_PREFIXES: tuple[tuple[str | None, ...], ...] = (
     *(("{", f'"{key}"', ":", None, ",") for key in sorted(_EXTRA_KEYS)),
     ("{", '"function"', ":", "{"),
 )
-_MOST_TOKENS = 32
+_MAX_TOKENS = 32
 _NO_JSON = "The call is not valid JSON. Write it again, with the quotation marks in texts escaped."
 _NO_NAME = 'The call names no tool. Write {"name": …, "arguments": {…}}.'
 _NO_OBJECT = "The arguments of the call are not a JSON object."
@@ -131,7 +131,7 @@ def read_calls(text: str, tools: Tools, *, strict: bool = False) -> list[Written
 
 def names_tool(text: str, at: int, tools: Tools, *, final: bool) -> bool | More:
     """Return whether the JSON at a position begins like a call of a known tool."""
-    tokens = json_text.first_tokens(text, at, _MOST_TOKENS)
+    tokens = json_text.first_tokens(text, at, _MAX_TOKENS)
     if tokens[:1] == ["["]:
         del tokens[0]
     prefix = _prefix(tokens)

@@ -97,7 +97,7 @@ _PLUGIN = "<|plugin|>"  # InternLM writes this after the opener
 _INNER = (OPEN, "<function=", "<function name=")  # Hunyuan 3 has its calls in a list of tags
 _PYTHON = re.compile(r"\[?\s*[\w.]*\(?|\[?\s*[\w.]+\(.*", re.DOTALL)
 _PYTHON_NAME = re.compile(r"\[?\s*(\w+)\(")
-_MOST_ENDS = 20  # the closing tags that a text in a call may contain
+_MAX_CLOSING_TAGS = 20  # the closing tags that a text in a call may contain
 
 
 class Tagged(Hermes):
@@ -122,7 +122,7 @@ class Tagged(Hermes):
         if not _PYTHON.fullmatch(text, at):
             return json_calls.read_region(text, text[:at], closer, tools, final=final)
         end = at
-        for _ in range(_MOST_ENDS):
+        for _ in range(_MAX_CLOSING_TAGS):
             end = text.find(closer, end)
             if end < 0:
                 break

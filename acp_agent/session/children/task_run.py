@@ -33,9 +33,9 @@ from acp_agent.session.extensions import Definitions
 from acp_agent.session.hooks import MAX_ROUNDS, last_answer
 from acp_agent.session.turns.budget import SessionBudget
 from acp_agent.session.turns.environment import EnvironmentGatherer
-from acp_agent.session.turns.notes import Notes
 from acp_agent.session.turns.parts import TurnTools
 from acp_agent.session.turns.plan import RunOptions, run_options
+from acp_agent.session.turns.prompt_notes import PromptNotes
 from acp_agent.session.turns.system_prompt import write_system_prompt
 from acp_agent.tools.base import AnyTool, Outcome, Progress
 from acp_agent.tools.quoting import code_span, first_line
@@ -254,7 +254,7 @@ class TaskRun:
         """Record the beginning and the task; return the task with text that hooks add."""
         content = (TextBlock(text=task),)
         today = datetime.now().astimezone().date()
-        notes = Notes(self._core.services.config.draft_folder).take_changed(
+        notes = PromptNotes(self._core.services.config.draft_folder).take_changed(
             today=today, mode=child.resources.user.mode, moved_to=None
         )
         hook_text = ""

@@ -58,17 +58,17 @@ class TranscriptFile:
         self._model = model
         self._secrets = secrets
         self._of_agent = of_agent
-        self._written: list[Entry] = []
+        self._written_entries: list[Entry] = []
         self._parent: str | None = None
         self._lock = asyncio.Lock()
 
     async def update(self, context: Context) -> str:
         """Write the new messages of the conversation; return the path, or "" if that fails."""
         async with self._lock:
-            entries, count = list(context.entries), len(self._written)
+            entries, count = list(context.entries), len(self._written_entries)
             continues = count <= len(entries) and all(
-                entry is written
-                for entry, written in zip(entries[:count], self._written, strict=True)
+                entry is written_entry
+                for entry, written_entry in zip(entries[:count], self._written_entries, strict=True)
             )
             if not continues:
                 count, self._parent = 0, None
@@ -80,10 +80,10 @@ class TranscriptFile:
                 for line in self._lines(entry)
             )
             try:
-                await asyncio.to_thread(_write, self._path, lines, anew=not count)
+                await asyncio.to_thread(_write, self._path, lines, truncate=not count)
             except OSError:
                 return ""
-            self._written = entries
+            self._written_entries = entries
             return str(self._path)
 
     def _lines(self, entry: Entry) -> Iterator[JsonObject]:
@@ -152,9 +152,9 @@ def _arguments(text: str) -> JsonObject:
     return arguments if isinstance(arguments, dict) else {}
 
 
-def _write(path: Path, lines: bytes, *, anew: bool) -> None:
+def _write(path: Path, lines: bytes, *, truncate: bool) -> None:
     make_private_folder(path.parent)
     flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-    descriptor = os.open(path, flags | (os.O_TRUNC if anew else os.O_APPEND), 0o600)
+    descriptor = os.open(path, flags | (os.O_TRUNC if truncate else os.O_APPEND), 0o600)
     with open(descriptor, "wb") as file:  # noqa: PTH123 - by descriptor, whose flags count
         file.write(lines)

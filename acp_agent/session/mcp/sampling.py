@@ -41,7 +41,7 @@ _MAX_REQUESTS = 10  # of a server in a turn
 _MAX_TEXT = 100_000  # characters of a request
 _MAX_IMAGES = 4  # of a request
 _MAX_ANSWER_TOKENS = 4_000
-_MAX_SHOWN = 4_000  # characters of a request in the question
+_MAX_QUESTION_TEXT = 4_000  # characters of a request in the question
 
 _log = logging.getLogger(__name__)
 
@@ -136,8 +136,10 @@ class Sampler:
         models = self.turn.models
         if preferences is None or preferences.intelligence_priority is None:
             return models.small
-        others = max(preferences.cost_priority or 0.0, preferences.speed_priority or 0.0)
-        return models.current if preferences.intelligence_priority > others else models.small
+        other_priority = max(preferences.cost_priority or 0.0, preferences.speed_priority or 0.0)
+        return (
+            models.current if preferences.intelligence_priority > other_priority else models.small
+        )
 
     def _message(self, message: types.SamplingMessage, model: ModelInfo) -> Message:
         blocks: Sequence[types.SamplingMessageContentBlock] = message.content_as_list
@@ -169,7 +171,7 @@ class Sampler:
             self._notify,
             name="sampling",
             title=title,
-            content=(text_part(code_block(shorten(_shown_text(request), _MAX_SHOWN), "")),),
+            content=(text_part(code_block(shorten(_shown_text(request), _MAX_QUESTION_TEXT), "")),),
             choices=once_choices(gate_texts(translate.language)),
         )
         return decision.choice is not None and decision.choice.kind == "allow_once"

@@ -38,7 +38,7 @@ async def complete_mention(servers: McpServers, typed: str) -> list[tuple[str, s
     if server is None or server.offer is None:
         return []
     templates = server.offer.templates[:_MAX_TEMPLATES]
-    completed = await asyncio.gather(*(_complete(server, one, address) for one in templates))
+    completed = await asyncio.gather(*(_complete(server, each, address) for each in templates))
     mentions: list[tuple[str, str, bool]] = []
     for template, addresses in zip(templates, completed, strict=True):
         name = printable_line(servers.clean(template.title or template.name), _MAX_NAME)
@@ -53,7 +53,7 @@ async def _complete(
 ) -> list[tuple[str, bool]]:
     """Return addresses of a template that begin with `address`, up to its next variable."""
     literal, *pieces = _VARIABLE.split(template.uri_template)
-    known: dict[str, str] = {}
+    resolved: dict[str, str] = {}
     prefix = ""
     while not re.search("[{}]", literal):
         typed = address[len(prefix) :]
@@ -66,10 +66,10 @@ async def _complete(
         typed = address[len(prefix) :]
         value, separator, _ = typed.partition(literal) if literal else (typed, "", "")
         if not separator:
-            values = await _values(server, template, variable, typed, known)
+            values = await _values(server, template, variable, typed, resolved)
             values = values or _before(literal, typed)
             return [(f"{prefix}{value}{literal}", bool(pieces)) for value in values]
-        known[variable] = value
+        resolved[variable] = value
         prefix += value
     return []
 
@@ -85,11 +85,11 @@ async def _values(
     template: types.ResourceTemplate,
     variable: str,
     typed: str,
-    known: dict[str, str],
+    resolved: dict[str, str],
 ) -> list[str]:
     try:
         async with asyncio.timeout(_SECONDS):
-            values = await server.client.complete(template, variable, typed, known)
+            values = await server.client.complete(template, variable, typed, resolved)
     except (MCPError, SessionLostError, ToolError, TimeoutError, ValueError, RuntimeError):
         return []
     return values[:_MAX_VALUES]

@@ -345,7 +345,7 @@ class SessionResources:
         """Return the current hooks; None if there are none."""
         if self._hooks is None and not self._extensions.files.may_have_hooks(self._core.cwd):
             definitions = self._extensions.definitions
-            await definitions.load(again=False)
+            await definitions.load(reload=False)
             if not definitions.any_hooks:
                 return None
         await self._wait_for_imports()

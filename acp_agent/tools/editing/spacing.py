@@ -54,10 +54,10 @@ def with_file_spacing(file: FoldedText, variant: EditVariant) -> EditVariant | N
     new = [_tokens(line) for line in new_lines]
     if sum(map(len, old)) + sum(map(len, new)) > _MAX_TOKENS:
         return None
-    places = _places(file, key, old, has_indent=bool(old_lines[0].indent))
-    if len(places) != 1:
+    matches = _find_matches(file, key, old, has_indent=bool(old_lines[0].indent))
+    if len(matches) != 1:
         return None
-    ((number, file_tokens),) = places
+    ((number, file_tokens),) = matches
     if variant.line not in {None, number}:
         return None
     if not all(map(_same_strings, old, file_tokens)):
@@ -69,7 +69,7 @@ def with_file_spacing(file: FoldedText, variant: EditVariant) -> EditVariant | N
     return msgspec.structs.replace(
         variant,
         old="\n".join(
-            indent + _written(tokens) + line.trailing
+            indent + _join_tokens(tokens) + line.trailing
             for indent, tokens, line in zip(indents, file_tokens, old_lines, strict=True)
         ),
         new="\n".join(
@@ -82,7 +82,7 @@ def with_file_spacing(file: FoldedText, variant: EditVariant) -> EditVariant | N
     )
 
 
-def _places(
+def _find_matches(
     file: FoldedText, key: str, old: Sequence[Sequence[Token]], *, has_indent: bool
 ) -> list[tuple[int, list[list[Token]]]]:
     """Return the places with the tokens of `old`: the first line, from 1, and the file's tokens.
@@ -90,19 +90,19 @@ def _places(
     At most two, which are enough to know that there is no single one; none if too much would have
     to be compared.
     """
-    places: list[tuple[int, list[list[Token]]]] = []
+    matches: list[tuple[int, list[list[Token]]]] = []
     compared = first = counted = 0
     position = file.compact_text.find(key)
-    while position >= 0 and len(places) < 2:
+    while position >= 0 and len(matches) < 2:
         first += file.compact_text.count("\n", counted, position)
         tokens = [_tokens(line) for line in file.parsed_lines(first, len(old))]
         compared += sum(map(len, tokens))
         if compared > _MAX_COMPARED_TOKENS:
             return []
-        places += [(first + 1, place) for place in _cut(tokens, old, has_indent=has_indent)]
+        matches += [(first + 1, match) for match in _cut(tokens, old, has_indent=has_indent)]
         counted = file.compact_text.find("\n", position)
         position = file.compact_text.find(key, counted) if counted >= 0 else -1
-    return places
+    return matches
 
 
 def _cut(
@@ -134,7 +134,7 @@ def _same_strings(old: Sequence[Token], file: Sequence[Token]) -> bool:
         if old_token.gap != token.gap:
             return False
         if token.raw == file[start].raw:
-            text = _written(file[start + 1 : index])
+            text = _join_tokens(file[start + 1 : index])
             if old[start].raw != file[start].raw and not _PLAIN_STRING.fullmatch(text):
                 return False
             start = None
@@ -159,9 +159,9 @@ def _respaced(
     for tag, old_start, old_end, start, end in matcher.get_opcodes():
         if tag == "equal":
             for index, source in zip(range(start, end), range(old_start, old_end), strict=True):
-                written = file[source].raw if joined[index].raw == old[source].raw else None
-                if written is not None and written != joined[index].raw:
-                    result[index] = joined[index]._replace(raw=written)
+                file_form = file[source].raw if joined[index].raw == old[source].raw else None
+                if file_form is not None and file_form != joined[index].raw:
+                    result[index] = joined[index]._replace(raw=file_form)
                     converted |= {index} if old[source].form in _QUOTES else set()
                 result[index] = result[index]._replace(gap=_gap(joined[index], source, old, file))
         else:
@@ -173,7 +173,7 @@ def _respaced(
         return None
     lines, first = [], 0
     for tokens in new:
-        lines.append(_written(result[first : first + len(tokens)]))
+        lines.append(_join_tokens(result[first : first + len(tokens)]))
         first += len(tokens) + 1
     return lines
 
@@ -194,7 +194,7 @@ def _joined(lines: Sequence[Sequence[Token]]) -> list[Token]:
     return tokens[:-1]
 
 
-def _written(tokens: Sequence[Token]) -> str:
+def _join_tokens(tokens: Sequence[Token]) -> str:
     text = "".join((token.gap or "") + token.raw for token in tokens)
     return text[len(tokens[0].gap or "") :] if tokens else ""
 

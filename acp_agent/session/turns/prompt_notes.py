@@ -22,7 +22,7 @@ _MODE_NOTES: dict[Mode, str] = {
 }
 
 
-class Notes:
+class PromptNotes:
     """The notes that the model was sent. After a restart all are due again.
 
     Args:
