@@ -195,6 +195,10 @@ class PluginTool(SchemaTool):
         """Return the cleaned schema of the arguments."""
         return self.schema.for_model
 
+    def own_names(self, arguments: JsonObject) -> JsonObject:
+        """Return a model's arguments with the names of the schema."""
+        return self.schema.own_names(arguments)
+
     def mistakes(self, arguments: JsonObject) -> list[str]:
         """Return the errors of the arguments according to the schema."""
         return self.schema.mistakes(arguments)

@@ -301,6 +301,10 @@ class SchemaTool(Tool[SchemaArguments]):
     def parameters(self) -> JsonObject:
         """The parameters as a JSON Schema of an object."""
 
+    def own_names(self, arguments: JsonObject) -> JsonObject:
+        """Return a model's arguments with the names that the tool itself uses."""
+        return arguments
+
     @abstractmethod
     def mistakes(self, arguments: JsonObject) -> list[str]:
         """What is wrong with arguments; empty where nothing is."""

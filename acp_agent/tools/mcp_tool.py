@@ -69,6 +69,10 @@ class McpTool(SchemaTool):
         """The server's schema, cleaned."""
         return self.schema.for_model
 
+    def own_names(self, arguments: JsonObject) -> JsonObject:
+        """Return a model's arguments with the names of the schema."""
+        return self.schema.own_names(arguments)
+
     def mistakes(self, arguments: JsonObject) -> list[str]:
         """What the server's schema says is wrong."""
         return self.schema.mistakes(arguments)

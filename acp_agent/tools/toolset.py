@@ -247,6 +247,7 @@ def _is_list(value: object) -> bool:
 def _validate(tool: AnyTool, values: JsonObject) -> BaseModel:
     """Arguments as the tool's parameters; raises a ToolError or a ValidationError."""
     if isinstance(tool, SchemaTool):
+        values = tool.own_names(values)
         mistakes = tool.mistakes(values)
         if mistakes:
             raise _wrong_arguments(tool, mistakes, tool.parameters().get("properties", {}))

@@ -368,6 +368,21 @@ class Sloppy(Server):
         return None
 
 
+class FailsToList(Server):
+    """Offers a tool with an unusual parameter; has resources, but cannot list them."""
+
+    capabilities: ClassVar[Json] = {"tools": {}, "prompts": {}, "resources": {}}
+
+    def tools(self) -> list[Json]:
+        return [tool("echo", "", {"properties": {"der Text": {"type": "string"}}})]
+
+    def call(self, name: str, arguments: Json, params: Json) -> Json | None:
+        return text(json.dumps(arguments))
+
+    def resources_list(self, params: Json) -> Json:
+        raise LookupError("the database is not running")
+
+
 class OddNames(Server):
     """Names that collide, are too long, or have characters that no model takes."""
 
@@ -720,6 +735,7 @@ BEHAVIOURS: dict[str, type[Server]] = {
     "huge": Huge,
     "many-tools": ManyTools,
     "lies-about-schemas": LiesAboutSchemas,
+    "fails-to-list": FailsToList,
     "sloppy": Sloppy,
     "odd-names": OddNames,
     "hides-things": HidesThings,

@@ -85,7 +85,6 @@ def test_alternatives_at_the_top_are_checked_and_not_sent() -> None:
     [
         ({"type": "array"}, "no object"),
         ({"type": "object", "properties": {"a": {"type": "strnig"}}}, "wrong at"),
-        ({"type": "object", "properties": {"a b": {}}}, "characters that no model takes"),
         ({"type": "object", "description": "x" * 30_000}, "larger than 24 kB"),
         ({"type": "object", "properties": {"a": 7}}, "no schema"),
     ],
@@ -95,6 +94,55 @@ def test_a_schema_that_no_tool_can_have_is_refused_with_the_reason(
 ) -> None:
     with pytest.raises(UnusableSchemaError, match=why):
         ToolSchema(schema)
+
+
+def test_names_that_no_model_accepts_are_replaced_in_both_directions() -> None:
+    names = ["file path", "file_path", "größe", "$filter", "x" * 70, "日本"]
+    schemas: dict[str, Any] = {name: {"type": "string"} for name in names}
+    usable = ToolSchema({"type": "object", "properties": schemas, "required": ["größe"]})
+    sent = list(usable.for_model["properties"])
+    assert sent == ["file_path_2", "file_path", "gr_e", "filter", "x" * 60, "value"]
+    assert usable.for_model["required"] == ["gr_e"]
+    arguments = usable.own_names(dict.fromkeys(sent, "text") | {"other": 1})
+    assert arguments == dict.fromkeys(names, "text") | {"other": 1}
+    assert usable.mistakes(arguments) == []
+    assert "größe" in usable.mistakes({"gr_e": "text"})[0]
+
+
+@pytest.mark.parametrize(
+    ("schema", "sent"),
+    [
+        ({"type": "array"}, {"type": "array", "items": {}}),
+        ({"type": ["array", "null"]}, {"type": ["array", "null"], "items": {}}),
+        ({"const": "x"}, {"enum": ["x"]}),
+        (True, {}),
+        ({"type": "int"}, {"type": "integer"}),
+        ({"type": "any", "description": None, "enum": []}, {}),
+        (
+            {"type": "object", "required": ["b"], "properties": {}},
+            {"type": "object", "properties": {}},
+        ),
+        ({"$ref": "#anchor"}, {}),
+    ],
+)
+def test_forms_that_a_provider_refuses_are_replaced(schema: object, sent: object) -> None:
+    usable = ToolSchema({"type": "object", "properties": {"a": schema}})
+    assert usable.for_model["properties"]["a"] == sent
+
+
+@pytest.mark.parametrize("key", ["items", "prefixItems"])
+def test_tuples_are_sent_as_lists_and_checked_as_tuples(key: str) -> None:
+    pair = [{"type": "string"}, {"type": "number"}]
+    schema = {"type": "array", key: pair}
+    usable = ToolSchema({"type": "object", "properties": {"a": schema}})
+    assert usable.for_model["properties"]["a"] == {"type": "array", "items": {"anyOf": pair}}
+    assert usable.mistakes({"a": ["x", 1]}) == []
+    assert usable.mistakes({"a": [1, "x"]}) != []
+
+
+def test_properties_that_match_a_pattern_are_left_to_the_server() -> None:
+    schema = {"patternProperties": {"^x": {"type": "string"}}, "additionalProperties": False}
+    assert ToolSchema({"type": "object", **schema}).mistakes({"x1": "text"}) == []
 
 
 def test_a_schema_that_unfolds_without_end_is_refused() -> None:

@@ -55,3 +55,14 @@ async def test_schemas_without_a_type_or_of_an_old_draft_are_usable(
     count = tools["mcp__memo__old_draft"]["function"]["parameters"]["properties"]["count"]
     assert count == {"exclusiveMinimum": 0}
     assert notices(running, session) == []
+
+
+async def test_the_tools_of_a_server_that_cannot_list_its_resources_are_used(
+    with_servers: OpenWithServers, model_server: ModelServer
+) -> None:
+    model_server.add(answer(call("echo", der_Text="hello")), answer("Done."))
+    running, session = await with_servers(program("fails-to-list"))
+    await running.prompt(session, "go")
+    assert results(model_server) == ['{"der Text": "hello"}']
+    (notice,) = notices(running, session)
+    assert "cannot list its resources: the database is not running" in notice

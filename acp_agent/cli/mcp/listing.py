@@ -227,6 +227,7 @@ async def _connect(
             lines = [
                 f"{key}: {', '.join(map(str, values))}" for key, values in offered.items() if values
             ]
+            lines += offer.failures
             return {"server": server.name, "state": "connected", **offered}, lines
         finally:
             await running.aclose()

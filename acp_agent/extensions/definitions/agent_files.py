@@ -69,7 +69,7 @@ def read_agent(
         is_lenient: whether the name may come from the file name.
 
     Returns:
-        None if the file disables the agent.
+        None if the file disables the agent, or is a document in a subfolder.
 
     Raises:
         ConfigError: the front matter is missing, or is not valid YAML or TOML.
@@ -80,6 +80,8 @@ def read_agent(
         if not prompt:
             raise ConfigError("developer_instructions: expected text")
         return _with_valid_name(path.stem, fields), prompt
+    if location not in (path, path.parent) and not text.startswith("---"):
+        return None
     fields, prompt = read_front_matter(text)
     if program in _OPENCODE:
         is_disabled = fields.get("disable") is True or fields.get("disabled") is True

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Protocol, TypeVar
 
 import mcp_types as types
@@ -10,15 +11,18 @@ from mcp import MCPError
 from mcp.client.client import Client
 from msgspec import Struct
 
+from acp_agent.content import printable_line
 from acp_agent.extensions.mcp.sanitizer import MAX_ENTRIES
 
 _MAX_PAGES = 50  # pages of one list
+_MAX_ERROR = 200  # characters of a server's error
 
 
 class ServerCatalog(Struct, frozen=True, kw_only=True):
     """A server's lists.
 
-    `unusable` are the names of malformed tools, `cut` the names of lists that were shortened.
+    `unusable` are the names of malformed tools, `cut` the names of lists that were shortened,
+    `failures` the errors with which the server answered for lists other than that of its tools.
     """
 
     tools: tuple[types.Tool, ...] = ()
@@ -27,6 +31,7 @@ class ServerCatalog(Struct, frozen=True, kw_only=True):
     templates: tuple[types.ResourceTemplate, ...] = ()
     unusable: tuple[str, ...] = ()
     cut: tuple[str, ...] = ()
+    failures: tuple[str, ...] = ()
 
 
 class _Page(Protocol):
@@ -42,11 +47,12 @@ async def list_catalog(client: Client) -> ServerCatalog:
     """Request each list that the server declares.
 
     Raises:
-        MCPError: the server answered with an error, or is disconnected.
+        MCPError: the server cannot list its tools, or is disconnected.
         ValueError: an answer has the wrong shape.
     """
     capabilities = client.server_capabilities
     cut: list[str] = []
+    failures: list[str] = []
     tools: list[types.Tool] = []
     prompts: list[types.Prompt] = []
     resources: list[types.Resource] = []
@@ -56,36 +62,48 @@ async def list_catalog(client: Client) -> ServerCatalog:
             lambda cursor: client.list_tools(cursor=cursor), lambda page: page.tools, "tools", cut
         )
     if capabilities.prompts is not None:
-        prompts = await _fetch_all(
-            lambda cursor: client.list_prompts(cursor=cursor),
-            lambda page: page.prompts,
-            "prompts",
-            cut,
-        )
+        with _recorded("prompts", failures):
+            prompts = await _fetch_all(
+                lambda cursor: client.list_prompts(cursor=cursor),
+                lambda page: page.prompts,
+                "prompts",
+                cut,
+            )
     if capabilities.resources is not None:
-        resources = await _fetch_all(
-            lambda cursor: client.list_resources(cursor=cursor),
-            lambda page: page.resources,
-            "resources",
-            cut,
-        )
-        try:
+        with _recorded("resources", failures):
+            resources = await _fetch_all(
+                lambda cursor: client.list_resources(cursor=cursor),
+                lambda page: page.resources,
+                "resources",
+                cut,
+            )
+        with _recorded("resource templates", failures):
             templates = await _fetch_all(
                 lambda cursor: client.list_resource_templates(cursor=cursor),
                 lambda page: page.resource_templates,
                 "resource templates",
                 cut,
             )
-        except MCPError as error:
-            if error.code != types.METHOD_NOT_FOUND:  # many servers have none
-                raise
     return ServerCatalog(
         tools=tuple(tools),
         prompts=tuple(prompts),
         resources=tuple(resources),
         templates=tuple(templates),
         cut=tuple(cut),
+        failures=tuple(failures),
     )
+
+
+@contextmanager
+def _recorded(name: str, failures: list[str]) -> Iterator[None]:
+    """Record a server's error for a list; servers that do not know the list are no error."""
+    try:
+        yield
+    except MCPError as error:
+        if error.code == types.CONNECTION_CLOSED:
+            raise
+        if error.code != types.METHOD_NOT_FOUND:
+            failures.append(f"{name}: {printable_line(str(error))[:_MAX_ERROR]}")
 
 
 async def _fetch_all(

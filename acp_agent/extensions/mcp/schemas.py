@@ -1,7 +1,7 @@
 """Tool schemas of MCP servers: cleaned for the model, and used to validate arguments.
 
 A server's schema is untrusted: it is limited in size, references are inlined, and keywords that
-only some providers accept are removed. The server must check those itself.
+only some providers accept are replaced or removed. The server must check those itself.
 """
 
 from __future__ import annotations
@@ -22,6 +22,13 @@ _MAX_NODES = 4_000  # subschemas; one repeated by a reference counts each time
 _MAX_MISTAKES = 5  # errors reported at once
 
 _PROPERTY = re.compile(r"^[a-zA-Z0-9_.-]{1,64}$")  # the names that Anthropic accepts
+_INVALID_CHARACTERS = re.compile(r"[^a-zA-Z0-9_.-]+")
+_MAX_NAME_LENGTH = 60
+# Names of types in programming languages, and in JSON Schema; "any" is no restriction.
+_TYPES = {
+    "int": "integer", "float": "number", "double": "number", "str": "string", "bool": "boolean",
+    "list": "array", "dict": "object", "any": None,
+}  # fmt: skip
 
 _SCHEMAS = frozenset({"items", "additionalProperties", "not", "contains", "propertyNames"})
 _LISTS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
@@ -78,13 +85,18 @@ class ToolSchema:
             Draft202012Validator.check_schema(cleaned)
         except SchemaError as error:
             raise UnusableSchemaError(f"its schema is wrong at {_location(error.path)}") from None
-        for name in _all_properties(cleaned):
-            if not _PROPERTY.match(name):
-                raise UnusableSchemaError("a parameter's name has characters that no model takes")
-        self.for_model = {
-            key: value for key, value in cleaned.items() if key not in _NOT_AT_THE_TOP
+        properties = _all_properties(cleaned)
+        self._own_names = dict(zip(_model_names(list(properties)), properties, strict=True))
+        sent_names = {own: sent for sent, own in self._own_names.items()}
+        self.for_model: JsonObject = _for_providers(
+            {key: value for key, value in cleaned.items() if key not in _NOT_AT_THE_TOP}
+            | {"properties": properties}
+        )
+        self.for_model["properties"] = {
+            sent_names[own]: schema for own, schema in self.for_model["properties"].items()
         }
-        self.for_model["properties"] = _all_properties(cleaned)
+        if required := self.for_model.get("required"):
+            self.for_model["required"] = [sent_names[own] for own in required]
         if len(msgspec.json.encode(self.for_model)) > SIZE_LIMIT:
             raise UnusableSchemaError(f"its schema is larger than {SIZE_LIMIT // 1_000} kB")
         # No reference is left; the empty registry ensures that none is ever resolved.
@@ -94,6 +106,10 @@ class ToolSchema:
     def parameters(self) -> list[str]:
         """The names of the parameters."""
         return list(self.for_model["properties"])
+
+    def own_names(self, arguments: JsonObject) -> JsonObject:
+        """Return a model's arguments with the names of the schema, which no model may accept."""
+        return {self._own_names.get(name, name): value for name, value in arguments.items()}
 
     def mistakes(self, arguments: JsonObject) -> list[str]:
         """Return the errors in arguments, for the model to fix; empty if they are valid."""
@@ -141,7 +157,8 @@ class _Cleaner:
                 cleaned = self._clean_schema(target, depth + 1, (*open_references, reference))
         for key, value in _to_current_draft(schema).items():
             if key in _VALUES:
-                cleaned[key] = value
+                if value is not None or key in {"const", "default"}:
+                    cleaned[key] = value
             elif key in _SCHEMAS:
                 cleaned[key] = self._clean_schema(value, depth + 1, open_references)
             elif key in _LISTS and isinstance(value, list):
@@ -156,7 +173,7 @@ class _Cleaner:
         return cleaned
 
     def _target(self, reference: str) -> Any:
-        if not reference.startswith("#"):
+        if reference != "#" and not reference.startswith("#/"):
             return None
         target: Any = self._root
         for step in reference[1:].split("/")[1:]:
@@ -175,9 +192,71 @@ def _all_properties(schema: JsonObject) -> JsonObject:
     return properties
 
 
+def _model_names(names: list[str]) -> list[str]:
+    """Return unique names of parameters that every model accepts, in the same order."""
+    taken = {name for name in names if _PROPERTY.match(name)}
+    sent = []
+    for name in names:
+        plain = name
+        if not _PROPERTY.match(name):
+            base = _INVALID_CHARACTERS.sub("_", name).strip("_")[:_MAX_NAME_LENGTH] or "value"
+            plain, number = base, 2
+            while plain in taken:
+                plain, number = f"{base}_{number}", number + 1
+            taken.add(plain)
+        sent.append(plain)
+    return sent
+
+
+def _for_providers(schema: Any) -> Any:  # JSON, any kind
+    """Return a cleaned schema without forms that a provider refuses.
+
+    OpenAI refuses arrays without `items`, Gemini boolean schemas and required properties that are
+    not described; some models ignore `const`.
+    """
+    if isinstance(schema, bool):
+        return {}
+    sent: JsonObject = {}
+    for key, value in schema.items():
+        if key in _SCHEMAS:
+            is_rule = key == "additionalProperties" and isinstance(value, bool)
+            sent[key] = value if is_rule else _for_providers(value)
+        elif key in _LISTS:
+            sent[key] = [_for_providers(subschema) for subschema in value]
+        elif key in _MAPS:
+            sent[key] = {name: _for_providers(subschema) for name, subschema in value.items()}
+        elif key == "const":
+            sent.setdefault("enum", [value])
+        elif key != "enum" or value:
+            sent[key] = value
+    entries = sent.pop("prefixItems", ())
+    kind = sent.get("type")
+    if (
+        entries or kind == "array" or (isinstance(kind, list) and "array" in kind)
+    ) and not sent.get("items"):
+        sent["items"] = {"anyOf": entries} if entries else {}
+    if "required" in sent and "properties" in sent:
+        sent["required"] = [name for name in sent["required"] if name in sent["properties"]]
+        if not sent["required"]:
+            del sent["required"]
+    return sent
+
+
 def _to_current_draft(schema: JsonObject) -> JsonObject:
-    """Return a schema in which the keywords of drafts 3 and 4 have the form of the current one."""
+    """Return a schema in which the keywords of older drafts have the form of the current one."""
     converted = dict(schema)
+    kind = converted.get("type")
+    if isinstance(kind, str) and kind in _TYPES:
+        converted["type"] = _TYPES[kind]
+    if isinstance(items := converted.get("items"), list):
+        converted["prefixItems"] = items
+        converted["items"] = converted.get("additionalItems", True)
+    if converted.get("items") is True:
+        del converted["items"]
+    if "patternProperties" in converted and converted.get("additionalProperties") is False:
+        del converted["additionalProperties"]  # the server checks both
+    if converted.get("enum") == []:
+        del converted["enum"]
     for limit, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
         if isinstance(converted.get(exclusive), bool):
             is_exclusive = converted.pop(exclusive)

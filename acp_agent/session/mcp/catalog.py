@@ -109,6 +109,10 @@ class McpCatalog:
                 (f"The MCP server {server.config.name!r} has more {name} than are taken in.", "")
                 for name in server.offer.cut
             ]
+            self.notices += [
+                (f"The MCP server {server.config.name!r} cannot list its {failure}", "")
+                for failure in server.offer.failures
+            ]
             for unusable in server.offer.unusable:
                 why = f"{printable_line(unusable)[:60]}: it is not described as a tool is"
                 problems.setdefault(server.config.name, []).append(why)

@@ -185,6 +185,7 @@ def test_agents_in_subfolders_are_read(files: Files) -> None:
     write(files.project / ".claude" / "agents" / "team" / "deep" / "one.md", CLAUDE)
     write(files.project / ".opencode" / "agent" / "code" / "tester.md", OPENCODE)
     same = write(files.project / ".claude" / "agents" / "team" / "other.md", CLAUDE)
+    write(files.project / ".claude" / "agents" / "team" / "guide.md", "# How the team works")
     found = files.find()
     assert [agent.name for agent in found.agents] == ["code-tester", "reviewer"]
     (problem,) = found.problems
