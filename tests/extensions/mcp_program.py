@@ -582,6 +582,8 @@ class UsesClient(Server):
                 content = {"type": "text", "text": arguments.get("ask", "What is it?")}
                 request: Json = {"messages": [{"role": "user", "content": content}]}
                 request |= {"maxTokens": 100, "systemPrompt": "Be brief."}
+                if "stop" in arguments:
+                    request |= {"temperature": 0.3, "stopSequences": [arguments["stop"]]}
                 answer = self.ask("sampling/createMessage", request)
                 return text(json.dumps(answer.get("result") or answer["error"]))
             case "log":

@@ -115,6 +115,21 @@ async def test_a_server_gets_a_models_answer_that_the_user_approves(
     got = json.loads(results(model_server)[-1])
     assert got["content"] == {"type": "text", "text": "A pixel."}
     assert got["stopReason"] == "endTurn"
+    assert "temperature" not in asked
+
+
+async def test_an_answer_has_the_servers_temperature_and_ends_where_the_server_says(
+    with_servers: OpenWithServers, model_server: ModelServer
+) -> None:
+    editor = Editor(offers=EVERYTHING, permission="allow_once")
+    sample = call("sample", stop="END")
+    model_server.add(answer(sample), answer("A pixel. END of the rest END"), answer("Done."))
+    running, session = await with_servers(config=configured("true"), editor=editor)
+    await running.prompt(session, "go")
+    assert model_server.requests[1].json["temperature"] == 0.3
+    got = json.loads(results(model_server)[-1])
+    assert got["content"] == {"type": "text", "text": "A pixel. "}
+    assert got["stopReason"] == "stopSequence"
 
 
 @pytest.mark.parametrize(

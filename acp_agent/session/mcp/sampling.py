@@ -35,6 +35,7 @@ from acp_agent.models.base import (
 from acp_agent.permissions.choices import gate_texts, once_choices
 from acp_agent.session.client import Client
 from acp_agent.session.confirmation import confirm
+from acp_agent.session.turns.plan import reasons
 from acp_agent.tools.quoting import code_block, shorten
 
 _MAX_REQUESTS = 10  # of a server in a turn
@@ -100,11 +101,13 @@ class Sampler:
             _log.info("a model's answer for an MCP server failed: %s", error)
             return types.ErrorData(code=types.INTERNAL_ERROR, message=self._clean(str(error)))
         is_cut = bool(ends) and ends[-1].stop == "max_tokens"
+        stops = [text.find(stop) for stop in params.stop_sequences or () if stop and stop in text]
+        reason = "stopSequence" if stops else "maxTokens" if is_cut else "endTurn"
         return types.CreateMessageResult(
             role="assistant",
-            content=types.TextContent(text=self._clean(text)),
+            content=types.TextContent(text=self._clean(text[: min(stops, default=len(text))])),
             model=request.model.ref,
-            stop_reason="maxTokens" if is_cut else "endTurn",
+            stop_reason=reason,
         )
 
     def _request(self, params: types.CreateMessageRequestParams) -> ModelRequest:
@@ -124,11 +127,15 @@ class Sampler:
         if sum(isinstance(part, UserImage) for part in parts) > _MAX_IMAGES:
             raise _RefusedError(f"more than {_MAX_IMAGES} pictures")
         limit = max(1, min(params.max_tokens, model.max_output, _MAX_ANSWER_TOKENS))
+        level = next(iter(model.thought_levels), None)
+        temperature = model.temperature
+        if params.temperature is not None and not reasons(model, level):
+            temperature = min(2.0, max(0.0, params.temperature))
         return ModelRequest(
-            model=replace(model, max_output=limit),
+            model=replace(model, max_output=limit, temperature=temperature),
             system=system,
             messages=messages,
-            thought_level=next(iter(model.thought_levels), None),
+            thought_level=level,
         )
 
     def _model(self, preferences: types.ModelPreferences | None) -> ModelInfo:

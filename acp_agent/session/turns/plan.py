@@ -82,12 +82,15 @@ def run_options(
     level = None if option is None else cast("ThoughtLevel", option.current)
     if uses.max_output is not None:
         model = replace(model, max_output=min(uses.max_output, model.max_output))
-    # Most models accept only their default temperature while they reason, and some always do. The
-    # author of the file did not know which model would run it.
-    reasons = level not in {None, "off"} or model.reasoning in {"adaptive", "between_tools"}
-    if uses.temperature is not None and not reasons:
+    # The author of the file did not know which model would run it.
+    if uses.temperature is not None and not reasons(model, level):
         model = replace(model, temperature=uses.temperature)
     return RunOptions(model=model, thought_level=level, uses=uses)
+
+
+def reasons(model: ModelInfo, level: str | None) -> bool:
+    """Return whether a model reasons: then most accept only their default temperature."""
+    return level not in {None, "off"} or model.reasoning in {"adaptive", "between_tools"}
 
 
 def _find_model(name: str, main: ModelInfo, models: Models, config: Config) -> ModelInfo:
