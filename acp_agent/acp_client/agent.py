@@ -11,8 +11,7 @@ from typing import Protocol, Self, TypeVar
 
 from msgspec import Struct
 
-from acp_agent.acp_client.output import AgentOutput
-from acp_agent.acp_client.process import AgentChild
+from acp_agent.acp_client.process import AgentChild, AgentOutput
 from acp_agent.acp_client.programs import convert_server
 from acp_agent.acp_client.updates import ExternalCall, UpdateReader
 from acp_agent.content import printable_line

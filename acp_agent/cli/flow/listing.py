@@ -8,7 +8,7 @@ from datetime import datetime
 
 from acp_agent.cli.flow.journal import RunRecord, is_running, read_runs
 from acp_agent.cli.flow.locate import list_workflows, locate, mistake_lines, trust_store
-from acp_agent.cli.flow.skills import step_mistakes
+from acp_agent.cli.flow.prompts import step_mistakes
 from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.cli.output import FAILED, complain, say, say_json, say_table
 from acp_agent.config.paths import find_paths

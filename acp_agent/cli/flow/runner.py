@@ -11,8 +11,15 @@ from msgspec import Struct, structs
 from acp_agent.cli.agent_client import OnUpdate
 from acp_agent.cli.flow.agent import StepSession
 from acp_agent.cli.flow.journal import RunEnded, RunJournal, StepEnded, StepStarted
-from acp_agent.cli.flow.prompts import RunValues, list_items, prompt_text, skill_arguments
-from acp_agent.cli.flow.skills import SkillInputs, check_arguments, skill_inputs
+from acp_agent.cli.flow.prompts import (
+    RunValues,
+    SkillInputs,
+    check_arguments,
+    list_items,
+    prompt_text,
+    skill_arguments,
+    skill_inputs,
+)
 from acp_agent.cli.flow.step_sessions import RunOptions, StepSessions, read_prompts
 from acp_agent.cli.flow.view import FlowView, Outcome
 from acp_agent.cli.output import FAILED, INTERRUPTED
