@@ -16,7 +16,7 @@ from acp_agent.events import NoticeShown, StopReason, TitleChanged
 from acp_agent.models.base import AnswerText, ModelSide
 from acp_agent.session.core import SessionCore
 from acp_agent.session.extensions import Extensions
-from acp_agent.session.hook_changes import SessionChanges
+from acp_agent.session.hook_session import SessionChanges
 from acp_agent.tools.quoting import first_line
 from acp_agent.workspace.child_process import wait_at_most
 from acp_agent.workspace.scrub import scrub

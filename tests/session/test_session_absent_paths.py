@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.platform.absent_paths import AbsentPaths
+from acp_agent.session.extension_files import AbsentPaths
 
 LATER = 10_000_000_000  # nanoseconds; the folders' times can be relied on
 
