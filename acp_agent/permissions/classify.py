@@ -48,7 +48,6 @@ _NESTING_LIMIT = 12  # levels of nested shells
 _FOLDER_LIMIT = 8  # folders that a line may have changed to
 _DISPLAY_LIMIT = 120  # characters of a command in a reason
 
-
 _INSERTERS = frozenset({"find", "gfind", "fd", "fdfind", "xargs", "parallel"})
 _REPEATED_MARKS = re.compile("…(?: …)+")  # for names that are known only when it runs
 _DISPLAY_TRANSLATION = {ord(UNKNOWN): "…", ord(NONEMPTY): "…"}
@@ -86,7 +85,7 @@ class Classified(Struct, frozen=True, kw_only=True):
 
     def translate_reason(self, language: Language) -> str:
         """Return the reason in the user's language."""
-        deciding = _deciding_finding(self.findings, self.tier)
+        deciding = next((finding for finding in self.findings if finding.tier == self.tier), None)
         if deciding is None:
             return self.reason
         return f"`{deciding.command}` {translate_reason(language, deciding.reason)}"
@@ -105,17 +104,13 @@ def classify(command: str, context: CommandContext) -> Classified:
     if not classifier.followed:
         findings = [_raise_tier(finding, "standard") for finding in findings]
     tier = worst_tier([finding.tier for finding in findings])
-    deciding = _deciding_finding(findings, tier)
+    deciding = next((finding for finding in findings if finding.tier == tier), None)
     return Classified(
         tier=tier,
         reason=f"`{deciding.command}` {deciding.reason}" if deciding else "does nothing",
         findings=tuple(findings),
         plain=classifier.plain,
     )
-
-
-def _deciding_finding(findings: Sequence[Finding], tier: Tier) -> Finding | None:
-    return next((finding for finding in findings if finding.tier == tier), None)
 
 
 def _raise_tier(finding: Finding, tier: Tier) -> Finding:
@@ -221,6 +216,9 @@ class _Classifier:
         if any(reading.transparent for reading in inner) and is_installed(
             command.words[0], self.context, self.folders
         ):
+            return
+        if depth == 0 and _ends_line_elsewhere(command, line):
+            self._add("read_only", command, "runs nothing in the other folder", command)
             return
         stripped = without_actions(command)
         tier, reason = self._direct_tier(stripped, line)
@@ -375,6 +373,15 @@ class _Classifier:
             del self.folders[
                 _FOLDER_LIMIT // 2 : -_FOLDER_LIMIT // 2
             ]  # the latest is the most likely
+
+
+def _ends_line_elsewhere(command: Command, line: ShellLine) -> bool:
+    """Return whether a command only changes to another folder, in which no command runs."""
+    *others, last = line.commands
+    if not (others and last is command and command.words and line.plain) or line.functions:
+        return False
+    only_words = all(word.fixed for word in command.words) and not command.redirects
+    return only_words and command.words[0].text == "cd" and not command.assignments
 
 
 def _is_encodable(text: str) -> bool:
