@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from acp_agent.config.types import Config, DefinitionConfig
 from acp_agent.extensions.definitions.bundled import all_bundled, index_text
@@ -18,6 +19,13 @@ from tests.support.open_session import Desk, open_desk
 def test_the_index_says_what_the_files_say(kind: str) -> None:
     committed = (BUNDLED / kind / BUNDLED_INDEX).read_text("utf-8")
     assert committed == index_text(kind), "run 'make schemas' and commit what it wrote"
+
+
+@pytest.mark.parametrize("pattern", ["skills/*/SKILL.md", "agents/*.md"])
+def test_their_fields_are_yaml_that_other_agents_can_read(pattern: str) -> None:
+    for path in BUNDLED.glob(pattern):
+        fields = yaml.safe_load(path.read_text("utf-8").split("---\n")[1])
+        assert isinstance(fields["description"], str), path
 
 
 async def test_each_is_small_and_names_tools_and_skills_that_there_are(
