@@ -29,6 +29,7 @@ _LAST_LINE = 10**7  # of a file whose text is not known
 _QUIET_SECONDS = 0.06  # seconds without a further message after which a server has sent all it has
 # Likewise, of a document just opened: what is sent later would count as new.
 _FIRST_QUIET_SECONDS = 0.5
+_MAX_PAUSES = 4  # of these, after which a server that goes on sending is not waited for
 # Seconds for a server that sends problems by itself.
 _MAX_PUSH_TIMEOUT, _MIN_PUSH_TIMEOUT = 5.0, 0.5
 _RETRIES = 3  # of a request that the server cancelled because a text changed
@@ -149,15 +150,16 @@ class Diagnostics:
                 if self.pulls:
                     await self._pull(path, document)
                 else:
-                    await settle(
-                        self._arrived, _FIRST_QUIET_SECONDS if version == 1 else _QUIET_SECONDS
-                    )
+                    quiet = _FIRST_QUIET_SECONDS if version == 1 else _QUIET_SECONDS
+                    await self._wait_for_pause(path, quiet)
             self._push_timeout = _MAX_PUSH_TIMEOUT
         except TimeoutError:
-            self.unanswered += self.pulls
-            # Many servers send nothing where nothing changed.
-            self._push_timeout = max(_MIN_PUSH_TIMEOUT, self._push_timeout / 2)
-            return False
+            if self.pulls or not self._is_published(path, version, published_before):
+                self.unanswered += self.pulls
+                # Many servers send nothing where nothing changed.
+                self._push_timeout = max(_MIN_PUSH_TIMEOUT, self._push_timeout / 2)
+                return False
+            # A server that never pauses: what it has sent so far counts.
         except (ConnectionError, RpcError):
             return False
         self.unanswered = 0
@@ -165,6 +167,14 @@ class Diagnostics:
             del self._awaited[path]
         document.checked = document.text if document.version == version else None
         return True
+
+    async def _wait_for_pause(self, path: Path, quiet: float) -> None:
+        """Wait until nothing more is sent of a file; not for long if the server never pauses."""
+        for _ in range(_MAX_PAUSES):
+            count = self.count_published(path)
+            await asyncio.sleep(quiet)
+            if self.count_published(path) == count:
+                return
 
     async def _pull(self, path: Path, document: Document) -> None:
         params: dict[str, object] = {"textDocument": {"uri": document.uri}}

@@ -26,7 +26,9 @@ from acp_agent.platform.posix import find_program, outside_folders
 from acp_agent.sandbox.launch import Confine, unconfined
 from acp_agent.workspace.child_process import end_process, run_in_process, start_confined
 
-MAX_SECONDS = 0.3  # for everything; what takes longer is not reported
+# What takes longer is not reported. A parser may compute for the first time only; a busy machine
+# takes longer to start one.
+MAX_CPU_SECONDS, MAX_SECONDS = 0.3, 2.0
 _MAX_LENGTH = 1_000_000
 _MAX_FILES = 20  # of one check
 _MAX_REPORTED = 3
@@ -92,7 +94,12 @@ class SyntaxChecks:
         function = f"{find_mistakes.__module__}:{find_mistakes.__name__}"
         result_type = list[tuple[str, Mistake]]
         return await run_in_process(
-            function, {"edits": edits}, result_type, seconds=MAX_SECONDS, confine=self._confine
+            function,
+            {"edits": edits},
+            result_type,
+            seconds=MAX_SECONDS,
+            cpu_seconds=MAX_CPU_SECONDS,
+            confine=self._confine,
         )
 
     async def _javascript(self, edits: Sequence[Edit]) -> list[tuple[str, Mistake]]:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import math
 import resource
+import signal
 import sys
 
 import msgspec
@@ -24,7 +26,7 @@ class Task(Struct, frozen=True):
 
     function: str
     arguments: msgspec.Raw
-    seconds: int
+    seconds: float
 
 
 class Answer(Struct, frozen=True):
@@ -34,8 +36,10 @@ class Answer(Struct, frozen=True):
     error: str = ""
 
 
-def _limit_resources(seconds: int) -> None:
-    for limit, value in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, _MAX_MEMORY)):
+def _limit_resources(seconds: float) -> None:
+    signal.setitimer(signal.ITIMER_PROF, seconds)  # ends the process at that CPU time
+    cpu_seconds = math.ceil(seconds) + 1  # for code that catches the signal
+    for limit, value in ((resource.RLIMIT_CPU, cpu_seconds), (resource.RLIMIT_AS, _MAX_MEMORY)):
         with contextlib.suppress(OSError, ValueError):  # unsupported, or already lower
             resource.setrlimit(limit, (value, value))
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
 import os
 import subprocess
 import sys
@@ -291,6 +290,7 @@ async def run_in_process(
     kind: type[T],
     *,
     seconds: float,
+    cpu_seconds: float | None = None,
     confine: Confine = unconfined,
 ) -> T:
     """Run a function in a new process and return its result.
@@ -298,13 +298,16 @@ async def run_in_process(
     Args:
         function: a function of this program, as `module:name`.
         arguments: keyword arguments, of types that MessagePack supports.
+        seconds: how long it may take, which a busy machine lengthens.
+        cpu_seconds: how long the function may compute; None: as long as it may take.
         confine: wraps the command line.
 
     Raises:
         TimeoutError: it took too long and was killed.
         WorkspaceError: it raised an error, used too much memory, or cannot be started.
     """
-    task = Task(function, msgspec.Raw(msgspec.msgpack.encode(arguments)), math.ceil(seconds) + 1)
+    raw_arguments = msgspec.Raw(msgspec.msgpack.encode(arguments))
+    task = Task(function, raw_arguments, seconds if cpu_seconds is None else cpu_seconds)
     environ = {"PYTHONPATH": os.pathsep.join(filter(os.path.isabs, sys.path)), "PYTHONUTF8": "1"}
     try:
         command = (sys.executable, "-P", "-m", Task.__module__)

@@ -118,8 +118,8 @@ async def find_files(
         listing.cancel()
         await asyncio.gather(listing, return_exceptions=True)
     _require_success(result)
-    allowed = set(listed_names)
-    names = [name for name in matched_names if name in allowed]
+    # In a thread: there may be hundreds of thousands of names.
+    names = await asyncio.to_thread(_common_names, matched_names, listed_names)
     return FileMatches(
         names=tuple(os.fsdecode(name) for name in names[:limit]),
         total=len(names),
@@ -194,7 +194,18 @@ async def count_lines(
     """Return how many lines match in each file. Arguments and errors are as in `find_lines`."""
     folder, target = _target(path)
     allowed = await _allowed_names(folder, glob, timeout, confine)
-    records: list[bytes] = []
+    counts: list[tuple[str, int]] = []
+    name = b""
+
+    def on_record(record: bytes) -> bool:
+        # Records: a name; then a count, a line feed and the next name; …; then the last count.
+        nonlocal name
+        count, _, following = record.partition(b"\n")
+        if name and (allowed is None or name in allowed):
+            counts.append((os.fsdecode(name), int(count)))
+        name = (following if name else record).removeprefix(b"./")
+        return len(counts) <= limit
+
     result = await run_ripgrep(
         [
             "--count",
@@ -205,22 +216,20 @@ async def count_lines(
         ],
         folder,
         separator=b"\0",
-        on_record=_collect(records, FILE_LIMIT),
+        on_record=on_record,
         confine=confine,
         timeout=timeout,
     )
     _require_success(result)
-    # Records: a name; then a count, a line feed and the next name; …; then the last count.
-    counts = []
-    name = records[0].removeprefix(b"./") if records else b""
-    for record in records[1:]:
-        count, _, following = record.partition(b"\n")
-        if allowed is None or name in allowed:
-            counts.append((os.fsdecode(name), int(count)))
-        name = following.removeprefix(b"./")
     return MatchCounts(
         counts=tuple(counts[:limit]), more=len(counts) > limit, timed_out=result.timed_out
     )
+
+
+def _common_names(names: Sequence[bytes], allowed: Sequence[bytes]) -> list[bytes]:
+    """Return the names that are allowed, in their order."""
+    allowed_names = frozenset(allowed)
+    return [name for name in names if name in allowed_names]
 
 
 def _match_arguments(pattern: str, glob: str | None, ignore_case: bool) -> Sequence[str]:

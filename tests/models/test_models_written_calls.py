@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -80,3 +81,16 @@ def test_text_that_may_be_no_call_is_shown_at_once() -> None:
     reader = WrittenCalls(lambda: Tools(TOOLS))
     for piece in ("The file", " a < b", ",\n", "- [x] ", "done\n"):
         assert shown(list(reader.read([TextDelta(piece)]))) == piece
+
+
+@pytest.mark.parametrize("sign", ["<", "[", "< ", "\n<"])
+def test_text_that_was_shown_is_not_kept(sign: str) -> None:
+    reader = WrittenCalls(lambda: Tools(TOOLS))
+    tracemalloc.start()
+    try:
+        for _ in range(5_000):
+            reader.read([TextDelta(sign * 40)])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 100_000  # the whole text has 200,000 characters or more

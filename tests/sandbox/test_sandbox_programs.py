@@ -131,6 +131,12 @@ async def test_what_a_parser_does_in_a_process_of_its_own_is_confined(
     assert not (tmp_path / "new").exists()
 
 
+async def test_a_function_that_computes_for_too_long_is_ended() -> None:
+    hostile = {"pattern": "(a+)+$", "string": "a" * 60 + "!"}
+    with pytest.raises(WorkspaceError, match="or time"):
+        await run_in_process("re:fullmatch", hostile, object, seconds=60.0, cpu_seconds=0.2)
+
+
 def test_every_place_that_starts_a_program_is_known() -> None:
     """A new one is to be confined, or gets its reason in `programs.toml`."""
     known = tomllib.loads(Path(__file__).with_name("programs.toml").read_text("utf-8"))

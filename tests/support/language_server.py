@@ -14,6 +14,7 @@ import json
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -86,6 +87,15 @@ class Server:
                 "diagnostics": self.problems(uri),
             }
             self.send({"method": "textDocument/publishDiagnostics", "params": found})
+        if "restless" in OPTIONS:
+            threading.Thread(target=self.repeat, daemon=True).start()
+
+    def repeat(self) -> None:
+        """Send problems of another file without a pause."""
+        params = {"uri": f"{self.root}/other.txt", "diagnostics": []}
+        while True:
+            self.send({"method": "textDocument/publishDiagnostics", "params": params})
+            time.sleep(0.01)
 
     def problems(self, uri: str) -> list[object]:
         text = self.texts.get(uri)

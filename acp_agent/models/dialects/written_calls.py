@@ -227,13 +227,15 @@ class WrittenCalls:
         line = self._text.rfind("\n") + 1  # white space at its beginning is searched again
         at_line_start = not self._text[line:].strip()
         self._searched = max(self._searched, line - 1 if at_line_start else len(self._text))
-        if len(self._text) > 4 * MAX_LEAD_LENGTH:
-            dropped = len(self._text) - MAX_LEAD_LENGTH
+        self._shorten_text()
+
+    def _shorten_text(self) -> None:
+        """Keep the words before a possible call, so that a piece costs no more in a long answer."""
+        dropped = min(len(self._text) - MAX_LEAD_LENGTH, self._emitted)
+        if len(self._text) > 4 * MAX_LEAD_LENGTH and dropped:
             self._text, self._is_long = self._text[dropped:], True
-            self._emitted, self._searched = (
-                self._emitted - dropped,
-                max(0, self._searched - dropped),
-            )
+            self._emitted -= dropped
+            self._searched = max(0, self._searched - dropped)
             self._marked -= dropped
 
     def _find_call(self, output: list[StreamEvent]) -> None:
@@ -254,6 +256,8 @@ class WrittenCalls:
             self._searched = match.start()
             if opened:
                 self._start_call(at, output)
+            else:
+                self._shorten_text()
             return
         self._emit_up_to(len(self._text), output)
         self._drop_old_text()
