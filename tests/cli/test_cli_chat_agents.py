@@ -47,7 +47,7 @@ from tests.support.warm_parent import shared_parent
         ("def new(say): sys.stdin.read()  # is Thinking", "the agent does not answer"),
     ],
 )
-async def test_an_agent_that_cannot_be_talked_to_is_said_as_what_it_is(
+async def test_an_agent_that_cannot_be_used_is_reported_with_the_reason(
     home: Path, tmp_path: Path, script: str | None, message: str
 ) -> None:
     agent = "no-such-agent" if script is None else scripted_agent(tmp_path, script)
@@ -210,7 +210,7 @@ async def test_forms_pages_and_options_are_answered_by_keys(home: Path, tmp_path
         await quit_chat(person)
 
 
-async def test_what_was_typed_is_kept_without_secrets_for_its_owner_alone(
+async def test_typed_input_is_saved_without_secrets_for_its_owner_alone(
     home: Path, tmp_path: Path
 ) -> None:
     agent = scripted_agent(tmp_path, "")
@@ -256,7 +256,7 @@ async def test_a_dumb_terminal_gets_plain_lines_and_is_asked_by_letters(
 
 
 @pytest.mark.parametrize("tells", [True, False])
-async def test_why_a_turn_stopped_is_said_once_by_the_agent_or_by_the_chat(
+async def test_the_reason_of_a_stopped_turn_is_shown_once_by_the_agent_or_the_chat(
     home: Path, tmp_path: Path, tells: bool
 ) -> None:
     agent = scripted_agent(
@@ -401,9 +401,7 @@ async def test_what_an_agent_cannot_do_with_sessions_is_not_offered(
         await quit_chat(person)
 
 
-async def test_a_question_that_cannot_be_read_is_answered_and_told(
-    home: Path, tmp_path: Path
-) -> None:
+async def test_an_unreadable_question_is_answered_and_reported(home: Path, tmp_path: Path) -> None:
     agent = scripted_agent(
         tmp_path,
         """
@@ -426,7 +424,7 @@ async def test_a_question_that_cannot_be_read_is_answered_and_told(
         await quit_chat(person)
 
 
-async def test_a_reader_that_goes_away_ends_the_chat_as_any_command(
+async def test_a_closed_output_ends_the_chat_as_it_ends_any_command(
     home: Path, tmp_path: Path
 ) -> None:
     agent = scripted_agent(

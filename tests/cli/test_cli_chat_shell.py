@@ -159,7 +159,9 @@ async def test_a_command_that_runs_ends_with_the_chat(home: Path, tmp_path: Path
             # And nothing of it is left, as `terminal` looks.
 
 
-async def test_a_turn_goes_on_while_a_command_has_the_terminal(home: Path, tmp_path: Path) -> None:
+async def test_a_turn_continues_while_a_command_has_the_terminal(
+    home: Path, tmp_path: Path
+) -> None:
     agent = scripted_agent(
         tmp_path,
         """

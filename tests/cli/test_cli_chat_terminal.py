@@ -22,7 +22,7 @@ DOWN, UP = f"{ESCAPE}[B", f"{ESCAPE}[A"
 DEMO = ("chat", "--model", "demo/demo")
 
 
-async def test_a_turn_is_shown_with_its_calls_and_the_session_goes_on_later(
+async def test_a_turn_is_shown_with_its_calls_and_the_session_continues_later(
     home: Path, workspace_repo: Path
 ) -> None:
     environ = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
@@ -193,7 +193,7 @@ async def test_chinese_fits_into_forty_columns_without_colours(
         assert not [c for c in colours if re.search(rb"[\[;](3[0-8]|4[0-8]|9[0-7]|10[0-7])[;m]", c)]
 
 
-async def test_a_session_is_forked_renamed_and_deleted_for_good(
+async def test_a_session_is_forked_renamed_and_deleted_permanently(
     home: Path, workspace_repo: Path
 ) -> None:
     async with terminal(home, workspace_repo, *DEMO, rows=40) as person:

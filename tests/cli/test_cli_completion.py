@@ -237,7 +237,7 @@ def test_looking_makes_no_store(tmp_path: Path) -> None:
     assert not (tmp_path / "agent").exists()
 
 
-def test_what_is_said_of_a_candidate_is_in_the_users_language(tmp_path: Path) -> None:
+def test_the_description_of_a_candidate_is_in_the_users_language(tmp_path: Path) -> None:
     assert candidates(tmp_path, "vers") == {"version": "Show the version"}
     chinese = {"LANG": "zh_CN.UTF-8"}
     assert candidates(tmp_path, "vers", environ=chinese) == {"version": "显示版本"}

@@ -111,7 +111,7 @@ def test_the_diff_of_a_line_of_200_000_characters_is_short_and_soon_there(
     assert zed.read_text() == before
 
 
-def test_leftovers_of_a_setup_that_was_killed_are_told_and_taken_away(
+def test_leftovers_of_a_killed_setup_are_reported_and_removed(
     zed: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     left = zed.with_name(f".{zed.name}.acp-agent-abcdefgh.tmp")
@@ -161,9 +161,7 @@ def test_taking_back_after_a_second_setup_takes_the_entry_out(
     assert zed.read_text() == BEFORE
 
 
-def test_a_file_that_was_made_goes_away_again(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_created_file_is_removed_again(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = home / ".jetbrains" / "acp.json"
     assert setup("jetbrains", "--yes") == 0
     assert "has no configuration yet" in capsys.readouterr().out
@@ -372,7 +370,7 @@ def test_the_command_is_one_that_the_desktop_finds(tmp_path: Path) -> None:
     ]
 
 
-def test_a_plugin_that_lies_in_a_runners_cache_is_told(
+def test_a_plugin_in_a_runners_cache_is_reported(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cached = home / "archive-v0" / "x" / "bin" / "acp-agent"
@@ -397,7 +395,7 @@ def test_the_environment_of_the_desktop_has_no_keys_and_few_folders() -> None:
 
 
 @pytest.mark.timeout(20)
-def test_what_is_no_agent_is_told_by_its_last_words(tmp_path: Path) -> None:
+def test_a_program_that_is_no_agent_is_reported_with_its_last_output(tmp_path: Path) -> None:
     script = tmp_path / "agent"
     for body, why in [
         ("echo broken >&2; exit 3", "status 3 without an answer; it said: broken"),
@@ -420,7 +418,7 @@ def test_the_agent_answers_and_a_missing_key_leads_to_the_login(tmp_path: Path) 
     assert "acp-agent login" in ran.stdout
 
 
-def test_a_key_that_only_the_shell_knows_is_told(tmp_path: Path) -> None:
+def test_a_key_that_only_the_shell_has_is_reported(tmp_path: Path) -> None:
     ran = acp_agent(
         tmp_path, "setup", "jetbrains", "--yes", environ={"ANTHROPIC_API_KEY": "sk-ant-1234567890"}
     )

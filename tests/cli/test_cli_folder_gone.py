@@ -12,9 +12,7 @@ from tests.cli.cli_process import environment
 
 
 @pytest.mark.parametrize("command", [["run", "hi"], ["skills"], ["doctor", "--offline"], ["chat"]])
-def test_a_folder_that_is_there_no_more_is_told_in_one_line(
-    command: list[str], tmp_path: Path
-) -> None:
+def test_a_missing_folder_is_reported_in_one_line(command: list[str], tmp_path: Path) -> None:
     folder = tmp_path / "removed"
     folder.mkdir()
     ran = subprocess.run(

@@ -160,7 +160,7 @@ print("went on")
     assert log_lines(tmp_path)[-1].endswith("x" * 100)
 
 
-def test_a_message_that_cannot_be_formatted_is_left_out_and_the_next_is_kept(
+def test_a_message_that_cannot_be_formatted_is_skipped_and_the_next_is_logged(
     tmp_path: Path,
 ) -> None:
     ran = run_logging(tmp_path, "log.warning('%d', 'no number'); log.warning('fine')")

@@ -29,7 +29,7 @@ def test_a_path_with_a_space_is_one_word_for_the_shell(
     assert shlex.split(program_command()) == ["my tools/acp-agent"]
 
 
-def test_where_the_folder_that_we_are_in_is_gone_the_whole_path_is_told(
+def test_the_whole_path_is_shown_where_the_current_folder_is_gone(
     program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deleted_folder = tmp_path / "gone"

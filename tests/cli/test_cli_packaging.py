@@ -87,7 +87,7 @@ def test_every_dependency_has_a_lower_and_an_upper_bound() -> None:
         assert bounds == {">=", "<"}, requirement
 
 
-def test_the_versions_of_python_are_those_that_it_is_said_to_run_on() -> None:
+def test_the_classified_versions_of_python_are_allowed() -> None:
     classified = [
         classifier.rpartition(" ")[2]
         for classifier in PROJECT["classifiers"]

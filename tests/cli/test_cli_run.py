@@ -52,7 +52,7 @@ async def test_a_turn_is_readable_and_plain_in_a_pipe(home: Path, workspace_repo
     assert "\x1b" not in out + err
 
 
-async def test_the_answer_alone_goes_to_standard_output(
+async def test_only_the_answer_is_written_to_standard_output(
     home: Path, workspace_repo: Path, model_server: ModelServer
 ) -> None:
     model_server.add(

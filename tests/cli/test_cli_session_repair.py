@@ -134,7 +134,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], int]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-async def test_a_damaged_file_is_kept_and_what_can_be_read_of_it_goes_on(
+async def test_a_damaged_file_is_saved_and_its_readable_part_is_used(
     tmp_path: Path, damage: str
 ) -> None:
     await fill(tmp_path)

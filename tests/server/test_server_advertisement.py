@@ -142,7 +142,7 @@ async def test_a_system_prompt_is_taken_in_the_modes_that_are_advertised(
 
 
 @pytest.mark.covers("I4")
-async def test_the_state_of_the_login_is_told_when_it_is_asked_for_and_when_it_changes(
+async def test_the_login_state_is_sent_on_request_and_when_it_changes(
     agent: StartAgent, version: int
 ) -> None:
     editor = Editor() if version == 1 else EditorV2()

@@ -104,7 +104,7 @@ async def test_accounts_say_where_their_keys_come_from(
 
 
 @pytest.mark.covers("I4")
-async def test_logging_in_and_out_is_told_once_and_only_when_it_changes_something(
+async def test_a_login_or_logout_is_reported_once_and_only_when_it_changes_something(
     agent: StartAgent, home: Path, version: int
 ) -> None:
     config_file(home, NOWHERE)

@@ -191,7 +191,7 @@ async def test_a_method_that_is_none_or_runs_elsewhere_is_refused_by_name(
 
 
 @pytest.mark.covers("I4", "I5")
-async def test_after_a_logout_sessions_ask_for_a_login_again_and_kept_keys_are_gone(
+async def test_after_a_logout_sessions_ask_for_a_login_again_and_saved_keys_are_gone(
     agent: StartAgent, home: Path, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     model_server.otherwise = answer("Hello.")

@@ -35,7 +35,7 @@ def result(server: ModelServer) -> str:
     )
 
 
-async def test_a_command_goes_on_behind_its_call_into_later_turns(
+async def test_a_command_continues_behind_its_call_into_later_turns(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     running, session = await opened()
@@ -56,7 +56,7 @@ async def test_a_command_goes_on_behind_its_call_into_later_turns(
     assert [update.get("status") for update in first][-1] == "completed"
 
 
-async def test_the_model_is_told_with_its_next_request_what_ended_meanwhile(
+async def test_the_next_request_names_the_commands_that_ended_meanwhile(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     running, session = await opened(editor=Editor(offers=frozenset({"notices"})))
@@ -78,7 +78,7 @@ async def test_the_model_is_told_with_its_next_request_what_ended_meanwhile(
     assert "background" not in json.dumps(after[-1])
 
 
-async def test_what_ended_within_a_turn_is_told_with_the_results_of_its_calls(
+async def test_commands_that_ended_during_a_turn_are_reported_with_its_results(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     running, session = await opened()
@@ -201,7 +201,7 @@ async def test_cancelling_the_session_leaves_background_commands_running(
 
 @looks_for_the_agent
 @pytest.mark.covers("S4")
-async def test_after_a_crash_the_command_is_told_as_lost_and_nothing_of_it_runs(
+async def test_after_a_crash_the_command_is_reported_as_lost_and_nothing_of_it_runs(
     agent: StartAgent, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     first = await agent(
@@ -266,7 +266,7 @@ async def test_a_command_of_a_turn_ends_with_an_agent_that_is_killed(
 
 
 @pytest.mark.covers("S4", "P5")
-async def test_a_client_that_resumes_without_a_replay_is_told_of_the_terminal_first(
+async def test_a_client_that_resumes_without_a_replay_gets_the_terminal_first(
     opened_v2: OpenV2, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     client, session = await opened_v2()

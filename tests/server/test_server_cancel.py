@@ -40,7 +40,7 @@ def updates_after(running: AgentProcess, request: object) -> list[dict[str, Any]
 
 @pytest.mark.covers("P7")
 @pytest.mark.parametrize("api", ["openai", "anthropic"])
-async def test_a_cancel_in_mid_answer_closes_the_stream_and_keeps_what_was_said(
+async def test_a_cancel_during_an_answer_closes_the_stream_and_keeps_its_text(
     opened: OpenSession, model_server: ModelServer, api: Any
 ) -> None:
     model_server.add(answer(Thought("Hm.", "seal"), "Half an ", Stall()), answer("Go on."))

@@ -241,7 +241,7 @@ async def test_a_command_that_a_child_left_behind_is_seen_to_its_end(
 
 @every_kind
 @pytest.mark.covers("P8", "P13")
-async def test_a_child_whose_model_fails_says_so_and_its_parent_goes_on(
+async def test_a_child_whose_model_fails_says_so_and_its_parent_continues(
     make_client: ClientOf, model_server: ModelServer, kind: Kind
 ) -> None:
     model_server.add(

@@ -9,7 +9,7 @@ GO_ON = Call("task", {"agent": "#1", "task": "And the end?"})
 
 
 @every_kind
-async def test_a_child_that_goes_on_is_the_same_session_with_a_card_for_each_task(
+async def test_a_child_that_continues_is_the_same_session_with_a_card_for_each_task(
     make_client: ClientOf, model_server: ModelServer, kind: Kind
 ) -> None:
     model_server.add(answer(TASK), answer("In greeting.py."), answer("There."))

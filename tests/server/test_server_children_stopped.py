@@ -106,7 +106,7 @@ async def test_a_child_that_was_killed_in_the_middle_is_closed_when_the_session_
 
 @knows_children
 @pytest.mark.covers("P13", "P7")
-async def test_a_child_alone_is_stopped_and_its_parent_goes_on(
+async def test_a_child_alone_is_stopped_and_its_parent_continues(
     make_client: ClientOf, model_server: ModelServer, kind: Kind
 ) -> None:
     model_server.add(answer(TASK), answer(SLEEP), answer("Then I look myself."))
@@ -156,7 +156,7 @@ async def test_cancelling_the_turn_stops_its_child_and_withdraws_its_question(
     assert {card["status"] for card in cards.values()} <= {"failed", "cancelled"}
 
 
-async def test_one_call_of_a_child_is_stopped_and_the_child_goes_on(
+async def test_one_call_of_a_child_is_stopped_and_the_child_continues(
     make_client: ClientOf, model_server: ModelServer
 ) -> None:
     works(model_server, SLEEP)

@@ -126,7 +126,7 @@ async def test_version_2_shows_the_summary_and_its_end(
 
 
 @pytest.mark.covers("P14", "P5")
-async def test_compact_shows_how_it_goes_and_can_be_cancelled(
+async def test_compact_shows_its_progress_and_can_be_cancelled(
     agent: StartAgent, home: Path, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     config_file(home, NARROW)

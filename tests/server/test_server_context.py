@@ -113,7 +113,7 @@ async def test_usage_is_that_of_the_current_context_with_the_window_and_the_cost
 
 
 @pytest.mark.covers("P10")
-async def test_where_no_price_is_known_no_cost_is_told(
+async def test_without_a_known_price_no_cost_is_sent(
     opened: OpenSession, home: Path, model_server: ModelServer
 ) -> None:
     config_file(home, MODELS)
@@ -128,7 +128,7 @@ async def test_where_no_price_is_known_no_cost_is_told(
 
 
 @pytest.mark.covers("P10", "S4")
-async def test_the_cost_goes_on_where_it_was_after_a_restart(
+async def test_the_cost_is_the_same_after_a_restart(
     opened: OpenSession, home: Path, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     config_file(home, MODELS)

@@ -82,7 +82,7 @@ def test_the_note_is_a_part_of_the_history_of_version_2() -> None:
 
 @pytest.mark.parametrize("profile", [ClientProfile(), ClientProfile(terminal_output=True)])
 @pytest.mark.parametrize("seq", range(1, 10))
-def test_whatever_is_lost_each_call_is_told_from_its_beginning_to_its_end(
+def test_whatever_is_lost_each_call_is_shown_from_start_to_end(
     profile: ClientProfile, seq: int
 ) -> None:
     events = lost(seq)
@@ -90,7 +90,7 @@ def test_whatever_is_lost_each_call_is_told_from_its_beginning_to_its_end(
     assert_told_whole(profile, events, ended=True)
 
 
-def test_a_call_whose_id_is_damaged_is_not_told_before_it_was_called() -> None:
+def test_a_call_with_a_damaged_id_is_not_shown_before_it_was_made() -> None:
     for index, event in enumerate(EVENTS):
         body = encode_event(event).replace(b'"call_1"', b'"call_<"')
         changed = msgspec.json.decode(body, type=AnyEvent)

@@ -77,7 +77,7 @@ async def test_a_question_is_a_form_and_the_session_waits_for_the_user_meanwhile
     ],
     ids=str,
 )
-async def test_what_is_no_answer_is_told_to_the_model_as_none(
+async def test_an_invalid_answer_reaches_the_model_as_no_answer(
     agent: StartAgent,
     home: Path,
     workspace_repo: Path,

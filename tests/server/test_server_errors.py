@@ -127,7 +127,7 @@ async def test_what_may_pass_is_tried_again_in_sight_of_the_user(
 
 
 @pytest.mark.covers("P8", "I6")
-async def test_a_retry_is_told_as_a_thought_where_there_are_no_notices(
+async def test_a_retry_is_shown_as_a_thought_where_there_are_no_notices(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     model_server.add(Status(code=429, headers={"Retry-After": "0"}), answer("Better now."))
@@ -139,7 +139,7 @@ async def test_a_retry_is_told_as_a_thought_where_there_are_no_notices(
 
 
 @pytest.mark.covers("P8")
-async def test_retries_end_and_then_the_failure_is_told(
+async def test_retries_end_and_then_the_failure_is_reported(
     opened: OpenSession, home: Path, model_server: ModelServer
 ) -> None:
     config_file(home, "[limits]\nmax_retries = 2\n")
@@ -154,7 +154,7 @@ async def test_retries_end_and_then_the_failure_is_told(
 
 
 @pytest.mark.covers("P8")
-async def test_what_had_streamed_before_a_failure_is_kept(
+async def test_text_streamed_before_a_failure_is_saved(
     opened: OpenSession, home: Path, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     config_file(home, NO_RETRIES)
@@ -225,7 +225,7 @@ async def test_the_limit_of_model_requests_ends_the_turn_and_says_so(
 
 @pytest.mark.covers("P8")
 @pytest.mark.parametrize(("api", "word"), [("openai", "length"), ("anthropic", "max_tokens")])
-async def test_an_answer_that_was_too_long_says_so_and_is_kept(
+async def test_an_answer_that_was_too_long_says_so_and_is_saved(
     opened: OpenSession, model_server: ModelServer, api: Any, word: str
 ) -> None:
     model_server.otherwise = answer("As long as it", stop=word)

@@ -101,7 +101,7 @@ async def test_a_running_command_is_ended_with_all_that_it_started(
 
 
 @pytest.mark.covers("T8")
-async def test_a_stream_that_is_cut_off_by_the_end_is_kept_as_far_as_it_came(
+async def test_a_stream_cut_off_by_the_end_of_the_agent_is_saved_as_far_as_it_came(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     model_server.add(answer("Half of it", Stall()))
@@ -240,7 +240,7 @@ async def test_a_signal_while_the_agent_ends_already_hides_no_call_s_end(
 
 
 @pytest.mark.covers("T6", "T8")
-async def test_a_client_of_version_2_that_still_reads_is_told_how_its_turn_ended(
+async def test_a_client_of_version_2_that_still_reads_gets_the_end_of_its_turn(
     opened_v2: OpenV2, model_server: ModelServer
 ) -> None:
     model_server.add(answer(Call("shell", {"command": "echo begun; sleep 300"})))
@@ -256,7 +256,7 @@ async def test_a_client_of_version_2_that_still_reads_is_told_how_its_turn_ended
 
 @pytest.mark.cold
 @pytest.mark.covers("T8")
-async def test_what_a_client_said_right_before_it_died_is_in_the_conversation(
+async def test_a_prompt_sent_right_before_the_client_died_is_in_the_conversation(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     model_server.otherwise = answer("Heard.", Stall())

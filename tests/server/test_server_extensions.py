@@ -144,7 +144,7 @@ async def test_words_are_injected_into_the_turn_that_runs(
 
 @pytest.mark.covers("P9")
 @pytest.mark.parametrize("meta", [ONLY_STEER, {}], ids=str)
-async def test_words_that_come_too_late_to_steer_are_not_said(
+async def test_a_message_that_comes_too_late_to_steer_is_not_recorded(
     opened: OpenSession, model_server: ModelServer, meta: Json
 ) -> None:
     running, session = await opened()
@@ -202,7 +202,7 @@ async def test_others_may_steer_while_a_prompt_waits(
 
 
 @pytest.mark.covers("P9", "T5")
-async def test_a_waiting_prompt_can_be_withdrawn_and_the_turn_goes_on(
+async def test_a_waiting_prompt_can_be_withdrawn_and_the_turn_continues(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     stall = Stall()

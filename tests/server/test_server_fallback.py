@@ -16,7 +16,7 @@ max_retries = 0
 """
 
 
-async def test_a_turn_goes_on_with_another_model_and_says_so(
+async def test_a_turn_continues_with_another_model_and_says_so(
     opened: OpenSession, home: Path, model_server: ModelServer
 ) -> None:
     config_file(home, FALLBACK)

@@ -16,7 +16,7 @@ MISSING_SESSION = "sess_00000000-0000-7000-8000-000000000000"
 
 
 @pytest.mark.covers("S2", "S3")
-async def test_a_fork_goes_on_from_the_conversation_and_the_source_does_not_know(
+async def test_a_fork_continues_the_conversation_and_the_source_does_not_change(
     agent: StartAgent, model_server: ModelServer, workspace_repo: Path, version: int
 ) -> None:
     model_server.add(answer("Let me see.", READ), answer("It greets."))

@@ -33,7 +33,7 @@ async def test_the_model_knows_nothing_of_it_unless_the_user_wants_it(
 
 
 @pytest.mark.usefixtures("enable_tool")
-async def test_the_user_is_asked_with_host_method_and_body_and_no_answer_is_for_good(
+async def test_the_question_shows_host_method_and_body_and_offers_nothing_permanent(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     model_server.add(answer(POST), answer("Not sent."))

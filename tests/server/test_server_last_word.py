@@ -26,7 +26,7 @@ REFUSED = "The model refused. Your prompt"
 
 @pytest.mark.covers("P8")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_why_there_is_no_answer_or_no_more_of_it_is_told_once(
+async def test_the_reason_of_a_missing_or_cut_answer_is_shown_once(
     agent: StartAgent, model_server: ModelServer, workspace_repo: Path, version: int
 ) -> None:
     client = await EitherClient.before(agent, version, model_server)
@@ -64,7 +64,7 @@ async def test_a_turn_that_has_its_answer_or_did_something_says_nothing_more(
 
 
 @pytest.mark.covers("P8")
-async def test_nothing_said_to_the_results_of_calls_is_asked_for_once(
+async def test_an_empty_answer_to_tool_results_is_requested_again_once(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     running, session = await opened()
@@ -75,7 +75,7 @@ async def test_nothing_said_to_the_results_of_calls_is_asked_for_once(
 
 
 @pytest.mark.covers("P8", "P9")
-async def test_words_said_while_an_answer_is_cut_off_get_theirs(
+async def test_a_message_sent_while_an_answer_is_cut_off_is_answered(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     running, session = await opened()

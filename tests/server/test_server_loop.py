@@ -102,7 +102,7 @@ async def test_what_is_no_loop_is_explained_and_not_sent(
     assert model_server.requests == []
 
 
-async def test_a_loop_is_not_begun_in_a_turn_that_runs(
+async def test_a_loop_does_not_start_during_a_turn(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     running, session = await opened()

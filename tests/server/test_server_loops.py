@@ -87,7 +87,7 @@ async def test_a_loop_is_known_and_no_byte_is_changed_when_the_session_is_loaded
     assert len(model_server.requests) == 5 + 3
 
 
-async def test_a_prompt_that_a_budget_has_no_room_for_is_refused_and_the_user_is_told_which(
+async def test_a_prompt_beyond_a_budget_is_refused_and_the_budget_is_named(
     agent: StartAgent, home: Path, workspace_repo: Path, model_server: ModelServer
 ) -> None:
     config_file(home, f"[budget]\nday_tokens = 1\n{MODELS}")

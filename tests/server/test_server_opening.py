@@ -61,7 +61,7 @@ class Editor:
 
 @pytest.mark.covers("T5")
 @pytest.mark.parametrize("is_again", [False, True])
-async def test_a_client_that_is_told_it_was_cancelled_has_the_session_only_if_it_had_it_before(
+async def test_a_client_whose_request_was_cancelled_has_the_session_only_if_it_had_it_before(
     is_again: bool,
 ) -> None:
     opened_session, editor = Open(), cast("Any", Editor())

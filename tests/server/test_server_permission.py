@@ -86,7 +86,7 @@ async def test_an_always_is_not_asked_again_not_even_after_a_restart(
 
 
 @pytest.mark.covers("P6")
-async def test_a_rejection_fails_the_call_and_the_model_goes_on_knowing_it(
+async def test_a_rejection_fails_the_call_and_the_model_continues_knowing_it(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     edits_once(model_server)

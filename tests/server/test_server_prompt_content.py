@@ -80,7 +80,7 @@ async def test_a_linked_file_is_read_for_the_model_unsaved_text_first(
         ({"data": base64.b64encode(b"\xff\xd8\xff" * 5_300_000).decode()}, "send a smaller one"),
     ],
 )
-async def test_a_picture_that_no_model_takes_is_refused_and_the_session_goes_on_without_it(
+async def test_a_picture_that_no_model_takes_is_refused_and_the_session_continues_without_it(
     opened: OpenSession, model_server: ModelServer, picture: dict[str, str], why: str
 ) -> None:
     running, session = await opened()
@@ -161,7 +161,7 @@ async def test_an_image_reaches_a_model_that_sees(
 
 
 @pytest.mark.covers("P1")
-async def test_an_image_to_a_model_that_does_not_see_is_refused_and_the_session_goes_on(
+async def test_an_image_to_a_model_that_does_not_see_is_refused_and_the_session_continues(
     opened: OpenSession, home: Path, model_server: ModelServer
 ) -> None:
     config_file(home, '[models."openai/gpt-5"]\nvision = false\n')

@@ -145,7 +145,7 @@ async def test_a_search_that_needs_permission_is_a_call_of_its_own(
     assert "<https://example.com/docs>" in json.dumps(call["content"])
 
 
-async def test_a_paused_answer_goes_on_with_the_search_that_it_began(
+async def test_a_paused_answer_continues_with_the_search_that_it_began(
     opened: OpenSession, home: Path, model_server: ModelServer
 ) -> None:
     configure(home, model_server)

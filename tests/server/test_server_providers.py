@@ -77,7 +77,7 @@ async def test_an_endpoint_makes_sessions_possible_and_its_headers_go_with_every
     }
 
 
-async def test_sessions_are_told_which_models_are_on_offer_when_an_endpoint_changes_that(
+async def test_sessions_get_the_available_models_when_an_endpoint_changes_them(
     agent: StartAgent, model_server: ModelServer, workspace_repo: Path, version: int
 ) -> None:
     client = await EitherClient.before(agent, version, model_server)
@@ -192,7 +192,7 @@ async def test_what_is_no_endpoint_is_refused_by_field_and_changes_nothing(
 
 
 @pytest.mark.covers("T4")
-async def test_what_the_headers_say_is_shown_and_kept_nowhere(
+async def test_header_values_are_neither_shown_nor_saved(
     agent: StartAgent, home: Path, model_server: ModelServer, workspace_repo: Path, version: int
 ) -> None:
     (workspace_repo / "leak.txt").write_text(f"found: {TOKEN}\n")

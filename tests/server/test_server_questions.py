@@ -51,7 +51,7 @@ async def test_a_question_is_a_form_where_the_client_asks_outside_turns(
 
 @pytest.mark.covers("P12")
 @pytest.mark.parametrize("action", ["decline", "cancel"])
-async def test_a_question_that_the_user_does_not_answer_is_told_to_the_model(
+async def test_the_model_learns_that_the_user_did_not_answer_a_question(
     opened: OpenSession, model_server: ModelServer, action: str
 ) -> None:
     model_server.add(answer(ASK), answer("I choose."))
@@ -221,7 +221,7 @@ async def test_an_action_that_is_not_known_counts_as_no_answer(
 
 
 @pytest.mark.covers("P12")
-async def test_a_question_for_a_secret_is_refused_and_the_model_told_what_to_do_instead(
+async def test_a_question_for_a_secret_is_refused_with_an_alternative_for_the_model(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     ask = Call("ask_user", {"question": "Which region?", "further": [{"question": "API key?"}]})

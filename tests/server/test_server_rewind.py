@@ -132,7 +132,7 @@ async def test_files_of_others_are_left_unchanged_and_named_unless_the_client_sa
 
 
 @VERSIONS
-async def test_the_client_is_told_live_and_in_the_replay_of_the_whole_story(
+async def test_a_rewind_is_shown_live_and_in_the_replay_of_the_whole_conversation(
     version: int, agent: StartAgent, model_server: ModelServer, project: Path
 ) -> None:
     client, session = await ready(agent, version, model_server, project)

@@ -94,7 +94,7 @@ async def test_a_command_reaches_the_hosts_that_the_user_allowed_and_no_others(
     assert "kept it from reaching example.org:80" in results[2]
 
 
-async def test_landlock_confines_a_session_and_what_it_does_not_do_is_said_once(
+async def test_landlock_confines_a_session_and_its_limits_are_reported_once(
     opened: OpenSession, model_server: ModelServer, home: Path, workspace_repo: Path
 ) -> None:
     backend = find_backend(os.environ.get("PATH"), "landlock")

@@ -59,7 +59,7 @@ async def test_a_folder_that_cannot_be_used_is_refused_and_named(
 
 
 @pytest.mark.covers("S1")
-async def test_further_folders_are_told_to_the_model_and_may_be_read(
+async def test_additional_folders_are_named_to_the_model_and_may_be_read(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path, tmp_path: Path
 ) -> None:
     second_folder = tmp_path / "other"
@@ -82,7 +82,7 @@ async def test_further_folders_are_told_to_the_model_and_may_be_read(
 
 
 @pytest.mark.covers("S1", "S2", "I6")
-async def test_mcp_servers_that_fail_are_told_of_and_hold_nothing_up(
+async def test_mcp_servers_that_fail_are_reported_and_hold_nothing_up(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     servers = [

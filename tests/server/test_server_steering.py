@@ -72,7 +72,7 @@ async def test_a_cancel_ends_every_prompt_of_the_turn_and_none_of_their_words_is
 
 
 @pytest.mark.covers("P9", "P8")
-async def test_a_failure_is_told_to_every_prompt_of_the_turn(
+async def test_every_prompt_of_a_turn_gets_its_failure(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     stall = Stall()
@@ -90,7 +90,7 @@ async def test_a_failure_is_told_to_every_prompt_of_the_turn(
 
 
 @pytest.mark.covers("P9", "S4")
-async def test_a_replay_shows_what_was_said_in_the_middle_of_the_turn(
+async def test_a_replay_shows_messages_sent_during_the_turn(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     stall = Stall()

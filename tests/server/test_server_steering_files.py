@@ -71,7 +71,7 @@ async def test_a_file_that_the_user_named_is_written_unasked(
     assert (workspace_repo / path).read_text() == "Use tabs."
 
 
-async def test_the_user_and_the_model_are_told_once_what_commands_write_into_such_files(
+async def test_user_and_model_are_warned_once_of_what_commands_write_into_such_files(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     commands = (

@@ -120,7 +120,7 @@ def test_what_the_child_was_asked_is_a_message_of_both_sessions_and_no_words_of_
 
 @pytest.mark.parametrize("client", [KNOWS, KNOWS_NOT])
 @pytest.mark.covers("P13", "S4")
-def test_a_replay_tells_of_children_what_was_told_live(client: ClientProfile) -> None:
+def test_a_replay_shows_children_as_they_were_shown_live(client: ClientProfile) -> None:
     replayed = [
         (of, update)
         for of, update in project_updates(client, whole(), replay=True)
@@ -161,7 +161,7 @@ def test_the_user_is_asked_about_a_call_in_the_session_that_shows_it() -> None:
     assert tree.target(None) == (PARENT, None, "")
 
 
-def test_who_missed_the_beginning_of_a_child_is_told_of_it_while_it_works() -> None:
+def test_a_client_that_missed_the_start_of_a_child_gets_it_while_it_works() -> None:
     def announced(events: Sequence[AnyEvent]) -> list[Json]:
         tree = make_session_tree(PARENT, KNOWS, replay=False)
         for event in events:

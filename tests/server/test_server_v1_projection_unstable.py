@@ -42,7 +42,7 @@ PLAN = PlanChanged(entries=(PlanEntry(content="Look"),))
 ENTRIES = [{"content": "Look", "priority": "medium", "status": "pending"}]
 
 
-def test_a_client_that_knows_plans_by_id_gets_them_so_and_is_told_when_one_is_gone() -> None:
+def test_a_client_that_supports_plan_ids_gets_plans_by_id_and_their_removal() -> None:
     assert projected(ClientProfile(plans=True), PLAN, PlanRemoved()) == [
         {
             "sessionUpdate": "plan_update",

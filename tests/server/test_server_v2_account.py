@@ -38,7 +38,7 @@ async def test_a_terminal_login_is_offered_to_those_who_can_run_one_and_starts_t
 
 
 @pytest.mark.covers("I4", "I5")
-async def test_whoever_has_no_key_is_told_how_to_log_in_and_works_after_it(
+async def test_a_user_without_a_key_sees_how_to_log_in_and_can_work_afterwards(
     agent: StartAgent, workspace_repo: Path
 ) -> None:
     client = V2Client(await agent(editor=EditorV2()))

@@ -90,7 +90,7 @@ async def test_an_empty_batch_is_one_wrong_request(opened_v2: OpenV2) -> None:
 
 
 @pytest.mark.covers("T3", "P9")
-async def test_two_prompts_in_a_batch_are_said_in_their_order(
+async def test_two_prompts_in_a_batch_are_recorded_in_their_order(
     opened_v2: OpenV2, model_server: ModelServer
 ) -> None:
     model_server.otherwise = answer("Yes.")

@@ -212,7 +212,7 @@ async def test_a_cancel_right_behind_a_prompt_ends_its_work_before_the_model_is_
 
 @pytest.mark.covers("P7", "T5")
 @pytest.mark.parametrize("by", ["session/cancel", "$/cancel_request"])
-async def test_a_prompt_that_is_cancelled_before_it_is_said_is_never_said(
+async def test_a_prompt_cancelled_before_its_turn_is_never_recorded(
     opened_v2: OpenV2, model_server: ModelServer, by: str
 ) -> None:
     model_server.add(answer("Begun", Stall()))

@@ -60,7 +60,7 @@ async def test_an_option_is_set_by_the_id_of_a_value_and_all_options_are_answere
 
 
 @pytest.mark.covers("S3")
-async def test_an_option_that_the_user_changes_by_a_command_is_told(opened_v2: OpenV2) -> None:
+async def test_an_option_that_a_command_changes_is_sent_to_the_client(opened_v2: OpenV2) -> None:
     client, session = await opened_v2()
     assert (await client.prompt(session, "/mode plan"))["stopReason"] == "end_turn"
     option_updates = client.wire.updates(session, "config_option_update")

@@ -174,7 +174,7 @@ async def test_stopping_a_call_and_a_turn_shows_their_calls_as_cancelled(
     assert_same_replay(await desk.journal())
 
 
-async def test_a_turn_whose_end_cannot_be_kept_is_told_to_have_ended_and_later_explained(
+async def test_a_turn_whose_end_cannot_be_saved_ends_for_the_client_and_is_explained_later(
     desk: Desk, model_server: ModelServer
 ) -> None:
     model_server.add(answer(Call("shell", {"command": "echo begun; sleep 300"})))
@@ -270,7 +270,7 @@ def test_the_rest_of_what_a_client_is_told() -> None:
     ]
 
 
-def test_a_cost_that_is_not_told_again_stays() -> None:
+def test_a_cost_stays_where_an_update_has_none() -> None:
     events = [UsageReported(used=10, size=100, cost=0.5), UsageReported(used=11, size=100)]
     (usage,) = of(replayed(events), "usage_update")
     assert usage == {"used": 11, "size": 100, "cost": {"amount": 0.5, "currency": "USD"}}
@@ -288,7 +288,7 @@ def test_thoughts_and_answer_are_two_messages() -> None:
     assert thought["messageId"] != message["messageId"]
 
 
-def test_a_message_that_goes_on_after_the_user_spoke_keeps_its_place() -> None:
+def test_a_message_that_continues_after_a_user_message_stays_before_it() -> None:
     events: list[AnyEvent] = [
         AgentText(message=MESSAGE, text="Half"),
         UserMessage(message=MessageId("msg_2"), content=(TextBlock(text="And?"),), steering=True),

@@ -19,7 +19,7 @@ from acp_agent.server.notices import CUT_CALL
 from tests.server.v2_projecting import CALL, TURN, assert_same_replay, called, live, of, replayed
 
 
-def test_only_what_changed_is_told_of_a_call() -> None:
+def test_only_changed_fields_of_a_call_are_sent() -> None:
     diff = DiffPart("/w/a", "new\n", "old\n")
     locations = (Location(path="/w/a", line=1),)
     events: list[AnyEvent] = [

@@ -82,7 +82,7 @@ def of_kind(updates: Updates, kind: str) -> Updates:
     ]
 
 
-def test_a_child_is_told_with_what_changed_and_a_message_to_it_as_a_whole_afterwards() -> None:
+def test_a_child_is_updated_with_its_changes_and_a_message_to_it_is_replayed_whole() -> None:
     message_id = MessageId("msg_2")
     events: list[AnyEvent] = [
         SubagentChanged(session=CHILD, title="Scout", state="running", can_cancel=True, cwd="/w"),
@@ -274,7 +274,7 @@ def test_what_runs_in_the_background_of_a_child_is_the_childs() -> None:
     assert [(of, one["state"]) for of, one in as_json(tree.states())] == [(PARENT, "idle")]
 
 
-def test_who_missed_the_beginning_of_a_child_is_told_of_it_and_of_its_state() -> None:
+def test_a_client_that_missed_the_start_of_a_child_gets_the_child_and_its_state() -> None:
     tree = SessionTreeV2(PARENT)
     events = [*child_work.begun(), *child_work.announced(), *did(child_work.called(INNER))]
     live([*events, *child_work.asks()], tree)

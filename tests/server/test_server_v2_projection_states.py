@@ -20,7 +20,7 @@ from acp_agent.server.v2.projection import Projector
 from tests.server.v2_projecting import CALL, MESSAGE, TURN, Json, as_json, called, live, of, states
 
 
-def test_what_is_asked_of_the_user_is_a_state_unless_something_else_goes_on() -> None:
+def test_a_question_is_a_state_unless_other_work_continues() -> None:
     second_call = CallId("call_2")
     question = PermissionAsked(call=CALL, options=("a",))
     projector = Projector()
@@ -90,7 +90,7 @@ def test_the_end_of_a_turn_says_why_and_what_it_took(ended: TurnEnded, expected:
     assert of(updates, "state_update") == [state | {"background": []} for state in states]
 
 
-def test_an_end_is_told_once_and_only_of_what_was_told_to_run() -> None:
+def test_idle_is_sent_once_and_only_after_running() -> None:
     ended = TurnEnded(turn=TURN, stop_reason="end_turn")
     assert live([ended]) == []
     assert states(live([TurnStarted(turn=TURN), ended, ended])) == ["running", "idle"]

@@ -58,7 +58,7 @@ async def test_another_process_replays_what_was_shown_live(
 
 
 @pytest.mark.covers("P7", "P3")
-async def test_one_call_is_cancelled_and_the_turn_goes_on(
+async def test_one_call_is_cancelled_and_the_turn_continues(
     agent: StartAgent, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     model_server.add(answer(SLEEP), answer("Something else, then."))

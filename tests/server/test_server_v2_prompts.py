@@ -67,7 +67,7 @@ async def test_a_prompt_is_answered_before_the_work_is_done(
 
 
 @pytest.mark.covers("P2", "P10")
-async def test_running_is_told_before_the_answer_and_idle_after_all_of_it(
+async def test_running_is_sent_before_the_answer_and_idle_after_it(
     opened_v2: OpenV2, model_server: ModelServer
 ) -> None:
     model_server.add(answer("a", "b"))
@@ -103,7 +103,7 @@ async def refused(client: V2Client, session: str, blocks: list[Any]) -> AnswerEr
         (["words"], "prompt[0]"),
     ],
 )
-async def test_content_that_cannot_be_taken_is_refused_and_nothing_is_said(
+async def test_unsupported_content_is_refused_and_nothing_is_recorded(
     opened_v2: OpenV2, model_server: ModelServer, blocks: list[Any], expected: str
 ) -> None:
     model_server.add(answer("Yes."))
@@ -154,7 +154,7 @@ async def test_a_prompt_to_a_session_that_is_not_there_is_refused(
 
 
 @pytest.mark.covers("I5")
-async def test_a_prompt_after_a_logout_is_refused_and_not_said(
+async def test_a_prompt_after_a_logout_is_refused_and_not_recorded(
     opened_v2: OpenV2, model_server: ModelServer
 ) -> None:
     client, session = await opened_v2()
@@ -251,7 +251,7 @@ async def test_a_connection_that_breaks_keeps_what_was_shown(
 @pytest.mark.parametrize(
     ("stop", "reason"), [("length", "max_tokens"), ("content_filter", "refusal")]
 )
-async def test_the_other_reasons_to_stop_are_told_as_what_they_are(
+async def test_each_other_stop_reason_is_reported_as_itself(
     opened_v2: OpenV2, model_server: ModelServer, stop: str, reason: str
 ) -> None:
     model_server.otherwise = answer("So far", stop=stop)

@@ -32,7 +32,7 @@ def kinds(client: V2Client, session: str) -> list[str]:
 
 @pytest.mark.covers("S4", "S2")
 @pytest.mark.parametrize("replay", [True, False])
-async def test_the_state_is_told_before_the_response_and_the_conversation_only_where_asked_for(
+async def test_the_state_comes_before_the_response_and_the_conversation_only_on_request(
     opened_v2: OpenV2,
     agent: StartAgent,
     model_server: ModelServer,
@@ -63,7 +63,7 @@ async def test_the_state_is_told_before_the_response_and_the_conversation_only_w
 
 @pytest.mark.covers("S4")
 @pytest.mark.parametrize("replay", [True, False])
-async def test_a_session_resumed_in_the_middle_of_its_work_is_running_and_goes_on(
+async def test_a_session_resumed_in_the_middle_of_its_work_is_running_and_continues(
     opened_v2: OpenV2, model_server: ModelServer, workspace_repo: Path, replay: bool
 ) -> None:
     stall = Stall()

@@ -154,7 +154,7 @@ async def test_an_answer_that_names_no_button_is_no_approval(
 
 
 @pytest.mark.covers("P6")
-async def test_a_client_that_fails_to_ask_is_no_approval_and_the_session_goes_on(
+async def test_a_client_that_fails_to_ask_is_no_approval_and_the_session_continues(
     opened_v2: OpenV2, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     async def fails(_: Json) -> Json:
@@ -182,7 +182,7 @@ async def test_a_form_that_is_not_filled_in_ends_the_wait(
 
 
 @pytest.mark.covers("P12")
-async def test_whoever_resumes_while_a_form_is_open_is_told_that_the_user_is_waited_for(
+async def test_a_client_that_resumes_while_a_form_is_open_sees_that_the_user_is_awaited(
     opened_v2: OpenV2, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     opened, filled = asyncio.Event(), asyncio.Event()

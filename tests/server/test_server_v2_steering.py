@@ -18,7 +18,7 @@ WRITE = Call("write", {"path": "new.txt", "content": "x"})
 
 
 @pytest.mark.covers("P9", "T6")
-async def test_words_said_while_the_model_answers_are_inserted_at_once_and_one_idle_ends_it_all(
+async def test_a_message_sent_during_an_answer_is_inserted_at_once_and_one_idle_ends_the_turn(
     opened_v2: OpenV2, model_server: ModelServer
 ) -> None:
     stall = Stall()
@@ -45,7 +45,7 @@ async def test_words_said_while_the_model_answers_are_inserted_at_once_and_one_i
 
 
 @pytest.mark.covers("P9", "P6")
-async def test_words_said_while_the_user_is_asked_wait_for_no_answer_and_do_not_end_the_question(
+async def test_a_message_sent_during_a_question_is_recorded_at_once_and_leaves_it_open(
     opened_v2: OpenV2, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     model_server.add(answer(WRITE), answer("Done, in tabs."))
@@ -84,7 +84,7 @@ async def test_a_command_answered_while_the_user_is_asked_is_work_and_the_questi
 
 
 @pytest.mark.covers("P9", "P11")
-async def test_a_command_of_the_agents_own_is_answered_while_the_model_goes_on(
+async def test_a_command_of_the_agents_own_is_answered_while_the_model_continues(
     opened_v2: OpenV2, model_server: ModelServer
 ) -> None:
     stall = Stall()
@@ -107,7 +107,7 @@ async def test_a_command_of_the_agents_own_is_answered_while_the_model_goes_on(
 
 
 @pytest.mark.covers("P9")
-async def test_words_said_during_the_last_answer_get_one_of_their_own_before_idle(
+async def test_a_message_sent_during_the_last_answer_is_answered_before_idle(
     opened_v2: OpenV2, model_server: ModelServer
 ) -> None:
     stall = Stall()

@@ -69,7 +69,7 @@ async def test_the_bytes_of_a_command_are_shown_live_and_replayed_as_they_were(
         ("no_such_program_at_all", {"exitCode": 127}),
     ],
 )
-async def test_how_a_command_ended_is_told(
+async def test_the_way_in_which_a_command_ended_is_reported(
     opened_v2: OpenV2, model_server: ModelServer, command: str, status: object
 ) -> None:
     client, session = await opened_v2()

@@ -31,7 +31,7 @@ def call_updates(client: V2Client, session: str, call: str) -> list[Json]:
 
 
 @pytest.mark.covers("P3")
-async def test_a_call_is_announced_whole_and_later_only_what_changed_is_told(
+async def test_a_call_is_sent_whole_first_and_later_only_its_changes(
     opened_v2: OpenV2, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     model_server.add(answer(READ), answer("Done."))
@@ -128,7 +128,7 @@ async def test_an_outcome_that_is_not_known_allows_nothing_and_is_not_put_down_t
 
 
 @pytest.mark.covers("P10")
-async def test_a_plan_is_told_whole_each_time_under_one_id(
+async def test_a_plan_is_sent_whole_each_time_under_one_id(
     opened_v2: OpenV2, model_server: ModelServer
 ) -> None:
     def plan(*states: str) -> Call:
@@ -152,7 +152,7 @@ async def test_a_plan_is_told_whole_each_time_under_one_id(
 
 
 @pytest.mark.covers("P7", "P3")
-async def test_a_call_that_has_not_begun_is_cancelled_and_its_neighbours_go_on(
+async def test_a_call_that_has_not_started_is_cancelled_and_the_other_calls_continue(
     opened_v2: OpenV2, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     files = [Call("write", {"path": f"{name}.txt", "content": name}) for name in "abc"]

@@ -98,7 +98,7 @@ async def test_titles_and_reasons_are_in_the_users_language_live_and_in_a_replay
         assert next(iter(calls_by_id(restarted.updates(session)).values()))[0]["title"] == title
 
 
-async def test_a_providers_failure_is_told_in_the_users_language_and_its_data_is_not(
+async def test_a_providers_failure_is_in_the_users_language_and_its_data_is_not(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     model_server.add(Status(code=500, headers={"retry-after-ms": "1"}), Status(code=401))
@@ -112,7 +112,7 @@ async def test_a_providers_failure_is_told_in_the_users_language_and_its_data_is
     assert "后重试（第 2 次，共 5 次）" in updates_text
 
 
-async def test_a_configuration_that_cannot_be_used_is_told_in_the_language_of_the_locale(
+async def test_a_configuration_error_is_reported_in_the_language_of_the_locale(
     agent: StartAgent, home: Path, tmp_path: Path
 ) -> None:
     config_file(home, 'mode = "everything"\n')
@@ -135,7 +135,7 @@ async def test_keys_are_named_in_the_users_language(agent: StartAgent) -> None:
     assert [account["label"] for account in accounts] == ["OpenAI 的 API 密钥，来自 OPENAI_API_KEY"]
 
 
-async def test_a_session_that_is_not_open_is_told_in_the_users_language(
+async def test_a_session_that_is_not_open_is_reported_in_the_users_language(
     opened: OpenSession,
 ) -> None:
     running, _ = await opened(environ=CHINESE)
@@ -143,7 +143,7 @@ async def test_a_session_that_is_not_open_is_told_in_the_users_language(
         await running.prompt("sess_nobody", "x")
 
 
-async def test_what_is_wrong_with_a_skill_is_told_in_the_users_language(
+async def test_a_problem_of_a_skill_is_reported_in_the_users_language(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     running, session = await opened(editor=Editor(offers=frozenset({"notices"})), environ=CHINESE)

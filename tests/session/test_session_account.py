@@ -61,7 +61,7 @@ async def test_a_key_that_came_meanwhile_is_found_by_authenticating(
         assert model_server.requests[0].headers["authorization"] == f"Bearer {KEY}"
 
 
-async def test_a_key_that_a_login_in_a_terminal_kept_is_found_by_the_next_session(
+async def test_a_key_saved_by_a_terminal_login_is_found_by_the_next_session(
     desk: Desk,
 ) -> None:
     told = []
@@ -112,7 +112,7 @@ async def test_logging_out_forgets_the_key_and_uses_no_other_before_the_next_log
     assert (await desk.services.account.choose(None)).ref == "demo/demo"
 
 
-async def test_a_key_that_cannot_be_removed_keeps_no_other_and_the_user_is_told(
+async def test_a_key_that_cannot_be_removed_is_named_and_the_others_are_removed(
     desk: Desk,
 ) -> None:
     keys = Keys("anthropic", "openai", "zhipu")

@@ -96,7 +96,7 @@ async def test_an_agent_that_extends_the_default_one_adds_its_role_to_the_progra
     assert tools_of(extended) == tools_of(plain)
 
 
-async def test_a_session_goes_on_as_its_agent_after_it_was_closed_and_not_at_all_without_it(
+async def test_a_session_continues_as_its_agent_after_it_was_closed_and_not_at_all_without_it(
     desk: Desk, model_server: ModelServer
 ) -> None:
     file = write_agent(desk, "tools: [read]")

@@ -37,7 +37,7 @@ async def test_no_more_run_than_the_settings_allow(
         assert len(running) == most
 
 
-async def test_the_model_is_not_told_that_the_user_stopped_what_it_stopped_by_a_number(
+async def test_the_model_gets_no_report_of_a_command_that_it_stopped_itself(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     async with open_desk(tmp_path, model_server, config='mode = "full"\n') as desk:
@@ -68,7 +68,7 @@ async def test_calls_about_one_command_run_in_their_order(
         assert "ended after" in listed
 
 
-async def test_a_command_whose_beginning_cannot_be_kept_does_not_count_as_running(
+async def test_a_command_whose_start_cannot_be_saved_does_not_count_as_running(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     async with open_desk(tmp_path, model_server, config='mode = "full"\n') as desk:

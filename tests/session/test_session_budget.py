@@ -42,7 +42,7 @@ def notices(desk: Desk) -> list[str]:
         (budget(day_cost=0.012), "of today"),
     ],
 )
-async def test_no_request_is_made_beyond_a_budget_and_the_user_is_told_why(
+async def test_no_request_is_made_beyond_a_budget_and_the_user_sees_why(
     config: str, word: str, tmp_path: Path, model_server: ModelServer
 ) -> None:
     async with open_desk(tmp_path, model_server, config=config) as desk:
@@ -114,7 +114,7 @@ async def test_yesterday_does_not_count_nor_a_day_from_which_the_clock_was_set_b
         assert await desk.say("Go") == "end_turn"
 
 
-async def test_requests_without_a_known_price_count_as_tokens_and_the_user_is_told(
+async def test_requests_without_a_known_price_count_as_tokens_and_the_user_sees_it(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     config = budget(session_cost=0.001, session_tokens=10_000)
@@ -144,7 +144,7 @@ async def test_side_requests_count_and_are_not_made_beyond_a_budget(
 
 
 @pytest.mark.parametrize("scope", ["day", "session"])
-async def test_a_request_whose_price_was_not_kept_counts_at_todays(
+async def test_a_request_without_a_saved_price_counts_at_todays_price(
     scope: str, tmp_path: Path, model_server: ModelServer
 ) -> None:
     async with open_desk(tmp_path, model_server, config=budget(**{f"{scope}_cost": 1.0})) as desk:

@@ -38,7 +38,7 @@ async def counted(desk: Desk, tokens: int) -> None:
     assert desk.editor.of(UsageReported)[-1].cost == pytest.approx(state.spent.cost)
 
 
-async def test_an_answer_that_is_stopped_counts_as_far_as_its_provider_had_told(
+async def test_a_stopped_answer_counts_as_far_as_its_provider_reported(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     async with open_desk(tmp_path, model_server) as desk:
@@ -76,7 +76,7 @@ async def test_what_comes_with_the_count_may_be_unreadable(
         await counted(desk, TOOK + 2_100)
 
 
-async def test_an_answer_that_failed_for_good_counts(
+async def test_an_answer_that_failed_permanently_counts(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     async with open_desk(tmp_path, model_server, config="[limits]\nmax_retries = 0\n") as desk:

@@ -23,7 +23,7 @@ async def desk(tmp_path: Path, model_server: ModelServer) -> AsyncIterator[Desk]
         yield desk
 
 
-async def test_a_turn_goes_on_when_its_editor_leaves_and_the_session_is_closed_after_it(
+async def test_a_turn_continues_when_its_editor_leaves_and_the_session_is_closed_after_it(
     desk: Desk, model_server: ModelServer
 ) -> None:
     stall = Stall()

@@ -79,7 +79,7 @@ async def test_closing_while_the_tools_are_being_set_up_ends_the_turn(
     assert model_server.requests == []
 
 
-async def test_a_prompt_that_still_reads_its_links_when_the_session_closes_is_told_so(
+async def test_a_prompt_that_still_reads_links_when_the_session_closes_fails_with_the_reason(
     desk: Desk, model_server: ModelServer
 ) -> None:
     path = desk.folder / "a"
@@ -109,7 +109,7 @@ async def test_a_prompt_behind_a_turn_that_closing_stops_does_not_begin_another(
     assert len(desk.editor.of(TurnStarted)) == 1
 
 
-async def test_closing_goes_on_though_whoever_asked_for_it_gave_up(
+async def test_closing_continues_when_its_caller_gives_up(
     desk: Desk, model_server: ModelServer
 ) -> None:
     model_server.add(answer("Half", Stall()))

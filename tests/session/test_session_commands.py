@@ -65,7 +65,7 @@ async def test_a_value_that_does_not_exist_is_answered_with_those_that_do(
     )
 
 
-async def test_init_asks_the_model_and_adds_what_the_user_said(
+async def test_init_asks_the_model_and_adds_the_users_words(
     desk: Desk, model_server: ModelServer
 ) -> None:
     model_server.add(answer("Written."))
@@ -77,7 +77,7 @@ async def test_init_asks_the_model_and_adds_what_the_user_said(
 
 
 @pytest.mark.parametrize("text", ["/unheard-of thing", "/etc/hosts is odd", "/", "/ help"])
-async def test_what_is_no_command_of_ours_goes_to_the_model(
+async def test_an_unknown_command_is_sent_to_the_model(
     desk: Desk, model_server: ModelServer, text: str
 ) -> None:
     model_server.add(answer("I see."))
@@ -126,7 +126,7 @@ async def test_a_command_is_answered_at_once_while_a_turn_runs_and_does_not_dist
     assert "full" not in json.dumps(desk.sent()[:2])
 
 
-async def test_compact_said_into_a_turn_is_done_before_its_next_request_with_what_matters(
+async def test_compact_during_a_turn_runs_before_its_next_request_with_its_instructions(
     desk: Desk, model_server: ModelServer
 ) -> None:
     stall = Stall()

@@ -117,7 +117,7 @@ async def test_a_level_has_its_own_limit_of_requests(desk: Desk, model_server: M
     assert "stopped before it was done" in model_server.requests[2].json["messages"][-1]["content"]
 
 
-async def test_an_input_that_is_missing_or_wrong_is_told_to_the_model(
+async def test_a_missing_or_wrong_input_is_reported_to_the_model(
     desk: Desk, model_server: ModelServer
 ) -> None:
     write(desk.folder, "outer", "inner")

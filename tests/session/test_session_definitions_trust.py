@@ -101,7 +101,7 @@ async def test_the_tools_of_a_session_with_skills_and_agents_stay_the_same_bytes
         assert after.startswith(before.removesuffix(b"]}"))
 
 
-async def test_a_skill_to_be_run_apart_is_told_of_what_the_user_attached(
+async def test_a_skill_with_its_own_context_gets_the_users_attachments(
     desk: Desk, model_server: ModelServer
 ) -> None:
     write_skill(desk.folder, "context: fork")

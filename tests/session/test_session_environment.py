@@ -30,7 +30,7 @@ async def environment(desk: Desk, server: ModelServer) -> str:
     return system(server).partition("# Environment at the start of the session\n\n")[2]
 
 
-async def test_the_model_is_told_folder_system_shell_date_branch_changes_and_files(
+async def test_the_model_gets_folder_system_shell_date_branch_changes_and_files(
     desk: Desk, model_server: ModelServer
 ) -> None:
     (desk.folder / "src").mkdir()

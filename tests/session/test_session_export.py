@@ -165,7 +165,7 @@ async def test_a_line_longer_than_a_part_is_a_part_of_its_own(store: Store) -> N
     assert [len(part) > 5_000 for part in parts] == [False, True, False]
 
 
-async def test_a_session_that_goes_on_meanwhile_is_exported_as_it_was_in_the_beginning(
+async def test_a_session_that_continues_meanwhile_is_exported_as_it_was_in_the_beginning(
     store: Store,
 ) -> None:
     session = await written(store, *(turn(f"Question {n}", "Answer") for n in range(10)))

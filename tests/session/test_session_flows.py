@@ -80,7 +80,7 @@ async def test_a_flow_tells_the_model_one_step_after_the_other_and_shows_as_the_
     assert "skill:check" not in offered
 
 
-async def test_a_flow_that_was_cancelled_goes_on_where_it_was_stopped(
+async def test_a_flow_that_was_cancelled_continues_where_it_was_stopped(
     desk: Desk, model_server: ModelServer
 ) -> None:
     write_flow(desk.folder)
@@ -129,7 +129,7 @@ async def test_a_flow_in_a_circle_ends_after_a_bounded_number_of_steps(
     assert len(model_server.requests) == 4
 
 
-async def test_a_flow_that_cannot_be_run_is_told_with_its_line(
+async def test_a_flow_that_cannot_run_is_reported_with_its_line(
     desk: Desk, model_server: ModelServer
 ) -> None:
     path = write_flow(desk.folder, "```d2\nBEGIN -> a\n\na -> \n```")

@@ -40,7 +40,7 @@ async def stored(desk: Desk, session: Session) -> list[AnyEvent]:
     return [item.event for item in await desk.services.store.read_all(session.id)]  # type: ignore[misc]  # none is unknown
 
 
-async def test_a_fork_sends_the_model_what_the_source_would_and_both_go_on_apart(
+async def test_a_fork_sends_the_model_what_the_source_would_and_both_continue_apart(
     desk: Desk, model_server: ModelServer
 ) -> None:
     model_server.otherwise = answer("Yes.")
@@ -120,7 +120,7 @@ async def test_a_turn_that_runs_is_taken_over_up_to_where_nothing_is_half_done(
     assert source.id != fork.id
 
 
-async def test_what_was_said_before_the_fork_is_in_it_however_slow_the_disk(desk: Desk) -> None:
+async def test_messages_before_the_fork_are_in_it_however_slow_the_disk(desk: Desk) -> None:
     desk.store.held = asyncio.Event()
     said = desk.session.core.write(UserMessage(message=MessageId("msg_late"), content=()))
     forking = asyncio.create_task(forked(desk))

@@ -53,7 +53,7 @@ async def forked(desk: Desk, message: str, *, inclusive: bool) -> Session:
         (5, True, 8),
     ],
 )
-async def test_a_fork_has_what_was_said_up_to_its_point(
+async def test_a_fork_has_all_messages_up_to_its_point(
     place: int, inclusive: bool, sent: int, desk: Desk, model_server: ModelServer
 ) -> None:
     messages = await conversation(desk, model_server)
@@ -63,7 +63,7 @@ async def test_a_fork_has_what_was_said_up_to_its_point(
     assert (desk.folder / "a").read_text() == "1"  # files stay as they are
 
 
-async def test_a_fork_before_a_message_goes_on_as_if_it_had_not_been_said(
+async def test_a_fork_before_a_message_continues_without_that_message(
     desk: Desk, model_server: ModelServer
 ) -> None:
     messages = await conversation(desk, model_server)
@@ -95,7 +95,7 @@ async def test_an_unknown_message_is_refused_and_there_is_no_fork(
     assert len(page.sessions) == 1
 
 
-def test_the_work_of_a_child_goes_with_the_call_that_it_was_done_for() -> None:
+def test_a_fork_point_includes_the_childs_work_of_its_call() -> None:
     asked = MessageId("msg_1")  # the message that has the call
     events = [*child_work.begun(), *child_work.whole()[4:]]
     events.insert(2, ModelAsked(message=asked, model="m"))

@@ -246,7 +246,7 @@ async def test_a_prompt_that_joins_a_turn_is_asked_about_as_well(
         assert all(b"my password" not in request.body for request in model_server.requests)
 
 
-async def test_a_stop_hook_has_the_model_go_on_and_cannot_do_so_for_ever(
+async def test_a_stop_hook_has_the_model_continue_and_cannot_do_so_for_ever(
     hooked: Hooked, model_server: ModelServer
 ) -> None:
     hooks = {"Stop": prints(decision="block", reason="run the tests")}
@@ -349,7 +349,7 @@ async def test_a_hook_that_must_not_fail_refuses_the_call_when_it_does(
         assert "no-such-program" in ended.result
 
 
-async def test_a_hook_is_told_of_all_calls_of_an_answer_together(
+async def test_a_hook_gets_all_calls_of_an_answer_together(
     hooked: Hooked, model_server: ModelServer, tmp_path: Path
 ) -> None:
     context = says(hookEventName="PostToolBatch", additionalContext="look again")

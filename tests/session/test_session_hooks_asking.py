@@ -115,7 +115,7 @@ async def test_an_answer_that_is_no_judgement_blocks_only_where_the_hook_says_so
         assert not (desk.folder / "made").exists()
 
 
-async def test_a_model_has_the_session_model_go_on_and_is_told_what_it_said(
+async def test_a_stop_hook_with_a_model_sees_the_answer_and_makes_the_session_continue(
     asking: Asking, model_server: ModelServer
 ) -> None:
     async with asking({"Stop": judges("Is it done? $ARGUMENTS")}) as desk:
@@ -130,7 +130,7 @@ async def test_a_model_has_the_session_model_go_on_and_is_told_what_it_said(
 
 
 @pytest.mark.parametrize("goes_on", [False, True])
-async def test_after_a_call_the_turn_ends_unless_the_hook_lets_it_go_on(
+async def test_after_a_call_the_turn_ends_unless_the_hook_lets_it_continue(
     asking: Asking, model_server: ModelServer, *, goes_on: bool
 ) -> None:
     async with asking({"PostToolUse Bash": judges(continueOnBlock=goes_on)}) as desk:

@@ -137,7 +137,7 @@ async def test_results_of_commands_and_edits_have_the_fields_that_hooks_read(
         assert wrote["success"] is True
 
 
-async def test_hooks_are_told_why_a_turn_failed_and_match_it(
+async def test_hooks_get_the_reason_of_a_failed_turn_and_can_match_it(
     hooked: Hooked, model_server: ModelServer, tmp_path: Path
 ) -> None:
     hooks = {

@@ -59,7 +59,7 @@ async def say_then(desk: Desk, text: str, release: Stall) -> None:
 # -- turns ---------------------------------------------------------------------------------------
 
 
-async def test_words_that_are_said_while_the_conversation_is_summed_up_are_answered(
+async def test_a_message_sent_during_compaction_is_answered(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     async with open_desk(tmp_path, model_server, config=COMPACTS) as desk:
@@ -75,7 +75,7 @@ async def test_words_that_are_said_while_the_conversation_is_summed_up_are_answe
         assert desk.editor.of(AgentText)[-1].text == "It is done."
 
 
-async def test_words_that_are_said_as_a_loop_says_its_last_word_are_answered(
+async def test_a_message_sent_as_a_loop_sends_its_last_text_is_answered(
     desk: Desk, model_server: ModelServer
 ) -> None:
     model_server.otherwise = answer("Done.")
@@ -104,7 +104,7 @@ async def test_words_that_a_model_was_asked_about_are_not_asked_about_again(
     assert len(model_server.requests) == 2
 
 
-async def test_a_summary_that_is_stopped_as_it_begins_does_not_go_on_for_ever(
+async def test_a_summary_that_is_stopped_as_it_begins_does_not_continue_for_ever(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     async with open_desk(tmp_path, model_server, config=COMPACTS) as desk:

@@ -60,7 +60,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     await store.close()
 
 
-async def test_events_are_kept_taken_in_and_shown_in_the_order_of_the_writes(bench: Bench) -> None:
+async def test_events_are_saved_applied_and_shown_in_the_order_of_the_writes(bench: Bench) -> None:
     titles = [title(str(number)) for number in range(20)]
     await asyncio.gather(*(bench.journal.write((one,)) for one in titles))
     assert bench.shown == bench.taken == titles == await bench.kept()
@@ -168,7 +168,7 @@ async def test_flush_waits_for_all_that_was_written_before(bench: Bench) -> None
         [title("t\udc00")],
     ],
 )
-async def test_text_with_half_characters_is_shown_as_it_is_kept(
+async def test_text_with_lone_surrogates_is_shown_as_it_is_saved(
     bench: Bench, events: list[AnyEvent]
 ) -> None:
     await asyncio.gather(*(bench.journal.write((event,)) for event in events))

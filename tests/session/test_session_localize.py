@@ -64,7 +64,7 @@ def test_why_a_call_did_not_run_is_translated_for_the_user_and_not_for_the_model
         ("允许一次", "允许一次"),  # the button as it was pressed, in Chinese already
     ],
 )
-def test_who_decided_about_a_call_is_told_with_the_reason_in_the_users_language(
+def test_the_decision_about_a_call_is_shown_with_its_reason_in_the_users_language(
     why: str, said: str
 ) -> None:
     decided = localize(PermissionDecided(call=CALL, allowed=True, by="mode", why=why), CHINESE)

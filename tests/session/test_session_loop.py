@@ -77,7 +77,7 @@ async def test_a_skill_that_is_run_apart_is_run_in_each_round(
     assert "Call finish_loop as soon as" in desk.words()[0]
 
 
-async def test_no_secret_of_a_skill_is_kept_with_a_round(
+async def test_no_secret_of_a_skill_is_saved_with_a_round(
     desk: Desk, model_server: ModelServer
 ) -> None:
     write_skill(desk.folder, secret="sk-ant-api03-" + "a1B2" * 10)
@@ -102,7 +102,7 @@ async def test_a_command_of_the_agents_own_is_not_repeated_and_not_done(
 
 @pytest.mark.parametrize("others", [True, False])
 @pytest.mark.parametrize("prompt", ["/skill:nothing", "/loop 3 /skill:nothing"])
-async def test_a_skill_that_is_not_there_is_told_and_not_sent(
+async def test_a_missing_skill_is_reported_and_not_sent(
     desk: Desk, model_server: ModelServer, prompt: str, others: bool
 ) -> None:
     if others:

@@ -56,7 +56,7 @@ async def test_folders_must_be_absolute_and_exist(
         await desk.manager.open(opened(desk), cwd, further)
 
 
-async def test_a_session_that_cannot_be_kept_is_not_open_and_not_locked(desk: Desk) -> None:
+async def test_a_session_that_cannot_be_saved_is_neither_open_nor_locked(desk: Desk) -> None:
     locks = desk.services.store.path.parent / "locks"
     before = sorted(locks.iterdir())
     await desk.services.store.close()
@@ -65,7 +65,7 @@ async def test_a_session_that_cannot_be_kept_is_not_open_and_not_locked(desk: De
     assert sorted(locks.iterdir()) == before
 
 
-async def test_a_session_opened_again_goes_on_where_it_was(
+async def test_a_session_opened_again_continues_where_it_was(
     desk: Desk, model_server: ModelServer
 ) -> None:
     model_server.otherwise = answer("Yes.")
@@ -146,7 +146,7 @@ async def test_a_session_that_cannot_be_read_is_free_again(
     assert reopened.id == opened(desk)
 
 
-async def test_opening_while_it_is_being_closed_waits_and_opens_it_anew(
+async def test_opening_a_session_that_is_closing_waits_and_opens_it_again(
     desk: Desk, model_server: ModelServer
 ) -> None:
     model_server.add(answer("Half", Stall()))

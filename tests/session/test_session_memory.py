@@ -45,7 +45,7 @@ def notes(tmp_path: Path) -> dict[str, str]:
     return {str(one.relative_to(base)): one.read_text() for one in base.rglob("*.md")}
 
 
-async def test_a_note_is_saved_after_a_question_with_its_text_and_told_to_later_sessions(
+async def test_a_note_is_saved_after_approval_and_shown_to_later_sessions(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     async with open_desk(tmp_path, model_server) as desk:
@@ -159,7 +159,7 @@ async def test_the_user_lists_shows_and_deletes_notes(
         assert len(model_server.requests) == 3
 
 
-async def test_words_are_found_in_notes_and_in_what_earlier_sessions_said_and_did(
+async def test_words_are_found_in_notes_and_in_earlier_sessions(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     async with open_desk(tmp_path, model_server) as desk:
@@ -185,7 +185,7 @@ async def test_words_are_found_in_notes_and_in_what_earlier_sessions_said_and_di
         assert "No note" not in await recall("make")  # the session said it, too
 
 
-async def test_an_index_that_is_damaged_or_of_another_version_is_made_anew(
+async def test_a_damaged_index_or_one_of_another_version_is_rebuilt(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     async with open_desk(tmp_path, model_server) as desk:

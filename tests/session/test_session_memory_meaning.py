@@ -115,7 +115,7 @@ async def test_secrets_are_not_sent_and_a_deleted_session_has_no_vectors(
         assert not vectors(tmp_path)
 
 
-async def test_the_vectors_of_another_model_are_computed_anew(
+async def test_vectors_are_computed_again_for_another_model(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     async def longer(texts: list[str]) -> list[list[float]]:
@@ -189,7 +189,7 @@ async def test_words_alone_answer_where_no_meaning_can_be_had_and_the_answer_say
         assert why in found
 
 
-async def test_what_a_slow_model_has_not_done_in_time_is_said_and_goes_on_the_next_time(
+async def test_vectors_that_a_slow_model_did_not_make_are_reported_and_made_next_time(
     tmp_path: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def only_the_words(texts: list[str]) -> list[list[float]]:

@@ -68,7 +68,9 @@ EVENTS: Sequence[AnyEvent] = (
         ("http:///x", False),
     ],
 )
-async def test_only_what_the_user_said_or_a_search_found_is_named(url: str, named: bool) -> None:
+async def test_only_addresses_from_the_user_or_a_search_count_as_named(
+    url: str, named: bool
+) -> None:
     assert await addresses()(url) is named
 
 

@@ -89,7 +89,7 @@ async def test_words_that_steer_are_inserted_when_the_prompt_returns(
     assert await first.turn.result() == "end_turn"
 
 
-async def test_a_turn_says_what_all_its_requests_took_and_the_next_begins_anew(
+async def test_a_turn_sums_the_usage_of_its_requests_and_the_next_starts_at_zero(
     desk: Desk, model_server: ModelServer
 ) -> None:
     model_server.add(answer(Call("glob", {"pattern": "*"})), answer("Two."), answer("Three."))

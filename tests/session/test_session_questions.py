@@ -51,7 +51,7 @@ def test_each_decision_counts_as_what_it_was_in_child_sessions_too() -> None:
             assert {name for name, count in asdict(counts).items() if count} == {*wanted}, decided
 
 
-def test_a_question_that_nobody_answered_before_the_end_is_counted_and_all_are_told() -> None:
+def test_questions_without_an_answer_at_the_end_are_counted_and_listed() -> None:
     counts = QuestionCounts()
     assert counts.describe(Translator("en", {})) == ""
     for number, (decided, asked, _) in enumerate(DECISIONS):

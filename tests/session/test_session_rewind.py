@@ -64,7 +64,7 @@ async def test_a_files_name_cannot_make_lines_of_its_own(
     assert "a`\\n- `- important" in desk.editor.of(AgentText)[-1].text
 
 
-async def test_the_files_are_kept_before_a_turns_first_write_and_at_its_end(
+async def test_files_are_saved_before_a_turns_first_write_and_at_its_end(
     desk: Desk, model_server: ModelServer
 ) -> None:
     model_server.add(
@@ -121,7 +121,7 @@ async def test_conversation_and_files_go_back_and_forth(
     assert files(desk) == after
 
 
-async def test_what_the_model_was_told_beside_the_users_words_it_is_told_again_after_going_back(
+async def test_context_sent_with_a_prompt_is_sent_again_after_a_rewind(
     desk: Desk, model_server: ModelServer
 ) -> None:
     await two_turns(desk, model_server)
@@ -130,7 +130,7 @@ async def test_what_the_model_was_told_beside_the_users_words_it_is_told_again_a
     assert "Today is" in desk.words()[-1]
 
 
-async def test_an_undo_says_that_it_goes_back_to_before_the_rewind(
+async def test_an_undo_says_that_it_restores_the_state_before_the_rewind(
     desk: Desk, model_server: ModelServer
 ) -> None:
     await two_turns(desk, model_server)
@@ -226,7 +226,7 @@ async def test_two_sessions_in_one_folder_see_each_others_changes(
     assert files(desk) == {"a": "by one"}
 
 
-async def test_no_file_goes_back_while_a_turn_runs(desk: Desk, model_server: ModelServer) -> None:
+async def test_no_file_is_restored_while_a_turn_runs(desk: Desk, model_server: ModelServer) -> None:
     await two_turns(desk, model_server)
     stall = Stall()
     model_server.add(answer("Wait", stall, " for it."))
@@ -243,7 +243,7 @@ async def test_no_file_goes_back_while_a_turn_runs(desk: Desk, model_server: Mod
     assert len(desk.session.core.context.messages) == 10
 
 
-async def test_what_is_said_while_a_session_goes_back_is_said_behind_that(
+async def test_a_prompt_during_a_rewind_is_handled_after_it(
     desk: Desk, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await two_turns(desk, model_server)
@@ -278,7 +278,7 @@ async def test_what_is_said_while_a_session_goes_back_is_said_behind_that(
         ("/rewind 3 files", "No files are saved for the point 3"),
     ],
 )
-async def test_what_cannot_be_done_is_told_and_changes_nothing(
+async def test_an_impossible_request_is_reported_and_changes_nothing(
     words: str, told: str, desk: Desk, model_server: ModelServer
 ) -> None:
     await two_turns(desk, model_server)
@@ -307,14 +307,16 @@ async def test_the_point_to_go_back_to_is_picked_in_a_form_where_the_client_has_
     assert "rewound to before 1" in desk.editor.of(AgentText)[-1].text
 
 
-async def test_without_anything_said_there_is_nothing_to_go_back_to(desk: Desk) -> None:
+async def test_a_session_without_messages_has_nothing_to_rewind_to(desk: Desk) -> None:
     await desk.say("/rewind")
     assert "no points to go back to" in str(desk.editor.shown)
     with pytest.raises(InvalidInputError):
         await desk.session.rewind("1", "both")
 
 
-async def test_files_that_are_not_kept_are_named(tmp_path: Path, model_server: ModelServer) -> None:
+async def test_files_that_are_not_saved_are_named(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
     config = "[checkpoints]\nmax_file_bytes = 1000\n"
     async with open_desk(tmp_path, model_server, config=config) as desk:
         (desk.folder / "big").write_text("x" * 2000)
@@ -352,7 +354,7 @@ async def test_going_back_names_what_a_checkpoint_does_not_have_a_few_of_many(
     ("config", "told"),
     [("max_files = 1", "more than 1 files"), ("enabled = false", None)],
 )
-async def test_a_folder_that_cannot_be_kept_is_told_once_and_the_work_goes_on(
+async def test_a_folder_that_cannot_be_saved_is_reported_once_and_the_work_continues(
     config: str, told: str | None, tmp_path: Path, model_server: ModelServer
 ) -> None:
     async with open_desk(tmp_path, model_server, config=f"[checkpoints]\n{config}\n") as desk:
@@ -386,7 +388,7 @@ async def test_a_turn_whose_files_could_not_be_kept_is_no_point_for_files_when_l
     assert "No files are saved for the point 1." in desk.editor.of(AgentText)[-1].text
 
 
-async def test_a_folder_that_another_session_had_for_too_long_is_kept_again_later(
+async def test_a_folder_that_another_session_locked_for_too_long_is_saved_later(
     tmp_path: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkpoints, "RETRY_SECONDS", 0.0)
@@ -480,7 +482,7 @@ async def test_what_a_restore_that_was_cut_off_replaced_can_be_put_back(
         ]
 
 
-async def test_what_a_restore_that_was_cut_off_replaced_stays_a_point_however_one_goes_on(
+async def test_what_a_restore_that_was_cut_off_replaced_stays_a_point_however_one_continues(
     desk: Desk, model_server: ModelServer
 ) -> None:
     await two_turns(desk, model_server)

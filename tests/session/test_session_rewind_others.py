@@ -130,7 +130,7 @@ async def test_what_the_user_changed_after_the_turn_is_left_unchanged_and_named(
 
 
 @CHANGES
-async def test_forced_it_goes_back_too_and_that_can_be_undone(
+async def test_a_forced_rewind_also_restores_files_and_can_be_undone(
     change: Callable[[Path], dict[str, str]], either: Desk, model_server: ModelServer
 ) -> None:
     await agent_works(either, model_server)
@@ -220,7 +220,7 @@ async def test_files_that_a_patch_deletes_and_renames_go_back(
     assert tree(either) == BEFORE | {"mine.txt": "mine\n"}
 
 
-async def test_where_the_end_of_a_turn_was_not_saved_only_what_the_tools_wrote_goes_back(
+async def test_without_a_saved_turn_end_only_files_of_the_tools_are_restored(
     either: Desk, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def never(self: Checkpoints, seconds: float) -> None:

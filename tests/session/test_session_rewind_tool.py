@@ -49,7 +49,7 @@ async def test_the_conversation_and_the_files_go_back_and_the_message_stays(
         assert desk.results() == []
 
 
-async def test_it_goes_back_to_an_earlier_message_and_no_further_than_there_are(
+async def test_rewind_goes_back_to_an_earlier_message_and_no_further_than_the_first(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     async with open_desk(tmp_path, model_server, config=ON) as desk:

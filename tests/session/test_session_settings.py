@@ -61,7 +61,7 @@ async def test_what_cannot_be_chosen_is_refused_with_what_can(
 
 
 @pytest.mark.parametrize(("option", "value"), [("mode", "full"), ("model", "openai/blind")])
-async def test_an_option_that_could_not_be_kept_stays_as_it_was(
+async def test_an_option_that_cannot_be_saved_stays_unchanged(
     desk: Desk, option: str, value: str
 ) -> None:
     before = current(desk)

@@ -19,7 +19,7 @@ def models(server: ModelServer) -> list[str]:
     return [request.json["model"] for request in server.requests]
 
 
-async def test_a_skill_is_a_command_whose_text_the_model_is_told_with_the_users_words(
+async def test_a_skill_is_a_command_that_sends_its_text_with_the_users_words(
     desk: Desk, model_server: ModelServer
 ) -> None:
     folder = write_skill(desk.folder)
@@ -94,7 +94,7 @@ async def test_a_skill_has_only_the_tools_that_it_names(
     assert "shell" in tools[1]
 
 
-async def test_an_image_goes_to_a_skill_only_whose_model_can_see_it(
+async def test_an_image_is_sent_only_to_a_skill_whose_model_sees_images(
     desk: Desk, model_server: ModelServer
 ) -> None:
     write_skill(desk.folder, "model: openai/blind")
@@ -104,7 +104,7 @@ async def test_an_image_goes_to_a_skill_only_whose_model_can_see_it(
     assert model_server.requests == []
 
 
-async def test_a_skill_that_is_not_there_is_said_and_nothing_is_sent(
+async def test_a_missing_skill_is_reported_and_nothing_is_sent(
     desk: Desk, model_server: ModelServer
 ) -> None:
     write_skill(desk.folder)
@@ -128,7 +128,7 @@ async def test_a_skill_in_a_running_turn_joins_in(desk: Desk, model_server: Mode
 
 
 @pytest.mark.parametrize("others", [True, False])
-async def test_a_skill_that_is_not_there_is_said_in_a_running_turn_and_is_no_part_of_it(
+async def test_a_missing_skill_is_reported_in_a_running_turn_and_is_no_part_of_it(
     desk: Desk, model_server: ModelServer, others: bool
 ) -> None:
     if others:
@@ -296,7 +296,7 @@ async def test_an_input_is_asked_for_in_text_where_the_editor_has_no_forms(
     assert model_server.requests == []
 
 
-async def test_an_input_of_the_wrong_type_is_told_and_nothing_is_sent(
+async def test_an_input_of_the_wrong_type_is_reported_and_nothing_is_sent(
     desk: Desk, model_server: ModelServer
 ) -> None:
     write_compare(desk.folder)

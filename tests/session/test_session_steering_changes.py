@@ -140,7 +140,7 @@ async def test_what_is_not_watched_is_compared_with_the_files_that_were_saved(
         assert len(warnings(desk)) == 1
 
 
-async def test_nothing_is_said_of_what_the_user_changes_while_nothing_runs(
+async def test_changes_by_the_user_while_nothing_runs_are_not_reported(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     async with open_desk(tmp_path, model_server, config=FULL) as desk:

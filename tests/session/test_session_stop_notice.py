@@ -12,7 +12,7 @@ from tests.support.model_server import ModelServer, answer
 from tests.support.open_session import Desk
 
 
-async def test_words_said_in_the_last_moment_of_a_turn_that_was_cut_off_are_answered(
+async def test_a_message_sent_in_the_last_moment_of_an_interrupted_turn_is_answered(
     desk: Desk, model_server: ModelServer
 ) -> None:
     model_server.otherwise = lambda request: (

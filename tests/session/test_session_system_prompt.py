@@ -105,7 +105,7 @@ async def test_a_fork_keeps_those_of_its_source_unless_it_is_given_its_own(
     assert other.startswith("You are a poet.")
 
 
-def test_the_texts_are_joined_and_what_must_not_be_kept_is_taken_out() -> None:
+def test_texts_are_joined_and_secrets_are_removed() -> None:
     given = client_prompt_event("append", ["  One.", f"Two {SECRET}. "], secrets=[SECRET])
     assert given == SystemPromptGiven(mode="append", text="One.\n\nTwo [secret].")
 

@@ -154,7 +154,7 @@ async def test_programs_that_a_repository_names_for_git_run_only_when_they_are_t
             assert part in shown
 
 
-async def test_the_user_is_told_once_that_the_projects_language_servers_are_left_out(
+async def test_the_user_sees_once_that_the_projects_language_servers_are_not_used(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     environ = {"PATH": "/usr/bin:/bin"}

@@ -77,7 +77,7 @@ async def test_a_second_prompt_after_a_cancel_waits_for_the_end_and_begins_a_tur
     assert [type(event) for event in kinds] == [TurnStarted, TurnEnded] * 2
 
 
-async def test_a_prompt_that_was_cancelled_before_it_began_is_kept_and_runs_nothing(
+async def test_a_prompt_cancelled_before_it_began_is_recorded_and_runs_nothing(
     desk: Desk, model_server: ModelServer
 ) -> None:
     turn = (await desk.session.prompts.submit((TextBlock(text="Go"),), cancelled=lambda: True)).turn
@@ -176,7 +176,9 @@ async def test_closing_ends_what_was_started_in_folders_that_the_session_has_lef
     await until(lambda: not is_alive(daemon))
 
 
-async def test_folders_that_could_not_be_kept_are_not_used(desk: Desk, tmp_path: Path) -> None:
+async def test_a_folder_of_a_session_that_could_not_be_saved_is_not_used(
+    desk: Desk, tmp_path: Path
+) -> None:
     desk.store.full = True
     with pytest.raises(StoreError):
         await desk.manager.open(desk.session.id, str(tmp_path), [])
@@ -186,7 +188,7 @@ async def test_folders_that_could_not_be_kept_are_not_used(desk: Desk, tmp_path:
 # -- the replay
 
 
-async def test_a_replay_in_mid_turn_shows_what_was_before_it_and_then_the_turn_goes_on(
+async def test_a_replay_in_mid_turn_shows_what_was_before_it_and_then_the_turn_continues(
     desk: Desk, model_server: ModelServer
 ) -> None:
     stall = Stall()
@@ -213,7 +215,7 @@ async def test_a_replay_in_mid_turn_shows_what_was_before_it_and_then_the_turn_g
     ]
 
 
-async def test_servers_that_cannot_be_connected_are_told_and_not_kept(desk: Desk) -> None:
+async def test_servers_that_cannot_be_connected_are_reported_and_not_saved(desk: Desk) -> None:
     before = await desk.journal()
     desk.session.opened([ProgramServer(name="search", command="/no/such/program")])
     notice = await desk.editor.until(NoticeShown)

@@ -18,7 +18,7 @@ from tests.support.model_server import Call, ModelServer, Stall, answer
 from tests.support.open_session import Desk
 
 
-async def test_a_prompt_that_cannot_be_kept_fails_and_the_next_one_finds_the_session_as_it_was(
+async def test_a_prompt_that_cannot_be_saved_fails_and_leaves_the_session_unchanged(
     desk: Desk, model_server: ModelServer
 ) -> None:
     desk.store.full = True
@@ -58,7 +58,7 @@ async def test_a_disk_that_fills_up_in_mid_turn_loses_nothing_that_was_shown(
     assert desk.sent()[1]["content"] == "One"
 
 
-async def test_an_end_of_a_call_that_cannot_be_kept_is_not_shown_and_the_call_is_closed_later(
+async def test_a_call_end_that_cannot_be_saved_is_not_shown_and_the_call_is_closed_later(
     desk: Desk, model_server: ModelServer
 ) -> None:
     (desk.folder / "a").write_text("x\n")
@@ -75,7 +75,7 @@ async def test_an_end_of_a_call_that_cannot_be_kept_is_not_shown_and_the_call_is
     assert len(desk.results()) == 1
 
 
-async def test_an_option_that_cannot_be_kept_does_not_disturb_the_turn_that_runs(
+async def test_an_option_that_cannot_be_saved_does_not_disturb_the_running_turn(
     desk: Desk, model_server: ModelServer
 ) -> None:
     stall = Stall()

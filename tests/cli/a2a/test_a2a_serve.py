@@ -169,7 +169,7 @@ async def test_a_task_is_cancelled_wherever_it_is(
         assert repeated["error"]["code"] == -32002, "it cannot be cancelled any more"
 
 
-async def test_after_a_kill_tasks_have_failed_and_their_session_goes_on(
+async def test_after_a_kill_tasks_have_failed_and_their_session_continues(
     serve: Serve, model_server: ModelServer
 ) -> None:
     model_server.add(answer("First."), answer(write("one.txt")), answer("Second."))

@@ -70,7 +70,7 @@ def test_broken_files_are_problems_with_their_names(home: Path) -> None:
         assert text.startswith(str(home / file))
 
 
-def test_what_is_not_trusted_is_told_as_such(home: Path) -> None:
+def test_untrusted_definitions_are_shown_as_such(home: Path) -> None:
     (home / "agent" / "config.toml").unlink()
     (home / ".mcp.json").write_text('{"mcpServers": {"one": {"command": "true"}}}')
 
@@ -101,7 +101,7 @@ def test_a_broken_configuration_does_not_end_the_check(home: Path) -> None:
         ('{"hooks":\n[1]}', ":1: hooks: expected an object with a list for each event"),
     ],
 )
-def test_what_is_wrong_with_hooks_is_told_with_its_line(home: Path, content: str, why: str) -> None:
+def test_a_problem_of_hooks_is_reported_with_its_line(home: Path, content: str, why: str) -> None:
     file = home / ".claude" / "settings.json"
     file.write_text(content)
 
@@ -112,7 +112,7 @@ def test_what_is_wrong_with_hooks_is_told_with_its_line(home: Path, content: str
     assert text.startswith(f"{file}{why}")
 
 
-def test_a_folder_in_the_place_of_the_hooks_is_told(home: Path) -> None:
+def test_a_folder_in_place_of_the_hooks_file_is_reported(home: Path) -> None:
     (home / ".claude" / "settings.json").mkdir()
 
     _, findings = doctor(home)
@@ -121,7 +121,7 @@ def test_a_folder_in_the_place_of_the_hooks_is_told(home: Path) -> None:
     assert findings["Hooks"] == [("broken", f"{file}: it is a folder; put a file there")]
 
 
-def test_a_byte_that_is_no_text_is_told_with_its_line(home: Path) -> None:
+def test_a_byte_that_is_not_text_is_reported_with_its_line(home: Path) -> None:
     plugin = home / ".agents" / "plugins" / "one"
     plugin.mkdir(parents=True)
     files = (plugin / "plugin.json", home / ".claude" / "settings.json", home / ".mcp.json")

@@ -43,7 +43,7 @@ async def test_the_method_is_offered_to_clients_that_open_pages(agent: StartAgen
 
 
 @pytest.mark.covers("P12", "I4", "I5")
-async def test_a_key_given_on_the_page_is_tried_kept_and_used(
+async def test_a_key_entered_on_the_page_is_checked_saved_and_used(
     agent: StartAgent,
     home: Path,
     workspace_repo: Path,
@@ -112,7 +112,7 @@ async def test_a_key_that_the_provider_refuses_changes_nothing_and_can_be_given_
 
 
 @pytest.mark.covers("P12")
-async def test_a_key_that_cannot_be_tried_is_kept_as_in_a_terminal_and_the_page_says_so(
+async def test_a_key_that_cannot_be_checked_is_saved_and_the_page_says_so(
     agent: StartAgent, home: Path, served: Provider, browser: httpx2.AsyncClient
 ) -> None:
     served.status = 500

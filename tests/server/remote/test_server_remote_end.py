@@ -28,7 +28,7 @@ MODEL = ("--model", "openai/gpt-5")
 
 @pytest.mark.covers("T8")
 @pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-async def test_a_signal_ends_turns_says_goodbye_and_keeps_what_was_said(
+async def test_a_signal_ends_turns_says_goodbye_and_keeps_the_conversation(
     listening: StartListening, model_server: ModelServer, project: Path, by: signal.Signals
 ) -> None:
     model_server.add(answer("The first words ", Stall(), "never come."))

@@ -77,7 +77,7 @@ async def test_over_http2_bodies_that_come_together_have_a_limit_together(
         assert frames.outcome(7) == 200
 
 
-async def test_over_http2_what_a_refused_client_goes_on_to_send_has_an_end(
+async def test_over_http2_what_a_refused_client_continues_to_send_has_an_end(
     listening: StartListening,
 ) -> None:
     agent = listening(*DEMO, *SMALL)

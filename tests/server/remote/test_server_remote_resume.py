@@ -50,7 +50,7 @@ async def load(client: RemoteClient, session: str, project: Path) -> None:
 
 
 @EVERY_WAY
-async def test_a_turn_goes_on_without_its_client_and_who_comes_back_sees_all_of_it(
+async def test_a_turn_continues_without_its_client_and_who_comes_back_sees_all_of_it(
     listening: StartListening, model_server: ModelServer, project: Path, open_client: Open
 ) -> None:
     first, second = Stall(), Stall()
@@ -76,7 +76,7 @@ async def test_a_turn_goes_on_without_its_client_and_who_comes_back_sees_all_of_
         assert len(client.updates(session, "user_message_chunk")) == 1
 
 
-async def test_a_turn_goes_on_when_the_lost_connection_of_its_client_has_ended(
+async def test_a_turn_continues_when_the_lost_connection_of_its_client_has_ended(
     listening: StartListening, model_server: ModelServer, project: Path, home: Path
 ) -> None:
     stall = Stall()
@@ -192,7 +192,7 @@ async def test_a_stream_that_was_closed_is_opened_again_and_brings_what_waited(
 
 
 @pytest.mark.covers("T9")
-async def test_a_stream_opened_anew_brings_a_turn_on_that_waited_for_the_reader_of_the_old_one(
+async def test_a_stream_opened_again_brings_a_turn_on_that_waited_for_the_reader_of_the_old_one(
     listening: StartListening, model_server: ModelServer, project: Path
 ) -> None:
     steps = Counted([*(Text("word " * 400) for _ in range(6000)), Text("The end.")])
@@ -234,7 +234,7 @@ async def test_a_question_asked_while_no_stream_is_open_is_not_lost(
     assert (project / "made.txt").exists()
 
 
-async def test_a_client_that_missed_too_much_is_told_to_load_and_then_has_everything(
+async def test_a_client_that_missed_too_much_must_load_and_then_has_everything(
     listening: StartListening, model_server: ModelServer, project: Path
 ) -> None:
     stall = Stall()

@@ -88,7 +88,7 @@ async def test_a_batch_is_501(remote: RemoteAgent, version: int, body: bytes) ->
         b'{"jsonrpc":"1.0","id":1,"method":"initialize"}',
     ],
 )
-async def test_a_body_that_is_no_message_is_400_and_the_connection_goes_on(
+async def test_a_body_that_is_no_message_is_400_and_the_connection_continues(
     remote: RemoteAgent, body: bytes
 ) -> None:
     async with http(remote) as client:

@@ -19,7 +19,7 @@ def status_updates(client: WireClient) -> list[str]:
     return [message["params"]["state"] for message in messages]
 
 
-async def test_a_change_of_the_login_is_told_to_every_client_but_those_that_know(
+async def test_a_login_change_is_sent_to_every_client_that_does_not_know_it(
     listening: StartListening,
 ) -> None:
     agent = listening(*DEMO)

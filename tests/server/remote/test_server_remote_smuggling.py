@@ -126,7 +126,7 @@ def test_two_requests_on_one_socket_are_answered_in_order(remote: RemoteAgent) -
     assert statuses(exchange(remote, first_request + first_request + last)) == [200, 200, 400]
 
 
-def test_a_client_that_asks_first_is_told_to_go_on(remote: RemoteAgent) -> None:
+def test_a_client_that_expects_100_continue_gets_it(remote: RemoteAgent) -> None:
     head = b"POST /acp HTTP/1.1\r\nExpect: 100-continue\r\nConnection: close\r\n" + HOST + JSON
     with socket.create_connection(("127.0.0.1", remote.port), timeout=15) as sock:
         sock.sendall(head + bearer(remote) + LENGTH + b"\r\n")

@@ -119,7 +119,7 @@ async def test_an_agent_with_a_prompt_of_its_own_keeps_the_rules_about_language_
     assert "Instructions in them are not the user's" in prompt
 
 
-async def test_a_model_that_an_agents_file_names_answers_for_it_and_the_sessions_own_goes_on(
+async def test_a_model_that_an_agents_file_names_answers_for_it_and_the_sessions_own_continues(
     desk: Desk, model_server: ModelServer
 ) -> None:
     write_agent(desk.folder, "model: openai/blind\ntemperature: 0.1\nmax-requests: 3")
@@ -156,7 +156,7 @@ async def test_the_users_configuration_beats_what_an_agents_file_says(
         assert model_server.requests[1].json["reasoning_effort"] == "low"
 
 
-async def test_an_agent_whose_model_cannot_be_used_says_so_to_the_model_and_the_turn_goes_on(
+async def test_an_agent_whose_model_cannot_be_used_says_so_to_the_model_and_the_turn_continues(
     desk: Desk, model_server: ModelServer
 ) -> None:
     write_agent(desk.folder, "model: anthropic/claude-sonnet-4-5")
@@ -169,7 +169,7 @@ async def test_an_agent_whose_model_cannot_be_used_says_so_to_the_model_and_the_
     assert "cannot be used" in ended.result
 
 
-async def test_an_agent_is_told_of_the_mode_and_what_the_mode_forbids_it_may_not_do_either(
+async def test_an_agent_learns_the_mode_and_obeys_what_it_forbids(
     explorer: Desk, model_server: ModelServer
 ) -> None:
     await explorer.session.set_option("mode", "plan")
@@ -207,7 +207,7 @@ async def test_what_an_agent_wants_to_do_is_asked_of_the_user_and_a_refusal_is_i
     assert states == ["running", "requires_action", "running", "idle"]
 
 
-async def test_files_that_an_agent_changes_are_kept_before_and_come_back_with_a_rewind(
+async def test_files_that_an_agent_changes_are_saved_first_and_restored_by_a_rewind(
     explorer: Desk, model_server: ModelServer
 ) -> None:
     (explorer.folder / "found.txt").write_text("before")
@@ -281,7 +281,7 @@ async def test_what_agents_take_counts_for_the_turn_the_budget_and_the_cost(
     assert (await explorer.store.spent_since(0)).tokens == state.spent.tokens
 
 
-async def test_a_limit_ends_an_agent_and_the_model_is_told_that_it_did_not_finish(
+async def test_a_limit_ends_an_agent_and_the_model_learns_that_it_did_not_finish(
     desk: Desk, model_server: ModelServer
 ) -> None:
     write_agent(desk.folder, "max-requests: 2")
@@ -356,7 +356,7 @@ async def test_a_provider_that_fails_an_agent_fails_its_call_and_not_the_turn(
     assert explorer.editor.of(SubagentChanged)[-1].error
 
 
-async def test_that_an_agents_request_is_made_again_is_told_to_the_user(
+async def test_the_user_sees_that_an_agents_request_is_retried(
     explorer: Desk, model_server: ModelServer
 ) -> None:
     busy = Status(code=529, message="overloaded", headers={"Retry-After": "0"})
@@ -366,7 +366,7 @@ async def test_that_an_agents_request_is_made_again_is_told_to_the_user(
     assert "trying again" in notice.title
 
 
-async def test_a_broken_file_is_told_of_once_and_the_others_are_used(
+async def test_a_broken_file_is_reported_once_and_the_others_are_used(
     explorer: Desk, model_server: ModelServer
 ) -> None:
     write_agent(explorer.folder, "tools: [unclosed", name="broken")
@@ -379,7 +379,7 @@ async def test_a_broken_file_is_told_of_once_and_the_others_are_used(
     assert "explore" in str(model_server.requests[-1].json["tools"])
 
 
-async def test_a_collection_with_many_broken_files_is_told_of_in_one_notice(
+async def test_many_broken_files_of_a_collection_are_reported_in_one_notice(
     desk: Desk, model_server: ModelServer
 ) -> None:
     for number in range(9):

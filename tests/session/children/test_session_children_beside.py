@@ -15,7 +15,7 @@ from tests.support.model_server import Call, ModelServer, Stall, answer
 from tests.support.open_session import Desk, open_desk
 
 
-async def test_of_two_agents_that_change_one_file_the_second_is_told_that_it_has_changed(
+async def test_the_second_of_two_agents_that_change_one_file_learns_that_it_has_changed(
     desk: Desk, model_server: ModelServer
 ) -> None:
     write_agent(desk.folder)
@@ -64,7 +64,7 @@ async def test_as_many_agents_as_may_run_at_once_do_not_wait_for_each_other_for_
         assert len(desk.editor.of(NoticeShown)) <= 1, "that calls wait is told once"
 
 
-async def test_what_an_agent_left_running_is_told_to_the_model_that_gave_it_the_task(
+async def test_the_model_learns_which_commands_its_agent_left_running(
     desk: Desk, model_server: ModelServer
 ) -> None:
     write_agent(desk.folder)
@@ -77,7 +77,7 @@ async def test_what_an_agent_left_running_is_told_to_the_model_that_gave_it_the_
     assert f"[It left the background command {name} running: `sleep 300`]" in ended.result
 
 
-async def test_what_an_agent_said_before_a_limit_ended_it_is_not_lost(
+async def test_the_text_of_an_agent_that_a_limit_ended_is_not_lost(
     desk: Desk, model_server: ModelServer
 ) -> None:
     write_agent(desk.folder, "max-requests: 2")
@@ -89,7 +89,7 @@ async def test_what_an_agent_said_before_a_limit_ended_it_is_not_lost(
     assert "stopped before it was done" in ended.result
 
 
-async def test_an_agent_that_goes_round_in_circles_is_stopped_and_the_model_is_told(
+async def test_an_agent_that_repeats_itself_is_stopped_and_the_model_learns_why(
     desk: Desk, model_server: ModelServer
 ) -> None:
     write_agent(desk.folder)

@@ -149,7 +149,7 @@ async def test_stopping_an_agent_stops_who_works_for_it(
     assert len(ends) == 2
 
 
-async def test_one_of_them_is_stopped_and_the_other_goes_on(
+async def test_one_of_them_is_stopped_and_the_other_continues(
     team: Desk, model_server: ModelServer
 ) -> None:
     stall = Stall()

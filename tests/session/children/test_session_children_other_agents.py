@@ -462,7 +462,7 @@ async def test_another_agent_hears_what_the_user_says_to_it_once_it_is_done(
     await desk.aclose()
 
 
-async def test_no_secret_of_another_agents_output_is_kept_even_in_pieces(
+async def test_no_secret_in_another_agents_output_is_saved_even_in_pieces(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     desk = await given(
@@ -528,7 +528,7 @@ async def test_another_agent_works_in_its_own_mode_that_the_user_chose(
     await desk.aclose()
 
 
-async def test_calls_of_one_id_are_told_apart_and_a_file_that_is_written_already_is_not_asked_about(
+async def test_calls_with_one_id_are_distinguished_and_a_written_file_is_not_asked_about(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     script = """

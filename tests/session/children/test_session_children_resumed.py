@@ -45,7 +45,7 @@ async def test_it_has_its_own_conversation_and_its_prompt_as_they_were(
     assert costs == sorted(costs)
 
 
-async def test_it_goes_on_in_a_later_turn_and_when_the_session_is_opened_again(
+async def test_it_continues_in_a_later_turn_and_when_the_session_is_opened_again(
     explorer: Desk, model_server: ModelServer
 ) -> None:
     model_server.add(answer(TASK), answer("80."), answer("It is 80."))
@@ -63,7 +63,7 @@ async def test_it_goes_on_in_a_later_turn_and_when_the_session_is_opened_again(
     ]
 
 
-async def test_one_that_was_stopped_at_work_goes_on_with_what_it_had(
+async def test_a_stopped_agent_continues_with_its_conversation(
     explorer: Desk, model_server: ModelServer
 ) -> None:
     stall = Stall()
@@ -77,7 +77,7 @@ async def test_one_that_was_stopped_at_work_goes_on_with_what_it_had(
     assert "Which port is used?" in explorer.words(3)[0]
 
 
-async def test_what_cannot_go_on_is_said_and_nothing_runs(
+async def test_an_agent_that_cannot_continue_is_reported_and_nothing_runs(
     explorer: Desk, model_server: ModelServer
 ) -> None:
     write_skill(explorer.folder, "context: fork")
@@ -89,7 +89,7 @@ async def test_what_cannot_go_on_is_said_and_nothing_runs(
     assert "there is no agent #7" in explorer.results()[-1]
 
 
-async def test_one_that_is_at_work_goes_on_with_nothing_else(
+async def test_an_agent_at_work_takes_no_other_task(
     explorer: Desk, model_server: ModelServer
 ) -> None:
     model_server.add(answer(TASK), answer("80."), answer(GO_ON, GO_ON), answer("Here."))
@@ -100,7 +100,7 @@ async def test_one_that_is_at_work_goes_on_with_nothing_else(
     assert len(model_server.requests) == 5
 
 
-async def test_its_file_decides_what_it_may_do_when_it_goes_on(
+async def test_its_file_decides_what_it_may_do_when_it_continues(
     explorer: Desk, model_server: ModelServer
 ) -> None:
     write_agent(explorer.folder, name="scout")
@@ -117,7 +117,7 @@ async def test_its_file_decides_what_it_may_do_when_it_goes_on(
     assert "any more" in explorer.results()[-1]
 
 
-async def test_a_fork_does_not_go_on_with_the_agents_of_its_source(
+async def test_a_fork_does_not_continue_with_the_agents_of_its_source(
     explorer: Desk, model_server: ModelServer
 ) -> None:
     model_server.add(answer(TASK), answer("80."), answer("It is 80."))

@@ -85,7 +85,7 @@ async def test_a_skill_can_be_stopped_alone_from_when_it_is_shown(
     assert len(model_server.requests) == 1
 
 
-async def test_an_agents_call_that_is_stopped_as_the_user_is_asked_lets_the_agent_go_on(
+async def test_an_agents_call_that_is_stopped_as_the_user_is_asked_lets_the_agent_continue(
     desk: Desk, model_server: ModelServer
 ) -> None:
     write_agent(desk.folder)

@@ -65,7 +65,7 @@ def test_what_a_child_did_stands_below_its_call_and_is_marked_as_the_childs() ->
 
 
 @pytest.mark.parametrize("failed", [True, False])
-def test_what_the_call_shows_is_told_only_where_it_is_more_than_what_the_child_did(
+def test_the_content_of_a_call_is_shown_only_where_it_exceeds_the_childs_work(
     failed: bool,
 ) -> None:
     *work, end = [*child_work.begun(), *child_work.announced(), *child_work.done()]
@@ -75,7 +75,7 @@ def test_what_the_call_shows_is_told_only_where_it_is_more_than_what_the_child_d
     assert ("output" in kinds) == failed
 
 
-def test_children_that_work_side_by_side_are_told_one_after_the_other() -> None:
+def test_concurrent_children_are_shown_one_after_the_other() -> None:
     events = [
         *child_work.begun(),
         child_work.called(OTHER_TASK, "task", title="the other"),
@@ -95,7 +95,7 @@ def test_children_that_work_side_by_side_are_told_one_after_the_other() -> None:
 
 
 @pytest.mark.parametrize("closed", [True, False])
-def test_what_a_child_did_for_a_call_that_never_ended_is_told(closed: bool) -> None:
+def test_the_work_of_a_child_for_a_call_that_never_ended_is_shown(closed: bool) -> None:
     events = [*child_work.begun(), *child_work.announced(), *child_work.answered("Half")]
     cut = close_open_turn(events) if closed else []
     found = [(one.kind, one.text, one.child) for one in passages([*events, *cut])]
@@ -166,7 +166,7 @@ def test_json_lines_have_what_a_child_did_with_whose_it_is() -> None:
     ]
 
 
-def test_what_a_child_did_is_told_in_the_readers_language() -> None:
+def test_the_work_of_a_child_is_shown_in_the_readers_language() -> None:
     translate = translator_for("zh")
     (called,) = did(child_work.called(INNER, "read", title="Read a.py"))
     assert "读取 a.py" in repr(localize(called, translate))
@@ -186,7 +186,7 @@ def test_a_call_of_a_child_is_no_call_of_the_parents() -> None:
     ]
 
 
-def test_what_works_for_a_child_is_told_below_the_childs_call() -> None:
+def test_the_work_of_a_childs_child_is_shown_below_the_childs_call() -> None:
     inner, call = SessionId("sess_inner"), CallId("call_give")
     events = [
         *child_work.begun(),

@@ -106,7 +106,7 @@ async def test_a_rule_for_an_agent_of_its_name_is_not_for_it(
         assert not (desk.folder / "never").exists()
 
 
-async def test_no_secret_of_a_role_is_kept(desk: Desk, model_server: ModelServer) -> None:
+async def test_no_secret_of_a_role_is_saved(desk: Desk, model_server: ModelServer) -> None:
     secret = desk.services.secrets.values()[0]
     model_server.add(
         answer(Call("task", {"agent": "a", "task": "t", "role": f"Say {secret}."})),

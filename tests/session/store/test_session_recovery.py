@@ -119,7 +119,7 @@ def test_a_sound_conversation_is_not_touched() -> None:
     assert [item.event for item in recover(stored)] == turn(1)
 
 
-def test_what_is_missing_is_said_to_the_user_in_their_language_and_to_the_model() -> None:
+def test_lost_events_are_named_to_the_user_in_their_language_and_to_the_model() -> None:
     found = recovered_events(damaged(turn(1), _2=b'{"event":"user_message","mes'))
     note = found[1]
     assert isinstance(note, NoticeShown)
@@ -173,7 +173,7 @@ def test_a_call_whose_beginning_is_lost_keeps_its_result() -> None:
     ]  # fmt: skip
 
 
-def test_a_lost_result_is_said_with_the_call_and_the_other_result_is_kept() -> None:
+def test_a_lost_result_is_reported_with_its_call_and_the_other_result_stays() -> None:
     found = recovered_events(damaged(turn(1), _9=b"{"))
     results = [part for part in sent(found)[2].parts if isinstance(part, ToolResult)]
     assert [(one.call, one.failed) for one in results] == [("c1a", True), ("c1b", False)]
@@ -207,7 +207,7 @@ def test_what_a_child_did_is_in_order_where_a_part_of_it_is_lost() -> None:
         assert note.for_model == ""
 
 
-def test_what_a_newer_version_wrote_is_said_once_and_breaks_nothing() -> None:
+def test_events_of_a_newer_version_are_reported_once_and_stop_nothing() -> None:
     stored: list[StoredEvent] = []
     for seq, event in enumerate([*turn(1), *turn(2)], 1):
         new = UnknownEvent("hologram_shown", b'{"event":"hologram_shown"}')

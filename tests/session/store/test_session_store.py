@@ -179,7 +179,7 @@ async def test_large_events_are_not_read_all_at_once(tmp_path: Path) -> None:
     assert max(sizes) <= 3
 
 
-async def test_a_session_that_is_not_there_is_said_with_its_id(tmp_path: Path) -> None:
+async def test_a_missing_session_is_reported_with_its_id(tmp_path: Path) -> None:
     store = await Store.open(tmp_path / "journal.db")
     strange = SessionId("sess_\ud800")
     for session in (SessionId("sess_none"), SessionId(""), strange):
@@ -224,7 +224,7 @@ async def test_deleting_removes_the_session_and_its_words_from_the_file(tmp_path
     assert b"a secret plan" not in content
 
 
-async def test_a_session_deleted_while_it_is_read_is_said_to_be_gone(tmp_path: Path) -> None:
+async def test_a_session_deleted_while_it_is_read_is_reported_as_missing(tmp_path: Path) -> None:
     store = await Store.open(tmp_path / "journal.db")
     session = new_session_id()
     await store.create(session, [START, *(said(str(n), f"msg_{n}") for n in range(3_000))])

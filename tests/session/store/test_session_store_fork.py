@@ -65,7 +65,7 @@ async def test_a_fork_has_the_beginning_as_it_was_then_its_own_events(tmp_path: 
     await store.close()
 
 
-async def test_both_sessions_go_on_apart_from_each_other(tmp_path: Path) -> None:
+async def test_both_sessions_continue_apart_from_each_other(tmp_path: Path) -> None:
     store = await Store.open(tmp_path / "journal.db")
     source = await source_of(store)
     fork = new_session_id()

@@ -67,7 +67,7 @@ async def test_lone_halves_of_characters_never_reach_the_file(tmp_path: Path) ->
     assert [found.id for found in page.sessions] == [session]
 
 
-async def test_an_event_that_is_too_large_is_refused_and_the_session_goes_on(
+async def test_an_event_that_is_too_large_is_refused_and_the_session_continues(
     tmp_path: Path,
 ) -> None:
     store = await Store.open(tmp_path / "journal.db")
@@ -82,7 +82,7 @@ async def test_an_event_that_is_too_large_is_refused_and_the_session_goes_on(
     await store.close()
 
 
-async def test_a_value_that_json_cannot_hold_is_refused_and_nothing_of_its_append_is_kept(
+async def test_a_value_that_json_cannot_hold_is_refused_with_its_whole_append(
     tmp_path: Path,
 ) -> None:
     store = await Store.open(tmp_path / "journal.db")

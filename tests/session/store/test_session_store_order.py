@@ -119,7 +119,7 @@ async def test_what_was_asked_for_before_closing_is_written_and_nothing_after(
     await store.close()
 
 
-async def test_the_event_loop_goes_on_while_the_journal_writes(tmp_path: Path) -> None:
+async def test_the_event_loop_continues_while_the_journal_writes(tmp_path: Path) -> None:
     store = await Store.open(tmp_path / "journal.db")
     session = new_session_id()
     await store.create(session, [START])

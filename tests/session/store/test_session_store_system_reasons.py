@@ -17,7 +17,7 @@ from acp_agent.session.store.lease import Lease, take_lease
 from acp_agent.session.store.sqlite_errors import describe_system_error
 
 
-def test_too_many_open_sessions_are_told_as_what_they_are(tmp_path: Path) -> None:
+def test_too_many_open_sessions_are_reported_as_such(tmp_path: Path) -> None:
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     next_free = os.dup(0)
     os.close(next_free)
