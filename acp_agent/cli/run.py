@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -36,6 +36,7 @@ class Flags(Struct, frozen=True, kw_only=True):
     prompt: str
     cwd: Path
     json: bool = False
+    prompt_lines: bool = False  # the prompts are JSON lines on standard input
     model: str | None = None
     mode: str | None = None
     agent: str | None = None
@@ -76,7 +77,7 @@ def run(argv: list[str]) -> int:
     """Run one turn; return an exit status that says how it ended."""
     flags = _flags(argv)
     if flags is None:
-        complain(translate("the prompt is empty; see acp-agent run --help"))
+        complain(translate("give either a prompt or --input-json; see acp-agent run --help"))
         return USAGE
     if not flags.cwd.is_dir():
         complain(translate("{folder} is not a directory", folder=flags.cwd))
@@ -135,22 +136,15 @@ async def turn(flags: Flags, view: View) -> int:
             for option, value in (("mode", flags.mode), ("agent", flags.agent)):
                 if value is not None:
                     await client.set_option(option, value)
-            answer = await client.prompt(flags.prompt)
-            refused = tuple(answers.unanswered)
-            view.show_end(
-                Result(
-                    session=client.id,
-                    stop_reason=answer.stop_reason,
-                    text=tally.text,
-                    usage=answer.usage,
-                    cost=tally.cost,
-                    refused=refused,
-                )
-            )
+
+            def begin() -> None:
+                nonlocal show_cancelling
+                show_cancelling, tally.text = False, ""
+
+            status = await _run_prompts(client, flags, view, answers, tally, begin=begin)
             if not flags.keep:
                 await client.delete()
-            status = _STATUSES.get(answer.stop_reason, _UNFINISHED_STATUS)
-            return _REFUSED_STATUS if refused and status == 0 else status
+            return status
     except asyncio.CancelledError:
         timeout = _FORCED_EXIT_SECONDS
         return interrupted
@@ -167,6 +161,53 @@ async def turn(flags: Flags, view: View) -> int:
     finally:
         if client is not None:
             await client.aclose(timeout=timeout)
+
+
+async def _run_prompts(
+    client: AgentClient,
+    flags: Flags,
+    view: View,
+    answers: Answers,
+    tally: Tally,
+    *,
+    begin: Callable[[], None],
+) -> int:
+    """Run a turn for each prompt; return the status of the last that did not end normally."""
+    status = 0
+    async for prompt in _prompts(flags):
+        if isinstance(prompt, ValueError):
+            view.show_failure(str(prompt))
+            status = FAILED
+            continue
+        begin()
+        answer = await client.prompt(prompt)
+        refused = tuple(answers.unanswered)
+        answers.unanswered.clear()
+        view.show_end(
+            Result(
+                session=client.id,
+                stop_reason=answer.stop_reason,
+                text=tally.text,
+                usage=answer.usage,
+                cost=tally.cost,
+                refused=refused,
+            )
+        )
+        ending = _STATUSES.get(answer.stop_reason, _UNFINISHED_STATUS)
+        status = _REFUSED_STATUS if refused and ending == 0 else ending or status
+        if ending == INTERRUPTED:
+            break
+    return status
+
+
+async def _prompts(flags: Flags) -> AsyncIterator[str | ValueError]:
+    if not flags.prompt_lines:
+        yield flags.prompt
+        return
+    from acp_agent.cli.prompt_lines import read_prompts  # noqa: PLC0415 - for programs
+
+    async for prompt in read_prompts(sys.stdin):
+        yield prompt
 
 
 class Tally:
@@ -302,8 +343,13 @@ def _flags(argv: list[str]) -> Flags | None:
         "limit was reached, 4 a permission was refused because there was no terminal to "
         "ask in, 130 cancelled.",
     )
-    parser.add_argument("prompt", help="the prompt; - reads it from standard input")
+    parser.add_argument("prompt", nargs="?", help="the prompt; - reads it from standard input")
     parser.add_argument("--json", action="store_true", help="print one JSON object per line")
+    parser.add_argument(
+        "--input-json",
+        action="store_true",
+        help="read prompts as JSON lines from standard input, until it ends; implies --json",
+    )
     add_turn_options(parser)
     parser.add_argument("--mode", choices=MODES, help="permission mode to start in")
     add_folder(parser)
@@ -311,13 +357,14 @@ def _flags(argv: list[str]) -> Flags | None:
         "--resume", metavar="ID", help="continue a session, by its ID or the first characters"
     )
     arguments = parser.parse_args(argv)
-    prompt = sys.stdin.read() if arguments.prompt == "-" else arguments.prompt
-    if not prompt.strip():
+    prompt = sys.stdin.read() if arguments.prompt == "-" else arguments.prompt or ""
+    if bool(prompt.strip()) == arguments.input_json:
         return None
     return Flags(
         prompt=prompt,
         cwd=arguments.cwd.absolute(),
-        json=arguments.json,
+        json=arguments.json or arguments.input_json,
+        prompt_lines=arguments.input_json,
         model=arguments.model,
         mode=arguments.mode,
         agent=arguments.agent,

@@ -225,6 +225,36 @@ async def test_the_prompt_can_come_from_standard_input(home: Path, workspace_rep
     assert "# Sample" in out
 
 
+async def test_prompts_can_come_as_json_lines_each_with_its_result(
+    home: Path, workspace_repo: Path, model_server: ModelServer
+) -> None:
+    model_server.add(answer("One."), answer("Two."))
+    prompts = (
+        '{"role": "user", "content": "First"}\n'
+        '\nno JSON\n{"role": "assistant", "content": "No"}\n'
+        '{"type": "user", "message": {"role": "user", "content": '
+        '[{"type": "text", "text": "Second"}]}}'
+    )
+    status, out, _ = await run(
+        home, workspace_repo, "--input-json", text=prompts, **model_server.environ()
+    )
+    printed = lines(out)
+    assert [line["text"] for line in printed if line["type"] == "result"] == ["One.", "Two."]
+    errors = [line["message"] for line in printed if line["type"] == "error"]
+    assert [error.partition(":")[0] for error in errors] == ["line 3", "line 4"]
+    assert status == 1
+    second = model_server.requests[1].json["messages"]
+    assert [message["role"] for message in second[1:]] == ["user", "assistant", "user"]
+
+
+async def test_a_prompt_and_json_lines_exclude_each_other(home: Path, workspace_repo: Path) -> None:
+    status, out, err = await run(home, workspace_repo, "--input-json", "Hi")
+    assert (status, out) == (2, "")
+    assert "--input-json" in err
+    status, _, err = await run(home, workspace_repo)
+    assert status == 2
+
+
 async def test_a_session_continues_where_it_stopped(
     home: Path, workspace_repo: Path, model_server: ModelServer
 ) -> None:
