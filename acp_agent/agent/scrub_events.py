@@ -22,9 +22,11 @@ from acp_agent.content import (
 from acp_agent.events import (
     AnyEvent,
     ChildWorked,
+    HookAnswered,
     NoticeShown,
     PermissionDecided,
     PlanChanged,
+    ServerToolsOffered,
     SubagentChanged,
     ToolCalled,
     ToolShown,
@@ -122,6 +124,24 @@ def scrub_event(event: AnyEvent, secrets: Sequence[str]) -> AnyEvent:
                 error=safe(event.error),
                 role=scrub(event.role, secrets),
             )
+        case HookAnswered():
+            return msgspec.structs.replace(
+                event,
+                subject=scrub(event.subject, secrets),
+                name=safe(event.name),
+                answer=scrub_object(event.answer, secrets) or {},
+            )
+        case ServerToolsOffered():
+            tools = (
+                msgspec.structs.replace(
+                    tool,
+                    title=safe(tool.title),
+                    description=scrub(tool.description, secrets),
+                    parameters=scrub_object(tool.parameters, secrets) or {},
+                )
+                for tool in event.tools
+            )
+            return msgspec.structs.replace(event, tools=tuple(tools))
         case ChildWorked():
             return msgspec.structs.replace(event, did=scrub_event(event.did, secrets))
         case _:

@@ -195,9 +195,11 @@ AnyEvent = (
 
 # Events that show text which a model, a server or a file chose.
 EXTERNAL_TEXT_EVENTS = (
+    HookAnswered,
     NoticeShown,
     PermissionDecided,
     PlanChanged,
+    ServerToolsOffered,
     SubagentChanged,
     ToolCalled,
     ToolShown,

@@ -31,7 +31,7 @@ from acp_agent.events import (
 )
 from acp_agent.permissions.access import Access, NoAccess, ReadAccess, WriteAccess
 from acp_agent.replay.absent_tools import absent_tools, server_tool
-from acp_agent.replay.hooks import changed_arguments, without_hook_text
+from acp_agent.replay.hooks import changed_arguments, was_hooked, without_hook_text
 from acp_agent.replay.script import Call, Script
 from acp_agent.tools.base import (
     AnyTool,
@@ -196,7 +196,8 @@ class _RecordedTool(Tool[Any]):
                 await self.recorded.stop_turn(call)
             await asyncio.Event().wait()  # until the turn is cancelled
         await asyncio.to_thread(self.recorded.restore_files, call)
-        failed = None if call.started or call.decision or call.question else call.end
+        was_prepared = call.started or call.decision or call.question or was_hooked(call)
+        failed = None if was_prepared else call.end
         try:
             prepared = await super().prepare(params)  # type: ignore[safe-super] # of the tool's class
         except AcpAgentError as error:

@@ -19,6 +19,7 @@ from acp_agent.hooks.tool_names import program_arguments
 from acp_agent.hooks.types import NO_ANSWER, Hook, HookAnswer
 from acp_agent.platform.decoding import convert
 from acp_agent.replay.script import Call
+from acp_agent.workspace.scrub import REPLACEMENT
 
 _HOOK_TEXT = re.compile(r"(?s)\n\n\[From hooks: (?:(?!\n\n\[From hooks: ).)*\]\Z")
 _EVENTS: dict[str, HookEvent] = {event: event for event in get_args(HookEvent)}
@@ -37,7 +38,8 @@ class RecordedHookRunner(HookRunner):
             return NO_ANSWER
         subject = event_subject(event)
         for recorded in self._answers:
-            if recorded.on == hook.event and subject.startswith(recorded.subject):
+            known = recorded.subject.partition(REPLACEMENT)[0]
+            if recorded.on == hook.event and subject.startswith(known):
                 self._answers.remove(recorded)
                 return replace(
                     _read_answer(recorded),
@@ -74,6 +76,11 @@ def changed_arguments(call: Call) -> list[str]:
         for answered in call.hook_answers
         if isinstance(arguments := answered.answer.get("arguments"), dict)
     ]
+
+
+def was_hooked(call: Call) -> bool:
+    """Return whether hooks answered before the call ran, which is after it was prepared."""
+    return any(answered.on == "PreToolUse" for answered in call.hook_answers)
 
 
 def without_hook_text(call: Call, result: str) -> str:

@@ -98,6 +98,7 @@ class SessionState:
         self._models = services.models
         self.sources: list[SessionId] = []
         self.server_tools: tuple[ServerTool, ...] = ()
+        self.recorded_tools: tuple[ServerTool, ...] = ()  # the same, with secrets
 
     def apply(self, events: Sequence[AnyEvent]) -> None:
         """Apply further events of the journal."""

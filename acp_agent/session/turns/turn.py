@@ -291,9 +291,15 @@ class Turn:
 
     async def _record_server_tools(self, turn: TurnResources) -> None:
         """Record the tools of MCP servers if they differ from those of the last turn."""
-        offered = self._resources.server_tools(turn)
-        if offered != self._core.state.server_tools:
-            await self._core.emit(ServerToolsOffered(tools=offered))
+        from acp_agent.agent.scrub_events import scrub_event  # noqa: PLC0415 - for prompts only
+
+        state, offered = self._core.state, self._resources.server_tools(turn)
+        if offered is state.recorded_tools:
+            return
+        state.recorded_tools = offered
+        event = scrub_event(ServerToolsOffered(tools=offered), self._core.secrets)
+        if event != ServerToolsOffered(tools=state.server_tools):
+            await self._core.emit(event)
 
     async def _has_unanswered_steering(self) -> bool:
         """Return whether a steering message was not sent to the model yet.
