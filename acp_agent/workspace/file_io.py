@@ -277,7 +277,7 @@ def is_utf8(text: str) -> bool:
 
 def with_lf(text: str) -> str:
     """Return `text` with each CRLF replaced by LF."""
-    return text.replace("\r\n", "\n")
+    return text.replace("\r\n", "\n") if "\r" in text else text
 
 
 def with_newline(text: str, newline: str) -> str:

@@ -85,6 +85,7 @@ def test_text_that_may_be_no_call_is_shown_at_once() -> None:
 
 @pytest.mark.parametrize("sign", ["<", "[", "< ", "\n<"])
 def test_text_that_was_shown_is_not_kept(sign: str) -> None:
+    read(sign * 1_000, 40)  # imports what it needs
     reader = WrittenCalls(lambda: Tools(TOOLS))
     tracemalloc.start()
     try:

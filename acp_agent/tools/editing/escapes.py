@@ -164,17 +164,17 @@ def _with_backslash(match: re.Match[str]) -> str:
     return "\\" + {char: name for name, char in _EATEN_CHARS.items()}[match[1]]
 
 
-def refuse_eaten_backslash(text: str, before: str) -> None:
+def refuse_eaten_backslash(text: str, *before: str) -> None:
     r"""Refuse a new text with a backspace or form feed where `\b` or `\f` was meant.
 
     Args:
-        before: what may have such characters, such as the file as it is.
+        before: texts that may have such characters, such as the file as it is.
 
     Raises:
-        ToolError: it has one that the other text does not have.
+        ToolError: it has one that no other text has.
     """
     match = _CONTROL.search(text)
-    if match is None or match[0] in before:
+    if match is None or any(match[0] in other for other in before):
         return
     line = text.count("\n", 0, match.start()) + 1
     raise ToolError(

@@ -94,7 +94,7 @@ def apply_edits(file: TextFile, edits: Sequence[Edit], display_path: str) -> Edi
         done.add(edit)
         try:
             refuse_placeholder(edit.new, original.text)
-            refuse_eaten_backslash(edit.new, edit.old + original.text)
+            refuse_eaten_backslash(edit.new, edit.old, original.text)
             refuse_omission(edit.old, edit.new, original.text, display_path)
             apply = partial(_apply, edit=edit, display_path=display_path, forms=forms)
             results.append(apply_to_current_or_original(file, original, apply))
@@ -223,7 +223,8 @@ def _spans(
     """
     exact = _occurrences(text, old)
     if exact and not begins_in_indentation(text, exact[0], old, new):
-        overlaps = [exact[0], overlap] if (overlap := text.find(old, exact[0] + 1)) >= 0 else exact
+        overlap = text.find(old, exact[0] + 1, exact[0] + 2 * len(old))
+        overlaps = exact if overlap < 0 else [exact[0], overlap]
         if len(overlaps) > 1 and not replace_all:
             raise _ambiguity_error(text, exact if len(exact) > 1 else overlaps, display_path)
         full_new = with_line_end(old, new)
@@ -356,7 +357,7 @@ def _splice(file: TextFile, text: str, spans: Sequence[Span]) -> str:
     """Return the file's text with each span replaced; `text` is the same with LF line endings."""
     # Where in `text` a line feed stands for CRLF, to find each place in the file's own text.
     crlf: list[int] = []
-    offset = file.text.find("\r\n")
+    offset = file.text.find("\r\n") if "\r" in file.text else -1
     while offset >= 0:
         crlf.append(offset - len(crlf))
         offset = file.text.find("\r\n", offset + 2)
