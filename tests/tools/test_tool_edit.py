@@ -298,3 +298,14 @@ def test_many_edits_of_a_file_cost_less_than_reading_it_anew_for_each() -> None:
     result = apply_edits(text_file(Path("/f"), before), edits, "f")
     assert result.text.startswith("value_0 = 1;\nvalue_1 = 2;\n")
     assert time.process_time() - started < 4
+
+
+async def test_an_edit_that_was_made_before_is_refused_with_the_line_of_its_text(
+    user: ToolUser,
+) -> None:
+    (user.folder / "made.py").write_text("x = 1\nprint('items', len(items))\n")
+    with pytest.raises(ToolError, match="the new text is in line 2 already") as caught:
+        await user.call(
+            "edit", path="made.py", old="print(items)", new="print('items', len(items))"
+        )
+    assert "nearest text begins in line 2" in str(caught.value)

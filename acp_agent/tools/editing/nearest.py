@@ -21,15 +21,23 @@ _MAX_DISTANCE = 8  # lines above or below that may tell two places apart
 _MAX_OCCURRENCES = 4
 
 
-def explain_absence(text: str, target: str) -> str:
-    """Return why `wanted` may not be in `text`, with the nearest text and its lines.
+_MIN_MADE_LENGTH = 10  # characters of a new text that shows that the edit was made
 
-    Both have LF line endings. The work is bounded (the first 20,000 lines are compared) and takes
-    up to some seconds for the largest files: call it in a thread.
+
+def explain_absence(text: str, target: str, new: str = "") -> str:
+    """Return why `target` may not be in `text`, with the nearest text and its lines.
+
+    The edit may be made already: then the text has `new`. All have LF line endings. The work is
+    bounded (the first 20,000 lines are compared) and takes up to some seconds for the largest
+    files: call it in a thread.
     """
     target_lines = target.strip("\n").split("\n")
     if not target.strip():
         return "it is only white space: add text around it"
+    at = text.find(new) if len(new.strip()) >= _MIN_MADE_LENGTH else -1
+    if at >= 0:
+        number = text.count("\n", 0, at) + 1
+        return f"the new text is in line {number} already; {explain_absence(text, target)}"
     lines = text.split("\n")[:_MAX_COMPARED_LINES]
     start = _find_ignoring_white_space(lines, target_lines)
     if start is not None:

@@ -269,7 +269,7 @@ def _spans(
         if not spans:
             raise ToolError(f"{display_path} has the new text already; nothing would change")
         return spans, (*variant.notes, *matches[0].notes)
-    advice = explain_absence(text, old)
+    advice = explain_absence(text, old, new)
     if lines := folded.lines_with_words(old):
         numbers = ", ".join(str(line) for line in lines)
         advice = f"its words are in line {numbers}, indented or spaced otherwise; {advice}"
