@@ -53,7 +53,7 @@ def read_bytes(file: Path) -> bytes | None:
     """
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     with open(descriptor, "rb") as opened:  # noqa: PTH123 - by descriptor
         status = os.fstat(opened.fileno())

@@ -75,6 +75,11 @@ def test_hooks_with_another_contract_are_named(tmp_path: Path) -> None:
     }
 
 
+def test_a_file_with_the_name_of_another_programs_folder_is_no_error(tmp_path: Path) -> None:
+    write(tmp_path / "project" / ".codex", "notes")
+    assert find(tmp_path).problems == ()
+
+
 def test_events_that_never_happen_here_are_accepted(tmp_path: Path) -> None:
     group = [{"hooks": [{"type": "command", "command": "note"}]}]
     events = {"TeammateIdle": group, "WorktreeCreate": group, "WorktreeRemove": group}
