@@ -205,8 +205,13 @@ class _RecordedTool(Tool[Any]):
                 raise _recorded_error(call) from error
             if failed is not None:
                 raise
+            shown = [event for event in call.setup_events if isinstance(event, ToolShown)]
             prepared = Prepared(
-                title=call.event.title, run=_cannot_run, access=self._access(params)
+                title=next((event.title for event in shown if event.title), call.event.title),
+                run=_cannot_run,
+                access=self._access(params),
+                content=next((event.content for event in shown if event.content), ()),
+                locations=next((event.locations for event in shown if event.locations), ()),
             )
         if failed is not None:
             raise _recorded_error(call)

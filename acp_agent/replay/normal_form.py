@@ -59,6 +59,8 @@ from acp_agent.session.store.event_codec import merge_adjacent
 _IGNORED_EVENTS = (UsageReported, CheckpointMade, TitleChanged, HookAnswered, ServerToolsOffered)
 # A replay saves no files. A call changed by a hook shows its arguments, at a place of its own.
 _IGNORED_NOTICES = frozenset({UNSAVED, CHANGED_CALL})
+# Commands that describe the machine: saved files, configured models, notes, trusted items.
+_MACHINE_COMMANDS = ("/rewind", "/model", "/memory", "/trust")
 _PLAN_TOOL = "todo"  # the tool that changes the plan
 _ID = re.compile(r"\b(sess|turn|msg|call|ckpt|rew|comp)_[0-9a-f]{32}\b")
 _VARYING = (
@@ -221,17 +223,18 @@ def _event_calls(events: Sequence[AnyEvent], calls: Mapping[str, str]) -> Iterat
 
 
 def _hide_restored_files(events: Sequence[AnyEvent]) -> Iterator[AnyEvent]:
-    """Yield the events without a rewind's texts about files, because a replay saves no files."""
-    is_rewind = False
+    """Yield the events without what commands say of files, models and notes of the machine."""
+    is_hidden = False
     for event in events:
         match event:
             case UserMessage():
-                is_rewind = event.local and any(
-                    isinstance(block, TextBlock) and block.text.lstrip().startswith("/rewind")
+                is_hidden = event.local and any(
+                    isinstance(block, TextBlock)
+                    and block.text.lstrip().startswith(_MACHINE_COMMANDS)
                     for block in event.content
                 )
                 yield event
-            case AgentText() if is_rewind:
+            case AgentText() if is_hidden:
                 yield replace(event, text="<what going back changes>")
             case Rewound() if event.conversation:
                 yield replace(event, restored="", replaced="", changed=0)

@@ -433,6 +433,15 @@ async def hooks(at: Scene) -> None:
 
 
 @scene
+async def linked_edit(at: Scene) -> None:
+    (at.folder / "link.py").symlink_to("greeting.py")
+    at.server.add(answer(Call("edit", {"path": "link.py", "old": "Hello", "new": "Hi"})))
+    at.server.add(answer("Done."))
+    await at.say("Edit it.")
+    await at.say("/model")
+
+
+@scene
 async def reopened(at: Scene) -> None:
     at.server.add(answer(EDIT), answer("Done."), answer("Again."))
     await at.say("Edit it.")
