@@ -207,8 +207,8 @@ class HookRunner:
         if confined and self._confine is not None:
             launch = await self._confine(argv, self._cwd, environ, writable)
         loop = asyncio.get_running_loop()
-        try:
-            transport, output = await loop.subprocess_exec(
+        starting = asyncio.ensure_future(
+            loop.subprocess_exec(
                 _Output,
                 *launch.argv,
                 cwd=self._cwd,
@@ -216,6 +216,15 @@ class HookRunner:
                 pass_fds=launch.descriptors,
                 start_new_session=True,
             )
+        )
+        try:
+            # If the start itself is cancelled, asyncio waits until the program ends.
+            transport, output = await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            starting.add_done_callback(_end_started)
+            await asyncio.wait([starting])
+            await launch.aclose()
+            raise
         except BaseException:
             await launch.aclose()
             raise
@@ -319,6 +328,14 @@ class _Output(asyncio.SubprocessProtocol):
         """Note that the program was reaped."""
         self.exited.set()
         self.ended.set()
+
+
+def _end_started(starting: asyncio.Future[tuple[asyncio.SubprocessTransport, _Output]]) -> None:
+    """End a program whose hook was cancelled while it started."""
+    if not starting.cancelled() and starting.exception() is None:
+        transport, _ = starting.result()
+        end_group(transport.get_pid(), at_once=True)
+        transport.close()
 
 
 def _read(hook: Hook, text: str) -> HookAnswer:

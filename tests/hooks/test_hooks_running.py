@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from pathlib import Path
@@ -38,6 +39,19 @@ async def test_what_a_hook_leaves_running_is_ended_and_not_waited_for(tmp_path: 
     assert (answer.permission, answer.reason) == ("deny", "no")
     left = int((tmp_path / "pid").read_text())
     await until(lambda: not is_alive(left))
+
+
+@pytest.mark.parametrize("steps", range(1, 8))
+async def test_a_hook_cancelled_while_its_program_starts_ends_at_once(
+    tmp_path: Path, steps: int
+) -> None:
+    hook = asyncio.create_task(asked(tmp_path, "sleep 600", timeout=600))
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    hook.cancel()
+    async with asyncio.timeout(60):
+        with pytest.raises(asyncio.CancelledError):
+            await hook
 
 
 async def test_a_program_with_arguments_is_started_without_a_shell(tmp_path: Path) -> None:
