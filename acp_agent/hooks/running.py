@@ -22,7 +22,7 @@ from acp_agent.hooks.types import NO_ANSWER, Hook, HookAnswer, read_answer
 from acp_agent.platform.posix import end_group, make_private_folder
 from acp_agent.sandbox.launch import Launch
 from acp_agent.trust.store import PROJECT_VARIABLES
-from acp_agent.workspace.child_process import REAP_LIMIT, wait_at_most
+from acp_agent.workspace.child_process import REAP_LIMIT, start_transport, wait_at_most
 
 _MAX_BYTES = 1_000_000  # of an answer
 _TOO_LONG = f"its answer has more than {_MAX_BYTES:,} bytes"
@@ -206,30 +206,7 @@ class HookRunner:
         launch = Launch(tuple(argv), environ)
         if confined and self._confine is not None:
             launch = await self._confine(argv, self._cwd, environ, writable)
-        loop = asyncio.get_running_loop()
-        starting = asyncio.ensure_future(
-            loop.subprocess_exec(
-                _Output,
-                *launch.argv,
-                cwd=self._cwd,
-                env=launch.environ,
-                pass_fds=launch.descriptors,
-                start_new_session=True,
-            )
-        )
-        try:
-            # If the start itself is cancelled, asyncio waits until the program ends.
-            transport, output = await asyncio.shield(starting)
-        except asyncio.CancelledError:
-            starting.add_done_callback(_end_started)
-            await asyncio.wait([starting])
-            await launch.aclose()
-            raise
-        except BaseException:
-            await launch.aclose()
-            raise
-        finally:
-            launch.close_descriptors()
+        transport, output = await start_transport(_Output, launch, cwd=self._cwd)
         try:
             output.write_event(event)
             await output.ended.wait()
@@ -328,14 +305,6 @@ class _Output(asyncio.SubprocessProtocol):
         """Note that the program was reaped."""
         self.exited.set()
         self.ended.set()
-
-
-def _end_started(starting: asyncio.Future[tuple[asyncio.SubprocessTransport, _Output]]) -> None:
-    """End a program whose hook was cancelled while it started."""
-    if not starting.cancelled() and starting.exception() is None:
-        transport, _ = starting.result()
-        end_group(transport.get_pid(), at_once=True)
-        transport.close()
 
 
 def _read(hook: Hook, text: str) -> HookAnswer:

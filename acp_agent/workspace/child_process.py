@@ -42,6 +42,7 @@ _TERM_GRACE = 0.7  # seconds between SIGTERM and SIGKILL
 EXIT_GRACE = 0.25  # seconds for background processes to exit by themselves
 REAP_LIMIT = 5.0  # seconds for a killed process to exit; longer means that it hangs in the kernel
 _POLL = 0.02  # seconds between checks of a group
+ProtocolT = TypeVar("ProtocolT", bound=asyncio.SubprocessProtocol)
 
 
 class ChildOutput(asyncio.SubprocessProtocol):
@@ -126,6 +127,41 @@ async def start_process(*command: str, **options: Any) -> asyncio.subprocess.Pro
         raise
 
 
+async def start_transport(
+    protocol: Callable[[], ProtocolT], launch: Launch, **options: Any
+) -> tuple[asyncio.SubprocessTransport, ProtocolT]:
+    """Start a program in a new session; end its group at once if this call is cancelled.
+
+    asyncio itself would then wait until the program ends. `launch` is closed if nothing starts.
+
+    Args:
+        options: options of `loop.subprocess_exec`.
+
+    Raises:
+        OSError: the program cannot be started.
+    """
+    loop = asyncio.get_running_loop()
+    starting = asyncio.ensure_future(
+        loop.subprocess_exec(
+            protocol,
+            *launch.argv,
+            env=launch.environ,
+            pass_fds=launch.descriptors,
+            start_new_session=True,
+            **options,
+        )
+    )
+    try:
+        return await asyncio.shield(starting)
+    except BaseException:
+        starting.add_done_callback(_end_transport)  # in case of a second cancellation
+        await asyncio.wait([starting])
+        await launch.aclose()
+        raise
+    finally:
+        launch.close_descriptors()
+
+
 async def start_confined(
     confine: Confine, command: Sequence[str], environ: Mapping[str, str], cwd: str, **options: Any
 ) -> asyncio.subprocess.Process:
@@ -167,6 +203,13 @@ async def end_process(process: asyncio.subprocess.Process) -> None:
 def _close(launching: asyncio.Future[Launch]) -> None:
     if not launching.cancelled() and launching.exception() is None:
         launching.result().close_descriptors()
+
+
+def _end_transport(starting: asyncio.Future[tuple[asyncio.SubprocessTransport, Any]]) -> None:
+    if not starting.cancelled() and starting.exception() is None:
+        transport, _ = starting.result()
+        end_group(transport.get_pid(), at_once=True)
+        transport.close()
 
 
 def _kill(starting: asyncio.Future[asyncio.subprocess.Process]) -> None:

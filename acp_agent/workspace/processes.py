@@ -30,6 +30,7 @@ from acp_agent.workspace.child_process import (
     ChildOutput,
     RunningCommand,
     end_marked,
+    start_transport,
     wait_at_most,
 )
 from acp_agent.workspace.command_output import CommandOutput, LiveOutput
@@ -277,23 +278,14 @@ class LocalProcesses:
                 resolve=system_resolve,
             )
         launch = confined or plain
-        try:
-            transport, reader = await asyncio.get_running_loop().subprocess_exec(
-                ChildOutput,
-                *launch.argv,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.STDOUT,
-                cwd=cwd,
-                env=launch.environ,
-                pass_fds=launch.descriptors,
-                start_new_session=True,
-            )
-        except BaseException:
-            await launch.aclose()
-            raise
-        finally:
-            launch.close_descriptors()
+        transport, reader = await start_transport(
+            ChildOutput,
+            launch,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            cwd=cwd,
+        )
         return RunningCommand(transport, reader, mark, confined=confined)
 
     def _release(

@@ -107,7 +107,7 @@ async def test_cancelling_a_command_kills_its_process_group(
 
 @linux
 async def test_a_command_cancelled_while_it_starts_leaves_nothing(home: Home) -> None:
-    for steps in range(6):
+    for steps in range(12):
         task = asyncio.create_task(home.run("sleep 100 & sleep 100"))
         for _ in range(steps):
             await asyncio.sleep(0)
