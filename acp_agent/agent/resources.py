@@ -50,6 +50,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     If `refusal_ends_turn` is true, the turn ends when the user refuses a call. `loop_rounds` are
     the numbers of rounds of a loop after which the model gets a note, the user is asked and the
     turn is ended; 0 means never. `context` limits the size of the context.
+    `output_folder` is the only folder in which files may be edited, relative to the session's.
     """
 
     model_requests: int = 100
@@ -60,6 +61,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     refusal_ends_turn: bool = False
     loop_rounds: tuple[int, int, int] = (3, 5, 8)
     context: ContextConfig = field(default_factory=ContextConfig)
+    output_folder: str | None = None
 
 
 class Journal(Protocol):

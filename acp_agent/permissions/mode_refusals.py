@@ -58,6 +58,19 @@ def edit_refusal(access: WriteAccess, mode: Mode, project: str, draft_folder: st
             return None
 
 
+def output_refusal(access: WriteAccess, project: str, folder: str) -> Refuse | None:
+    """Return the refusal of an edit outside a skill's output folder, or None. Reads the disk.
+
+    Args:
+        folder: the folder, relative to `project`.
+    """
+    output_folder = os.path.realpath(os.path.join(project, folder))  # noqa: PTH118 - is a text
+    if all(is_below(path, [output_folder]) for path in access.paths):
+        return None
+    why = f"the skill that is in use writes only below {folder}"
+    return Refuse(by="rule", why=why, advice=f"write the file below {folder}")
+
+
 def _draft_refusal(
     paths: Sequence[str], requested_names: Sequence[str], project: str, folder: str
 ) -> Refuse | None:

@@ -68,6 +68,30 @@ async def test_the_users_configuration_beats_the_model_that_a_skill_names(
         assert model_server.requests[0].json["reasoning_effort"] == "high"
 
 
+async def test_a_skill_with_an_output_folder_edits_files_only_there(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    write_skill(desk.folder, "output: {description: A report., directory: reports}")
+    (desk.folder / "notes.md").write_text("old\n")
+    model_server.add(
+        answer(
+            Call("write", {"path": "reports/week.md", "content": "Fine.\n"}),
+            Call("edit", {"path": "notes.md", "old": "old", "new": "new"}),
+            Call("write", {"path": "reports/../other.md", "content": "Fine.\n"}),
+        ),
+        answer("Done."),
+        answer(Call("edit", {"path": "notes.md", "old": "old", "new": "newer"})),
+        answer("Done."),
+    )
+    await desk.say("/skill:review")
+    assert (desk.folder / "reports" / "week.md").read_text() == "Fine.\n"
+    assert (desk.folder / "notes.md").read_text() == "old\n"
+    assert not (desk.folder / "other.md").exists()
+    assert "writes only below reports" in desk.results()[1]
+    await desk.say("And now without it")
+    assert (desk.folder / "notes.md").read_text() == "newer\n"
+
+
 async def test_a_skill_whose_model_cannot_be_used_says_so_and_nothing_is_sent(
     desk: Desk, model_server: ModelServer
 ) -> None:

@@ -71,6 +71,7 @@ def build_skill(file: DefinitionFile[SkillFields], config: DefinitionConfig) -> 
     hint = fields.argument_hint
     # YAML reads `argument-hint: [file]` as a list; it is used as written.
     hint = f"[{', '.join(hint)}]" if isinstance(hint, list) else hint
+    output_folder = None if fields.output is None else fields.output.directory or None
     return Skill(
         name=fields.name,
         description=_description(fields.description),
@@ -78,7 +79,7 @@ def build_skill(file: DefinitionFile[SkillFields], config: DefinitionConfig) -> 
         path=file.path,
         source=file.source,
         hint=printable_line(hint or _hint(fields))[:MAX_HINT_LENGTH].rstrip() or None,
-        uses=_run_settings(fields, config),
+        uses=msgspec.structs.replace(_run_settings(fields, config), output_folder=output_folder),
         by_model=not fields.disable_model_invocation,
         by_user=fields.user_invocable is not False,
         runs_in_subagent=fields.context == "fork",

@@ -39,6 +39,7 @@ class RunSettings(Struct, frozen=True, kw_only=True):
         without: tools that it may not use, even if `tools` allows them.
         within: further lists that must each allow a tool: those of the callers.
         memory: an agent has the tool that keeps notes.
+        output_folder: the only folder in which files may be edited, relative to the session's.
     """
 
     model: str | None = None
@@ -50,6 +51,7 @@ class RunSettings(Struct, frozen=True, kw_only=True):
     max_requests: int | None = None
     within: tuple[tuple[str, ...], ...] = ()
     memory: bool = False
+    output_folder: str | None = None
 
     @property
     def bounds(self) -> RunSettings:
@@ -59,6 +61,7 @@ class RunSettings(Struct, frozen=True, kw_only=True):
             without=self.without,
             within=self.within,
             max_requests=self.max_requests,
+            output_folder=self.output_folder,
         )
 
     def over(self, base: RunSettings) -> RunSettings:
@@ -76,6 +79,7 @@ class RunSettings(Struct, frozen=True, kw_only=True):
             max_requests=min(requests, default=None),
             within=(*self.within, *base.within, *(() if base.tools is None else (base.tools,))),
             memory=self.memory or base.memory,
+            output_folder=self.output_folder or base.output_folder,
         )
 
     @property

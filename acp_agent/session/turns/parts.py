@@ -358,4 +358,5 @@ def turn_limits(services: Services, options: RunOptions | None) -> Limits:
         refusal_ends_turn=limits.refusal_ends_turn,
         loop_rounds=(limits.loop_warn_after, limits.loop_ask_after, limits.loop_stop_after),
         context=services.config.context,
+        output_folder=None if options is None else options.uses.output_folder,
     )

@@ -89,7 +89,10 @@ def test_a_yaml_file_of_zhi_is_a_skill_with_its_defaults(files: Files) -> None:
     skill = files.the_skill()
     assert (skill.name, skill.hint, skill.path) == ("extract-table", "file [form]", path)
     assert skill.uses == RunSettings(
-        model="small", tools=("read", "write", "skill_reformat"), max_requests=15
+        model="small",
+        tools=("read", "write", "skill_reformat"),
+        max_requests=15,
+        output_folder="zhi-output",
     )
     assert skill.text.startswith("Find the tables.\n\nInput: A report\n- file (file, required)\n")
     assert skill.text.endswith("Output: Write it into the folder zhi-output.")
