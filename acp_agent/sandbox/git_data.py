@@ -26,6 +26,14 @@ def is_git_dir(folder: str) -> bool:
     return all(os.path.exists(f"{folder}/{name}") for name in ("objects", "refs"))  # noqa: PTH110 - many of them, and pathlib is slow
 
 
+def is_complete_git_dir(folder: str) -> bool:
+    """Return whether git accepts a folder as a git folder, with a `commondir` that is written."""
+    with suppress(OSError):
+        if os.lstat(f"{folder}/commondir").st_size == 0:  # git refuses an empty one
+            return False
+    return is_git_dir(folder)
+
+
 def find_git_dir(folder: str) -> str | None:
     """Return the resolved git folder that a work tree's `.git` is or names, or None."""
     dot_git = f"{folder}/.git"

@@ -14,6 +14,7 @@ from acp_agent.sandbox.git_data import (
     find_common_dir,
     find_git_dir,
     gitlinks,
+    is_complete_git_dir,
     is_git_dir,
     read_small_file,
     subfolders,
@@ -118,9 +119,11 @@ class NewRepositories:
             yield f"{git_dir}/commondir"
         for linked_git_dir in subfolders(f"{git_dir}/worktrees"):
             if linked_git_dir not in self._initial.linked_git_dirs:
+                # `git worktree add` writes `commondir` last, and maybe just now.
+                is_complete = ended or is_complete_git_dir(linked_git_dir)
                 common_dir = find_common_dir(linked_git_dir)
-                if common_dir == linked_git_dir and not (ended or is_git_dir(linked_git_dir)):
-                    continue  # `git worktree add` writes `commondir` last
+                if common_dir == linked_git_dir and not is_complete:
+                    continue
                 if common_dir != git_dir:
                     yield from (f"{linked_git_dir}/{name}" for name in ("commondir", "HEAD"))
                 elif not self._are_data(f"{linked_git_dir}/config.worktree"):

@@ -68,7 +68,8 @@ def test_usage_errors_and_failures_are_shown_in_the_language_of_the_user(tmp_pat
         return ran.stderr.splitlines()[-1]
 
     assert error_output("nonsense") == "acp-agent: 未知命令 'nonsense'；请参阅 acp-agent --help"
-    assert error_output("run") == "acp-agent run：错误：缺少必需的参数：prompt"
+    missing = "acp-agent mcp remove：错误：缺少必需的参数：name"
+    assert error_output("mcp", "remove") == missing
     assert error_output("usage", "--days", "0") == (
         "acp-agent usage：错误：参数 --days：应为 1 到 3,660 之间的数字"
     )

@@ -40,6 +40,22 @@ def edit(old: str, new: str, path: str = "a.txt") -> Call:
     return Call("edit", {"path": path, "old": old, "new": new})
 
 
+async def test_the_problems_of_a_server_that_never_pauses_come_with_the_edit(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    config = scripted_server("push", "restless")
+    async with open_desk(tmp_path, model_server, config=config) as desk:
+        (desk.folder / "a.txt").write_text("one\n")
+        await ready(desk, "a.txt")
+        model_server.add(
+            answer(Call("read", {"path": "a.txt"})),
+            answer(Call("edit", {"path": "a.txt", "old": "one", "new": "new BAD"})),
+            answer("Done."),
+        )
+        await desk.say("Go.")
+        assert "a.txt:1:5: error: new is bad" in desk.results()[-1]
+
+
 @pytest.mark.parametrize("way", ["pull", "push"])
 async def test_an_edit_reports_what_it_broke_and_not_what_was_broken(
     tmp_path: Path, model_server: ModelServer, way: str

@@ -74,21 +74,6 @@ async def test_a_server_that_still_starts_is_not_waited_for(
         assert "old is bad" not in late
 
 
-async def test_the_problems_of_a_server_that_never_pauses_come_with_the_edit(
-    tmp_path: Path, model_server: ModelServer
-) -> None:
-    config = scripted_server("push", "restless")
-    async with open_desk(tmp_path, model_server, config=config) as desk:
-        (desk.folder / "a.txt").write_text("one\n")
-        model_server.add(
-            answer(Call("read", {"path": "a.txt"})),
-            answer(Call("edit", {"path": "a.txt", "old": "one", "new": "new BAD"})),
-            answer("Done."),
-        )
-        await desk.say("Go.")
-        assert "a.txt:1:5: error: new is bad" in desk.results()[-1]
-
-
 async def test_syntax_is_checked_where_language_servers_are_turned_off(
     tmp_path: Path, model_server: ModelServer
 ) -> None:

@@ -12,6 +12,7 @@ import pytest
 from msgspec import Struct, convert, field
 
 from acp_agent.config.sandbox_types import SandboxConfig, SandboxFilesystemConfig
+from acp_agent.sandbox.git_data import is_complete_git_dir
 from acp_agent.sandbox.landlock.backend import Landlock
 from acp_agent.sandbox.policy import SandboxPolicy
 from acp_agent.sandbox.sandbox import Backend, Sandbox, Unavailable, find_backend
@@ -146,3 +147,12 @@ async def test_harmless_settings_that_git_writes_outside_stay(
 
 async def _ignore(_text: str) -> None:
     pass
+
+
+def test_a_work_tree_is_complete_once_git_has_written_its_last_file(tmp_path: Path) -> None:
+    (tmp_path / "HEAD").write_text("ref: refs/heads/x\n")
+    assert not is_complete_git_dir(str(tmp_path))
+    (tmp_path / "commondir").touch()
+    assert not is_complete_git_dir(str(tmp_path))
+    (tmp_path / "commondir").write_text("../..\n")
+    assert is_complete_git_dir(str(tmp_path))

@@ -14,6 +14,8 @@ from typing import Any, Literal, TextIO
 import msgspec
 from msgspec import Struct
 
+from acp_agent.platform.decoding import convert, decode_json
+
 
 class _Block(Struct, tag_field="type", tag="text"):
     text: str
@@ -47,10 +49,10 @@ async def read_prompts(stream: TextIO) -> AsyncIterator[str | ValueError]:
 
 
 def _prompt(line: str) -> str:
-    value: Any = msgspec.json.decode(line)
+    value: Any = decode_json(line, Any)
     if isinstance(value, dict) and value.get("type") == "user":
         value = value.get("message")
-    content = msgspec.convert(value, _Message).content
+    content = convert(value, _Message).content
     prompt = content if isinstance(content, str) else "\n".join(block.text for block in content)
     if not prompt.strip():
         raise ValueError("the prompt is empty")

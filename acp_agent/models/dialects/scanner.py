@@ -219,6 +219,9 @@ class Scanner:
                 self._pending = "" if final else text[hold:]
                 return ""
             self._add_text(text[at : match.start()])
+            if not final and text[match.start() :] in self._prefixes:  # of a longer mark
+                self._pending = text[match.start() :]
+                return ""
             at = match.end()
             mark = match[0]
             if mark == _THINK and self._code.line_start and not self._code.inside:
