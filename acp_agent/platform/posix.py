@@ -13,15 +13,21 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
-_PROC = Path("/proc")  # Linux
 _PR_SET_DUMPABLE = 4  # linux/prctl.h
 _LOCK_RETRY_SECONDS = 0.01  # seconds between two attempts
+
+
+def _proc() -> Path:
+    """Return the folder with the processes of Linux."""
+    from pathlib import Path  # noqa: PLC0415 - takes 5 ms, which must not delay `initialize`
+
+    return Path("/proc")
 
 
 def forbid_inspection() -> None:
@@ -160,7 +166,7 @@ def group_runs(leader: int) -> bool:
     states = [
         state for _, state, group in _process_states() if group == leader and state not in "ZX"
     ]
-    return bool(states) or not _PROC.is_dir()
+    return bool(states) or not _proc().is_dir()
 
 
 def marked_processes(mark: str) -> list[int]:
@@ -174,7 +180,7 @@ def marked_processes(mark: str) -> list[int]:
     processes: list[int] = []
     for process in _process_ids():
         try:
-            environment = (_PROC / str(process) / "environ").read_bytes()
+            environment = (_proc() / str(process) / "environ").read_bytes()
         except OSError:  # it has exited, or belongs to another user
             continue
         if process != os.getpid() and (b"\0" + encoded_mark) in (b"\0" + environment):
@@ -184,7 +190,7 @@ def marked_processes(mark: str) -> list[int]:
 
 def _process_ids() -> list[int]:
     try:
-        return [int(entry.name) for entry in _PROC.iterdir() if entry.name.isdigit()]
+        return [int(entry.name) for entry in _proc().iterdir() if entry.name.isdigit()]
     except OSError:
         return []
 
@@ -194,7 +200,7 @@ def _process_states() -> list[tuple[int, str, int]]:
     states: list[tuple[int, str, int]] = []
     for process in _process_ids():
         try:
-            line = (_PROC / str(process) / "stat").read_text("utf-8", "replace")
+            line = (_proc() / str(process) / "stat").read_text("utf-8", "replace")
         except OSError:
             continue
         # The second field, the program's name in parentheses, may contain any characters.
@@ -212,7 +218,7 @@ def group_memory(leader: int) -> int:
     for process, _, group in _process_states():
         if group == leader:
             try:
-                pages += int((_PROC / str(process) / "statm").read_text("ascii").split()[1])
+                pages += int((_proc() / str(process) / "statm").read_text("ascii").split()[1])
             except (OSError, ValueError, IndexError):
                 continue
     return pages * os.sysconf("SC_PAGE_SIZE")

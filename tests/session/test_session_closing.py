@@ -19,7 +19,7 @@ from acp_agent.events import (
     TurnStarted,
 )
 from acp_agent.permissions.access import Gate
-from acp_agent.session import start_up as preload_module
+from acp_agent.session import preload as preload_module
 from acp_agent.session.manager import SessionManager
 from acp_agent.session.turns.plan import RunOptions
 from tests.support.model_server import Call, ModelServer, Stall, answer

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.session.start_up import Preload
+from acp_agent.session.preload import Preload
 from tests.support.agent_process import AgentProcess
 from tests.support.model_server import ModelServer, answer
 from tests.support.waiting import until
@@ -111,7 +111,7 @@ def test_the_first_prompt_does_not_import_what_only_some_tools_use() -> None:
     program = """
 import sys
 from importlib import import_module
-from acp_agent.session.start_up import PROMPT_MODULES
+from acp_agent.session.preload import PROMPT_MODULES
 for name in PROMPT_MODULES:
     import_module(name)
 print(sorted({"httpx2", "mcp", "rich", "yaml"} & sys.modules.keys()))

@@ -28,12 +28,43 @@ serve(["--model", "demo/demo"])
 """
 
 
+ANSWER = """
+import os, sys
+from acp_agent.cli import serve
+
+answer_first_line = serve.answer_first_line
+
+def answer_and_report(*descriptors):
+    opening = answer_first_line(*descriptors)
+    slow = {"asyncio", "logging", "msgspec", "pathlib", "subprocess"}
+    os.write(2, f"imported: {sorted(slow & set(sys.modules))}".encode())
+    return opening
+
+serve.answer_first_line = answer_and_report
+serve.serve(["--model", "demo/demo"])
+"""
+
+
 @pytest.fixture(autouse=True)
 def _as_it_was() -> Iterator[None]:
     """Leave this process's collector as it was."""
     yield
     gc.unfreeze()
     gc.set_threshold(*USUAL)
+
+
+def test_initialize_is_answered_before_anything_slow_is_imported(tmp_path: Path) -> None:
+    request = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}}
+    ended = subprocess.run(
+        [sys.executable, "-c", ANSWER],
+        input=f"{json.dumps(request)}\n".encode(),
+        capture_output=True,
+        env=environment(tmp_path),
+        check=True,
+        timeout=60,
+    )
+    assert json.loads(ended.stdout)["id"] == 0
+    assert ended.stderr == b"imported: []"
 
 
 def test_the_collector_does_not_look_before_a_session_is_open(tmp_path: Path) -> None:

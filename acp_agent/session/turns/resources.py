@@ -13,8 +13,8 @@ from acp_agent.session import start_up
 from acp_agent.session.children.running import RunningChildren
 from acp_agent.session.core import SessionCore
 from acp_agent.session.extensions import Extensions
+from acp_agent.session.preload import PROMPT_MODULES, Preload
 from acp_agent.session.settings import DEFAULT_AGENT
-from acp_agent.session.start_up import PROMPT_MODULES, Preload
 from acp_agent.session.turns.lazy_tools import LazyTools
 
 if TYPE_CHECKING:  # first needed when a prompt runs
