@@ -19,7 +19,7 @@ from acp_agent.server.client_connection import ClientConnection
 from acp_agent.server.editor import ClientEditor
 from acp_agent.server.handshake import Answer
 from acp_agent.server.initialize import EXTENSIONS
-from acp_agent.server.mcp_servers import MCP_NOTIFICATION, McpChannel
+from acp_agent.server.mcp_channel import MCP_NOTIFICATION, McpChannel
 from acp_agent.session.session import Session
 from protocol.jsonrpc.handlers import Call, Handler, Reply, Surface
 from protocol.jsonrpc.methods import LazyMethod, Method

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from protocol.v1.elicitation import *
     from protocol.v1.initialization import *
     from protocol.v1.sessions import *
-    from protocol.v1.unstable import *
+    from protocol.v1.unstable_subagents import *
     from protocol.v1.updates import *
 else:
     # A start needs few of them; the order is that in which a session does.
@@ -32,7 +32,7 @@ else:
             "protocol.v1.updates",
             "protocol.v1.client_methods",
             "protocol.v1.elicitation",
-            "protocol.v1.unstable",
+            "protocol.v1.unstable_subagents",
             "protocol.v1.initialization",
         ),
     )

@@ -26,7 +26,7 @@ from protocol.shared.types import (
 )
 from protocol.v1.content import ContentBlock
 from protocol.v1.sessions import SessionConfigOption
-from protocol.v1.unstable import SessionMessage, SessionMessageChunk, SubagentUpdate
+from protocol.v1.unstable_subagents import SessionMessage, SessionMessageChunk, SubagentUpdate
 
 
 class ContentChunk(Wire):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.server.handlers import UNSTABLE_METHODS
-from acp_agent.server.mcp_servers import MCP_NOTIFICATION
+from acp_agent.server.mcp_channel import MCP_NOTIFICATION
 from protocol.v1.methods import AGENT_METHODS as STABLE_1
 from protocol.v2.methods import AGENT_METHODS as STABLE_2
 

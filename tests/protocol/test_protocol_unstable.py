@@ -11,7 +11,7 @@ import pytest
 
 from protocol.codec import typed_json
 from protocol.codec.typed_json import InvalidValueError
-from protocol.v1 import types as t, unstable as s, unstable as u
+from protocol.v1 import types as t, unstable as u, unstable_subagents as s
 
 
 def decode(value: object, kind: type) -> Any:

@@ -11,7 +11,7 @@ from msgspec import UNSET
 from protocol.codec import typed_json
 from protocol.codec.tolerance import UnknownVariant
 from protocol.codec.typed_json import InvalidValueError
-from protocol.v2 import types as t, unstable as subagents, unstable as u
+from protocol.v2 import types as t, unstable as u, unstable_subagents as subagents
 
 TEXT = {"type": "text", "text": "x"}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from protocol.v1 import types as v1, unstable as v1_unstable
-from protocol.v2 import types as v2, unstable as v2_subagents, unstable as v2_unstable
+from protocol.v2 import types as v2, unstable as v2_unstable, unstable_subagents as v2_subagents
 from tests.protocol.schema_types import SchemaTypes
 
 V1 = SchemaTypes(

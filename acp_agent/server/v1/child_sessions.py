@@ -29,7 +29,7 @@ from acp_agent.server.child_sessions import ChildUpdates
 from acp_agent.server.session_tree import ParentEvent, Target, child_call_title
 from acp_agent.server.v1.conversion import to_acp
 from acp_agent.session.localize import localize
-from protocol.v1 import types as acp, unstable
+from protocol.v1 import types as acp, unstable_subagents as unstable
 
 if TYPE_CHECKING:
     from acp_agent.server.v1.projection import Projector

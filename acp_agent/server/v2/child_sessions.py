@@ -10,7 +10,7 @@ from acp_agent.ids import CallId, SessionId
 from acp_agent.server.child_sessions import ChildSessions, ChildUpdates
 from acp_agent.server.v2.conversion import to_acp
 from acp_agent.server.v2.projection import Projector
-from protocol.v2 import types as acp, unstable
+from protocol.v2 import types as acp, unstable_subagents as unstable
 
 CHILD_UPDATES = ChildUpdates(
     subagent=unstable.SubagentUpdate,

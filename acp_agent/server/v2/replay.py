@@ -18,7 +18,7 @@ from acp_agent.config.localization import ENGLISH, Translator
 from acp_agent.events import AnyEvent
 from acp_agent.ids import SessionId
 from acp_agent.server.v2.session_tree import SessionTreeV2
-from protocol.v2 import types as acp, unstable
+from protocol.v2 import types as acp, unstable_subagents as unstable
 
 _Key = tuple[SessionId, str, str]
 
