@@ -47,7 +47,6 @@ _ORDER: tuple[Tier, ...] = ("read_only", "standard", "destructive", "blocked")
 _NESTING_LIMIT = 12  # levels of nested shells
 _FOLDER_LIMIT = 8  # folders that a line may have changed to
 _DISPLAY_LIMIT = 120  # characters of a command in a reason
-
 _INSERTERS = frozenset({"find", "gfind", "fd", "fdfind", "xargs", "parallel"})
 _REPEATED_MARKS = re.compile("…(?: …)+")  # for names that are known only when it runs
 _DISPLAY_TRANSLATION = {ord(UNKNOWN): "…", ord(NONEMPTY): "…"}
@@ -85,7 +84,7 @@ class Classified(Struct, frozen=True, kw_only=True):
 
     def translate_reason(self, language: Language) -> str:
         """Return the reason in the user's language."""
-        deciding = next((finding for finding in self.findings if finding.tier == self.tier), None)
+        deciding = _deciding_finding(self.findings, self.tier)
         if deciding is None:
             return self.reason
         return f"`{deciding.command}` {translate_reason(language, deciding.reason)}"
@@ -104,13 +103,17 @@ def classify(command: str, context: CommandContext) -> Classified:
     if not classifier.followed:
         findings = [_raise_tier(finding, "standard") for finding in findings]
     tier = worst_tier([finding.tier for finding in findings])
-    deciding = next((finding for finding in findings if finding.tier == tier), None)
+    deciding = _deciding_finding(findings, tier)
     return Classified(
         tier=tier,
         reason=f"`{deciding.command}` {deciding.reason}" if deciding else "does nothing",
         findings=tuple(findings),
         plain=classifier.plain,
     )
+
+
+def _deciding_finding(findings: Sequence[Finding], tier: Tier) -> Finding | None:
+    return next((finding for finding in findings if finding.tier == tier), None)
 
 
 def _raise_tier(finding: Finding, tier: Tier) -> Finding:

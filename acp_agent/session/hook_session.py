@@ -1,4 +1,4 @@
-"""The session as its hooks see it, the runner of its hooks, and changes that hooks are told."""
+"""The session as its hooks see it, the runner of its hooks, and changes that concern hooks."""
 
 from __future__ import annotations
 

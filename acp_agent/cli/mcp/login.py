@@ -29,11 +29,7 @@ from acp_agent.extensions.mcp.checks import make_http_server
 from acp_agent.extensions.mcp.config import HttpServer
 from acp_agent.extensions.mcp.configured import KEY
 from acp_agent.extensions.mcp.errors import describe_error
-from acp_agent.extensions.mcp.oauth.challenge import (
-    REFUSED,
-    has_authorization_server,
-    request_challenge,
-)
+from acp_agent.extensions.mcp.oauth.challenge import has_authorization_server, request_challenge
 from acp_agent.extensions.mcp.oauth.device import device_login
 from acp_agent.extensions.mcp.oauth.logins import Login, LoginStore
 from acp_agent.extensions.mcp.oauth.provider import (
@@ -182,7 +178,7 @@ async def _login(
                 ):  # only some of its tools need a login
                     provider.demand_login()
                     response = await request_challenge(http, server.url)
-            if response.status_code in REFUSED:
+            if response.status_code in {401, 403}:
                 raise ConfigError(f"the server refuses the login (HTTP {response.status_code})")
             return provider.context.current_tokens is not None
 

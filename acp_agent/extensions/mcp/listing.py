@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
 import mcp_types as types
@@ -62,28 +61,28 @@ async def list_catalog(client: Client) -> ServerCatalog:
             lambda cursor: client.list_tools(cursor=cursor), lambda page: page.tools, "tools", cut
         )
     if capabilities.prompts is not None:
-        with _recorded("prompts", failures):
-            prompts = await _fetch_all(
-                lambda cursor: client.list_prompts(cursor=cursor),
-                lambda page: page.prompts,
-                "prompts",
-                cut,
-            )
+        prompts = await _try_fetch_all(
+            lambda cursor: client.list_prompts(cursor=cursor),
+            lambda page: page.prompts,
+            "prompts",
+            cut,
+            failures,
+        )
     if capabilities.resources is not None:
-        with _recorded("resources", failures):
-            resources = await _fetch_all(
-                lambda cursor: client.list_resources(cursor=cursor),
-                lambda page: page.resources,
-                "resources",
-                cut,
-            )
-        with _recorded("resource templates", failures):
-            templates = await _fetch_all(
-                lambda cursor: client.list_resource_templates(cursor=cursor),
-                lambda page: page.resource_templates,
-                "resource templates",
-                cut,
-            )
+        resources = await _try_fetch_all(
+            lambda cursor: client.list_resources(cursor=cursor),
+            lambda page: page.resources,
+            "resources",
+            cut,
+            failures,
+        )
+        templates = await _try_fetch_all(
+            lambda cursor: client.list_resource_templates(cursor=cursor),
+            lambda page: page.resource_templates,
+            "resource templates",
+            cut,
+            failures,
+        )
     return ServerCatalog(
         tools=tuple(tools),
         prompts=tuple(prompts),
@@ -94,16 +93,25 @@ async def list_catalog(client: Client) -> ServerCatalog:
     )
 
 
-@contextmanager
-def _recorded(name: str, failures: list[str]) -> Iterator[None]:
-    """Record a server's error for a list; servers that do not know the list are no error."""
+async def _try_fetch_all(
+    fetch: Callable[[str | None], Awaitable[PageT]],
+    get_entries: Callable[[PageT], list[T]],
+    name: str,
+    cut: list[str],
+    failures: list[str],
+) -> list[T]:
+    """Return a list, or record the server's error for it.
+
+    Servers that do not know the list are no error.
+    """
     try:
-        yield
+        return await _fetch_all(fetch, get_entries, name, cut)
     except MCPError as error:
         if error.code == types.CONNECTION_CLOSED:
             raise
         if error.code != types.METHOD_NOT_FOUND:
             failures.append(f"{name}: {printable_line(str(error))[:_MAX_ERROR]}")
+        return []
 
 
 async def _fetch_all(

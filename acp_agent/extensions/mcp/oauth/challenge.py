@@ -20,8 +20,6 @@ _LIST_TOOLS = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
 _HEADERS = {"Accept": "application/json, text/event-stream"}
 _SESSION = "mcp-session-id"
 
-REFUSED = frozenset({401, 403})  # HTTP statuses of a request that needs a login, or another one
-
 
 async def request_challenge(http: httpx2.AsyncClient, url: str) -> httpx2.Response:
     """Make the first requests of a client until one fails; return the last response.
