@@ -129,6 +129,7 @@ def check_servers(paths: Paths, environ: Mapping[str, str], cwd: Path) -> list[F
         *_count_finding(translate("MCP servers: {names}", names=", ".join(names)), names),
         *_untrusted(servers.untrusted),
         *(Finding("broken", translate_rendered(problem)) for problem in servers.problems),
+        *(Finding("missing", translate_rendered(note)) for note in servers.notes),
     ]
 
 

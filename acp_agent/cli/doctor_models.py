@@ -260,7 +260,8 @@ async def check_definitions(paths: Paths, environ: Mapping[str, str], cwd: Path)
     if definitions.untrusted:
         findings.append(Finding("missing", untrusted_line(definitions)))
     for problem in group_problems(definitions.problems):
-        state: Literal["broken", "missing"] = "broken" if problem.skipped else "missing"
+        is_broken = problem.skipped and not problem.is_note
+        state: Literal["broken", "missing"] = "broken" if is_broken else "missing"
         findings.append(Finding(state, problem_line(problem)))
     return [*findings, *(await _check_definition_models(definitions, paths, environ, config))]
 

@@ -151,7 +151,8 @@ def hooks_in(value: object, file: str, *, by_user: bool) -> Iterator[Hook | Hook
         if event in _UNUSED_EVENTS:
             continue
         if event not in _EVENTS:
-            yield HookProblem(file, f"hooks.{event}: there is no such event here; it is ignored")
+            why = f"hooks.{event}: there is no such event here; it is ignored"
+            yield HookProblem(file, why, is_foreign=True)
             continue
         try:
             group_list = msgspec.convert(groups, list[Any])
@@ -193,7 +194,7 @@ def _read_handler(
 ) -> Hook | HookProblem:
     if handler.type not in {"command", "http", "prompt", "agent", "mcp_tool"}:
         why = f"hooks.{event}: handlers of the type {handler.type!r} are not run here"
-        return HookProblem(file, why)
+        return HookProblem(file, why, is_foreign=True)
     return _check_hook(
         Hook(
             event=convert(event, HookEvent),

@@ -429,3 +429,38 @@ def test_installed_language_servers_are_named(tmp_path: Path) -> None:
     servers = missing_servers(built_in_servers(), [], tmp_path)
     assert [finding.name for finding in servers] == ["gopls", "rust-analyzer"]
     assert servers[1].install == "rustup component add rust-analyzer"
+
+
+def test_files_that_another_program_would_ignore_or_use_are_notes_and_no_problems(
+    tmp_path: Path,
+) -> None:
+    server = {"command": "serve", "env": {"KEY": "${NO_SUCH}"}}
+    files = {
+        ".mcp.json": json.dumps({"mcpServers": {"a": server, "b": {"command": "${NO_SUCH}"}}}),
+        ".claude/agents/plain.md": "# Notes\n",
+        ".claude/agents/x/same.md": "---\nname: same\ndescription: D.\n---\nA.",
+        ".claude/agents/y/same.md": "---\nname: same\ndescription: D.\n---\nB.",
+        ".claude/settings.json": json.dumps({"hooks": {"preEditHook": [], "Stop": []}}),
+        ".roomodes": '{"coder": {"prompt": "You code."}}',
+    }
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (tmp_path / "agent").mkdir()
+    (tmp_path / "agent" / "config.toml").write_text(
+        f"trusted_folders = [{json.dumps(str(tmp_path))}]"
+    )
+    ran = acp_agent(tmp_path, "doctor", "--json", "--offline")
+    findings = json.loads(ran.stdout)["findings"]
+    assert (ran.returncode, "broken" in states(findings)) == (0, False)
+    notes = [finding["what"] for finding in findings if finding["state"] == "missing"]
+    for part in (
+        "env: the variable NO_SUCH is not set",
+        "command: the variable NO_SUCH is not set",
+        "there is no front matter",
+        "has the same",
+        "preEditHook",
+        "customModes",
+    ):
+        assert any(part in note for note in notes), (part, notes)

@@ -90,10 +90,10 @@ def test_a_server_is_added_tested_listed_and_removed(tmp_path: Path) -> None:
     assert "already" in repeated.stderr
 
     listed = acp_agent(tmp_path, "mcp", "list", "--json")
-    assert listed.returncode == 1  # the key is not set
+    assert listed.returncode == 0
     listing = json.loads(listed.stdout)
-    assert [server["name"] for server in listing["servers"]] == ["memo"]
-    assert "KEY is not set" in listing["problems"][0]
+    assert [server["name"] for server in listing["servers"]] == ["memo", "web"]
+    assert "KEY is not set" in listing["notes"][0]
     tested = acp_agent(tmp_path, "mcp", "test", "memo")
     assert "memo: connected\n  tools: echo, fail" in tested.stdout
     removed = acp_agent(tmp_path, "mcp", "remove", "web")

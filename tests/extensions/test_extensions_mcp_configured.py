@@ -66,12 +66,13 @@ def test_a_server_is_read_as_it_is_written_and_a_broken_one_is_reported(
         (tmp_path / ".mcp.json").write_text(case["project"])
     found = find(tmp_path)
     assert {server.name: shown(server) for server in found.servers} == case.get("servers", {})
-    expected = case.get("problems", [])
-    assert len(found.problems) == len(expected), found.problems
-    for problem, (place, part) in zip(found.problems, expected, strict=True):
-        assert problem.startswith(f"{tmp_path}/{place}: "), problem
-        assert part in problem
-        assert ENVIRON["TOKEN"] not in problem
+    for kind, messages in (("problems", found.problems), ("notes", found.notes)):
+        expected = case.get(kind, [])
+        assert len(messages) == len(expected), messages
+        for message, (place, part) in zip(messages, expected, strict=True):
+            assert message.startswith(f"{tmp_path}/{place}: "), message
+            assert part in message
+            assert ENVIRON["TOKEN"] not in message
 
 
 def test_a_projects_file_is_inert_until_it_is_trusted(tmp_path: Path) -> None:
@@ -260,7 +261,7 @@ def test_a_trusted_projects_servers_of_other_programs_are_used(tmp_path: Path) -
         "e": ["stdio", "e", "HOST=example.org"],
     }
     assert [one.name for one in found.servers if not one.options.enabled] == ["off"]
-    wrong, asks = found.problems
+    (wrong,), (asks,) = found.problems, found.notes
     assert f"{tmp_path}/.codex/config.toml:4: mcp_servers.wrong: Expected `str`" in wrong
     assert f"{tmp_path}/.vscode/mcp.json: servers.asks: values that its program asks for" in asks
 

@@ -58,6 +58,7 @@ def show_servers(options: argparse.Namespace) -> int:
             {
                 "servers": [dict(zip(names, row, strict=True)) for row in rows],
                 "problems": list(configured.problems),
+                "notes": list(configured.notes),
                 "untrusted": [item.path for item in configured.untrusted],
             }
         )
@@ -71,7 +72,7 @@ def show_servers(options: argparse.Namespace) -> int:
         _report_none()
     for item in configured.untrusted:
         say(translate("{file} is not used until you trust it: acp-agent trust", file=item.path))
-    for problem in configured.problems:
+    for problem in (*configured.problems, *configured.notes):
         complain(translate_rendered(problem))
     return FAILED if configured.problems else 0
 
@@ -130,7 +131,7 @@ def test(options: argparse.Namespace) -> int:
             say(f"{result['server']}: {result['state']}")
             for line in lines:
                 say(f"  {line}")
-    for problem in configured.problems:
+    for problem in (*configured.problems, *configured.notes):
         complain(translate_rendered(problem))
     failed = any(result["state"] != "connected" for result, _ in results)
     return FAILED if failed or configured.problems else 0

@@ -123,7 +123,7 @@ def check(options: argparse.Namespace) -> int:
             for definition in definitions.problems
             if definition.why
         ]
-        servers = list(plugin_servers(folders, _Anything(), lambda _: True, problems))
+        servers = list(plugin_servers(folders, _Anything(), lambda _: True, problems, []))
     names = [definition.name for definition in (*definitions.skills, *definitions.agents, *servers)]
     if options.json:
         say_json({"name": plugin.name, "parts": names, "problems": problems})

@@ -50,6 +50,8 @@ _ROO_GROUPS: Mapping[str, tuple[str, ...]] = {
 _ROO_IGNORED_FIELDS = frozenset({"groups", "iconName", "name", "slug", "source", "whenToUse"})
 
 
+# Programs that use an agent's file without front matter, under the name of the file.
+_WITHOUT_FRONT_MATTER = frozenset({*_OPENCODE, *_GITHUB, _CURSOR})
 _NO_AGENTS = frozenset({"README.md", "AGENTS.md", "CLAUDE.md"})
 
 
@@ -80,11 +82,16 @@ def read_agent(
         if not prompt:
             raise ConfigError("developer_instructions: expected text")
         return _with_valid_name(path.stem, fields), prompt
-    if location not in (path, path.parent) and not text.startswith("---"):
+    is_below = location not in (path, path.parent)
+    if is_below and program not in _OPENCODE and not text.startswith("---"):
         return None
-    fields, prompt = read_front_matter(text)
+    if program in _WITHOUT_FRONT_MATTER and not text.startswith("---"):
+        fields, prompt = {"description": first_line(text)}, text.strip()
+    else:
+        fields, prompt = read_front_matter(text)
     if program in _OPENCODE:
         is_disabled = fields.get("disable") is True or fields.get("disabled") is True
+        fields = {"description": first_line(prompt), **fields}
         return None if is_disabled else (opencode_fields(path_name(path, location), fields), prompt)
     fields = {name: value for name, value in fields.items() if name not in _IGNORED_FIELDS}
     if fields.get("permissionMode") == "plan":

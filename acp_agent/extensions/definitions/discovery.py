@@ -158,11 +158,12 @@ def _find_agents(
                 is_inside = first.path.is_relative_to(folder)
                 other = first.path.relative_to(folder) if is_inside else first.path.name
                 name_error = ConfigError(f"name: {other} has the same; give it another")
-                problems.append(make_problem(file.path, name_error))
+                problems.append(make_problem(file.path, name_error, is_note=True))
         user_files = {file.fields.name: file.path for file in files if file.source == "user"}
         for name, file in by_name.items():
             if source == "project" and name in user_files:
-                problems.append(make_problem(file.path, _name_taken_error(user_files[name])))
+                error = _name_taken_error(user_files[name])
+                problems.append(make_problem(file.path, error, is_note=True))
             else:
                 files.append(file)
     for plugin in plugins:

@@ -101,7 +101,8 @@ class Problem(Struct, frozen=True):
 
     A file that is not `skipped` is used without the wrong part. `line` is the line of the wrong
     field, from 1, if it is known. `further_files` is the number of further files with the same
-    error.
+    error. `is_note` means that it is no error of the setup: the file is another program's, which
+    ignores it as well, or another file of its name is used.
     """
 
     path: Path
@@ -109,6 +110,7 @@ class Problem(Struct, frozen=True):
     skipped: bool = True
     line: int | None = None
     further_files: int = 0
+    is_note: bool = False
 
     @property
     def location(self) -> str:
@@ -231,10 +233,16 @@ def unused_fields_error(names: list[str]) -> ConfigError:
 
 
 def make_problem(
-    path: Path, error: ConfigError, *, skipped: bool = True, line: int | None = None
+    path: Path,
+    error: ConfigError,
+    *,
+    skipped: bool = True,
+    line: int | None = None,
+    is_note: bool = False,
 ) -> Problem:
     """Return an error as a `Problem`."""
-    return Problem(path, printable_line(str(error)), skipped, line)
+    is_note = is_note or not PROGRAMS.isdisjoint(path.parts)
+    return Problem(path, printable_line(str(error)), skipped, line, is_note=is_note)
 
 
 def _item(kind: Kind, path: Path, raw: bytes, top: str) -> Item:

@@ -30,7 +30,12 @@ from acp_agent.extensions.definitions.locations import (
 )
 from acp_agent.extensions.mcp.config import HttpServer, ProgramServer, ServerConfig
 from acp_agent.extensions.mcp.foreign import ServerFormat, read_document, server_format
-from acp_agent.extensions.mcp.tables import PROJECT_KEY, VARIABLE, build_server
+from acp_agent.extensions.mcp.tables import (
+    PROJECT_KEY,
+    VARIABLE,
+    UnsetVariableError,
+    build_server,
+)
 from acp_agent.platform.descriptor_limit import describe_os_error
 from acp_agent.platform.trusted_files import RefusedFileError, read_trusted, trusted_owners
 from acp_agent.trust.store import Item, Trusts, folder_name, text_item
@@ -47,11 +52,14 @@ class FoundServers(Struct, frozen=True, kw_only=True):
     Attributes:
         servers: those of plugins, the project and the user, including disabled ones.
         problems: errors with file, line and remedy, in one line of English each.
+        notes: the same for what is no error: variables that are not set, and what only the file's
+            own program supports.
         untrusted: files of the project whose current content the user does not trust.
     """
 
     servers: tuple[ProgramServer | HttpServer, ...] = ()
     problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     untrusted: tuple[Item, ...] = ()
 
 
@@ -70,47 +78,58 @@ def find_servers(
         trusts: returns whether the user trusts a file of the project.
     """
     problems: list[str] = []
+    notes: list[str] = []
     user_servers: dict[str, ProgramServer | HttpServer] = {}
     if config.mcp_servers:
-        user_servers |= _read_user_servers(config, config_file, environ, problems)
+        user_servers |= _read_user_servers(config, config_file, environ, problems, notes)
     untrusted: list[Item] = []
     project_servers: dict[str, ProgramServer | HttpServer] = {}
-    messages: dict[str, list[str]] = {}  # for each server, in the last file that names it
+    # The messages of the last file that names a server.
+    failures: dict[str, str] = {}
+    notes_by_name: dict[str, list[str]] = {}
     for file, item, text, servers in _read_project(cwd, problems):
         if not trusts(item):
             untrusted.append(item)
             continue
         file_format = server_format(file)
         for name, entry in servers.items():
-            notes: list[str] = []
+            unused: list[str] = []
+            unset: list[str] = []
             try:
-                server = _project_server(file_format, name, entry, environ, notes)
+                server = _project_server(
+                    file_format, name, entry, environ, unused=unused, unset=unset
+                )
+            except UnsetVariableError as error:
+                if name not in project_servers:
+                    notes_by_name[name] = [_located(file, text, name, str(error))]
             except (ConfigError, InvalidInputError) as error:
                 if name not in project_servers:
-                    path = (file_format.key, name, *_error_key(error, file_format.key, name))
-                    why = f"{file}:{_line(file, text, path)}: {printable_line(str(error))}"
-                    messages[name] = [why]
-                continue
-            if server is not None:
-                project_servers[name] = server
-            if server is not None or notes:
-                # A shared file has fields for several programs, so unused ones are not reported.
-                unused = [] if file.name == _SHARED_FILE else notes
-                messages[name] = [
-                    f"{file}: {file_format.key}.{printable_line(note)}" for note in unused
-                ]
-    problems += [why for server_messages in messages.values() for why in server_messages]
+                    failures[name] = _located(file, text, name, str(error))
+            else:
+                if server is not None:
+                    project_servers[name] = server
+                if server is not None or unused:
+                    failures.pop(name, None)
+                    # A shared file has fields for several programs; unused ones are not reported.
+                    shown = [] if file.name == _SHARED_FILE else unused
+                    notes_by_name[name] = [
+                        *(f"{file}: {file_format.key}.{printable_line(note)}" for note in shown),
+                        *(_located(file, text, name, note) for note in unset),
+                    ]
+    problems += failures.values()
+    notes += [note for server_notes in notes_by_name.values() for note in server_notes]
     plugins: dict[str, ProgramServer | HttpServer] = {}
     if any_plugin_folder(folders):
         from acp_agent.extensions.plugins.servers import plugin_servers  # noqa: PLC0415 - where there may be any
 
         plugins = {
             installed.name: installed
-            for installed in plugin_servers(folders, environ, trusts, problems)
+            for installed in plugin_servers(folders, environ, trusts, problems, notes)
         }
     return FoundServers(
         servers=tuple((plugins | project_servers | user_servers).values()),
         problems=tuple(problems),
+        notes=tuple(notes),
         untrusted=tuple(untrusted),
     )
 
@@ -120,11 +139,13 @@ def _project_server(
     name: str,
     entry: object,
     environ: Mapping[str, str],
-    notes: list[str],
+    *,
+    unused: list[str],
+    unset: list[str],
 ) -> ProgramServer | HttpServer | None:
     """Return a server of a project's file; None for one that only its own program can provide.
 
-    Messages about unused parts are added to `notes`.
+    Messages about unused parts are added to `unused`, those about variables to `unset`.
 
     Raises:
         ConfigError, InvalidInputError: the server is invalid.
@@ -132,19 +153,23 @@ def _project_server(
     if not isinstance(entry, dict):
         raise ConfigError(f"{file_format.key}.{name}: expected an object with a command or a url")
     try:
-        table = file_format.translate(name, entry, notes)
+        table = file_format.translate(name, entry, unused)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{file_format.key}.{name}: {error}; fix the value") from None
     if table is None:
         return None
-    return build_server(name, table, environ, field=file_format.key, source="project")
+    return build_server(name, table, environ, field=file_format.key, source="project", notes=unset)
 
 
-def _line(file: Path, text: str, key_path: tuple[str, ...]) -> int:
-    """Return the line of a value in a project's file."""
+def _located(file: Path, text: str, name: str, why: str) -> str:
+    """Return a message about a server of a project's file, with file and line."""
+    key = server_format(file).key
+    key_path = (key, name, *_error_key(why, key, name))
     if file.suffix == ".toml":
-        return find_lines(text, [key_path])[0] or 1
-    return member_line(text, key_path)
+        line = find_lines(text, [key_path])[0] or 1
+    else:
+        line = member_line(text, key_path)
+    return f"{file}:{line}: {printable_line(why)}"
 
 
 def project_items(cwd: Path) -> list[Item]:
@@ -153,31 +178,43 @@ def project_items(cwd: Path) -> list[Item]:
 
 
 def _read_user_servers(
-    config: Config, file: Path, environ: Mapping[str, str], problems: list[str]
+    config: Config,
+    file: Path,
+    environ: Mapping[str, str],
+    problems: list[str],
+    notes: list[str],
 ) -> dict[str, ProgramServer | HttpServer]:
     servers: dict[str, ProgramServer | HttpServer] = {}
-    broken: list[tuple[str, ConfigError | InvalidInputError]] = []
+    messages: list[tuple[str, str, list[str]]] = []  # name, message, and the list it is added to
     for name, table in config.mcp_servers.items():
+        unset: list[str] = []
         try:
-            servers[name] = build_server(name, table, environ, field=KEY, source="user")
+            servers[name] = build_server(
+                name, table, environ, field=KEY, source="user", notes=unset
+            )
+        except UnsetVariableError as error:
+            unset.append(str(error))
         except (ConfigError, InvalidInputError) as error:
-            broken.append((name, error))
-    if not broken:
+            messages.append((name, str(error), problems))
+        messages += [(name, note, notes) for note in unset]
+    if not messages:
         return servers
     try:
         text = read_text(file)
         wrong = list_problems(file, environ)
     except ConfigError:
         text, wrong = "", []
-    lines = find_lines(text, [(KEY, name, *_error_key(why, KEY, name)) for name, why in broken])
-    for (name, why), line in zip(broken, lines, strict=True):
+    lines = find_lines(
+        text, [(KEY, name, *_error_key(why, KEY, name)) for name, why, _ in messages]
+    )
+    for (name, why, target), line in zip(messages, lines, strict=True):
         # A server table with a type error was read as an empty one, so the original error is shown.
         prefix = f" {KEY}.{name}"
         server_messages = [
             message for message in wrong if f"{prefix}:" in message or f"{prefix}." in message
         ]
         location = str(file) if line is None else f"{file}:{line}"
-        problems += server_messages or [f"{location}: {printable_line(str(why))}"]
+        target.extend(server_messages or [f"{location}: {printable_line(why)}"])
     return servers
 
 
@@ -264,9 +301,9 @@ def _describe_servers(file_format: ServerFormat, servers: Mapping[str, Any]) -> 
     return "; ".join([*names, *lines])
 
 
-def _error_key(error: ConfigError | InvalidInputError, field: str, name: str) -> tuple[str, ...]:
-    """Return the key below a server's table that an error is about."""
-    message, prefix = str(error), f"{field}.{name}."
+def _error_key(message: str, field: str, name: str) -> tuple[str, ...]:
+    """Return the key below a server's table that a message is about."""
+    prefix = f"{field}.{name}."
     key = message[len(prefix) :].partition(":")[0] if message.startswith(prefix) else ""
     return (key,) if key else ()
 

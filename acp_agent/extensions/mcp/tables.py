@@ -59,6 +59,10 @@ def project_table(name: str, entry: object) -> McpServerConfig | None:
 _PROJECT_FIELDS = frozenset({"type", "command", "args", "env", "cwd", "url", "headers", "enabled"})
 
 
+class UnsetVariableError(ConfigError):
+    """A server needs a variable of the environment that is not set."""
+
+
 def build_server(
     name: str,
     table: McpServerConfig,
@@ -66,13 +70,19 @@ def build_server(
     *,
     field: str,
     source: Literal["user", "project"],
+    notes: list[str] | None = None,
 ) -> ProgramServer | HttpServer:
     """Return a server with its variables expanded.
 
+    Variables of its environment and headers are left out if what they are made from is not set:
+    most servers work without them, or ask for a login.
+
     Args:
         field: the key of the table of all servers, for errors.
+        notes: what is left out is added to this list, in one line of English each.
 
     Raises:
+        UnsetVariableError: the command, an argument or the address has a variable that is not set.
         ConfigError, InvalidInputError: the server is invalid; the message names the key.
     """
     field = f"{field}.{name}"
@@ -90,7 +100,7 @@ def build_server(
             variable, has_default, default = match[1].partition(":-")
             setting = environ.get(variable)
             if setting is None and not has_default:
-                raise ConfigError(
+                raise UnsetVariableError(
                     f"{field}.{key}: the variable {printable_line(variable)} is not set; set it, "
                     "or give it a default with :- behind its name"
                 )
@@ -101,7 +111,14 @@ def build_server(
         return VARIABLE.sub(value, text)
 
     def expand_all(key: str, values: Mapping[str, str]) -> list[tuple[str, str]]:
-        return [(entry_key, expand(key, text)) for entry_key, text in values.items()]
+        entries = []
+        for entry_key, text in values.items():
+            try:
+                entries.append((entry_key, expand(key, text)))
+            except UnsetVariableError as error:
+                if notes is not None:
+                    notes.append(f"{error}; without it {printable_line(entry_key)} is left out")
+        return entries
 
     def options() -> ServerOptions:
         return ServerOptions(

@@ -23,7 +23,7 @@ from acp_agent.errors import ConfigError, InvalidInputError
 from acp_agent.extensions.definitions.locations import DefinitionFolders
 from acp_agent.extensions.mcp.checks import make_http_server, make_program_server
 from acp_agent.extensions.mcp.config import HttpServer, ProgramServer, ServerOptions
-from acp_agent.extensions.mcp.tables import build_server, project_table
+from acp_agent.extensions.mcp.tables import UnsetVariableError, build_server, project_table
 from acp_agent.extensions.plugins.find import find_plugins
 from acp_agent.extensions.plugins.manifest import MCP_SCHEMA
 from acp_agent.extensions.plugins.package import Part, Plugin
@@ -60,13 +60,18 @@ class _Sse(Struct, frozen=True, forbid_unknown_fields=True, tag="sse"):
 
 
 def plugin_servers(
-    folders: DefinitionFolders, environ: Mapping[str, str], trusts: Trusts, problems: list[str]
+    folders: DefinitionFolders,
+    environ: Mapping[str, str],
+    trusts: Trusts,
+    problems: list[str],
+    notes: list[str],
 ) -> Iterator[ProgramServer | HttpServer]:
     """Yield the servers of the plugins of a session. Reads files, and creates data folders.
 
     Args:
         trusts: returns whether the user trusts an item of the project.
         problems: errors are added to this list, in one line of English each.
+        notes: what is left out is added to this list, because a variable is not set.
     """
     for plugin in find_plugins(folders, trusts).plugins:
         for part in plugin.servers:
@@ -76,15 +81,22 @@ def plugin_servers(
                 problems.append(printable_line(str(error)))
                 continue
             for name, entry in servers.items():
+                quoted = printable_line(name)[:80]
+                unset: list[str] = []
                 try:
-                    build = _portable if plugin.portable else _foreign
-                    server = build(plugin, part.file, name, entry, environ)
+                    server = (
+                        _portable(plugin, name, entry)
+                        if plugin.portable
+                        else _foreign(plugin, name, entry, environ, unset)
+                    )
+                except UnsetVariableError as error:
+                    unset.append(str(error))
                 except (ConfigError, InvalidInputError, OSError) as error:
-                    quoted = printable_line(name)[:80]
                     problems.append(f"{part.file}: {quoted}: {printable_line(str(error))}")
                 else:
                     if server is not None:
                         yield server
+                notes += [f"{part.file}: {quoted}: {printable_line(note)}" for note in unset]
 
 
 def _servers_in(plugin: Plugin, part: Part) -> Mapping[str, Any]:
@@ -105,7 +117,7 @@ def _servers_in(plugin: Plugin, part: Part) -> Mapping[str, Any]:
 
 
 def _foreign(
-    plugin: Plugin, _file: Path, name: str, entry: object, environ: Mapping[str, str]
+    plugin: Plugin, name: str, entry: object, environ: Mapping[str, str], unset: list[str]
 ) -> ProgramServer | HttpServer | None:
     table = project_table(name, entry)
     if table is None:
@@ -116,13 +128,12 @@ def _foreign(
         {**environ, **plugin.variables},
         field=_KEY,
         source="user" if plugin.source == "user" else "project",
+        notes=unset,
     )
     return _with_plugin(plugin, built)
 
 
-def _portable(
-    plugin: Plugin, _file: Path, name: str, entry: object, _environ: Mapping[str, str]
-) -> ProgramServer | HttpServer:
+def _portable(plugin: Plugin, name: str, entry: object) -> ProgramServer | HttpServer:
     field = f"{_KEY}.{name}"
     if not name.strip() or not name.isprintable():
         raise ConfigError(f"{field}: the name cannot be shown; give it another")

@@ -50,9 +50,8 @@ class ServerSelection:
                 trusts=services.trust().trusts,
             )
         )
-        new_problems = [
-            problem for problem in self._configured.problems if problem not in self._reported
-        ]
+        problems = (*self._configured.problems, *self._configured.notes)
+        new_problems = [problem for problem in problems if problem not in self._reported]
         if new_problems:
             self._reported |= set(new_problems)
             # Not in the journal, because it describes the current files.

@@ -60,3 +60,26 @@ def test_commands_of_further_programs_are_those_of_the_user(files: Files, place:
     (folder / "Tidy up.md").write_text("---\ndescription: Tidies.\nmode: code\n---\nTidy up.")
     (skill,) = files.find().skills
     assert (skill.name, skill.by_model, skill.text) == ("tidy-up", False, "Tidy up.")
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        (".opencode/agent/look.md", "look"),
+        (".opencode/agent/deep/look.md", "deep-look"),
+        (".github/agents/look.agent.md", "look"),
+        (".cursor/agents/look.md", "look"),
+        (".claude/agents/look.md", None),
+    ],
+)
+def test_an_agent_without_front_matter_is_used_where_its_own_program_uses_it(
+    files: Files, file: str, name: str | None
+) -> None:
+    path = files.project / file
+    path.parent.mkdir(parents=True)
+    path.write_text("# Look closely\n\nYou look.")
+    found = files.find()
+    assert [(agent.name, agent.description) for agent in found.agents] == (
+        [(name, "Look closely")] if name else []
+    )
+    assert [problem.is_note for problem in found.problems] == ([] if name else [True])

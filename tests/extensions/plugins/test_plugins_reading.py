@@ -36,7 +36,7 @@ def test_a_plugin_is_read_as_the_standard_says(tmp_path: Path, case: dict[str, A
     root = write_plugin(tmp_path / "user" / "plugins" / "folder", case["files"])
     found = find_definitions(places, Config(), lambda _: True)
     wrong: list[str] = []
-    servers = {one.name: one for one in plugin_servers(places, {}, lambda _: True, wrong)}
+    servers = {one.name: one for one in plugin_servers(places, {}, lambda _: True, wrong, [])}
     said = json.dumps({name: shown(one) for name, one in servers.items()})
     data = str(tmp_path / "user" / "plugins" / ".data" / "folder")
     said = said.replace(data, "{data}").replace(str(root), "{root}")
@@ -71,7 +71,7 @@ def test_no_part_of_a_plugin_leads_out_of_it_by_a_link(tmp_path: Path) -> None:
     (root / "skills" / "out").symlink_to(secret)
     (root / "skills" / "greet").symlink_to(root / "real" / "skills" / "greet")
     wrong: list[str] = []
-    assert list(plugin_servers(places, {}, lambda _: True, wrong)) == []
+    assert list(plugin_servers(places, {}, lambda _: True, wrong, [])) == []
     assert len(wrong) == 2
     found = find_definitions(places, Config(), lambda _: True)
     assert [skill.name for skill in found.skills] == ["hello:greet"]
@@ -134,11 +134,11 @@ def test_a_projects_plugin_is_inert_until_it_is_trusted_with_all_of_its_files(
     assert "./x" in item.what
     trusted: set[Item] = {item}
     wrong: list[str] = []
-    assert [one.name for one in plugin_servers(places, {}, trusted.__contains__, wrong)] == [
+    assert [one.name for one in plugin_servers(places, {}, trusted.__contains__, wrong, [])] == [
         "hello:s"
     ]
     (root / "x").write_text("two")
-    assert list(plugin_servers(places, {}, trusted.__contains__, wrong)) == []
+    assert list(plugin_servers(places, {}, trusted.__contains__, wrong, [])) == []
 
 
 def test_the_users_plugin_counts_where_a_project_has_one_of_its_name(tmp_path: Path) -> None:
