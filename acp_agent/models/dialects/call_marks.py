@@ -63,9 +63,9 @@ END_TOKENS = (
 @cache
 def opener_patterns(begins_line: bool, is_near: bool) -> tuple[re.Pattern[str], frozenset[str]]:
     """Return a pattern for the opening tags that count at a place, and all prefixes of these."""
-    from acp_agent.models.dialects.driver import FORMS  # noqa: PLC0415 - rarely needed
+    from acp_agent.models.dialects.driver import READERS  # noqa: PLC0415 - rarely needed
 
-    forms = [form for form in FORMS.values() if begins_line or is_near or form.control]
+    forms = [form for form in READERS if begins_line or is_near or form.control]
     marks = tuple(mark for form in forms for mark in form.openers)
     if begins_line:  # some chat templates open the reasoning, so the answer only closes it
         marks += (*THOUGHTS, *THOUGHTS.values())

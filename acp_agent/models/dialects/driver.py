@@ -16,10 +16,11 @@ from acp_agent.models.base import (
     TextDelta,
 )
 from acp_agent.models.dialects.fenced_forms import Action, Fenced
-from acp_agent.models.dialects.form import Form
+from acp_agent.models.dialects.form import CallReader, Form
 from acp_agent.models.dialects.gemma import Gemma
 from acp_agent.models.dialects.harmony import Harmony
 from acp_agent.models.dialects.json_forms import Hermes, Llama, Mistral, Tagged
+from acp_agent.models.dialects.named_tags import NamedTags
 from acp_agent.models.dialects.token_calls import DeepSeek, Kimi
 from acp_agent.models.dialects.xml_forms import Glm, Invoke, MiniMax, QwenCoder
 from acp_agent.models.dialects.xml_token_forms import Dsml, KimiK3
@@ -43,6 +44,8 @@ FORMS: Mapping[str, Form] = {
     "tagged": Tagged(),
     "gemma": Gemma(),
 }
+# What is looked for in an answer of any model: the dialects, and a form that no model is told.
+READERS: tuple[CallReader, ...] = (*FORMS.values(), NamedTags())
 
 
 def select_forms(dialect: str) -> tuple[Form, ...]:

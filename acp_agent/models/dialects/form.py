@@ -153,8 +153,8 @@ class CallWriter(Protocol):
         """Return the results of one answer's calls as text, given number, name and text of each."""
 
 
-class Form(CallWriter, Protocol):
-    """One way in which models write calls."""
+class CallReader(Protocol):
+    """Reads one way in which models write calls."""
 
     @property
     def openers(self) -> tuple[str, ...]:
@@ -185,6 +185,10 @@ class Form(CallWriter, Protocol):
 
     def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
         """Return the verdict on a text that begins with an opener; if `final`, never `More`."""
+
+
+class Form(CallReader, CallWriter, Protocol):
+    """One way in which models write calls, which our side can write too."""
 
 
 def skip_space(text: str, at: int) -> int:

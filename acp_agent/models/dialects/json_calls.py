@@ -21,12 +21,13 @@ from acp_agent.models.dialects.form import (
 NAMES = ("name", "tool", "tool_name", "function", "action")
 ARGUMENTS = ("arguments", "parameters", "args", "input", "action_input")
 _EXTRA_KEYS = {"type", "id", "tool_call_id"}  # additional keys that a call may have
+_WRAPPERS = ("function", "functionCall", "function_call", "tool_call")  # keys around a call
 _LIST = "tool_calls"  # the key of a list of calls, as in the answer of an API
 # Tokens that may precede the name: None is any value, and the last one stands for a brace.
 _OPTIONAL_PREFIXES: tuple[tuple[str | None, ...], ...] = (
     ("{", '"tool_calls"', ":", "[", "{"),
     *(("{", f'"{key}"', ":", None, ",") for key in sorted(_EXTRA_KEYS)),
-    ("{", '"function"', ":", "{"),
+    *(("{", f'"{key}"', ":", "{") for key in _WRAPPERS),
 )
 _MAX_TOKENS = 32
 _NO_JSON = "The call is not valid JSON. Write it again, with the quotation marks in texts escaped."
@@ -44,8 +45,8 @@ def read_call(text: str, tools: Tools, *, strict: bool = False) -> WrittenCall |
         value = json_text.decode_python(text)
     if not isinstance(value, dict):
         return None if strict else broken_call(_NO_JSON, text, tools)
-    inner = value.get("function")
-    if isinstance(inner, dict):
+    inner = next((value[key] for key in _WRAPPERS if isinstance(value.get(key), dict)), None)
+    if inner is not None:
         value = inner
     if len(value) == 1:  # Apertus: the name is the key of the arguments
         (key, content), *_ = value.items()

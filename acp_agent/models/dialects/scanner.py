@@ -21,7 +21,7 @@ from acp_agent.models.dialects.form import (
     SURE,
     UNREADABLE,
     Block,
-    Form,
+    CallReader,
     More,
     Tools,
     Verdict,
@@ -42,7 +42,7 @@ class HeldBlock:
         readers: the forms that are tried; the first one that recognises a call is used.
     """
 
-    def __init__(self, readers: tuple[Form, ...], tools: Tools) -> None:
+    def __init__(self, readers: tuple[CallReader, ...], tools: Tools) -> None:
         self._readers = readers
         self._tools = tools
         self._pieces: list[str] = []
@@ -114,7 +114,7 @@ _MAX_UNENDED_BLOCKS = 16  # unfinished blocks, after which the rest of the answe
 class Scanner:
     """Extracts calls and reasoning from one answer."""
 
-    def __init__(self, forms: Sequence[Form], tools: Tools) -> None:
+    def __init__(self, forms: Sequence[CallReader], tools: Tools) -> None:
         self.calls = 0  # the number of readable calls
         self._tools = tools
         self._by_opener = {
@@ -241,7 +241,7 @@ class Scanner:
                     self._add_text(mark)
         return ""
 
-    def _may_open(self, mark: str) -> tuple[Form, ...]:
+    def _may_open(self, mark: str) -> tuple[CallReader, ...]:
         if self._unended_blocks > _MAX_UNENDED_BLOCKS:
             return ()
         return tuple(

@@ -1,4 +1,4 @@
-"""Read answers that consist of calls without tags: Python, a list, or a name before JSON."""
+"""Read answers that consist of calls without tags: Python, a list, a name before JSON, a patch."""
 
 from __future__ import annotations
 
@@ -16,6 +16,13 @@ _ANSWER_OPENERS = ("```tool_code", "print(default_api.", "functools[")  # the wh
 # GLM 4 and ChatGLM write a name and JSON on the next line, Functionary marks the name.
 _MARK = ">>>"
 _NAME_LINE = re.compile(r"\s*(?:>>>)?\s*([\w.-]{1,128})[ \t]*\n\s*(?=\{)")
+# A patch alone is a call of `apply_patch`, which several makers train their models with.
+_PATCH_OPENERS = ("*** Begin Patch\n", "diff --git ", "--- ")
+_CODEX_PATCH = re.compile(r"\*\*\* Begin Patch\n.*\n\*\*\* End Patch", re.DOTALL)
+_GIT_LINE = r"(?:diff --git|index|old mode|new mode|new file mode|deleted file mode) .*"
+_UNIFIED_DIFF = re.compile(
+    rf"(?:{_GIT_LINE}\n)*--- \S.*\n\+\+\+ \S.*(?:\n@@.*(?:\n(?:[-+ \\].*|{_GIT_LINE})?)*)+"
+)
 _NAME_PART = re.compile(r"([\w.-]{1,128})[ \t]*(?:\n\s*)?")
 
 
@@ -24,6 +31,8 @@ def may_be_calls(answer: str, tools: Callable[[], Tools]) -> bool:
     if len(answer) > _LONGEST:
         return False
     text = answer[:LONGEST_HEAD].lstrip()
+    if _may_be_patch(text):
+        return True
     if any(
         text.startswith(opener) or opener.startswith(text) for opener in (*_ANSWER_OPENERS, _MARK)
     ):
@@ -33,6 +42,13 @@ def may_be_calls(answer: str, tools: Callable[[], Tools]) -> bool:
         return any(tool.name.startswith(word) for tool in tools())
     match = _PYTHON.match(text[:200])
     return (match is not None and match[1] in tools()) or _may_start_named_call(text, tools)
+
+
+def _may_be_patch(text: str) -> bool:
+    if not any(text.startswith(mark) or mark.startswith(text) for mark in _PATCH_OPENERS):
+        return False
+    first, _, second = text.partition("\n")
+    return not first.startswith("--- ") or "+++ ".startswith(second[:4])
 
 
 def _may_start_named_call(text: str, tools: Callable[[], Tools]) -> bool:
@@ -52,9 +68,15 @@ def _may_start_named_call(text: str, tools: Callable[[], Tools]) -> bool:
 def read_whole(answer: str, tools: Tools) -> list[WrittenCall]:
     """Return the calls of which an answer consists; empty if it has other content."""
     from acp_agent.models.dialects.json_calls import read_calls  # noqa: PLC0415 - rarely needed
+    from acp_agent.models.dialects.json_text import encode  # noqa: PLC0415 - rarely needed
     from acp_agent.models.dialects.python_calls import read_python_calls  # noqa: PLC0415
 
     text = answer.strip()
+    if text.startswith(_PATCH_OPENERS):
+        is_patch = _CODEX_PATCH.fullmatch(text) or _UNIFIED_DIFF.fullmatch(text)
+        if not is_patch or "apply_patch" not in tools:
+            return []
+        return [WrittenCall(name="apply_patch", arguments=encode({"input": text}))]
     if text.startswith("functools["):
         return read_calls(text.removeprefix("functools"), tools, strict=True)
     return read_python_calls(text, tools) or _read_named_calls(text, tools)

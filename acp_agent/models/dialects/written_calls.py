@@ -285,7 +285,7 @@ class WrittenCalls:
         return self._is_long or at > MAX_LEAD_LENGTH
 
     def _start_call(self, at: int, output: list[StreamEvent]) -> None:
-        from acp_agent.models.dialects.driver import FORMS  # noqa: PLC0415 - rarely needed
+        from acp_agent.models.dialects.driver import READERS  # noqa: PLC0415 - rarely needed
         from acp_agent.models.dialects.scanner import Scanner  # noqa: PLC0415
 
         for opener, end in THOUGHTS.items():
@@ -306,7 +306,7 @@ class WrittenCalls:
             self._release(output)
             return
         self._is_harmony = not self._has_text and self._text.startswith(_HARMONY, at)
-        self._scanner = Scanner(tuple(FORMS.values()), self._tools())
+        self._scanner = Scanner(READERS, self._tools())
         self._scan(self._scanner.feed(self._text[at:]), output)
 
     def _continue_after_thought(self, text: str, output: list[StreamEvent]) -> None:
