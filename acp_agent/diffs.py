@@ -127,22 +127,24 @@ def split_lines(text: str) -> list[str]:
     return [*ended, last] if last else ended
 
 
-def hunks(old: Sequence[str], new: Sequence[str], blocks: Sequence[Block]) -> Iterator[Hunk]:
+def hunks(
+    old: Sequence[str], new: Sequence[str], blocks: Sequence[Block], context: int = CONTEXT
+) -> Iterator[Hunk]:
     """The hunks of `blocks`, which turn the lines of `old` into those of `new`."""
     group: list[Block] = []
     for block in blocks:
-        if group and block.old_start - group[-1].old_end > 2 * CONTEXT:
-            yield _hunk(group, old, new)
+        if group and block.old_start - group[-1].old_end > 2 * context:
+            yield _hunk(group, old, new, context)
             group = []
         group.append(block)
     if group:
-        yield _hunk(group, old, new)
+        yield _hunk(group, old, new, context)
 
 
-def _hunk(group: Sequence[Block], old: Sequence[str], new: Sequence[str]) -> Hunk:
+def _hunk(group: Sequence[Block], old: Sequence[str], new: Sequence[str], context: int) -> Hunk:
     first, last = group[0], group[-1]
-    before = min(CONTEXT, first.old_start)
-    after = min(CONTEXT, len(old) - last.old_end)
+    before = min(context, first.old_start)
+    after = min(context, len(old) - last.old_end)
     old_range = _range(first.old_start - before, last.old_end + after)
     new_range = _range(first.new_start - before, last.new_end + after)
     runs: list[tuple[Mark, Sequence[str]]] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +16,7 @@ from acp_agent.cli.localization import translate
 from acp_agent.cli.output import escape_controls, escape_hidden, split_lines
 from acp_agent.config.amounts import format_decimal
 from acp_agent.config.localization import join_sentences
+from acp_agent.diffs import changed_blocks, hunks
 from acp_agent.platform.posix import find_program
 from protocol.v1 import types as acp
 
@@ -239,7 +239,6 @@ DiffStyle = Literal["bold", "added", "removed", "dim"]
 
 MAX_DIFF_LINES = 60  # lines of a diff that are shown
 _CONTEXT_LINES = 2  # unchanged lines around a change
-_MAX_COMPARED_LINES = 3_000  # lines between the first and last change that are compared
 
 
 def relative_path(path: str, cwd: Path) -> str:
@@ -269,44 +268,13 @@ def diff_lines(
         yield translate("... {count} more lines", count=len(lines) - limit), "dim"
 
 
-def _changes(old: list[str], new: list[str]) -> list[str]:
-    """Return a unified diff without its header.
-
-    The common beginning and end are not compared, because the time grows with the square of the
-    lines. If the rest is still long, all of it counts as changed.
-    """
-    start = 0
-    while start < min(len(old), len(new)) and old[start] == new[start]:
-        start += 1
-    end = 0
-    while end < min(len(old), len(new)) - start and old[-1 - end] == new[-1 - end]:
-        end += 1
-    if len(old) + len(new) - 2 * (start + end) > _MAX_COMPARED_LINES:
-        return [
-            f"@@ -{start + 1},{len(old) - end - start} +{start + 1},{len(new) - end - start} @@",
-            *(f"-{line}" for line in old[start : len(old) - end]),
-            *(f"+{line}" for line in new[start : len(new) - end]),
-        ]
-    before = max(start - _CONTEXT_LINES, 0)
-    after = max(end - _CONTEXT_LINES, 0)
-    changed = list(
-        difflib.unified_diff(
-            old[before : len(old) - after],
-            new[before : len(new) - after],
-            lineterm="",
-            n=_CONTEXT_LINES,
-        )
-    )[2:]
-    return [_shift_hunk(line, before) if line.startswith("@@") else line for line in changed]
-
-
-def _shift_hunk(header: str, by: int) -> str:
-    """Return a hunk header such as `@@ -1,2 +1,3 @@` with its line numbers increased by `by`."""
-    fields = header.split()
-    for index in (1, 2):
-        first, comma, count = fields[index][1:].partition(",")
-        fields[index] = f"{fields[index][0]}{int(first) + by}{comma}{count}"
-    return " ".join(fields)
+def _changes(old: Sequence[str], new: Sequence[str]) -> list[str]:
+    """Return a unified diff without its header."""
+    return [
+        line.removesuffix("\n")
+        for hunk in hunks(old, new, changed_blocks(old, new), _CONTEXT_LINES)
+        for line in (hunk.header, *(f"{mark}{line}" for mark, run in hunk.runs for line in run))
+    ]
 
 
 def program_command() -> str:
