@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import tempfile
 import time
 import tomllib
@@ -10,7 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
-from dulwich.repo import Repo
 
 from acp_agent.config.policy_types import PermissionsConfig
 from acp_agent.permissions.access import CommandAccess, WriteAccess
@@ -40,7 +40,7 @@ def rows() -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         home = os.path.realpath(folder)
         project = f"{home}/project"
-        Repo.init(project, mkdir=True)
+        subprocess.run(["git", "init", "--quiet", project], check=True)
         gate = PolicyGate(
             GrantStore(Path(home, "grants.json")), home=home, policies=Policies(_rules())
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -18,22 +17,9 @@ OTHERS = "someone else changed it since"
 UNKNOWN = "it is not known who changed it since"
 
 
-@pytest.fixture(params=["git", "dulwich"])
-async def either(
-    request: pytest.FixtureRequest,
-    tmp_path: Path,
-    model_server: ModelServer,
-    monkeypatch: pytest.MonkeyPatch,
-) -> AsyncIterator[Desk]:
-    """A session whose files are saved by git, or without it."""
-    if request.param == "dulwich":
-        pytest.importorskip("dulwich")
-        which = shutil.which
-
-        def without_git(name: str, mode: int = 1, path: str | None = None) -> str | None:
-            return None if name == "git" else which(name, mode, path)
-
-        monkeypatch.setattr(shutil, "which", without_git)
+@pytest.fixture
+async def shared_desk(tmp_path: Path, model_server: ModelServer) -> AsyncIterator[Desk]:
+    """A session in a folder with files of the user."""
     async with open_desk(tmp_path, model_server) as desk:
         (desk.folder / "theirs.txt").write_text("theirs\n")
         (desk.folder / "shared.txt").write_text("before\n")
@@ -115,31 +101,31 @@ CHANGES = pytest.mark.parametrize(
 async def test_what_the_user_changed_after_the_turn_is_left_unchanged_and_named(
     what: str,
     change: Callable[[Path], dict[str, str]],
-    either: Desk,
+    shared_desk: Desk,
     model_server: ModelServer,
 ) -> None:
-    await agent_works(either, model_server)
-    left = change(either.folder)  # at once: nothing is waited for
-    await either.say(f"/rewind 1 {what}")
+    await agent_works(shared_desk, model_server)
+    left = change(shared_desk.folder)  # at once: nothing is waited for
+    await shared_desk.say(f"/rewind 1 {what}")
     expected = {name: text for name, text in (BEFORE | left).items() if text}
-    assert tree(either) == expected
+    assert tree(shared_desk) == expected
     for name in left:
-        assert f"- `{name}` is left unchanged: {OTHERS}" in answered(either)
-    assert "`/rewind 1 files --force`" in answered(either)
-    assert "kept" not in answered(either)
+        assert f"- `{name}` is left unchanged: {OTHERS}" in answered(shared_desk)
+    assert "`/rewind 1 files --force`" in answered(shared_desk)
+    assert "kept" not in answered(shared_desk)
 
 
 @CHANGES
 async def test_a_forced_rewind_also_restores_files_and_can_be_undone(
-    change: Callable[[Path], dict[str, str]], either: Desk, model_server: ModelServer
+    change: Callable[[Path], dict[str, str]], shared_desk: Desk, model_server: ModelServer
 ) -> None:
-    await agent_works(either, model_server)
-    change(either.folder)
-    changed = tree(either)
-    await either.say("/rewind 1 files --force")
-    assert tree(either) == BEFORE
-    await either.say("/rewind 2 files")
-    assert tree(either) == changed
+    await agent_works(shared_desk, model_server)
+    change(shared_desk.folder)
+    changed = tree(shared_desk)
+    await shared_desk.say("/rewind 1 files --force")
+    assert tree(shared_desk) == BEFORE
+    await shared_desk.say("/rewind 2 files")
+    assert tree(shared_desk) == changed
 
 
 async def test_nobody_hears_of_a_turns_end_before_its_files_are_saved(
@@ -151,102 +137,108 @@ async def test_nobody_hears_of_a_turns_end_before_its_files_are_saved(
 
 
 async def test_what_the_user_changed_between_two_turns_is_left_unchanged(
-    either: Desk, model_server: ModelServer
+    shared_desk: Desk, model_server: ModelServer
 ) -> None:
-    await agent_works(either, model_server)
-    creates(either.folder)
-    edits(either.folder)
-    await turn(either, model_server, shell("echo more > more.txt; echo more >> theirs.txt"))
-    await either.say("/rewind 2 files")  # all that has happened since is the agent's
-    assert tree(either) == BEFORE | {
+    await agent_works(shared_desk, model_server)
+    creates(shared_desk.folder)
+    edits(shared_desk.folder)
+    await turn(shared_desk, model_server, shell("echo more > more.txt; echo more >> theirs.txt"))
+    await shared_desk.say("/rewind 2 files")  # all that has happened since is the agent's
+    assert tree(shared_desk) == BEFORE | {
         "made.txt": "agent\n",
         "shared.txt": "agent\n",
         "mine.txt": "mine\n",
         "theirs.txt": "my edit\n",
     }
-    await either.say("/rewind 1 files")
-    assert tree(either) == BEFORE | {"mine.txt": "mine\n", "theirs.txt": "my edit\n"}
+    await shared_desk.say("/rewind 1 files")
+    assert tree(shared_desk) == BEFORE | {"mine.txt": "mine\n", "theirs.txt": "my edit\n"}
 
 
 async def test_what_was_once_restored_by_force_is_the_agents_when_it_changes_it_again(
-    either: Desk, model_server: ModelServer
+    shared_desk: Desk, model_server: ModelServer
 ) -> None:
-    await agent_works(either, model_server)
-    edits_what_the_agent_edited(either.folder)
-    await either.say("/rewind 1 files --force")
-    await turn(either, model_server, shell("echo again > shared.txt"))
-    await either.say("/rewind 1 files")
-    assert tree(either) == BEFORE
+    await agent_works(shared_desk, model_server)
+    edits_what_the_agent_edited(shared_desk.folder)
+    await shared_desk.say("/rewind 1 files --force")
+    await turn(shared_desk, model_server, shell("echo again > shared.txt"))
+    await shared_desk.say("/rewind 1 files")
+    assert tree(shared_desk) == BEFORE
 
 
-async def test_ignored_files_are_never_changed(either: Desk, model_server: ModelServer) -> None:
-    (either.folder / "a.log").write_text("old")
-    await turn(either, model_server, shell("echo agent > made.txt; echo agent > b.log"))
-    (either.folder / "a.log").write_text("mine")
-    await either.say("/rewind 1 files --force")
-    assert tree(either) == BEFORE | {"a.log": "mine", "b.log": "agent\n"}
+async def test_ignored_files_are_never_changed(
+    shared_desk: Desk, model_server: ModelServer
+) -> None:
+    (shared_desk.folder / "a.log").write_text("old")
+    await turn(shared_desk, model_server, shell("echo agent > made.txt; echo agent > b.log"))
+    (shared_desk.folder / "a.log").write_text("mine")
+    await shared_desk.say("/rewind 1 files --force")
+    assert tree(shared_desk) == BEFORE | {"a.log": "mine", "b.log": "agent\n"}
 
 
 async def test_where_only_tools_for_files_wrote_what_the_user_did_in_the_turn_is_the_users(
-    either: Desk, model_server: ModelServer
+    shared_desk: Desk, model_server: ModelServer
 ) -> None:
     stall = Stall()
     model_server.add(
         answer(write("made.txt", "agent\n"), write("second.txt", "agent\n")),
         answer("One moment", stall, "."),
     )
-    work = await either.begin("Work")
+    work = await shared_desk.begin("Work")
     await stall.reached.wait()
-    creates(either.folder)
-    edits_what_the_agent_made(either.folder)
+    creates(shared_desk.folder)
+    edits_what_the_agent_made(shared_desk.folder)
     stall.release()
     assert await work.result() == "end_turn"
-    await either.say("/rewind 1 files")
-    assert tree(either) == BEFORE | {"mine.txt": "mine\n", "made.txt": "agent\nand me\n"}
-    assert f"- `made.txt` is left unchanged: {OTHERS}" in answered(either)
+    await shared_desk.say("/rewind 1 files")
+    assert tree(shared_desk) == BEFORE | {"mine.txt": "mine\n", "made.txt": "agent\nand me\n"}
+    assert f"- `made.txt` is left unchanged: {OTHERS}" in answered(shared_desk)
 
 
 async def test_files_that_a_patch_deletes_and_renames_go_back(
-    either: Desk, model_server: ModelServer
+    shared_desk: Desk, model_server: ModelServer
 ) -> None:
     patch = (
         "*** Begin Patch\n*** Delete File: theirs.txt\n"
         "*** Update File: shared.txt\n*** Move to: moved.txt\n*** End Patch"
     )
-    await turn(either, model_server, Call("apply_patch", {"input": patch}))
-    assert tree(either) == {"moved.txt": "before\n"}
-    creates(either.folder)
-    await either.say("/rewind 1 files")
-    assert tree(either) == BEFORE | {"mine.txt": "mine\n"}
+    await turn(shared_desk, model_server, Call("apply_patch", {"input": patch}))
+    assert tree(shared_desk) == {"moved.txt": "before\n"}
+    creates(shared_desk.folder)
+    await shared_desk.say("/rewind 1 files")
+    assert tree(shared_desk) == BEFORE | {"mine.txt": "mine\n"}
 
 
 async def test_without_a_saved_turn_end_only_files_of_the_tools_are_restored(
-    either: Desk, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+    shared_desk: Desk, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def never(self: Checkpoints, seconds: float) -> None:
         """As where the folder is too large, or the process dies."""
 
     monkeypatch.setattr(Checkpoints, "_save_end", never)
-    await turn(either, model_server, write("made.txt", "agent\n"), shell("echo agent > shared.txt"))
-    creates(either.folder)
-    await either.say("/rewind 1 files")
-    assert tree(either) == BEFORE | {"shared.txt": "agent\n", "mine.txt": "mine\n"}
+    await turn(
+        shared_desk, model_server, write("made.txt", "agent\n"), shell("echo agent > shared.txt")
+    )
+    creates(shared_desk.folder)
+    await shared_desk.say("/rewind 1 files")
+    assert tree(shared_desk) == BEFORE | {"shared.txt": "agent\n", "mine.txt": "mine\n"}
     for name in ("shared.txt", "mine.txt"):
-        assert f"- `{name}` is left unchanged: {UNKNOWN}" in answered(either)
+        assert f"- `{name}` is left unchanged: {UNKNOWN}" in answered(shared_desk)
 
 
 async def test_a_fork_leaves_unchanged_what_others_than_its_source_changed(
-    either: Desk, model_server: ModelServer
+    shared_desk: Desk, model_server: ModelServer
 ) -> None:
-    await agent_works(either, model_server)
-    creates(either.folder)
-    source = either.session
-    either._session = await either.manager.fork(source.id, str(either.folder), [], either.editor)
+    await agent_works(shared_desk, model_server)
+    creates(shared_desk.folder)
+    source = shared_desk.session
+    shared_desk._session = await shared_desk.manager.fork(
+        source.id, str(shared_desk.folder), [], shared_desk.editor
+    )
     model_server.add(answer(shell("echo source > theirs.txt")), answer("Done."))
-    either._session, fork = source, either._session
-    await either.say("The source goes on")
+    shared_desk._session, fork = source, shared_desk._session
+    await shared_desk.say("The source goes on")
     await fork.resources.rewinder.rewind("1", "files")
-    assert tree(either) == BEFORE | {"mine.txt": "mine\n", "theirs.txt": "source\n"}
+    assert tree(shared_desk) == BEFORE | {"mine.txt": "mine\n", "theirs.txt": "source\n"}
 
 
 async def test_the_models_own_return_leaves_the_users_files_unchanged_and_names_them(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -19,14 +18,6 @@ async def server() -> AsyncIterator[Server]:
         yield test_server
 
 
-@pytest.fixture(params=["git", "dulwich"])
-def program(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Which of the two keeps the files."""
-    if request.param == "dulwich":
-        monkeypatch.setattr(shutil, "which", lambda name, path: None)
-    return str(request.param)
-
-
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """An empty folder, whose files are kept."""
@@ -36,6 +27,6 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def history(program: str, tmp_path: Path, root: Path) -> Checkpoints:
+def history(tmp_path: Path, root: Path) -> Checkpoints:
     """Checkpoints of an empty folder."""
     return Checkpoints(tmp_path, root)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 from pathlib import Path
@@ -286,28 +285,12 @@ def test_a_checkpoint_that_is_no_longer_saved_is_named(history: Checkpoints, roo
     assert not history.checkpoints.has("ckpt_unknown")
 
 
-def test_without_git_and_dulwich_the_error_says_what_to_install(
+def test_without_git_the_error_says_to_install_it(
     tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shutil, "which", lambda name, path: None)
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(WorkspaceError, match="install it"):
         Checkpoints(tmp_path, root).save()
-
-
-def test_checkpoints_made_without_git_can_be_restored_with_git(
-    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_files(root, {"a": "1", "sub/b": "1"})
-    before = folder_contents(root)
-    with monkeypatch.context() as patch:
-        patch.setattr(shutil, "which", lambda name, path: None)
-        checkpoint = Checkpoints(tmp_path, root).save()
-    write_files(root, {"a": "2", "c": "2"})
-    history = Checkpoints(tmp_path, root)
-    history.count = 10
-    history.restore(checkpoint)
-    assert folder_contents(root) == before
 
 
 def test_a_file_takes_the_place_of_folders_with_nothing_in_them(tmp_path: Path) -> None:
@@ -326,18 +309,13 @@ NAMES = st.sampled_from(["a", "b", "a/c", "a/d", "b/c/d", "B"])
 STEP = st.tuples(NAMES, st.sampled_from(["one", "two", "", None, "link"]))
 
 
-@pytest.mark.parametrize("without_git", [False, True])
 @settings(max_examples=12, suppress_health_check=list(HealthCheck))
 @given(states=st.lists(st.lists(STEP, max_size=6), min_size=2, max_size=4), data=st.data())
 def test_any_state_comes_back_from_any_other(
     states: list[list[tuple[str, str | None]]],
     data: Any,
-    without_git: bool,
     tmp_path_factory: pytest.TempPathFactory,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if without_git:
-        monkeypatch.setattr(shutil, "which", lambda name, path: None)
     base = tmp_path_factory.mktemp("any")
     root = base / "project"
     root.mkdir()

@@ -58,7 +58,6 @@ def test_a_full_disk_is_an_error_that_names_the_folder(history: Checkpoints, roo
     history.save()
 
 
-@pytest.mark.usefixtures("program")
 def test_a_folder_that_may_not_be_looked_at_is_named_and_not_taken_for_deleted() -> None:
     with shared_folder() as base, without_root():
         root = base / "above" / "project"

@@ -90,9 +90,7 @@ def test_a_file_that_is_ignored_now_is_not_overwritten(history: Checkpoints, roo
     assert (root / "a").read_text() == "1"
 
 
-def test_huge_files_are_left_out_named_and_not_touched(
-    program: str, tmp_path: Path, root: Path
-) -> None:
+def test_huge_files_are_left_out_named_and_not_touched(tmp_path: Path, root: Path) -> None:
     history = Checkpoints(tmp_path, root, Rules(max_file_bytes=1000))
     write_files(
         root, {"big": b"x" * 1001, "grows": b"small", "shrinks": b"y" * 5000, "limit": b"z" * 1000}
@@ -112,7 +110,7 @@ def test_huge_files_are_left_out_named_and_not_touched(
     assert folder_contents(root) == before | {b"limit": ("file", b"z" * 1000)}
 
 
-def test_the_data_folder_inside_the_project_is_not_saved(program: str, tmp_path: Path) -> None:
+def test_the_data_folder_inside_the_project_is_not_saved(tmp_path: Path) -> None:
     history = Checkpoints(tmp_path, tmp_path)  # whose data is below it
     write_files(tmp_path, {"a": "1"})
     checkpoint = history.save()
@@ -123,9 +121,7 @@ def test_the_data_folder_inside_the_project_is_not_saved(program: str, tmp_path:
     assert history.checkpoints.has(checkpoint)
 
 
-def test_what_the_user_excludes_is_left_out_from_then_on(
-    program: str, tmp_path: Path, root: Path
-) -> None:
+def test_what_the_user_excludes_is_left_out_from_then_on(tmp_path: Path, root: Path) -> None:
     write_files(root, {".env": "KEY=1", "sub/.env": "KEY=2", "a": "1", "private/x": "x"})
     Checkpoints(tmp_path, root).save()
     history = Checkpoints(tmp_path, root, Rules(exclude=(".env", "/private/")))
@@ -137,7 +133,7 @@ def test_what_the_user_excludes_is_left_out_from_then_on(
 
 @pytest.mark.parametrize("said_in", ["settings", "info/exclude", "above"])
 def test_a_file_excluded_by_rules_outside_the_checkpoint_is_not_deleted(
-    program: str, tmp_path: Path, said_in: str
+    tmp_path: Path, said_in: str
 ) -> None:
     repository = tmp_path / "repository"
     root = repository / "part"
@@ -177,9 +173,7 @@ def test_what_is_in_a_repository_among_too_many_is_not_deleted(
 
 
 @pytest.mark.parametrize("closed", ["closed", "closed\n, to"])
-def test_a_file_that_was_unreadable_at_the_checkpoint_is_not_deleted(
-    closed: str, program: str
-) -> None:
+def test_a_file_that_was_unreadable_at_the_checkpoint_is_not_deleted(closed: str) -> None:
     with shared_folder() as base, without_root():
         root = base / "project"
         write_files(root, {"known/x": "1", "a": "1"})
@@ -202,7 +196,7 @@ def test_a_file_that_was_unreadable_at_the_checkpoint_is_not_deleted(
 
 
 def test_a_session_in_a_part_of_a_repository_keeps_that_part_by_the_repositorys_rules(
-    program: str, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
     repository = tmp_path / "repository"
     root = repository / "packages/[odd] name"
@@ -225,7 +219,7 @@ def test_a_session_in_a_part_of_a_repository_keeps_that_part_by_the_repositorys_
     assert skip_reasons(plan) == dict.fromkeys(["top", "sub/any", "x.log"], "it was left out then")
 
 
-def test_a_folder_that_the_outer_repository_ignores_is_saved(program: str, tmp_path: Path) -> None:
+def test_a_folder_that_the_outer_repository_ignores_is_saved(tmp_path: Path) -> None:
     home = tmp_path / "user"
     root = home / "project"
     write_files(home, {".gitignore": "*\n"})
@@ -237,7 +231,7 @@ def test_a_folder_that_the_outer_repository_ignores_is_saved(program: str, tmp_p
     assert change_kinds(history.restore(checkpoint)) == {"a": "modify"}
 
 
-def test_a_folder_with_too_many_files_is_given_up(program: str, tmp_path: Path, root: Path) -> None:
+def test_a_folder_with_too_many_files_is_given_up(tmp_path: Path, root: Path) -> None:
     write_files(root, {f"f{number}": "" for number in range(11)})
     with pytest.raises(CheckpointTooSlowError, match="more than 10 files"):
         Checkpoints(tmp_path, root, Rules(max_files=10)).save()

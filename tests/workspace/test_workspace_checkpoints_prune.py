@@ -15,7 +15,6 @@ import pytest
 from acp_agent.errors import CheckpointTooSlowError
 from acp_agent.workspace.checkpoints import prune
 from acp_agent.workspace.checkpoints.base import Deadline
-from acp_agent.workspace.checkpoints.dulwich_repository import DulwichRepository
 from acp_agent.workspace.checkpoints.git_repository import GitRepository
 from acp_agent.workspace.checkpoints.store import CheckpointStore, remove_leftovers
 from tests.workspace.checkpoint_folder import (
@@ -32,15 +31,6 @@ NOISE = random.Random(1).randbytes(300_000)
 
 def size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("objects/**/*") if path.is_file())
-
-
-@pytest.fixture(params=["git", "dulwich"])
-def root(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    if request.param == "dulwich":
-        monkeypatch.setattr(shutil, "which", lambda name, path: None)
-    folder = tmp_path / "project"
-    folder.mkdir()
-    return folder
 
 
 def with_a_large_file_of_another(base: Path, root: Path) -> tuple[Checkpoints, Checkpoints]:
@@ -94,8 +84,7 @@ def test_the_next_sweep_removes_what_the_last_one_had_no_time_for(
         raise CheckpointTooSlowError("it takes too long")
 
     with monkeypatch.context() as slow:
-        for kind in (GitRepository, DulwichRepository):
-            slow.setattr(kind, "sweep", too_slow)
+        slow.setattr(GitRepository, "sweep", too_slow)
         with pytest.raises(CheckpointTooSlowError):
             prune.forget_session(session_history.folder, "sess_other", Deadline(30))
     assert prune.sessions_with_checkpoints(session_history.folder) == {SESSION}

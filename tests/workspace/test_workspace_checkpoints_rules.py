@@ -38,7 +38,6 @@ def names(history: Checkpoints, root: Path) -> AbstractSet[str]:
     return change_kinds(history.plan(name)).keys()
 
 
-@pytest.mark.usefixtures("program")
 def test_what_a_worktrees_repository_leaves_out_for_itself_is_left_out(tmp_path: Path) -> None:
     main = repository(tmp_path / "main")
     worktree = tmp_path / "worktree"
@@ -48,7 +47,6 @@ def test_what_a_worktrees_repository_leaves_out_for_itself_is_left_out(tmp_path:
     assert names(Checkpoints(tmp_path, worktree), worktree) == {"a"}
 
 
-@pytest.mark.usefixtures("program")
 def test_what_a_submodules_repository_leaves_out_for_itself_is_left_out(
     tmp_path: Path, root: Path
 ) -> None:
@@ -106,7 +104,6 @@ def test_what_is_excluded_while_a_session_is_open_is_left_out_from_then_on(
     assert (root / "mine").read_text() == "2"
 
 
-@pytest.mark.usefixtures("program")
 def test_ignore_files_above_the_folder_hold_as_they_are_now(tmp_path: Path, root: Path) -> None:
     write_files(root, {"part/a": "1", "part/b": "1"})
     part = Checkpoints(tmp_path, root / "part")
@@ -118,7 +115,6 @@ def test_ignore_files_above_the_folder_hold_as_they_are_now(tmp_path: Path, root
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows a process's open files")
-@pytest.mark.usefixtures("program")
 def test_what_is_looked_at_for_rules_does_not_stay_open(tmp_path: Path, root: Path) -> None:
     git(root, "init", "-q")
     write_files(root, {"part/a": "1"})
@@ -130,7 +126,6 @@ def test_what_is_looked_at_for_rules_does_not_stay_open(tmp_path: Path, root: Pa
 
 @pytest.mark.parametrize("place", ["project", "project/part"])
 @pytest.mark.parametrize("what", ["link", "folder"])
-@pytest.mark.usefixtures("program")
 def test_a_pipe_in_place_of_an_ignore_file_does_not_block(
     what: str, place: str, tmp_path: Path, root: Path
 ) -> None:

@@ -1,4 +1,4 @@
-"""Types of checkpoints that are independent of the storage backend."""
+"""Types of checkpoints, and functions for their paths."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Literal, Protocol
+from collections.abc import Mapping
+from typing import Literal
 
 from msgspec import Struct
 
@@ -149,46 +149,6 @@ class Rules(Struct, frozen=True, kw_only=True):
     max_file_bytes: int = 10_000_000
     max_files: int = 200_000
     exclude: tuple[str, ...] = ()
-
-
-class Repository(Protocol):
-    """Stores the files of one folder. The store must be locked during use."""
-
-    def snapshot(self, rules: Rules, deadline: Deadline) -> Snapshot:
-        """Save the current files.
-
-        Raises:
-            CheckpointTooSlowError: it takes too long, or there are too many files.
-            WorkspaceError: the files cannot be saved.
-        """
-
-    def changes(self, old: str, new: str, deadline: Deadline) -> Sequence[Change]:
-        """Return the differences between two trees, sorted by path."""
-
-    def contents(self, blobs: Iterable[str], deadline: Deadline) -> Iterator[bytes]:
-        """Yield the contents of blobs, in the order of the ids."""
-
-    def folders(self, tree: str, deadline: Deadline) -> Sequence[bytes]:
-        """Return the folders of a tree, relative to it."""
-
-    def read_files(
-        self, tree: str, paths: Sequence[bytes], deadline: Deadline, *, contents: bool
-    ) -> dict[bytes, bytes]:
-        """Return the contents of files of a tree by path, without those that it lacks.
-
-        Without `contents` each value is a zero byte, and no file is read.
-        """
-
-    def ignored_under(
-        self, snapshot: Snapshot, paths: Sequence[bytes], deadline: Deadline
-    ) -> frozenset[bytes]:
-        """Return the paths that the ignore rules at the time of a snapshot excluded."""
-
-    def ignored(self, deadline: Deadline) -> Sequence[bytes]:
-        """Return what the project's ignore files exclude now; a folder counts as one entry."""
-
-    def sweep(self, deadline: Deadline) -> None:
-        """Remove objects that no checkpoint uses, and pack the rest."""
 
 
 def path_text(path: bytes) -> str:

@@ -5,7 +5,6 @@ All functions block on the disk: call them in a thread.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -22,16 +21,15 @@ from acp_agent.workspace.checkpoints.base import (
     Change,
     Deadline,
     Reason,
-    Repository,
     Rules,
     Snapshot,
     Span,
     UnsavedFile,
 )
+from acp_agent.workspace.checkpoints.git_repository import GitRepository
 from acp_agent.workspace.checkpoints.restore import Restorer, SkippedFile
 from acp_agent.workspace.checkpoints.store import CheckpointStore
 
-NO_GIT = "git is not installed; install it, or the extra `dulwich`, to save files for /rewind"
 RETRY_SECONDS = 3_600.0  # before a folder that took too long is tried again
 
 CHANGED_BY_OTHERS = "someone else changed it since"
@@ -88,18 +86,16 @@ class FolderCheckpoints:
         self._session = session
         self._rules = rules
         self._program = program or find_git(*roots)
-        self._open_stores: dict[Path, tuple[CheckpointStore, Repository]] = {}
+        self._open_stores: dict[Path, tuple[CheckpointStore, GitRepository]] = {}
         self.roots = tuple(dict.fromkeys(roots))
 
-    def _open_root(self, root: Path) -> tuple[CheckpointStore, Repository]:
+    def _open_root(self, root: Path) -> tuple[CheckpointStore, GitRepository]:
         """Return the store and the repository of a folder. Lock the store before use."""
         opened = self._open_stores.get(root)
         if opened is None:
             store = CheckpointStore(self._folder, root)
-            opened = self._open_stores[root] = (
-                store,
-                open_repository(store, self._program, self._rules.exclude, self._confine),
-            )
+            repository = GitRepository(store, self._program, self._rules.exclude, self._confine)
+            opened = self._open_stores[root] = (store, repository)
         return opened
 
     def save(self, checkpoint: str | None, deadline: Deadline) -> dict[Path, Snapshot]:
@@ -251,7 +247,7 @@ class FolderCheckpoints:
         return result + ignored
 
 
-def _foreign_changes(repository: Repository, span: Span, deadline: Deadline) -> set[bytes]:
+def _foreign_changes(repository: GitRepository, span: Span, deadline: Deadline) -> set[bytes]:
     """Return the files that, at the end of a span, are not as the session left them."""
     changed = {
         change.path
@@ -263,12 +259,12 @@ def _foreign_changes(repository: Repository, span: Span, deadline: Deadline) -> 
     return changed
 
 
-def _paths(repository: Repository, old: str, new: str, deadline: Deadline) -> set[bytes]:
+def _paths(repository: GitRepository, old: str, new: str, deadline: Deadline) -> set[bytes]:
     return {change.path for change in repository.changes(old, new, deadline)}
 
 
 def _snapshot(
-    store: CheckpointStore, repository: Repository, rules: Rules, deadline: Deadline
+    store: CheckpointStore, repository: GitRepository, rules: Rules, deadline: Deadline
 ) -> Snapshot:
     """Save the current files; a folder that took too long recently is not tried again."""
     if not store.root.is_dir():  # deleted: an empty tree, from which everything can be restored
@@ -296,32 +292,8 @@ def _snapshot(
         raise
 
 
-def open_repository(
-    store: CheckpointStore,
-    program: str | None,
-    exclude: Sequence[str] = (),
-    confine: ConfineWriting = unconfined_writing,
-) -> Repository:
-    """Open the repository in a store folder with git, or with dulwich if git is missing.
-
-    Raises:
-        WorkspaceError: neither is installed.
-    """
-    if program is not None:
-        from acp_agent.workspace.checkpoints.git_repository import GitRepository  # noqa: PLC0415 - one of two
-
-        return GitRepository(store, program, exclude, confine)
-    if importlib.util.find_spec("dulwich") is None:
-        raise WorkspaceError(NO_GIT)
-    from acp_agent.workspace.checkpoints.dulwich_repository import (  # noqa: PLC0415 - optional
-        DulwichRepository,
-    )
-
-    return DulwichRepository(store, exclude)
-
-
 def _plan(
-    root: Path, repository: Repository, current: Snapshot, target: Snapshot, deadline: Deadline
+    root: Path, repository: GitRepository, current: Snapshot, target: Snapshot, deadline: Deadline
 ) -> RestorePlan:
     changes = repository.changes(current.tree, target.tree, deadline)
     unsaved_files = {file.path: file for file in (*current.unsaved, *target.unsaved)}

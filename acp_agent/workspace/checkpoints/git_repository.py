@@ -35,6 +35,8 @@ from acp_agent.workspace.checkpoints.isolated_git import (
 from acp_agent.workspace.checkpoints.rules import FileFilter, is_private, rules_at
 from acp_agent.workspace.checkpoints.store import CheckpointStore
 
+NO_GIT = "git is not installed; install it to save files for /rewind"
+
 _CHUNK = 20_000  # files per git update-index; the index is written after each chunk
 _SECOND = 1_000_000_000  # nanoseconds: git compares times to the second
 _FILE_COST = 4_096  # opening a file takes as long as reading this many bytes
@@ -55,20 +57,26 @@ class _State(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class GitRepository:
-    """The checkpoint repository of one folder.
+    """The checkpoint repository of one folder. The store must be locked during use.
 
     Args:
+        program: the git program; None if there is none.
         exclude: patterns of files to exclude.
         confine: as in `GitFolder`.
+
+    Raises:
+        WorkspaceError: there is no git.
     """
 
     def __init__(
         self,
         store: CheckpointStore,
-        program: str,
+        program: str | None,
         exclude: Sequence[str] = (),
         confine: ConfineWriting = unconfined_writing,
     ) -> None:
+        if program is None:
+            raise WorkspaceError(NO_GIT)
         self._store = store
         self._folder = GitFolder(store, program, exclude, confine)
 
@@ -79,7 +87,12 @@ class GitRepository:
     # -- saving ------------------------------------------------------------------------------
 
     def snapshot(self, rules: Rules, deadline: Deadline) -> Snapshot:
-        """Save the current files; see `Repository.snapshot`."""
+        """Save the current files.
+
+        Raises:
+            CheckpointTooSlowError: it takes too long, or there are too many files.
+            WorkspaceError: the files cannot be saved.
+        """
         outer = self._folder.apply_rules(deadline)
         last_state = self._read_state()
         last_unsaved = set() if last_state is None else set(map(bytes.fromhex, last_state.left_out))
@@ -213,7 +226,7 @@ class GitRepository:
     # -- reading -----------------------------------------------------------------------------
 
     def changes(self, old: str, new: str, deadline: Deadline) -> Sequence[Change]:
-        """Return the differences between two trees."""
+        """Return the differences between two trees, sorted by path."""
         output = self._git.run("diff-tree", "-r", "-z", "--no-renames", old, new, deadline=deadline)
         fields = output.split(b"\0")
         return [_change(fields[index], fields[index + 1]) for index in range(0, len(fields) - 1, 2)]

@@ -10,7 +10,7 @@ from pathlib import Path
 from acp_agent.errors import WorkspaceError
 from acp_agent.platform.posix import find_git
 from acp_agent.workspace.checkpoints.base import Deadline
-from acp_agent.workspace.checkpoints.folders import open_repository
+from acp_agent.workspace.checkpoints.git_repository import GitRepository
 from acp_agent.workspace.checkpoints.store import CheckpointStore, all_stores, remove_leftovers
 
 SWEEP_INTERVAL = 86_400.0  # between two sweeps
@@ -118,7 +118,7 @@ def _sweep(
         store.remove()
         return
     size, files = _measure(store.path / "objects")
-    repository = open_repository(store, program)
+    repository = GitRepository(store, program)
     max_size = float("inf") if max_bytes is None else max_bytes
     if dropped or store.needs_sweep.exists() or files > _MAX_LOOSE_FILES or size > max_size:
         repository.sweep(deadline)
