@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -26,6 +27,7 @@ from acp_agent.workspace.file_io import display_name, display_path, file_kind
 from acp_agent.workspace.search import find_files
 
 MAX_FILES = 200
+_LISTED_PATTERN = re.compile(r"(?![/!]|\./)[^{}\s]*[*?][^{}\s]*")  # in a list with commas
 
 
 def searched_path(tool: AnyTool, arguments: JsonObject) -> str:
@@ -99,6 +101,9 @@ def relative_pattern(pattern: str, folder: Path) -> str:
         ToolError: the pattern leads out of the folder, or excludes instead of finding.
     """
     prefix = f"{folder.as_posix()}/"
+    pieces = [piece.strip() for piece in pattern.split(",")]
+    if len(pieces) > 1 and all(_LISTED_PATTERN.fullmatch(piece) for piece in pieces):
+        pattern = f"{{{','.join(pieces)}}}"
     if pattern.startswith(prefix):
         return "/" + pattern.removeprefix(prefix)
     if pattern.startswith("./"):

@@ -152,7 +152,7 @@ class Toolset:
         tool, values = self._read_call(name, arguments)
         if tool.name == name and not _is_list(values.get("path")):
             with suppress(ValidationError, ToolError):  # in the names of another agent perhaps
-                return ResolvedCall(tool, _validate(tool, values))
+                return ResolvedCall(*_split_paths(tool, _validate(tool, values)))
         calls = self._translate(name, tool, values)
         if calls[0].tool != tool.name:
             tool = self.get(calls[0].tool)
@@ -164,10 +164,8 @@ class Toolset:
         new = [field for field in fields if (tool.name, field) not in self._reported_fields]
         self._reported_fields.update((tool.name, field) for field in new)
         if len(params) == 1:
-            return ResolvedCall(tool, params[0], tuple(new))
-        from acp_agent.tools.calls.batches import batch  # noqa: PLC0415 - few calls need it
-
-        return ResolvedCall(*batch(tool, params), tuple(new))
+            return ResolvedCall(*_split_paths(tool, params[0]), tuple(new))
+        return ResolvedCall(*_batch(tool, params), tuple(new))
 
     def call_title(self, name: str, arguments: str) -> tuple[str, ToolKind]:
         """Return a title and a kind for a call whose tool or arguments may be wrong."""
@@ -237,6 +235,23 @@ class Toolset:
         """The parameters of a tool as a JSON Schema."""
         schema = next((spec.parameters for spec in self._specs if spec.name == name), None)
         return schema or parameters_schema(self.get(name).params)
+
+
+def _split_paths(tool: AnyTool, params: BaseModel) -> tuple[AnyTool, BaseModel]:
+    """Return a call for each path of a text that lists several, for a tool that reads."""
+    path = getattr(params, "path", None)
+    if tool.name not in {"read", "list", "grep"} or not isinstance(path, str):
+        return tool, params
+    paths = tool.workspace.files.listed_paths(path)
+    if not paths:
+        return tool, params
+    return _batch(tool, [params.model_copy(update={"path": each}) for each in paths])
+
+
+def _batch(tool: AnyTool, params: Sequence[BaseModel]) -> tuple[AnyTool, BaseModel]:
+    from acp_agent.tools.calls.batches import batch  # noqa: PLC0415 - few calls need it
+
+    return batch(tool, params)
 
 
 def _is_list(value: object) -> bool:

@@ -33,7 +33,7 @@ from acp_agent.workspace.file_io import (
     rename_file,
     replace_file,
 )
-from acp_agent.workspace.path_cleaning import clean_path
+from acp_agent.workspace.path_cleaning import clean_path, listed_paths
 
 TEXT_LIMIT = 10_000_000  # bytes of a text file that can be read or written
 _MAX_SUGGESTIONS = 3  # files that an error suggests
@@ -111,6 +111,10 @@ class WorkspaceFiles:
     def clean_path(self, path: str, *, existing: bool) -> str:
         """Return the path that the model probably meant; see `clean_path`."""
         return clean_path(path, self.roots[0], existing=existing)
+
+    def listed_paths(self, text: str) -> list[str]:
+        """Return the paths of a text that lists several; see `listed_paths`."""
+        return listed_paths(text, self.roots[0])
 
     def editor_path(self, path: Path) -> Path:
         """Return a resolved path in the form that the editor uses, below the unresolved root.

@@ -17,6 +17,7 @@ _MAX_ENTRIES = 2_000  # entries of a folder whose names are compared
 _QUOTES = "`\"'"
 _LINE = re.compile(r"(.+?)(?::|#L?)(\d+)(?:([-:,])L?(\d+))?")
 _DASHES = dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2212"), "-")
+_MAX_LISTED_PATHS = 50
 
 
 def clean_path(path: str, cwd: Path, *, existing: bool) -> str:
@@ -60,6 +61,24 @@ def clean_path(path: str, cwd: Path, *, existing: bool) -> str:
         if _is_inside(cwd, candidate) and _has_folder(cwd, candidate)
     )
     return next(folders, plain)
+
+
+def listed_paths(text: str, cwd: Path) -> list[str]:
+    """Return the paths of a text that lists several; empty if it is one path. Blocks.
+
+    Commas and line ends separate paths if one of them exists, spaces if all of them do.
+    """
+    if not re.search(r"[,\s]", text.strip()) or _exists(cwd, clean_path(text, cwd, existing=True)):
+        return []
+    for separator in ("\n", ",", " "):
+        pieces = text.strip().strip("[]").split(separator)
+        paths = [path for piece in pieces if (path := piece.strip().strip("'\""))]
+        if not 1 < len(paths) <= _MAX_LISTED_PATHS:
+            continue
+        exist = [_exists(cwd, clean_path(path, cwd, existing=True)) for path in paths]
+        if all(exist) or (separator != " " and any(exist)):
+            return paths
+    return []
 
 
 def line_range(path: str) -> tuple[int, int] | None:

@@ -20,7 +20,7 @@ def with_line_end(old: str, new: str) -> str:
 
 
 def rewrite(
-    variant: EditVariant, note: str, old: str, new: str, **flags: bool | int | None
+    variant: EditVariant, note: str, old: str, new: str, **flags: bool | int | str | None
 ) -> EditVariant:
     """Return a variant with these texts, and a note that says what was done."""
     return msgspec.structs.replace(
@@ -49,7 +49,20 @@ _EATEN_CHARS = {"b": "\b", "f": "\f", "r": "\r", "t": "\t", "n": "\n"}
 _EATEN = re.compile(r"[\b\f\r\t\n](?=[a-zA-Z])")
 _CONTROL = re.compile(r"[\b]|\f(?=[a-z])")
 _LETTERS_AFTER = re.compile(r"[\t\n][a-zA-Z]+")
-_STRING_LITERAL = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'")
+_STRING_LITERAL = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\\n])*`")
+# Literals in which line ends and tabs may be escapes that JSON decoded, by the marks they have.
+_BROKEN_LITERALS = tuple(
+    re.compile(
+        rf"'''.*?'''|\"\"\".*?\"\"\"|(?P<literal>(?P<mark>[{marks}])(?:\\.|(?!(?P=mark))[^\\])*(?P=mark))",
+        re.DOTALL,
+    )
+    for marks in ('"', "\"'", "\"'`")
+)
+# Languages in which no literal between double quotes contains a line end.
+_ONE_LINE_LITERALS = {
+    *("c", "cc", "cpp", "cs", "dart", "go", "h", "hpp", "java", "js", "jsx", "kt", "mjs", "py"),
+    *("scala", "swift", "ts", "tsx"),
+}
 
 
 def without_json_quotes(variant: EditVariant) -> EditVariant | None:
@@ -127,6 +140,44 @@ def _expand_tabs(match: re.Match[str]) -> str:
     return match[1] + "\t" * (len(match[2]) // 2)
 
 
+def _with_lost_escapes(variant: EditVariant) -> list[EditVariant]:
+    """With escapes for the line ends and tabs in literals, which JSON decoded once too often."""
+    variants: dict[tuple[str, str], EditVariant] = {}
+    for pattern in _BROKEN_LITERALS:
+        old, old_literals = _escape_literals(variant.old, pattern)
+        new, new_literals = _escape_literals(variant.new, pattern)
+        is_clear = len(new_literals) <= len(old_literals) or all(
+            literal in old_literals or literal[:-1].endswith("\\n") for literal in new_literals
+        )
+        if old_literals and is_clear:
+            variants.setdefault((old, new), rewrite(variant, "escapes", old, new))
+    return list(variants.values())
+
+
+def _escape_literals(text: str, pattern: re.Pattern[str]) -> tuple[str, list[str]]:
+    """Return a text without line ends and tabs in literals, and the literals that had some."""
+    literals: list[str] = []
+
+    def escape(match: re.Match[str]) -> str:
+        literal = match[0].replace("\n", "\\n").replace("\t", "\\t")
+        if match["literal"] is None or literal == match[0]:
+            return match[0]
+        literals.append(literal)
+        return literal
+
+    return pattern.sub(escape, text), literals
+
+
+def restore_lost_escapes(old: str, new: str, display_path: str) -> str:
+    r"""Return `new` with `\n` for line ends that break literals, if a literal of `old` has `\n`."""
+    if display_path.rpartition(".")[2] not in _ONE_LINE_LITERALS or '\\n"' not in old:
+        return new
+    pattern = _BROKEN_LITERALS[0]
+    restored, literals = _escape_literals(new, pattern)
+    is_clear = all(literal.endswith('\\n"') for literal in literals)
+    return restored if is_clear and not _escape_literals(old, pattern)[1] else new
+
+
 def _without_code_points(variant: EditVariant) -> EditVariant | None:
     r"""With characters for their numbers, such as `\u003c`; all else stays."""
     if not _CODE_POINT.search(variant.old):
@@ -185,6 +236,7 @@ def refuse_eaten_backslash(text: str, *before: str) -> None:
 
 ESCAPE_TRANSFORMS: tuple[Transform, ...] = (
     _with_eaten_backslashes,
+    _with_lost_escapes,
     _without_code_points,
     _without_tab_escapes,
     _without_quote_escapes,

@@ -24,6 +24,7 @@ from acp_agent.tools.editing.folding import (
     plain_spaces,
 )
 from acp_agent.tools.editing.indentation import FileIndents, Indentation
+from acp_agent.tools.editing.partial_lines import cut_lines
 
 _MAX_MATCHES = 1_000  # places that are found
 _MAX_COMPARED_LINES = 200_000  # lines that are compared in full
@@ -58,7 +59,8 @@ class EditVariant(Struct, frozen=True, kw_only=True):
 
     `notes` say how the call was read. `starts_line` and `ends_line` demand whole lines. `max_level`
     is the highest level of a match that counts, `line` the only line (from 1) where one counts.
-    `distance` is how far this is from the given text, like the level of a match.
+    `distance` is how far this is from the given text, like the level of a match. If the last line
+    is not a whole line, `following` is a pattern for what follows it there.
     """
 
     old: str
@@ -69,6 +71,14 @@ class EditVariant(Struct, frozen=True, kw_only=True):
     max_level: int = 3
     line: int | None = None
     distance: int = 0
+    following: str = ""
+
+    def may_end(self, line: Line, cut_after: int) -> bool:
+        """Return whether a match may end before so many units of a line."""
+        following = "".join(unit.raw for unit in line.units[len(line.units) - cut_after :])
+        return not following or (
+            not self.ends_line and re.match(self.following, following) is not None
+        )
 
 
 class Match(Struct, frozen=True, kw_only=True):
@@ -209,11 +219,11 @@ class FoldedText:
         if len(file) < len(old):
             return None
         full_lines = list(file)
-        cut = _cut(file, position - self._starts[first], len(old[-1].form), old, length)
+        cut = cut_lines(file, position - self._starts[first], len(old[-1].form), old, length)
         if cut is None:
             return None
         cut_before, cut_after = cut
-        if (cut_before and variant.starts_line) or (cut_after and variant.ends_line):
+        if (cut_before and variant.starts_line) or not variant.may_end(full_lines[-1], cut_after):
             return None
         if cut_before and old[0].indent not in ("", " "):
             return None  # a whole line is wanted, not a part of another one
@@ -286,65 +296,6 @@ class FoldedText:
             line = full_lines[-1]
             end += len(line.indent) + _raw_length(line, 0, len(line.units) - cut_after)
         return start, end
-
-
-def _cut(
-    file: list[Line], column: int, last_length: int, old: Sequence[Line], length: int
-) -> tuple[int, int] | None:
-    """Cut what is not covered off the first and the last line.
-
-    Returns:
-        How many units were cut off at the beginning and at the end; None if a word would be.
-    """
-    cut_before = 0
-    if column and old[0].units:
-        cut_before = _boundary(file[0], column)
-        if cut_before < 0 or not _between_words(file[0], cut_before):
-            return None
-        if old[0].indent and not file[0].units[cut_before - 1].raw.endswith(old[0].indent):
-            return None
-    elif column and column != len(file[0].form):
-        return None
-    if not old[-1].units and len(old) > 1:
-        file[-1] = Line("", (), "")
-        cut_after = 0
-    else:
-        end = column + length if len(old) == 1 else last_length
-        count = _boundary(file[-1], end)
-        cut_after = len(file[-1].units) - count
-        if count < 0 or (cut_after and not _between_words(file[-1], count)):
-            return None
-        if cut_after and old[-1].trailing and file[-1].units[count].form != " ":
-            return None
-        if cut_after:
-            file[-1] = Line(file[-1].indent, file[-1].units[:count], "")
-    if column and old[0].units:
-        file[0] = Line("", file[0].units[cut_before:], file[0].trailing)
-    elif column:
-        file[0] = Line("", (), "")  # its end alone
-    return cut_before, cut_after
-
-
-def _boundary(line: Line, column: int) -> int:
-    """How many units of a line have this length in the folded text; -1 where it is within one."""
-    count = length = 0
-    for unit in line.units:
-        if length >= column:
-            break
-        length += len(unit.form)
-        count += 1
-    return count if length == column else -1
-
-
-def _between_words(line: Line, index: int) -> bool:
-    if not 0 < index < len(line.units):
-        return True
-    before, after = line.units[index - 1].form, line.units[index].form
-    return not (_is_word(before[-1:]) and _is_word(after[:1]))
-
-
-def _is_word(char: str) -> bool:
-    return char.isalnum() or char == "_"
 
 
 def _kinds(old: Sequence[Line], file: Sequence[Line], *, last_is_partial: int) -> set[str]:

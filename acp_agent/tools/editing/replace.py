@@ -17,6 +17,7 @@ from acp_agent.tools.editing.escapes import refuse_eaten_backslash, with_line_en
 from acp_agent.tools.editing.folding import LineForms
 from acp_agent.tools.editing.matching import EditVariant, FoldedText, Match, form_kinds
 from acp_agent.tools.editing.nearest import distinguishing_lines, explain_absence, quote_lines
+from acp_agent.tools.editing.new_text import correct_new_text
 from acp_agent.tools.editing.placeholders import refuse_omission, refuse_placeholder
 from acp_agent.tools.editing.spacing import with_file_blank_lines, with_file_spacing
 from acp_agent.tools.editing.variants import (
@@ -30,8 +31,6 @@ from acp_agent.workspace.scrub import REPLACEMENT
 
 _MAX_REPORTED_LINES = 10
 _MAX_NORMALIZED_LENGTH = 250_000  # characters of an edit whose `old` is not in the file exactly
-
-
 END_OF_FILE = -1  # as a line to insert after
 
 
@@ -165,11 +164,12 @@ def _apply(file: TextFile, edit: Edit, display_path: str, forms: LineForms) -> E
             "`old` and `new` are the same; nothing would change",
             advice="leave the edit out, or give the new text in `new`",
         )
+    new, corrections = correct_new_text(old, new, text, display_path)
     fold = partial(FoldedText, text, forms)
     if edit.near_line is not None and not edit.replace_all:
         offset = _line_offset(text, edit.near_line)
         if text.startswith(old, offset) and text.find(old) not in {-1, offset}:
-            return _edit_result(file, text, [Span(offset, offset + len(old), new)], ())
+            return _edit_result(file, text, [Span(offset, offset + len(old), new)], corrections)
     spans, notes = _spans(
         text, old, new, fold, replace_all=edit.replace_all, display_path=display_path
     )
@@ -177,7 +177,7 @@ def _apply(file: TextFile, edit: Edit, display_path: str, forms: LineForms) -> E
         raise _ambiguity_error(
             text, [span.start for span in spans], display_path, f", not {edit.expected_count} times"
         )
-    return _edit_result(file, text, spans, notes)
+    return _edit_result(file, text, spans, (*corrections, *notes))
 
 
 def _edit_result(

@@ -31,6 +31,18 @@ _FENCES = tuple(
         r"(?P<fence>`)(?P<text>[^`\n]+)`\n?",
     )
 )
+# Tags of a call around a text, as Claude and Zed ask for edits, and those that end a call.
+_TAG_NAMES = r"(?:old|new|search|replace|find)(?:_?(?:text|str|string|content|code))?"
+_TAGS = tuple(
+    re.compile(pattern, re.DOTALL | re.IGNORECASE)
+    for pattern in (
+        rf"\s*<(?P<tag>{_TAG_NAMES})(?: [^<>]*)?>\n?(?P<text>.*?)\n?</(?P=tag)>\s*",
+        r"\s*<!\[CDATA\[\n?(?P<text>.*?)\n?\]\]>\s*",
+        r"(?P<text>.*?)\n?(?:</(?:(?:old|new)_(?:text|str|string)|parameter|invoke)>\s*)+",
+    )
+)
+# What follows a text that is a part of a line, if the end of that line was not forgotten.
+_CLOSING = r"[;,)\]}:]|\s*(?://|#|--)"
 # The number of a line as this and other agents show it, the signs after it, and its text.
 _NUMBERS = tuple(
     re.compile(rf"[ ]*[\[(]?L?(\d+){sign}(.*)", re.DOTALL)
@@ -115,6 +127,16 @@ def _fenced_text(text: str) -> str | None:
     """The text within a fence or marks; None if there are none."""
     match = next((match for pattern in _FENCES if (match := pattern.fullmatch(text))), None)
     return match["text"] if match else None
+
+
+def _without_tags(variant: EditVariant) -> EditVariant | None:
+    old, new = (
+        next((match["text"] for tags in _TAGS if (match := tags.fullmatch(text))), None)
+        for text in (variant.old, variant.new)
+    )
+    if not old:
+        return None
+    return rewrite(variant, "what encloses it", old, variant.new if new is None else new)
 
 
 def _without_entities(variant: EditVariant) -> EditVariant | None:
@@ -251,6 +273,23 @@ def _without_blank_lines(variant: EditVariant) -> EditVariant | None:
     )
 
 
+def _within_line(variant: EditVariant) -> EditVariant | None:
+    """Without the last line end of both texts: a block of a diff may end within a line."""
+    old, new = variant.old.removesuffix("\n"), variant.new.removesuffix("\n")
+    if old == variant.old or new == variant.new or not old.strip() or old.endswith("\n"):
+        return None
+    is_unchanged = "\n" in old and old.rpartition("\n")[2] == new.rpartition("\n")[2]
+    return rewrite(
+        variant,
+        "the last line end",
+        old,
+        new,
+        max_level=STRICT,
+        distance=3,
+        following="" if is_unchanged else _CLOSING,
+    )
+
+
 def _strip_blank(text: str, before: int, after: int) -> str:
     """Return a text without up to so many blank lines at its ends."""
     lines = text.split("\n")
@@ -269,8 +308,10 @@ _TRANSFORMS: tuple[Transform, ...] = (
     _without_entities,
     _with_double_hyphens,
     *ESCAPE_TRANSFORMS,
+    _without_tags,
     _without_fence,
     _without_numbers,
     _without_markers,
     _without_blank_lines,
+    _within_line,
 )
