@@ -15,6 +15,7 @@ from acp_agent.permissions.access import Tier
 from acp_agent.permissions.choices import Language, translate_reason
 from acp_agent.permissions.command_scope import names_what_it_runs
 from acp_agent.permissions.destructive_commands import option_reason, rule_reason, subcommand_reason
+from acp_agent.permissions.git_reads import at_top_level
 from acp_agent.permissions.inner_texts import (
     command_values,
     destructive_text_reason,
@@ -23,7 +24,13 @@ from acp_agent.permissions.inner_texts import (
     variable_reason,
 )
 from acp_agent.permissions.paths import CommandContext, is_below, stays_inside
-from acp_agent.permissions.read_only import is_installed, is_read_only, sets_own_variables
+from acp_agent.permissions.printed_names import printed_names
+from acp_agent.permissions.read_only import (
+    is_installed,
+    is_read_only,
+    resolve_word,
+    sets_own_variables,
+)
 from acp_agent.permissions.refused_commands import (
     discards_changes,
     expand_tar_letters,
@@ -154,6 +161,7 @@ class _Classifier:
             stdin=stdin,
             piped=piped,
             public=read_only_rules().public_variables,
+            listed=printed_names,
         )
         self.plain = self.plain and line.plain
         self.followed = self.followed and line.followed
@@ -193,6 +201,7 @@ class _Classifier:
         if depth > _NESTING_LIMIT:
             self._add("blocked", command, "is nested too deeply to be checked")
             return
+        command = at_top_level(command, self.context, self.folders)
         refusal = refusal_reason(command, self.context, self.folders)
         if refusal:
             self._add("blocked", command, refusal)
@@ -220,7 +229,7 @@ class _Classifier:
             command.words[0], self.context, self.folders
         ):
             return
-        if depth == 0 and _ends_line_elsewhere(command, line):
+        if depth == 0 and line.ends_in_folder(command):
             self._add("read_only", command, "runs nothing in the other folder", command)
             return
         stripped = without_actions(command)
@@ -305,7 +314,8 @@ class _Classifier:
                 return "read_only", "sets variables of the line"
             return "standard", "sets variables"
         name = base_name(command)
-        if UNKNOWN in name or NONEMPTY in name or command.words[0].pattern:
+        is_listed = command.words[0].origin and "…" in name
+        if is_listed or {UNKNOWN, NONEMPTY} & {*name} or command.words[0].pattern:
             return "destructive", "runs a program that is only known when it runs"
         texts = [word.text for word in expand_tar_letters(name, command.words[1:])]
         discards = name == "git" and discards_changes(texts, self.folders)
@@ -333,12 +343,12 @@ class _Classifier:
         return any(os.path.isfile(path) and os.path.getsize(path) for path in paths)  # noqa: PTH113, PTH202 - likewise
 
     def _writes_outside(self, command: Command) -> str:
-        targets = [r.target for r in command.redirects if r.writes and not _is_descriptor(r.target)]
+        targets = [r.target for r in command.redirects if r.writes and not r.target.text.isdigit()]
         if command.words:
             targets += output_paths(base_name(command), command.words[1:])
             targets += map(Word, output_paths_in_texts(command))
         for target in targets:
-            if not self._may_write(target):
+            if target.text != "-" and not self._may_write(target):
                 return f"writes to {target.text}, outside the project's folders"
         return ""
 
@@ -354,10 +364,11 @@ class _Classifier:
         return is_below(path, scratch) and not is_below(path, [self.context.home])
 
     def _change_folder(self, command: Command) -> None:
-        if any(word.pattern for word in command.words):
+        words = [resolve_word(word, self.context, self.folders) for word in command.words[1:]]
+        if any(word.pattern for word in words):
             # A match may be a link to anywhere in the project.
             self.plain = self.followed = False
-        targets = operands([word.text for word in command.words[1:]], ())
+        targets = operands([word.text for word in words], ())
         target = targets[0] if targets else self.context.home
         if UNKNOWN in target or target == "-" or base_name(command) != "cd":
             self.plain = self.followed = False
@@ -378,15 +389,6 @@ class _Classifier:
             ]  # the latest is the most likely
 
 
-def _ends_line_elsewhere(command: Command, line: ShellLine) -> bool:
-    """Return whether a command only changes to another folder, in which no command runs."""
-    *others, last = line.commands
-    if not (others and last is command and command.words and line.plain) or line.functions:
-        return False
-    only_words = all(word.fixed for word in command.words) and not command.redirects
-    return only_words and command.words[0].text == "cd" and not command.assignments
-
-
 def _is_encodable(text: str) -> bool:
     """Return whether a text can be passed as a program argument; a lone surrogate cannot."""
     try:
@@ -394,7 +396,3 @@ def _is_encodable(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _is_descriptor(word: Word) -> bool:
-    return word.text.isdigit() or word.text == "-"

@@ -10,15 +10,20 @@ from functools import cache
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from acp_agent.permissions.paths import CommandContext, is_below, stays_inside
 from acp_agent.permissions.rules import has_option
-from acp_agent.permissions.shell.words import Word
+from acp_agent.permissions.shell.syntax import Command
+from acp_agent.permissions.shell.words import UNKNOWN, Word
 from acp_agent.platform.data_tables import read_table
 from acp_agent.sandbox.git_settings import is_git_data
 from acp_agent.workspace.git_repositories import Repository
 
 _HARMLESS_OPTIONS = frozenset({"-P", "--no-pager", "--no-optional-locks", "--literal-pathspecs"})
+
+_PLAIN_PATH = re.compile(r"/[\w./+,=:@%-]*", re.ASCII)  # which the shell does not split
+_PAGER = ("core.pager", "cat")
 
 
 class _Rules(Struct, frozen=True, forbid_unknown_fields=True):
@@ -52,6 +57,10 @@ def parse_git_subcommand(
             if target.pattern or not stays_inside(target, context, git_folders):
                 return None
             git_folders = [os.path.join(folder, target.text) for folder in git_folders]  # noqa: PTH118 - text that need not be a path
+        elif option == "-c" and remaining and remaining[0].fixed:
+            name, _, value = remaining.pop(0).text.partition("=")
+            if (name.lower(), value) != _PAGER and not is_git_data(name.lower(), value):
+                return None
         elif option not in _HARMLESS_OPTIONS:
             return None
     texts = [word.text for word in remaining]
@@ -61,6 +70,27 @@ def parse_git_subcommand(
     ):
         return None
     return remaining, git_folders
+
+
+def at_top_level(command: Command, context: CommandContext, folders: Sequence[str]) -> Command:
+    """Return the command with the top of git's working tree where its words name it.
+
+    The words remain as they are if the command may run in more than one repository.
+    """
+    if not any(word.origin == "top_level" for word in command.words):
+        return command
+    found = [context.repositories.used_in(os.path.realpath(folder)) for folder in folders]
+    tops = {repositories[0].work_tree if repositories else "" for repositories in found}
+    top = tops.pop()
+    if tops or not _PLAIN_PATH.fullmatch(top):
+        return command
+    words = tuple(
+        Word(word.text.replace(UNKNOWN, top), pattern=word.pattern)
+        if word.origin == "top_level"
+        else word
+        for word in command.words
+    )
+    return replace(command, words=words)
 
 
 def runs_no_program(folder: str, context: CommandContext) -> bool:

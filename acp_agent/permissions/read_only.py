@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 
 from acp_agent.permissions.arguments import Arguments, parse_arguments
 from acp_agent.permissions.git_reads import parse_git_subcommand, runs_no_program
+from acp_agent.permissions.listed_files import known_path
 from acp_agent.permissions.paths import CommandContext, is_below, matches_are_plain, stays_inside
 from acp_agent.permissions.printing_programs import awk_only_prints, sed_only_prints
 from acp_agent.permissions.refused_commands import expand_tar_letters
 from acp_agent.permissions.rules import Reader, read_only_rules
 from acp_agent.permissions.shell.syntax import Assignment, Command, Redirect
-from acp_agent.permissions.shell.words import UNKNOWN, Word, decode_ansi_c
-from acp_agent.sandbox.git_index import index_names
+from acp_agent.permissions.shell.words import LISTED, UNKNOWN, Word, decode_ansi_c
+from acp_agent.workspace.environment import NO_FETCH, QUIET
 
 _TEXT_TESTS = frozenset({"-n", "-z", "=", "==", "!=", "!"})
-_OWN_NAME = re.compile(r"[a-z]\w*(?<!_proxy)", re.ASCII)
+_PRINTABLE = frozenset({"output", "revision", "folder"})
+_OWN_NAME = re.compile(r"[A-Za-z]\w*(?<!_proxy)", re.ASCII)
+_SET = {**QUIET, **NO_FETCH, "GIT_OPTIONAL_LOCKS": "0"}  # as for each command that only reads
 _LISTING_WORDS = frozenset({"-l", "--list", "list"})
 _COMPARISONS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 
@@ -33,7 +36,14 @@ def is_read_only(command: Command, context: CommandContext, folders: Sequence[st
     if not is_installed(program, context, folders):
         return False
     name = program.text.rpartition("/")[2]
-    words = [_resolve_word(word, context, folders) for word in arguments]
+    words = [resolve_word(word, context, folders) for word in arguments]
+    if name in {"test", "["}:
+        words = [
+            Word(w.text) if w.pattern and v.origin in LISTED else w
+            for v, w in zip(arguments, words, strict=True)
+        ]
+    if name == "git":
+        words = [Word(w.text) if w.origin == "revision" and not w.pattern else w for w in words]
     if any(not word.static for word in words):
         return _only_prints(name, words, context, folders)
     rules = read_only_rules()
@@ -70,19 +80,25 @@ def sets_own_variables(command: Command, context: CommandContext, folders: Seque
 def is_own_variable(name: str) -> bool:
     """Return whether a name has no meaning to any shell and is not in the environment."""
     special = read_only_rules().special_variables
-    return bool(_OWN_NAME.fullmatch(name)) and name not in special and name not in os.environ
+    return (
+        _OWN_NAME.fullmatch(name) is not None
+        and not any(fnmatchcase(name, pattern) for pattern in special)
+        and name not in os.environ
+        and name not in QUIET
+    )
 
 
-def _resolve_word(word: Word, context: CommandContext, folders: Sequence[str]) -> Word:
+def resolve_word(word: Word, context: CommandContext, folders: Sequence[str]) -> Word:
     """Return a word as certain if the line itself determines its parts; else unchanged."""
     if word.static or UNKNOWN in word.text.replace(UNKNOWN, "", word.origin == "pipe"):
         return word
     if word.origin == "exact":
         return Word(word.text, pattern=word.pattern)
-    if word.origin in {"tracked", "tracked_nul"}:
-        separated = word.origin == "tracked_nul"
-        is_plain = tracked_files_are_plain(folders, context, separated=separated)
-        return Word(".") if is_plain else word
+    if word.origin in LISTED:
+        return known_path(word, context, folders) or word
+    if word.origin == "folder" and word.text.startswith(context.cwd):
+        relative = word.text.removeprefix(context.cwd)
+        return Word(f".{relative}", pattern=word.pattern) if relative[:1] in {"", "/"} else word
     if word.origin == "pipe" and word.text == UNKNOWN:
         return Word("/dev/null")  # reading a pipe is as harmless as reading /dev/null
     plain = word.origin == "split" and matches_are_plain(word, context, folders)
@@ -94,7 +110,7 @@ def _only_prints(
 ) -> bool:
     """Return whether a command only prints or compares the output of commands of the line."""
     start = 1 if name == "printf" else 0
-    if any(not word.static and word.origin != "output" for word in words):
+    if any(not word.static and word.origin not in _PRINTABLE for word in words):
         return False
     if name in {"test", "["}:
         operators = {word.text for word in words[:-1] if word.text[:1] in {"-", "=", "!"}}
@@ -152,18 +168,29 @@ def has_harmless_context(command: Command, context: CommandContext, folders: Seq
     """Return whether no redirection writes a file and no variable changes the command's meaning."""
     return all(
         _is_harmless_redirect(redirect, context, folders) for redirect in command.redirects
-    ) and all(is_harmless_assignment(assignment) for assignment in command.assignments)
+    ) and all(
+        is_harmless_assignment(assignment) or _splits_nothing(assignment, command)
+        for assignment in command.assignments
+    )
+
+
+def _splits_nothing(assignment: Assignment, command: Command) -> bool:
+    """Return whether an assignment is that of `IFS= read`, which reads whole lines."""
+    is_read = bool(command.words) and command.words[0].text == "read"
+    value = assignment.value
+    return is_read and assignment.name == "IFS" and value.fixed and not value.text
 
 
 def is_harmless_assignment(assignment: Assignment) -> bool:
     """Return whether a variable changes no command's meaning."""
-    return assignment.value.fixed and assignment.name in read_only_rules().variables
+    name, value = assignment.name, assignment.value
+    return value.fixed and (name in read_only_rules().variables or _SET.get(name) == value.text)
 
 
 def _is_harmless_redirect(
     redirect: Redirect, context: CommandContext, folders: Sequence[str]
 ) -> bool:
-    target = _resolve_word(redirect.target, context, folders)
+    target = resolve_word(redirect.target, context, folders)
     if redirect.operator == "<" and target.static:
         return _may_be_read(target, context, folders)
     if not target.fixed:
@@ -326,52 +353,3 @@ def _git_reads(words: Sequence[Word], context: CommandContext, folders: Sequence
                 runs_no_program(folder, context) for folder in git_folders
             )
     return False
-
-
-_MAX_NAMES = 5_000  # more are not checked, so the user is asked
-_PLAIN_NAME = re.compile(r"(?!-)[\w./@+,=:-]+", re.ASCII)  # xargs does not split it
-
-
-def tracked_files_are_plain(
-    folders: Sequence[str], context: CommandContext, *, separated: bool
-) -> bool:
-    """Return whether the tracked files below each of `folders` are regular files of the project.
-
-    No name may lead through a symlink or look like an option; unless the names are `separated` by
-    NUL, none may contain a character by which xargs splits it.
-    """
-    return all(_is_plain(folder, context, separated=separated) for folder in folders)
-
-
-def _is_plain(folder: str, context: CommandContext, *, separated: bool) -> bool:
-    repositories = context.repositories.used_in(os.path.realpath(folder))
-    if not repositories or "GIT_INDEX_FILE" in os.environ:
-        return False
-    repository = repositories[0]
-    try:
-        names = index_names(f"{repository.git_dir}/index", _MAX_NAMES)
-    except OSError:
-        return False
-    if names is None:
-        return False
-    inner = os.path.relpath(os.path.realpath(folder), repository.work_tree)
-    if inner.startswith(".."):
-        return False
-    prefix = "" if inner == "." else f"{inner}/"
-    checked_folders: dict[str, bool] = {}
-    for name in names:
-        if not name.startswith(prefix):
-            continue
-        relative = name[len(prefix) :]
-        if relative[:1] == "-" or not (separated or _PLAIN_NAME.fullmatch(relative)):
-            return False
-        path = f"{repository.work_tree}/{name}"
-        parent = os.path.dirname(path)  # noqa: PTH120 - one of many
-        if parent not in checked_folders:
-            checked_folders[parent] = os.path.realpath(parent) == parent
-        try:
-            if not checked_folders[parent] or stat.S_ISLNK(os.lstat(path).st_mode):
-                return False
-        except OSError:
-            continue  # a deleted file is not read
-    return True

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from acp_agent.permissions.access import Tier
 from acp_agent.permissions.arguments import OptionTable, parse_arguments
-from acp_agent.permissions.piped_names import appended_words, piped_names
+from acp_agent.permissions.printed_names import appended_words, piped_names
 from acp_agent.permissions.rules import Wrapper, has_option, operands, option_matches, shell_rules
 from acp_agent.permissions.shell.syntax import Assignment, Command, without_reserved
 from acp_agent.permissions.shell.words import UNKNOWN, Word

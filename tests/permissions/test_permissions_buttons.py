@@ -86,7 +86,7 @@ def test_a_standard_command_has_no_warning(room: Room) -> None:
         "f() { npm test; }; f", "cat ~/x", "grep -r x ~", "git -C x commit",
         "uv run python -c 1", "uv run --with x pytest", "uv run bash", "npm test <<< x", "bash",
         "find . -exec npm test \\;", "git config user.name x", "docker run x",
-        "npm test\u00a0x", "a x && b x && c x && d x", "export X=1", "X=1", "python", "python -",
+        "npm test\u00a0x", "a x && b x && c x && d x", "export X=1", "IFS=x", "python", "python -",
         "nohup ssh host ls", "npm test; eval ls", "awk -f y x", "tee x", "npm 'te st'",
         "$'a\\nb' x", "node $'x\\ny'",
         "shift", "fc -s", "history", "compgen -C x", "pushd x", "set -m", "wait -p PATH",

@@ -23,7 +23,7 @@ from acp_agent.permissions.policy.rules import Source
 TRICKS = tomllib.loads((Path(__file__).parent / "bypasses.toml").read_text("utf-8"))["trick"]
 TIERS: tuple[Tier, ...] = ("standard", "destructive", "blocked")
 LINES = (
-    "ls && {}", "cat x; {}", "({})", "{{ {}; }}", "if ls; then {}; fi", "{} 2>/dev/null", "X=1; {}"
+    "ls && {}", "cat x; {}", "({})", "{{ {}; }}", "if ls; then {}; fi", "{} 2>/dev/null", "V=1; {}"
 )  # fmt: skip
 
 PIECES = ("", " ", ";", "$(", '"', "'", "`", "<<E\n", "\0", "\1", "{", "\\", "> ", "${", "\ud800")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -24,6 +25,7 @@ from acp_agent.permissions.shell.syntax import (
     without_reserved,
 )
 from acp_agent.permissions.shell.words import (
+    LISTED,
     NONEMPTY,
     UNKNOWN,
     Origin,
@@ -43,6 +45,10 @@ _BACKQUOTED = re.compile(r"(?<!\\)`((?:[^`\\]|\\.)*)`", re.DOTALL)
 _SUM = re.compile(r"\$\(\([\w\s+*/%<>!&|^~()-]*\)\)", re.ASCII)  # sets no variable
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _TEXTS = frozenset({"word", "regex", "extglob_pattern", "heredoc_content"})
+_SIMPLE_PATH = re.compile(r"(?!-)[\w.-]+(?:/[\w.-]+)*", re.ASCII)
+_TOP_LEVEL = ["git", "rev-parse", "--show-toplevel"]
+
+ListedNames = Callable[[Command], tuple[Word, ...]]
 
 
 class WalkState(Struct, frozen=True, kw_only=True):
@@ -63,15 +69,19 @@ class CommandReader(ABC):
     `followed` and `unparsed` describe the line as in `ShellLine`. `composed` is true if the line
     has a loop, a substitution or the like, `sums` if it has a `((`, and `misread` if the grammar
     assigned words of one command line to another. `functions` maps each function to its node and
-    text, `sites` maps each variable to the places where it is set.
+    text, `sites` maps each variable to the places where it is set, and `printing` maps the text and
+    the position of a substitution to the last command in it. `listed` returns the names of files
+    that a command prints.
     """
 
-    def __init__(self, *, cwd: str, home: str, public: frozenset[str]) -> None:
+    def __init__(self, *, cwd: str, home: str, public: frozenset[str], listed: ListedNames) -> None:
         self.expander = Expander(
             home=home, cwd=cwd, public=public, substituted=self._substitution_output
         )
         self.commands: list[Command] = []
         self.functions: dict[str, tuple[Node, bytes]] = {}
+        self.listed = listed
+        self.printing: dict[tuple[bytes, int], Command] = {}
         self.followed = True
         self.composed = False
         self.sites: dict[str, set[int]] = {}
@@ -158,8 +168,13 @@ class CommandReader(ABC):
         if name.text == "read":
             if command.stdin is not None and arguments:
                 self.expander.variables[arguments[-1].text] = command.stdin.text.strip()
+            names = arguments[1:] if arguments and arguments[0].text == "-r" else arguments
+            names_of_files = self.listed(command.source) if command.source else ()
             for word in arguments:
                 self.bind(word.text, at, "output")
+            if len(names) == 1 and len({word.text for word in names_of_files}) == 1:
+                self.expander.variables[names[0].text] = names_of_files[0].text
+                self.bind(names[0].text, at, names_of_files[0].origin)
         if name.text == "printf" and len(arguments) > 2 and arguments[0].text == "-v":
             self._read_hidden(arguments[1].text, state)
             printed = static_output(replace(command, words=(name, *arguments[2:])))
@@ -301,7 +316,8 @@ class CommandReader(ABC):
         self.sites.setdefault(name, set()).add(at)
         text = self.expander.variables.get(name, UNKNOWN)
         certain = origin in {"exact", "match"} and UNKNOWN not in text and NONEMPTY not in text
-        self.expander.origins[name] = origin if certain or origin == "" else "output"
+        is_kept = certain or origin in {"", "revision", "top_level", "folder", *LISTED}
+        self.expander.origins[name] = origin if is_kept else "output"
 
     def set_positional(self, arguments: tuple[Word, ...]) -> None:
         """Set $1 and so on."""
@@ -310,11 +326,15 @@ class CommandReader(ABC):
         variables.update({str(number): text for number, text in enumerate(texts[:9], 1)})
         variables["@"] = variables["*"] = " ".join(texts)
 
-    def _substitution_output(self, node: Node) -> str | None:
-        """Return what a command substitution prints, or None if that is unknown."""
+    def _substitution_output(self, node: Node) -> tuple[str, Origin]:
+        """Return what a command substitution prints, as far as it is known, and its origin."""
+        last = self.printing.get((self.expander.raw, node.start_byte))
+        names = self.listed(last) if last is not None else ()
+        if names:
+            return " ".join(word.text for word in names), names[0].origin
         children = [child for child in node.children if child.is_named]
         if len(children) != 1 or children[0].type != "command":
-            return None
+            return UNKNOWN, "output"
         words = [
             word
             for child in children[0].children
@@ -322,9 +342,17 @@ class CommandReader(ABC):
             for word in self.expander.words(child)
         ]
         texts = [word.text for word in words]
+        if texts == ["pwd"]:
+            return self.expander.cwd, "folder"
+        if texts == _TOP_LEVEL and all(word.fixed for word in words) and last is not None:
+            return UNKNOWN, "output" if last.assignments else "top_level"
         if texts[:1] == ["pwd"]:
-            return self.expander.cwd
+            return self.expander.cwd, "output"
         if texts[:1] == ["which"] or texts[:2] == ["command", "-v"]:
-            return texts[-1]
+            return texts[-1], "output"
+        is_exact = len(words) == 2 and (words[1].fixed or words[1].origin == "exact")
+        if is_exact and texts[0] in {"dirname", "basename"} and _SIMPLE_PATH.fullmatch(texts[1]):
+            folder, _, name = texts[1].rpartition("/")
+            return (folder or "." if texts[0] == "dirname" else name), "exact"
         output = static_output(Command(words=tuple(words)))
-        return None if output is None else output.rstrip("\n")
+        return (UNKNOWN if output is None else output.rstrip("\n")), "output"

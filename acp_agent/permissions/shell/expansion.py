@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from acp_agent.permissions.shell.syntax import document_text
 from acp_agent.permissions.shell.words import (
     EXPANDED,
+    LISTED,
     LITERAL,
     MATCHED,
     NONEMPTY,
@@ -61,10 +62,10 @@ class Expander:
     """Expands words.
 
     `public` are variables of the environment with values that may be shown. `substituted` returns
-    what a command substitution prints, or None if that is unknown. The parser keeps these
-    attributes up to date: `raw`, the text of the current tree; `shortened`, true if long texts in
-    it are replaced; `variables`, the known values; and `origins`, the origins of those that are
-    certain.
+    what a command substitution prints, as far as it is known, and its origin. The parser keeps
+    these attributes up to date: `raw`, the text of the current tree; `shortened`, true if long
+    texts in it are replaced; `variables`, the known values; and `origins`, the origins of those
+    that are certain.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class Expander:
         home: str,
         cwd: str,
         public: frozenset[str],
-        substituted: Callable[[Node], str | None],
+        substituted: Callable[[Node], tuple[str, Origin]],
     ) -> None:
         self._public = public
         self.raw = b""
@@ -82,6 +83,7 @@ class Expander:
         self.cwd = cwd
         self.variables: dict[str, str] = {"HOME": home, "PWD": cwd, "IFS": " "}
         self.origins: dict[str, Origin] = dict.fromkeys(public, "output")
+        self.origins |= {"PWD": "folder"}
         self._substituted = substituted
 
     def source(self, node: Node) -> str:
@@ -127,7 +129,12 @@ class Expander:
         words = self.words(node)
         if len(words) == 1:
             return words[0]
-        return Word(" ".join(word.text for word in words), all(word.static for word in words))
+        origins = {word.origin for word in words}
+        origin: Origin = "unquoted" if origins & LISTED else ""
+        if origins == {"revision"}:
+            origin = "revision"
+        static = all(word.static for word in words)
+        return Word(" ".join(word.text for word in words), static, origin=origin)
 
     def assigned_word(self, node: Node) -> Word:
         """Return the value of an assignment; fields are not split and braces are not expanded."""
@@ -137,6 +144,7 @@ class Expander:
         if {"{", "~"} & set(raw.replace("${", "")) or node.type == "array":
             origin = ""
         as_quoted: dict[Origin, Origin] = {"unquoted": "output", "split": "match"}
+        as_quoted |= dict.fromkeys(LISTED, "output")
         return Word(word.text, word.static, word.pattern, as_quoted.get(origin, origin))
 
     def piece(self, node: Node) -> Piece:
@@ -195,6 +203,8 @@ class Expander:
             child_start = child.start_byte + len(raw) - len(raw.lstrip())
             piece.add(unescape_quoted(self.between(at, child_start)), QUOTED)
             text, static, origin = self.expansion(child)
+            if child.type == "command_substitution" and origin in LISTED:
+                origin = "output"  # all names in one word
             # "$@" expands to one word per argument, even in quotes.
             expands_arguments = raw.lstrip() in {"$@", "${@}"} or raw.endswith("[@]}")
             kind = MATCHED if origin == "match" else QUOTED
@@ -230,8 +240,8 @@ class Expander:
             text = self.quoted_document(node)
             if text is not None:
                 return text, True, "exact"
-            guess = self._substituted(node)
-            return (UNKNOWN if guess is None else guess), False, "output"
+            printed, origin = self._substituted(node)
+            return printed, False, origin
         if node.type == "simple_expansion":
             return self._parameter(self.source(node).lstrip()[1:])
         if node.type == "expansion":

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from acp_agent.permissions.shell.commands import CommandReader, WalkState
+from acp_agent.permissions.shell.commands import CommandReader, ListedNames, WalkState
 from acp_agent.permissions.shell.grammar import is_odd, parse
 from acp_agent.permissions.shell.placeholders import shorten_line
 from acp_agent.permissions.shell.redirects import Attached
@@ -80,11 +80,13 @@ def parse_line(
     stdin: Word | None = None,
     piped: bool = False,
     public: frozenset[str] = frozenset(),
+    listed: ListedNames = lambda _: (),
 ) -> ShellLine:
     """Return all commands of `text`, run in the absolute folder `cwd`; `home` is the user's.
 
     `stdin` and `piped` describe the known input that the shell's commands inherit. `public` are
-    variables of the environment with values that may be shown.
+    variables of the environment with values that may be shown. `listed` returns words that stand
+    for the names of files that a command prints, if it prints nothing else.
 
     Never raises: a text that cannot be parsed is returned as `unparsed` or with a `problem`.
     """
@@ -94,7 +96,7 @@ def parse_line(
             followed=False,
             problem="is too long to be checked: split it, or put long texts into files",
         )
-    walker = _Walker(cwd=cwd, home=home, public=public)
+    walker = _Walker(cwd=cwd, home=home, public=public, listed=listed)
     try:
         walker.read(text, WalkState(stdin=stdin, piped=piped))
     except (TooComplexError, RecursionError):
@@ -257,11 +259,15 @@ class _Walker(CommandReader):
         if raw.startswith("`") and "\\" in raw:
             inner = raw[1:-1].replace("\\`", "`").replace("\\$", "$").replace("\\\\", "\\")
             self.read(inner, state)
+        start = len(self.commands)
         for child in node.children:
             if child.type == "file_redirect":
                 self.add_command(Command(redirects=self.redirect(child, state).redirects))
             elif child.is_named:
                 self.walk(child, state)
+        statements = [child for child in node.children if child.is_named]
+        if len(statements) == 1 and _ends_in_command(statements[0]) and self.commands[start:]:
+            self.printing[self.expander.raw, node.start_byte] = self.commands[-1]
 
     def _pipeline(self, children: list[Node], state: WalkState) -> None:
         piped = replace(state, concurrent=True)
@@ -299,6 +305,7 @@ class _Walker(CommandReader):
         unknown_words = (
             [Word(UNKNOWN, static=False, origin="output")] if len(values) > _LOOP_LIMIT else []
         )
+        values = list(dict.fromkeys(values))
         for word in [*values[:_LOOP_LIMIT], *unknown_words] or [Word(UNKNOWN, static=False)]:
             self.expander.origins = dict(origins)
             self.expander.variables[name] = word.text
@@ -367,6 +374,14 @@ class _Walker(CommandReader):
                 self._pipeline(statement.children, replace(state, stdin=output_word, piped=True))
             else:
                 self.walk(statement, state)
+
+
+def _ends_in_command(node: Node) -> bool:
+    """Return whether a statement is a simple command, or a pipeline that ends in one."""
+    if node.type == "pipeline":
+        return _ends_in_command(node.children[-1])
+    body = node.child_by_field_name("body") if node.type == "redirected_statement" else node
+    return body is not None and body.type == "command"
 
 
 def _loop_origin(word: Word) -> Origin:

@@ -68,6 +68,14 @@ class ShellLine(Struct, frozen=True, kw_only=True):
     unparsed: bool = False
     problem: str = ""
 
+    def ends_in_folder(self, command: Command) -> bool:
+        """Return whether a command only changes to another folder, in which no command runs."""
+        *others, last = self.commands
+        if not (others and last is command and command.words and self.plain) or self.functions:
+            return False
+        only_words = all(word.fixed for word in command.words) and not command.redirects
+        return only_words and command.words[0].text == "cd" and not command.assignments
+
 
 _RESERVED = frozenset(
     {

@@ -20,13 +20,17 @@ EXPANDED = "x"  # the result of an unquoted expansion, which the shell splits ag
 MATCHED = "m"  # and a name matched by a loop's pattern, in quotes; the pattern stands for it
 
 # The origin of the part of a word that is known only at run time, from least to most certain:
-# unknown; output of a command of the line, unquoted or quoted; names of files that git tracks, by
-# line or separated by NUL; a process substitution; a name that a pattern matches, split again or
-# not; a known value. Valid only for a line in which no command can set variables in other ways.
+# unknown; output of a command of the line, unquoted or quoted; hashes of commits; names of files
+# that git tracks, by line or separated by NUL; names of files below a folder; a process
+# substitution; a name that a pattern matches, split again or not; the top of git's working tree;
+# the current folder; a known value. Valid only for a line in which no command can set variables in
+# other ways.
 Origin = Literal[
-    "", "unquoted", "output", "tracked", "tracked_nul", "pipe", "split", "match", "exact"
-]
+    "", "unquoted", "output", "revision", "tracked", "tracked_nul", "below", "pipe", "split",
+    "match", "top_level", "folder", "exact",
+]  # fmt: skip
 _ORIGINS: tuple[Origin, ...] = get_args(Origin)
+LISTED: frozenset[Origin] = frozenset({"tracked", "tracked_nul", "below"})  # names of files
 
 _BRACE_LIMIT = 256
 _ESCAPES = {
@@ -82,7 +86,7 @@ class Piece(Struct):
 
     def add(self, text: str, kind: str, *, static: bool = True, origin: Origin = "exact") -> None:
         """Append characters of one kind."""
-        self.origin = min(self.origin, origin, key=_ORIGINS.index)
+        self._add_origin(origin, text, kind)
         self.text += text
         self.kinds += kind * len(text)
         self.static = self.static and static
@@ -90,11 +94,18 @@ class Piece(Struct):
 
     def join(self, piece: Piece) -> None:
         """Append another piece."""
-        self.origin = min(self.origin, piece.origin, key=_ORIGINS.index)
+        self._add_origin(piece.origin, piece.text, piece.kinds)
         self.text += piece.text
         self.kinds += piece.kinds
         self.static = self.static and piece.static
         self.quoted = self.quoted or piece.quoted
+
+    def _add_origin(self, origin: Origin, text: str, kinds: str) -> None:
+        """Note the origin of a text that is about to be appended."""
+        joined = min(self.origin, origin, key=_ORIGINS.index)
+        if joined in LISTED and text and self.text:  # no longer the name of a file
+            joined = "unquoted" if EXPANDED in self.kinds + kinds else "output"
+        self.origin = joined
 
 
 def unescape(raw: str) -> Piece:

@@ -1,0 +1,79 @@
+"""Lines whose words other commands of the line print: names of files, hashes, numbers, folders."""
+
+from __future__ import annotations
+
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from acp_agent.permissions.classify import classify
+from acp_agent.permissions.paths import CommandContext
+
+LINES = tomllib.loads(Path(__file__).with_name("known_output.toml").read_text("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("home").resolve() / "project"
+    for name in ("README.md", "list", "src/a.py", "sub/x", "tests/b.py", "docs/i.md"):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x\n")
+    git = ["/usr/bin/git", "-C", str(folder)]
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "add", "-A"], check=True)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+
+
+def tier(project: Path, line: str) -> str:
+    home = str(project.parent)
+    return classify(line, CommandContext(cwd=str(project), roots=(str(project),), home=home)).tier
+
+
+@pytest.mark.parametrize("line", LINES["read_only"])
+def test_a_line_that_reads_what_its_own_commands_print_runs_unasked(
+    project: Path, line: str
+) -> None:
+    assert tier(project, line) == "read_only"
+
+
+@pytest.mark.parametrize("line", LINES["asked"])
+def test_a_line_that_may_use_something_else_than_the_project_is_asked_about(
+    project: Path, line: str
+) -> None:
+    assert tier(project, line) != "read_only"
+
+
+@pytest.mark.parametrize("name", ["a b", "a'b", "a\nb", "a*", "-fx", "@x", "src/a\\b", "sub/é"])
+@pytest.mark.parametrize(
+    "line", ["find . -type f | xargs cat", "for f in $(find . -name x); do cat $f; done",
+             "grep -rl x . | xargs head", "cat $(ls)", "ls | while read f; do cat $f; done"],
+)  # fmt: skip
+def test_a_name_that_is_read_as_something_else_is_asked_about(
+    tmp_path: Path, line: str, name: str
+) -> None:
+    path = tmp_path.resolve() / "project" / name
+    path.parent.mkdir(parents=True)
+    assert tier(tmp_path.resolve() / "project", line) == "read_only"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("x\n")
+    assert tier(tmp_path.resolve() / "project", line) == "standard"
+
+
+@pytest.mark.parametrize("line", ["find . | xargs cat", "cat $(grep -rl x .)", "cat $(ls)"])
+def test_a_link_out_of_the_project_below_the_folder_is_asked_about(
+    tmp_path: Path, line: str
+) -> None:
+    folder = tmp_path.resolve() / "project"
+    folder.mkdir()
+    (folder / "inside").symlink_to("other")
+    assert tier(folder, line) == "read_only"
+    (folder / "outside").symlink_to(tmp_path / "secret")
+    assert tier(folder, line) == "standard"
