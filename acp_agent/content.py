@@ -27,6 +27,10 @@ HIDDEN = re.compile(
 
 
 _CONTROLS = bytes(code for code in (*range(0x20), 0x7F) if code not in b"\t\n")
+# Returned unchanged to the peer, and never shown.
+_OPAQUE = frozenset({"_meta", "elicitationId", "nextCursor", "requestState"})
+IMAGE_LIMIT = 5_000_000  # bytes; the smallest limit of the providers
+IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
 
 
 def escaped(text: str) -> str:
@@ -51,10 +55,6 @@ def escaped_values(value: Any) -> Any:  # JSON, of any kind
             }
         case _:
             return value
-
-
-# Returned unchanged to the peer, and never shown.
-_OPAQUE = frozenset({"_meta", "elicitationId", "nextCursor", "requestState"})
 
 
 def _written_out(match: re.Match[str]) -> str:
@@ -174,9 +174,6 @@ class Location(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 # -- Images
-
-IMAGE_LIMIT = 5_000_000  # bytes; the smallest limit of the providers
-IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
 
 
 def image_type(data: bytes) -> str | None:

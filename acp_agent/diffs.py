@@ -15,6 +15,9 @@ from msgspec import Struct
 # square: this many take some ten milliseconds, which the event loop can spare. More than that is a
 # rewritten text, and is shown as one.
 MAX_EDITS = 400
+CONTEXT = 3  # lines around what changed
+NO_END = "\\ No newline at end of file\n"  # stands below a line that has none
+Mark = Literal[" ", "-", "+"]
 
 
 class Block(Struct, frozen=True):
@@ -100,12 +103,6 @@ def _between(unchanged: Sequence[tuple[int, int]], middle: Block) -> Iterator[Bl
         if x > old or y > new:
             yield Block(old, x, new, y)
         old, new = x + 1, y + 1
-
-
-CONTEXT = 3  # lines around what changed
-NO_END = "\\ No newline at end of file\n"  # stands below a line that has none
-
-Mark = Literal[" ", "-", "+"]
 
 
 class Hunk(NamedTuple):

@@ -27,6 +27,10 @@ _GROUP_EXIT_SECONDS = 0.5  # for what the agent left in its group to end when it
 
 # Makes what reads from and writes to the descriptors of an agent.
 MakeTransport = Callable[[int, int], StdioTransport]
+LINE_LIMIT: Final = 16_000_000  # bytes of one message
+TOTAL_LIMIT: Final = 64_000_000  # bytes of all messages of a task
+_MAX_NOISE_LINES = 1_000  # lines that are no message, before the agent is ended
+_MAX_SHOWN_BYTES = 200  # bytes of such a line
 
 
 class AgentChild:
@@ -220,12 +224,6 @@ def end_orphaned_group(leader: int) -> None:
             return
         waiting.wait(0.02)
     posix.end_group(leader, at_once=True)
-
-
-LINE_LIMIT: Final = 16_000_000  # bytes of one message
-TOTAL_LIMIT: Final = 64_000_000  # bytes of all messages of a task
-_MAX_NOISE_LINES = 1_000  # lines that are no message, before the agent is ended
-_MAX_SHOWN_BYTES = 200  # bytes of such a line
 
 
 class AgentOutput(StdioTransport):

@@ -37,6 +37,8 @@ if TYPE_CHECKING:  # only needed if there are hooks
     from acp_agent.agent.call_hooks import CallHooks
     from acp_agent.hooks.types import HookAnswer
 
+_STOP_SECONDS = 2.0  # to wait for a cancelled check of a command to end
+
 
 class Refusal(NamedTuple):
     """The reason why a call did not run, in a text for the model and one for the user."""
@@ -73,8 +75,6 @@ NOT_BEGUN = Refusal(
     "The user refused another call of this answer, which ends the turn; this one did not run.",
     "You refused another call of this answer, which ends the turn; this one did not run.",
 )
-
-_STOP_SECONDS = 2.0  # to wait for a cancelled check of a command to end
 
 
 class CallPermissions:

@@ -46,6 +46,14 @@ _WAITS = r"(?:^|[;&|({\"\s]|\\n)(?:sleep|wait|watch|inotifywait|tail\s(?:[^;&|]*
 
 _Call = tuple[ToolCalled, ToolEnded]
 _EVENTS = {ToolCalled, ToolEnded, UserMessage, LoopNoticed, TurnEnded, TurnInterrupted}
+_WORD = re.compile(r"[\w./~@+-]+")
+_MIN_WORD = 3  # characters; shorter words of arguments are not removed from an error
+_MAX_ARGUMENT = 10_000  # characters of an argument that are split into words
+_TIMES = re.compile(
+    r"(?<![\w.])\d+(?:\.\d+)? ?(?:[nmu\u00b5]?s|secs?|seconds?|min|minutes?)\b"
+    r"|(?<!\d)\d{1,2}:\d{2}:\d{2}(?:[.,]\d+)?(?!\d)"
+    r"|\b0x[0-9a-f]{6,}\b"  # a memory address
+)
 
 
 class Loop(NamedTuple):
@@ -223,16 +231,6 @@ def _waits(step: Step, polls: Callable[[str], bool]) -> bool:
     if step.kind == "execute" and re.search(_WAITS, step.arguments):
         return True
     return polls(step.name)
-
-
-_WORD = re.compile(r"[\w./~@+-]+")
-_MIN_WORD = 3  # characters; shorter words of arguments are not removed from an error
-_MAX_ARGUMENT = 10_000  # characters of an argument that are split into words
-_TIMES = re.compile(
-    r"(?<![\w.])\d+(?:\.\d+)? ?(?:[nmu\u00b5]?s|secs?|seconds?|min|minutes?)\b"
-    r"|(?<!\d)\d{1,2}:\d{2}:\d{2}(?:[.,]\d+)?(?!\d)"
-    r"|\b0x[0-9a-f]{6,}\b"  # a memory address
-)
 
 
 class Step(NamedTuple):

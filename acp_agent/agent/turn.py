@@ -33,6 +33,9 @@ from acp_agent.ids import new_call_id, new_message_id
 from acp_agent.tools.base import Question
 from acp_agent.workspace.scrub import scrub
 
+GO_ON, STOP = "Continue", "Stop"
+STOPPED = "Stopped, as you chose. Send a message to continue."
+
 
 async def run_user_call(turn: TurnResources, name: str, arguments: str) -> bool:
     """Run a call that the user asked for as if the model had made it.
@@ -139,10 +142,6 @@ async def _answer(turn: TurnResources, after: FollowUp) -> Answer | None:
         text = f"{text} {dropped}"
     await turn.journal.emit(*agent_message(text))
     return None
-
-
-GO_ON, STOP = "Continue", "Stop"
-STOPPED = "Stopped, as you chose. Send a message to continue."
 
 
 async def check_loops(turn: TurnResources) -> StopReason | None:

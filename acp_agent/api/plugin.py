@@ -11,6 +11,8 @@ from msgspec import Struct
 from acp_agent.config.hook_types import HookEvent
 from acp_agent.models.base import Driver
 
+API_VERSION = 1
+
 
 class ToolContext(Protocol):
     """What a running call knows of its session, and how it shows what it does."""
@@ -92,9 +94,6 @@ class ModelProvider(Struct, frozen=True, kw_only=True):
 
     name: str
     driver: Callable[[str | None], Driver]
-
-
-API_VERSION = 1
 
 
 class Plugin(Struct, frozen=True, kw_only=True):

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 
 PROVIDER_SECONDS = 5.0
+KeyPath = tuple[Key, ...]
 
 
 def check_providers(paths: Paths, environ: Mapping[str, str], *, offline: bool) -> list[Finding]:
@@ -152,9 +153,6 @@ def usable_config(paths: Paths, environ: Mapping[str, str]) -> Config:
         return load_config(paths.config_file, environ)
     except ConfigError:
         return Config()
-
-
-KeyPath = tuple[Key, ...]
 
 
 async def check_roles(paths: Paths, environ: Mapping[str, str]) -> list[Finding]:

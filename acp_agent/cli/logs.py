@@ -39,6 +39,8 @@ GetSecrets = Callable[[], Sequence[str]]
 _VISIBLE = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if code != 9}
 _VISIBLE |= {10: "\\n", 13: "\\r"}
 
+T = TypeVar("T")
+
 
 def set_up_logging(paths: Paths, config: Config, secrets: GetSecrets) -> None:
     """Send log records to the file in `paths`, and warnings and errors also to stderr.
@@ -177,9 +179,6 @@ def _scrub(text: str, secrets: GetSecrets) -> str:
     from acp_agent.workspace.scrub import scrub  # noqa: PLC0415 - its patterns take time to build
 
     return scrub(text, secrets())
-
-
-T = TypeVar("T")
 
 
 class Background(Generic[T]):

@@ -19,6 +19,10 @@ INTERRUPTED = 130  # as in shells, for a process ended by Ctrl-C
 _VISIBLE = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
 _VISIBLE |= {9: "\t", 10: "\n", 13: ""}
 
+# Characters that must not begin, and not end, a line (Requirements for Chinese Text Layout, 3.1.3).
+_NEVER_FIRST = frozenset("，。、；：？！）》」』】〉”’,.;:?!)]}")
+_NEVER_LAST = frozenset("（《「『【〈“‘([{")
+
 
 def run_guarded(work: Callable[[], int]) -> int:
     """Run a command and return its exit status.
@@ -149,11 +153,6 @@ def say_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, numbers
             for index, (cell, columns) in enumerate(zip(row, widths, strict=True))
         ]
         sys.stdout.write("  ".join(fitted).rstrip() + "\n")
-
-
-# Characters that must not begin, and not end, a line (Requirements for Chinese Text Layout, 3.1.3).
-_NEVER_FIRST = frozenset("，。、；：？！）》」』】〉”’,.;:?!)]}")
-_NEVER_LAST = frozenset("（《「『【〈“‘([{")
 
 
 def width(text: str) -> int:

@@ -29,6 +29,9 @@ _COLOURS: dict[Style, str] = {
     "thought": "dim italic", "call": "cyan", "good": "green", "bad": "red", "warning": "yellow",
     "added": "green", "removed": "red", "dim": "dim", "bold": "bold",
 }  # fmt: skip
+DiffStyle = Literal["bold", "added", "removed", "dim"]
+MAX_DIFF_LINES = 60  # lines of a diff that are shown
+_CONTEXT_LINES = 2  # unchanged lines around a change
 
 
 def painter(out: TextIO) -> Paint:
@@ -233,12 +236,6 @@ def _texts(content: Sequence[acp.ToolCallContent] | UnsetType | None) -> list[st
         if isinstance(part, acp.Content) and isinstance(part.content, acp.TextContent)
         for line in split_lines(part.content.text.strip())
     ]
-
-
-DiffStyle = Literal["bold", "added", "removed", "dim"]
-
-MAX_DIFF_LINES = 60  # lines of a diff that are shown
-_CONTEXT_LINES = 2  # unchanged lines around a change
 
 
 def relative_path(path: str, cwd: Path) -> str:

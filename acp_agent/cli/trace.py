@@ -24,6 +24,21 @@ from acp_agent.platform.posix import make_private
 FILE_LIMIT = 64 * 1024 * 1024
 WAITING_LIMIT = 64 * 1024 * 1024
 CLOSE_SECONDS = 2.0
+Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
+HIDDEN = "[secret]"
+STRING_LIMIT = 20_000  # characters of one string; images are useless in a bug report
+# Names of fields with secrets, without case, `-` and `_`.
+_SECRET_NAMES = frozenset(
+    {
+        "apikey", "xapikey", "token", "accesstoken", "refreshtoken", "idtoken", "authtoken",
+        "bearertoken", "sessiontoken", "authorization", "proxyauthorization", "password", "passwd",
+        "passphrase", "secret", "clientsecret", "secretkey", "privatekey", "cookie", "setcookie",
+        "credential", "credentials",
+    }
+)  # fmt: skip
+# Fields with variables or HTTP headers, as lists of {name, value} or as objects. All values are
+# hidden, because users choose the names of variables with keys.
+_PAIRS = frozenset({"env", "headers", "httpheaders", "environment"})
 
 
 class _TracedMessage(Struct, frozen=True, gc=False):
@@ -114,26 +129,6 @@ class Trace:
             self._file.flush()
         except (OSError, ValueError):
             self._full = True
-
-
-Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
-
-HIDDEN = "[secret]"
-STRING_LIMIT = 20_000  # characters of one string; images are useless in a bug report
-
-# Names of fields with secrets, without case, `-` and `_`.
-_SECRET_NAMES = frozenset(
-    {
-        "apikey", "xapikey", "token", "accesstoken", "refreshtoken", "idtoken", "authtoken",
-        "bearertoken", "sessiontoken", "authorization", "proxyauthorization", "password", "passwd",
-        "passphrase", "secret", "clientsecret", "secretkey", "privatekey", "cookie", "setcookie",
-        "credential", "credentials",
-    }
-)  # fmt: skip
-
-# Fields with variables or HTTP headers, as lists of {name, value} or as objects. All values are
-# hidden, because users choose the names of variables with keys.
-_PAIRS = frozenset({"env", "headers", "httpheaders", "environment"})
 
 
 def redact(value: Json, scrub: Callable[[str], str]) -> Json:

@@ -33,6 +33,11 @@ By = Literal["day", "model", "project"]
 MAX_DAYS = 3_660
 _DROP_ORDER = 5, 3, 4, 2, 1  # columns that are dropped first in a narrow terminal
 _MAX_EVERY_DAY = 62  # up to this many days, the plot includes days without requests
+COLUMNS = 80  # maximum width of a line
+_MAX_NAME = 28  # columns of a name; longer names are cut at the start
+_MIN_COLUMNS = 8  # minimum columns for a name and for a bar in a narrow terminal
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+_ROW, _MARGIN, _LEFT, _WIDTH, _RIGHT = 22, 12, 240, 480, 140  # of the image, in pixels
 
 
 class Total(Struct, kw_only=True):
@@ -304,13 +309,6 @@ def _as_json(total: Total) -> dict[str, object]:
         "cost": float(f"{total.cost:.12g}"),  # rounds off meaningless digits of sums
         "unpriced_requests": total.unpriced,
     }
-
-
-COLUMNS = 80  # maximum width of a line
-_MAX_NAME = 28  # columns of a name; longer names are cut at the start
-_MIN_COLUMNS = 8  # minimum columns for a name and for a bar in a narrow terminal
-_EIGHTHS = " ▏▎▍▌▋▊▉"
-_ROW, _MARGIN, _LEFT, _WIDTH, _RIGHT = 22, 12, 240, 480, 140  # of the image, in pixels
 
 
 class Bar(NamedTuple):

@@ -21,6 +21,9 @@ from acp_agent.platform.posix import is_private, locked, make_private, write_pri
 LOCK_SECONDS = 5.0
 
 _log = logging.getLogger(__name__)
+SERVICE = "acp-agent"
+WAIT_SECONDS = 20.0  # the system may ask the user to unlock the keyring
+T = TypeVar("T")
 
 
 class StoredKeys(Struct, kw_only=True):
@@ -95,12 +98,6 @@ def edit_stored_keys(path: Path) -> Iterator[StoredKeys]:
             f"cannot write {path} ({describe_os_error(error)}); free some space, or set "
             "ACP_AGENT_HOME to another folder"
         ) from None
-
-
-SERVICE = "acp-agent"
-WAIT_SECONDS = 20.0  # the system may ask the user to unlock the keyring
-
-T = TypeVar("T")
 
 
 def read_key(provider: str) -> str | None:

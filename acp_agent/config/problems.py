@@ -21,6 +21,13 @@ from acp_agent.config.types import BOOLEANS, VARIABLES, Config
 from acp_agent.platform.decoding import convert
 
 MAX_LISTED = 20  # errors of a file that are listed one by one
+Key: TypeAlias = str | int
+_SECRET_KEYS = frozenset({"key", "api_key", "apikey", "api-key", "token", "secret", "password"})
+_KEY_VARIABLE_FIELD = "api_key_env"
+_NOT_A_VARIABLE = (
+    "expected the name of a variable, such as COMPANY_MODELS_KEY; if it is a key, remove it "
+    "and run 'acp-agent login'"
+)
 
 
 def config_problems(
@@ -52,17 +59,6 @@ def variable_problems(environ: Mapping[str, str]) -> list[str]:
             f"the variable {name}: {problem.text}" for problem in find_problems(value, Config)
         ]
     return lines
-
-
-Key: TypeAlias = str | int
-
-_SECRET_KEYS = frozenset({"key", "api_key", "apikey", "api-key", "token", "secret", "password"})
-
-_KEY_VARIABLE_FIELD = "api_key_env"
-_NOT_A_VARIABLE = (
-    "expected the name of a variable, such as COMPANY_MODELS_KEY; if it is a key, remove it "
-    "and run 'acp-agent login'"
-)
 
 
 class Problem(Struct, frozen=True):

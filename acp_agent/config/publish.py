@@ -14,6 +14,14 @@ import msgspec
 
 from acp_agent.config.types import Config
 
+FILE_NAME = "config.schema.json"
+# Amounts that may also be text (`acp_agent.config.amounts`), which the types do not express.
+_AMOUNTS = {
+    f"{scope}_{unit}": examples
+    for scope in ("turn", "session", "day")
+    for unit, examples in (("tokens", ("500k", "20M")), ("cost", ("$2", "0.50 USD")))
+}
+
 
 def schema_text(schema: Mapping[str, object]) -> str:
     """Return a schema as JSON text; the output is deterministic."""
@@ -35,15 +43,6 @@ def write_files(module: str, arguments: list[str], texts: Mapping[str, str]) -> 
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
     return 0
-
-
-FILE_NAME = "config.schema.json"
-# Amounts that may also be text (`acp_agent.config.amounts`), which the types do not express.
-_AMOUNTS = {
-    f"{scope}_{unit}": examples
-    for scope in ("turn", "session", "day")
-    for unit, examples in (("tokens", ("500k", "20M")), ("cost", ("$2", "0.50 USD")))
-}
 
 
 def config_schema() -> str:

@@ -14,6 +14,26 @@ from msgspec import Struct
 from acp_agent.config.key_stores import StoredKeys, edit_stored_keys, read_stored_keys
 from acp_agent.errors import ConfigError, InvalidInputError
 
+_ENDINGS = (
+    "API_KEY",
+    "API_KEYS",
+    "APIKEY",
+    "TOKEN",
+    "TOKENS",
+    "SECRET",
+    "SECRETS",
+    "SECRET_KEY",
+    "ACCESS_KEY",
+    "PRIVATE_KEY",
+    "ENCRYPTION_KEY",
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+)
+_WORD_ENDINGS = tuple(f"_{ending}" for ending in _ENDINGS)
+_MIN_LENGTH = 8  # characters; replacing shorter values would damage ordinary words
+_log = logging.getLogger(__name__)
+
 
 @final
 class Secret:
@@ -43,35 +63,11 @@ class Secret:
         raise TypeError("a secret is not pickled")
 
 
-_ENDINGS = (
-    "API_KEY",
-    "API_KEYS",
-    "APIKEY",
-    "TOKEN",
-    "TOKENS",
-    "SECRET",
-    "SECRETS",
-    "SECRET_KEY",
-    "ACCESS_KEY",
-    "PRIVATE_KEY",
-    "ENCRYPTION_KEY",
-    "PASSWORD",
-    "PASSWD",
-    "PASSPHRASE",
-)
-_WORD_ENDINGS = tuple(f"_{ending}" for ending in _ENDINGS)
-
-
 @lru_cache(maxsize=1024)  # asked of all variables before each write to the journal
 def is_secret_name(name: str) -> bool:
     """Return whether a variable's name marks a credential, by its whole-word ending in any case."""
     upper = name.upper()
     return upper in _ENDINGS or upper.endswith(_WORD_ENDINGS)
-
-
-_MIN_LENGTH = 8  # characters; replacing shorter values would damage ordinary words
-
-_log = logging.getLogger(__name__)
 
 
 class Origin(Struct, frozen=True):

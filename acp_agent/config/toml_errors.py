@@ -19,6 +19,10 @@ from tomlkit.items import Array, Item
 _POSITION = re.compile(r" \((?:at line (\d+), column \d+|at end of document)\)$")
 _NAMES = re.compile(r"'([^']*)'")
 _CURLY_QUOTES = re.compile("[\u2018\u2019\u201c\u201d]")
+_OPEN_QUOTE = "a quote is not closed in its line"
+_BACKSLASH = "a backslash in double quotes (single quotes take it as it is)"
+_MARK = "a4b1e0c7-line-of-this-value-9d52"
+Key: TypeAlias = str | int
 
 
 def explain_syntax_error(text: str, error: ValueError | RecursionError) -> tuple[int | None, str]:
@@ -36,10 +40,6 @@ def explain_syntax_error(text: str, error: ValueError | RecursionError) -> tuple
         if reason.startswith(prefix):
             return line, explain(reason)
     return line, reason
-
-
-_OPEN_QUOTE = "a quote is not closed in its line"
-_BACKSLASH = "a backslash in double quotes (single quotes take it as it is)"
 
 
 def _duplicate_table(reason: str) -> str:
@@ -64,11 +64,6 @@ _REASONS: tuple[tuple[str, Callable[[str], str]], ...] = (
     ("Expected '='", lambda _: "a = is missing behind a key"),
     ("Invalid statement", lambda _: "a line is neither `key = value` nor `[table]`"),
 )
-
-
-_MARK = "a4b1e0c7-line-of-this-value-9d52"
-
-Key: TypeAlias = str | int
 
 
 def find_lines(text: str, paths: Sequence[Sequence[Key]]) -> list[int | None]:

@@ -134,6 +134,18 @@ __all__ = [
     "agent_notice",
     "unwrap_child_event",
 ]
+# Events that show text which a model, a server or a file chose.
+EXTERNAL_TEXT_EVENTS = (
+    HookAnswered,
+    NoticeShown,
+    PermissionDecided,
+    PlanChanged,
+    ServerToolsOffered,
+    SubagentChanged,
+    ToolCalled,
+    ToolShown,
+)
+T = TypeVar("T")
 
 
 class ChildWorked(Event, frozen=True, kw_only=True, tag="child_worked"):
@@ -191,21 +203,6 @@ AnyEvent = (
     | TurnInterrupted
     | ChildWorked
 )
-
-
-# Events that show text which a model, a server or a file chose.
-EXTERNAL_TEXT_EVENTS = (
-    HookAnswered,
-    NoticeShown,
-    PermissionDecided,
-    PlanChanged,
-    ServerToolsOffered,
-    SubagentChanged,
-    ToolCalled,
-    ToolShown,
-)
-
-T = TypeVar("T")
 
 
 def unwrap_child_event(event: T) -> T | AnyEvent:

@@ -11,6 +11,7 @@ from acp_agent.events.turns import Event, StopReason, ToolKind
 from acp_agent.ids import CallId, MessageId, SessionId
 
 Severity = Literal["info", "warning", "error"]
+Activity = Literal["running", "requires_action", "idle", "unknown"]
 
 
 class SessionStarted(Event, frozen=True, kw_only=True, tag="session_started"):
@@ -104,9 +105,6 @@ class NoticeShown(Event, frozen=True, kw_only=True, tag="notice_shown"):
     description: str = ""
     message: MessageId | None = None
     for_model: str = ""
-
-
-Activity = Literal["running", "requires_action", "idle", "unknown"]
 
 
 class SubagentChanged(Event, frozen=True, kw_only=True, tag="subagent_changed"):

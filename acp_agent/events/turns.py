@@ -9,6 +9,17 @@ from msgspec import Struct, field
 from acp_agent.content import CallContent, ContentBlock, JsonObject, Location
 from acp_agent.ids import CallId, MessageId, TurnId, new_message_id
 
+StopReason = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"]
+LoopKind = Literal["repeat", "cycle", "errors"]
+LoopStep = Literal["told", "asked", "stopped"]
+LoopDecision = Literal["", "go_on", "stop", "said"]
+ToolKind = Literal[
+    "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"
+]
+DecidedBy = Literal["user", "mode", "grant", "rule", "flag", "nobody"]
+USER_CALL = "user_call"  # the `stop` of an answer that the user's own call replaces
+PLAN = "plan"  # the id of the plan of the todo tool; a session has one
+
 
 class Event(Struct, frozen=True, kw_only=True, tag_field="event", omit_defaults=True, gc=False):
     """Something that happened in a session.
@@ -16,24 +27,6 @@ class Event(Struct, frozen=True, kw_only=True, tag_field="event", omit_defaults=
     Events are excluded from garbage collection (`gc`): they are trees without cycles, and a session
     has thousands of them.
     """
-
-
-StopReason = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"]
-LoopKind = Literal["repeat", "cycle", "errors"]
-LoopStep = Literal["told", "asked", "stopped"]
-LoopDecision = Literal["", "go_on", "stop", "said"]
-
-
-ToolKind = Literal[
-    "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"
-]
-
-
-DecidedBy = Literal["user", "mode", "grant", "rule", "flag", "nobody"]
-
-
-USER_CALL = "user_call"  # the `stop` of an answer that the user's own call replaces
-PLAN = "plan"  # the id of the plan of the todo tool; a session has one
 
 
 class TurnStarted(Event, frozen=True, kw_only=True, tag="turn_started"):

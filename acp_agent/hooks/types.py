@@ -28,6 +28,8 @@ _DECIDING_EVENTS: frozenset[HookEvent] = frozenset(
 _PLAIN_TEXT: frozenset[HookEvent] = frozenset(
     {"SessionStart", "Setup", "UserPromptExpansion", "UserPromptSubmit"}
 )
+# The fields of answers without an effect in a replay.
+_NOT_RECORDED = frozenset({"by", "failure", "message", "response", "variables", "watch"})
 
 
 class Hook(Struct, frozen=True, kw_only=True):
@@ -143,8 +145,6 @@ class HookAnswer(Struct, frozen=True, kw_only=True):
 
 
 NO_ANSWER = HookAnswer()
-# The fields of answers without an effect in a replay.
-_NOT_RECORDED = frozenset({"by", "failure", "message", "response", "variables", "watch"})
 
 
 def recorded_fields(answer: HookAnswer) -> JsonObject:

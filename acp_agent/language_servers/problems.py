@@ -20,6 +20,10 @@ Severity = Literal["error", "warning"]
 
 _MAX_PROBLEMS = 10
 _MAX_MESSAGE = 300  # characters of a message
+_NUMBER = re.compile(r"\d+")
+CHANGED_LINE = 0  # in place of a line that was changed
+_MAX_COMPARED_LINES = 500  # changed lines that are compared one by one
+Key = tuple[str, str, str, str, str]
 
 
 class Problem(Struct, frozen=True, kw_only=True):
@@ -58,13 +62,6 @@ def _row(problem: Problem, root: Path) -> str:
     # What follows the first paragraph is background, such as all searched places.
     message = printable_line(problem.message.partition("\n\n")[0], _MAX_MESSAGE)
     return f"{location}: {problem.severity}: {message}" + (f" [{origin}]" if origin else "")
-
-
-_NUMBER = re.compile(r"\d+")
-CHANGED_LINE = 0  # in place of a line that was changed
-_MAX_COMPARED_LINES = 500  # changed lines that are compared one by one
-
-Key = tuple[str, str, str, str, str]
 
 
 def problem_key(problem: Problem) -> Key:

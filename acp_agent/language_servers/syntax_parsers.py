@@ -35,6 +35,13 @@ _NEWER_PYTHON: Final[Sequence[tuple[tuple[int, int], re.Pattern[str]]]] = (
     ((3, 13), re.compile(r"^\s*(?:async\s+)?(?:def|class)\s+\w+\s*\[|^\s*type\s+\w")),
     ((3, 14), re.compile(r"^\s*except\b|\br?t[r]?[\"']", re.IGNORECASE)),
 )
+SUFFIXES: Final[Mapping[str, str]] = {
+    ".py": "python", ".pyi": "python", ".json": "json", ".jsonc": "json", ".code-workspace": "json",
+    ".toml": "toml", ".yaml": "yaml", ".yml": "yaml", ".xml": "xml", ".svg": "xml", ".xsd": "xml",
+    ".xsl": "xml", ".csproj": "xml", ".js": "javascript", ".mjs": "javascript",
+    ".cjs": "javascript", ".sh": "shell", ".bash": "shell",
+}  # fmt: skip
+NAMES: Final[Mapping[str, str]] = {"Pipfile": "toml"}
 
 
 def find_mistakes(edits: Sequence[Edit]) -> list[tuple[str, Mistake]]:
@@ -177,10 +184,3 @@ def _xml(_path: str, text: str) -> Mistake | None:
 PARSERS: Final[Mapping[str, Callable[[str, str], Mistake | None]]] = {
     "python": _python, "json": _json, "toml": _toml, "yaml": _yaml, "xml": _xml,
 }  # fmt: skip
-SUFFIXES: Final[Mapping[str, str]] = {
-    ".py": "python", ".pyi": "python", ".json": "json", ".jsonc": "json", ".code-workspace": "json",
-    ".toml": "toml", ".yaml": "yaml", ".yml": "yaml", ".xml": "xml", ".svg": "xml", ".xsd": "xml",
-    ".xsl": "xml", ".csproj": "xml", ".js": "javascript", ".mjs": "javascript",
-    ".cjs": "javascript", ".sh": "shell", ".bash": "shell",
-}  # fmt: skip
-NAMES: Final[Mapping[str, str]] = {"Pipfile": "toml"}

@@ -19,6 +19,10 @@ from acp_agent.content import JsonObject
 from protocol.codec.tolerance import Lenient, LenientItems
 from protocol.jsonrpc.methods import Method
 
+NULL: Final = Raw(b"null")
+UTF_8, UTF_16, UTF_32 = "utf-8", "utf-16", "utf-32"  # names of the protocol
+_LINE_END = re.compile(r"\r\n|\n|\r")
+
 
 class _Value(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """A value of the protocol."""
@@ -130,8 +134,6 @@ class AnyParams(Struct, frozen=True):
     """Unused parameters."""
 
 
-NULL: Final = Raw(b"null")
-
 CONFIGURATION: Final = Method("workspace/configuration", ConfigurationParams, Raw)
 REGISTER: Final = Method("client/registerCapability", RegistrationParams, Raw)
 UNREGISTER: Final = Method("client/unregisterCapability", UnregistrationParams, Raw)
@@ -191,12 +193,6 @@ def client_capabilities() -> JsonObject:
             },
         },
     }
-
-
-UTF_8, UTF_16, UTF_32 = "utf-8", "utf-16", "utf-32"  # names of the protocol
-
-
-_LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 def split_lines(text: str) -> list[str]:

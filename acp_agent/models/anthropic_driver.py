@@ -23,6 +23,12 @@ from acp_agent.models.http.factory import make_client
 from acp_agent.models.providers import ANTHROPIC_VERSION, Provider
 from acp_agent.models.request_parts import MessageCache
 
+_RAW_RESPONSE = {"X-Stainless-Raw-Response": "stream"}  # the package does not decode the body
+_ABOUT_LIMIT = re.compile(r"max_(?:\w+_)?tokens|completion tokens|output tokens", re.IGNORECASE)
+_NUMBER = re.compile(r"(?<![\w.-])\d[\d,]{2,}(?![\w-])")
+_MIN_LIMIT = 256  # tokens; a smaller number cannot be the limit of a model
+Ask = Callable[[ModelRequest], AsyncGenerator[Sequence[StreamEvent]]]
+
 
 class AnthropicDriver:
     """A `Driver` for the Messages API. Creating one reads certificates: use a thread."""
@@ -76,9 +82,6 @@ def _headers(provider: Provider) -> dict[str, str]:
 #
 # The `anthropic` package's client for the cloud handles the credentials. Requests are those of the
 # Messages API, sent to the cloud's addresses.
-
-
-_RAW_RESPONSE = {"X-Stainless-Raw-Response": "stream"}  # the package does not decode the body
 
 
 class AnthropicCloudDriver:
@@ -139,12 +142,6 @@ class AnthropicCloudDriver:
 #
 # For a model that is not in the catalog, the requested limit may be too high. The error names the
 # model's limit. The request is sent again with that limit, and later requests use it too.
-
-_ABOUT_LIMIT = re.compile(r"max_(?:\w+_)?tokens|completion tokens|output tokens", re.IGNORECASE)
-_NUMBER = re.compile(r"(?<![\w.-])\d[\d,]{2,}(?![\w-])")
-_MIN_LIMIT = 256  # tokens; a smaller number cannot be the limit of a model
-
-Ask = Callable[[ModelRequest], AsyncGenerator[Sequence[StreamEvent]]]
 
 
 def within_limit(

@@ -29,6 +29,15 @@ from acp_agent.models.base import (
 from acp_agent.models.providers import Provider
 from acp_agent.models.stream_events import ended_call, event_decoder, normalize_usage
 
+_SEARCH_RESULT = "web_search_tool_result"
+_STOPS: dict[str, Literal["end_turn", "tool_calls", "max_tokens", "paused", "refusal"]] = {
+    "tool_use": "tool_calls",
+    "max_tokens": "max_tokens",
+    "model_context_window_exceeded": "max_tokens",
+    "pause_turn": "paused",  # the provider interrupted a long answer, to be continued
+    "refusal": "refusal",
+}
+
 
 class _OutputDetails(Struct):
     thinking_tokens: int | None = None
@@ -113,16 +122,6 @@ def _json(value: str | JsonObject) -> str:
 
 
 _decode_event = event_decoder(_Event)
-
-_SEARCH_RESULT = "web_search_tool_result"
-
-_STOPS: dict[str, Literal["end_turn", "tool_calls", "max_tokens", "paused", "refusal"]] = {
-    "tool_use": "tool_calls",
-    "max_tokens": "max_tokens",
-    "model_context_window_exceeded": "max_tokens",
-    "pause_turn": "paused",  # the provider interrupted a long answer, to be continued
-    "refusal": "refusal",
-}
 
 
 class AnthropicDecoder:

@@ -40,6 +40,10 @@ ToolDialect = Literal[
 
 MAX_ANSWER = 64_000  # tokens; enough for one step, and few enough that no service refuses
 RESERVED_OUTPUT = 32_000  # tokens for the answer of a model whose limit is unknown
+FailureKind = Literal[
+    "connection", "timeout", "rate_limit", "overloaded", "server", "malformed",
+    "auth", "overflow", "bad_request", "refused", "not_found", "quota",
+]  # fmt: skip
 
 
 class Price(Struct, frozen=True, kw_only=True):
@@ -330,12 +334,6 @@ class Finished(Struct, frozen=True, kw_only=True):
     stop: Literal["end_turn", "tool_calls", "max_tokens", "paused", "refusal"]
     why: str = ""
     usage: Usage = Usage()
-
-
-FailureKind = Literal[
-    "connection", "timeout", "rate_limit", "overloaded", "server", "malformed",
-    "auth", "overflow", "bad_request", "refused", "not_found", "quota",
-]  # fmt: skip
 
 
 class Failed(Struct, frozen=True, kw_only=True):

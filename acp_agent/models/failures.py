@@ -48,6 +48,26 @@ _BY_STATUS: dict[int, FailureKind] = {
 }  # fmt: skip
 
 _LIKE_A_KEY = re.compile(r"\b(?:(?:sk|pk|rk|gsk|key)[-_]|AIza)[\w*.-]{12,}")
+_ErrorKind = Literal[
+    "timeout", "unsendable", "connection", "unreachable", "unreadable", "compressed"
+]
+_KINDS_BY_EXCEPTION: tuple[tuple[type[BaseException], _ErrorKind], ...] = (
+    (TimeoutError, "timeout"),
+    (UnsendableError, "unsendable"),
+    (ConnectError, "unreachable"),
+    (BrokenError, "connection"),
+    (CompressionError, "compressed"),
+    (msgspec.MsgspecError, "unreadable"),
+    (UnicodeDecodeError, "unreadable"),
+    (BadStreamError, "unreadable"),
+)
+# The order matters: some are subclasses of later ones.
+_HTTPX2: tuple[tuple[str, _ErrorKind], ...] = (
+    ("TimeoutException", "timeout"),
+    ("ConnectError", "unreachable"),
+    ("TransportError", "connection"),
+    ("DecodingError", "compressed"),
+)
 
 
 def from_status(
@@ -145,30 +165,6 @@ def from_exception(
     return Failed(
         kind="bad_request", message=_line(provider, "bad_request", None, detail, model=model)
     )
-
-
-_ErrorKind = Literal[
-    "timeout", "unsendable", "connection", "unreachable", "unreadable", "compressed"
-]
-
-
-_KINDS_BY_EXCEPTION: tuple[tuple[type[BaseException], _ErrorKind], ...] = (
-    (TimeoutError, "timeout"),
-    (UnsendableError, "unsendable"),
-    (ConnectError, "unreachable"),
-    (BrokenError, "connection"),
-    (CompressionError, "compressed"),
-    (msgspec.MsgspecError, "unreadable"),
-    (UnicodeDecodeError, "unreadable"),
-    (BadStreamError, "unreadable"),
-)
-# The order matters: some are subclasses of later ones.
-_HTTPX2: tuple[tuple[str, _ErrorKind], ...] = (
-    ("TimeoutException", "timeout"),
-    ("ConnectError", "unreachable"),
-    ("TransportError", "connection"),
-    ("DecodingError", "compressed"),
-)
 
 
 def _error_kind(error: BaseException) -> _ErrorKind | None:

@@ -36,6 +36,20 @@ from acp_agent.models.openai_request import chosen_level
 from acp_agent.models.providers import Provider
 from acp_agent.models.request_parts import MessageCache, as_name, as_object, image_parts
 
+# Google's signature for a call that another model made. Gemini 3 refuses a call without a signature
+# (the page on thought signatures, "What if I transfer a trace from a different model?").
+FOREIGN_CALL = "skip_thought_signature_validator"
+_FURTHER_PICTURES = frozenset({"image/heic", "image/heif"})
+_BUDGETS: dict[ThoughtLevel, int] = {
+    "off": 0, "minimal": 512, "low": 2_048, "medium": 8_192, "high": 24_576,
+    "xhigh": 32_768, "max": 32_768,
+}  # fmt: skip
+# Gemini has only these levels. The catalog has the levels of each model.
+_LEVELS: dict[ThoughtLevel, str] = {
+    "off": "minimal", "minimal": "minimal", "low": "low", "medium": "medium",
+    "high": "high", "xhigh": "xhigh", "max": "xhigh",
+}  # fmt: skip
+
 
 class GeminiDriver:
     """A `Driver` for the Gemini API. Creating one reads certificates: use a thread."""
@@ -76,21 +90,6 @@ class GeminiDriver:
 #
 # A model's signature of its thoughts is sent back to the same model only, in the part in which it
 # arrived: https://ai.google.dev/gemini-api/docs/thought-signatures
-
-# Google's signature for a call that another model made. Gemini 3 refuses a call without a signature
-# (the page on thought signatures, "What if I transfer a trace from a different model?").
-FOREIGN_CALL = "skip_thought_signature_validator"
-
-_FURTHER_PICTURES = frozenset({"image/heic", "image/heif"})
-_BUDGETS: dict[ThoughtLevel, int] = {
-    "off": 0, "minimal": 512, "low": 2_048, "medium": 8_192, "high": 24_576,
-    "xhigh": 32_768, "max": 32_768,
-}  # fmt: skip
-# Gemini has only these levels. The catalog has the levels of each model.
-_LEVELS: dict[ThoughtLevel, str] = {
-    "off": "minimal", "minimal": "minimal", "low": "low", "medium": "medium",
-    "high": "high", "xhigh": "xhigh", "max": "xhigh",
-}  # fmt: skip
 
 
 class _CallIdentity(Struct, frozen=True):

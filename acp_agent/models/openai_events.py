@@ -30,6 +30,9 @@ from acp_agent.models.request_parts import is_object
 from acp_agent.models.stream_events import ended_call, event_decoder, normalize_usage
 
 Number = int | float | None
+_LENGTH = {"length", "max_tokens", "model_context_window_exceeded"}  # the last one is Zhipu's
+_REFUSALS = {"content_filter", "sensitive", "refusal"}
+_BROKEN = {"error", "network_error", "insufficient_system_resource"}
 
 
 class _Function(Struct):
@@ -129,10 +132,6 @@ class _Call(Struct):
 
 
 _decode_chunk = event_decoder(_Chunk)
-
-_LENGTH = {"length", "max_tokens", "model_context_window_exceeded"}  # the last one is Zhipu's
-_REFUSALS = {"content_filter", "sensitive", "refusal"}
-_BROKEN = {"error", "network_error", "insufficient_system_resource"}
 
 
 class OpenAIDecoder:

@@ -31,6 +31,8 @@ from acp_agent.models.providers import Provider
 from acp_agent.models.request_parts import is_object
 from acp_agent.models.stream_events import ended_call, event_decoder, normalize_usage
 
+_ENDS = frozenset({"completed", "incomplete", "failed", "cancelled"})
+
 
 class _Content(Struct):
     type: str = ""
@@ -112,8 +114,6 @@ class _OpenItem(Struct):
 
 _decode_event = event_decoder(_Event)
 _decode_response = event_decoder(_Response)
-
-_ENDS = frozenset({"completed", "incomplete", "failed", "cancelled"})
 
 
 class OpenAIResponsesDecoder:

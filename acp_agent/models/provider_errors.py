@@ -55,6 +55,17 @@ _REFUSED = re.compile(
 )
 # Codes of OpenAI for errors that a retry cannot fix (`ResponseError.code` of its API).
 _UNCHANGING = re.compile(r"data_residency_mismatch|\w*image\w*")
+# "34s", "1.5s", "6m0s", "120ms", "2 minutes": durations of Google, of Go, and in OpenAI's messages.
+_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|h|m|s)[a-z]*\s*")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_IN_WORDS = re.compile(
+    r"\b(?:try again|retry|wait)\b[^.\d]{0,20}?"
+    r"((?:\d+(?:\.\d+)?\s*(?:ms|milliseconds?|s|sec(?:ond)?s?|m|min(?:ute)?s?|h|hours?)\b\s*"
+    r"|\d+(?:\.\d+)?(?:ms|s|m|h)(?=\d))+)",
+    re.IGNORECASE,
+)
+_MAX_SEARCHED = 400  # characters of a message that are searched
+_RETRY_INFO = "google.rpc.RetryInfo"
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -152,18 +163,6 @@ def retry_delay(
 
 
 # Parsing of the delay that a provider requests, in seconds.
-
-# "34s", "1.5s", "6m0s", "120ms", "2 minutes": durations of Google, of Go, and in OpenAI's messages.
-_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|h|m|s)[a-z]*\s*")
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-_IN_WORDS = re.compile(
-    r"\b(?:try again|retry|wait)\b[^.\d]{0,20}?"
-    r"((?:\d+(?:\.\d+)?\s*(?:ms|milliseconds?|s|sec(?:ond)?s?|m|min(?:ute)?s?|h|hours?)\b\s*"
-    r"|\d+(?:\.\d+)?(?:ms|s|m|h)(?=\d))+)",
-    re.IGNORECASE,
-)
-_MAX_SEARCHED = 400  # characters of a message that are searched
-_RETRY_INFO = "google.rpc.RetryInfo"
 
 
 def delay_from_headers(headers: Mapping[str, str]) -> float | None:

@@ -23,6 +23,28 @@ Platform = Literal["azure", "bedrock", "vertex"]  # a cloud with its own variant
 # The supported version of Anthropic's API, which the `anthropic` package sends too;
 # https://platform.claude.com/docs/en/api/versioning
 ANTHROPIC_VERSION: Final = "2026-10-21"
+LOCAL = "local"  # the id of the provider for local servers
+BUNDLED_MODEL = "smollm2"  # of the extra `local`
+# Spellings of the headers that the packages send. They only replace a header with the same
+# spelling; with another spelling the header would be sent twice.
+_SPELLED: Final = {
+    name.lower(): name
+    for name in (
+        "Accept",
+        "Authorization",
+        "Content-Type",
+        "OpenAI-Organization",
+        "OpenAI-Project",
+        "User-Agent",
+        "X-Api-Key",
+        "anthropic-beta",
+        "anthropic-version",
+    )
+}
+# The values of these headers are not secret, and may occur in ordinary text.
+_PUBLIC: Final = frozenset(
+    {"accept", "accept-encoding", "accept-language", "content-type", "user-agent"}
+)
 
 
 class Dialect(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -143,10 +165,6 @@ def presets() -> tuple[Preset, ...]:
     """Return the presets, in the order in which they are tried."""
     data = (Path(__file__).parent / "providers.json").read_bytes()
     return decode_json(data, tuple[Preset, ...])
-
-
-LOCAL = "local"  # the id of the provider for local servers
-BUNDLED_MODEL = "smollm2"  # of the extra `local`
 
 
 def serves_bundled(provider: Provider, model: str) -> bool:
@@ -346,30 +364,6 @@ def missing_key_message(provider: Provider) -> str:
         return f"{provider.name} was disabled by the editor: enable it there, or use another model."
     variable = f" or set {provider.key_env[0]}" if provider.key_env else ""
     return f"{provider.name} needs a key: run `acp-agent login {provider.id}`{variable}."
-
-
-# Spellings of the headers that the packages send. They only replace a header with the same
-# spelling; with another spelling the header would be sent twice.
-_SPELLED: Final = {
-    name.lower(): name
-    for name in (
-        "Accept",
-        "Authorization",
-        "Content-Type",
-        "OpenAI-Organization",
-        "OpenAI-Project",
-        "User-Agent",
-        "X-Api-Key",
-        "anthropic-beta",
-        "anthropic-version",
-    )
-}
-
-
-# The values of these headers are not secret, and may occur in ordinary text.
-_PUBLIC: Final = frozenset(
-    {"accept", "accept-encoding", "accept-language", "content-type", "user-agent"}
-)
 
 
 def credentials_in(headers: Mapping[str, str]) -> list[str]:

@@ -28,6 +28,12 @@ LARGEST = 20 * 1024 * 1024  # characters of base64
 _TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _ENDS = 64  # characters at each end that are decoded
 _BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+_UNREADABLE = "unreadable_arguments"
+_MAX_NAME_LENGTH = 64
+_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
+_NO_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+# JSON that is nested too deeply is treated like invalid JSON.
+_UNREADABLE_ERRORS = (msgspec.DecodeError, UnicodeError, RecursionError)
 
 
 class MessageCache:
@@ -194,13 +200,6 @@ def _decoded(data: str) -> bytes | None:
 
 
 # Names and arguments of tool calls that are sent back to a provider.
-
-_UNREADABLE = "unreadable_arguments"
-_MAX_NAME_LENGTH = 64
-_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
-_NO_NAME = re.compile(r"[^a-zA-Z0-9_-]")
-# JSON that is nested too deeply is treated like invalid JSON.
-_UNREADABLE_ERRORS = (msgspec.DecodeError, UnicodeError, RecursionError)
 
 
 def as_object(text: str) -> str:

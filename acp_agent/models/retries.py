@@ -30,6 +30,10 @@ from acp_agent.models.base import (
     ThoughtDelta,
 )
 
+UNAVAILABLE: frozenset[FailureKind] = frozenset(
+    {"connection", "timeout", "rate_limit", "overloaded", "server"}
+)
+
 
 class RetryPolicy(Struct, frozen=True, kw_only=True):
     """The number of retries, and the delays and timeouts in seconds.
@@ -151,10 +155,6 @@ def _reason(failed: Failed) -> str:
 # The fallback is for problems that another provider may not have: overload, an outage, no
 # connection, a rate limit. A bad key or request must be fixed by the user. An answer that was shown
 # in part is never restarted by another model.
-
-UNAVAILABLE: frozenset[FailureKind] = frozenset(
-    {"connection", "timeout", "rate_limit", "overloaded", "server"}
-)
 
 
 async def stream_with_fallback(

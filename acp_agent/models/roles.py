@@ -9,6 +9,8 @@ from acp_agent.errors import AuthRequiredError, ConfigError, InvalidInputError
 from acp_agent.models.base import ModelInfo
 from acp_agent.models.registry import Models
 
+_SEARCHING = frozenset({"anthropic", "openai_responses", "gemini"})  # APIs
+
 
 def small_model(models: Models, config: Config, main: ModelInfo) -> ModelInfo:
     """Return the model for side requests.
@@ -44,9 +46,6 @@ class ProviderSearch(Struct, frozen=True, kw_only=True):
     address: str
     beside_tools: bool
     chosen: bool
-
-
-_SEARCHING = frozenset({"anthropic", "openai_responses", "gemini"})  # APIs
 
 
 def provider_search(models: Models, config: Config, info: ModelInfo) -> ProviderSearch | None:

@@ -22,6 +22,12 @@ from acp_agent.models.request_parts import is_object
 from acp_agent.platform.decoding import convert, json_decoder
 
 EVENT_LIMIT = 64 * 1024 * 1024  # bytes of one event; no model sends nearly as many
+_UNTYPED = re.compile(rb'\s*\{\s*"(?!type")')
+_NAME = re.compile(rb"[\w.]{1,64}")
+T = TypeVar("T")
+_UNFIT: Final = object()
+_MAX_TOKENS = 100_000_000  # tokens; no request has as many
+Count = int | float | None
 
 
 class BadStreamError(ValueError):
@@ -30,10 +36,6 @@ class BadStreamError(ValueError):
 
 class EventTooLargeError(ValueError):
     """An event is longer than the limit."""
-
-
-_UNTYPED = re.compile(rb'\s*\{\s*"(?!type")')
-_NAME = re.compile(rb"[\w.]{1,64}")
 
 
 class SseDecoder:
@@ -122,9 +124,6 @@ class SseDecoder:
             raise EventTooLargeError(f"an event of the stream is larger than {self._limit} bytes")
 
 
-T = TypeVar("T")
-
-
 def event_decoder(expected: type[T]) -> Callable[[bytes], T]:
     """Return a function that decodes one event to `expected`.
 
@@ -144,9 +143,6 @@ def event_decoder(expected: type[T]) -> Callable[[bytes], T]:
             return read_odd_event(data, expected, error)
 
     return decode_event
-
-
-_UNFIT: Final = object()
 
 
 def read_odd_event(
@@ -260,10 +256,6 @@ def ended_call(
     return CallDone(
         index=index, name=name, arguments=arguments or "{}", provider_data=provider_data
     )
-
-
-_MAX_TOKENS = 100_000_000  # tokens; no request has as many
-Count = int | float | None
 
 
 def normalize_usage(

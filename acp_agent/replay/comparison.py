@@ -12,6 +12,7 @@ from msgspec import Struct
 from acp_agent.events import AnyEvent, SystemPromptWritten, TurnStarted, unwrap_child_event
 
 _MAX_DIFF_LINES = 60  # of one diff
+_MISSING = object()
 
 
 class Difference(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -36,9 +37,6 @@ def compare_values(
         Difference(turn=turn, request=request, field=path, diff=unified(old_value, new_value))
         for path, old_value, new_value in _smallest_differences(field, old, new)
     ]
-
-
-_MISSING = object()
 
 
 def _smallest_differences(path: str, old: Any, new: Any) -> list[tuple[str, Any, Any]]:

@@ -23,6 +23,7 @@ from acp_agent.workspace.scrub import REPLACEMENT
 
 _HOOK_TEXT = re.compile(r"(?s)\n\n\[From hooks: (?:(?!\n\n\[From hooks: ).)*\]\Z")
 _EVENTS: dict[str, HookEvent] = {event: event for event in get_args(HookEvent)}
+_SOURCE = "<record>"
 
 
 class RecordedHookRunner(HookRunner):
@@ -46,9 +47,6 @@ class RecordedHookRunner(HookRunner):
                     by=replace(hook, label=recorded.name, source=recorded.source),
                 )
         return NO_ANSWER
-
-
-_SOURCE = "<record>"
 
 
 class ReplayedHooks:

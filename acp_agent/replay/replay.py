@@ -58,6 +58,7 @@ from acp_agent.workspace.git_repositories import GitRepositories, Repository
 from acp_agent.workspace.scrub import scrub
 
 _log = logging.getLogger(__name__)
+_MAX_DIFFERENCES = 20  # differences; most of the later ones are consequences
 
 
 class Replayed(Struct, frozen=True, kw_only=True):
@@ -325,9 +326,6 @@ def _compare_requests(
         if len(differences) > _MAX_DIFFERENCES:
             break
     return differences
-
-
-_MAX_DIFFERENCES = 20  # differences; most of the later ones are consequences
 
 
 class _NoBackend:

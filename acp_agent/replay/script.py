@@ -51,13 +51,13 @@ _LINKED_FILE = re.compile(
 
 # A prompt has this note if it is the first in the process, or if the mode has changed.
 _MODE_NOTE = re.compile(r"^\[Today is [^\n]*\n\n(\[Mode: [a-z-]+)", re.MULTILINE)
+Piece = AgentText | AgentThought | ThoughtEnded | UserMessage | SearchStarted | SearchEnded | Cited
 
 
 class Reopened(Struct, frozen=True):
     """The session was closed and opened again before a prompt."""
 
 
-Piece = AgentText | AgentThought | ThoughtEnded | UserMessage | SearchStarted | SearchEnded | Cited
 # Events between turns that the replay repeats.
 Action = BackgroundCommandChanged | ConfigChanged | Rewound | SessionForked | Reopened
 

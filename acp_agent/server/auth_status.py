@@ -23,6 +23,10 @@ from acp_agent.session.services import Services
 from acp_agent.session.session import Session
 from protocol.jsonrpc.methods import Method
 
+Json = dict[str, Any]
+# The same in both versions, so that the messages are plain JSON here.
+AUTH_STATUS_UPDATE: Final[Method[Json, None]] = Method("auth/status_update", dict)
+
 
 class KnownAccount(Struct, frozen=True):
     """Credentials that are there; `active` where sessions use them by default."""
@@ -39,11 +43,6 @@ class AuthStatus(Struct, frozen=True):
 
 
 UNKNOWN = AuthStatus("unknown")
-
-Json = dict[str, Any]
-
-# The same in both versions, so that the messages are plain JSON here.
-AUTH_STATUS_UPDATE: Final[Method[Json, None]] = Method("auth/status_update", dict)
 
 
 class Subscriber(Protocol):

@@ -95,6 +95,7 @@ LOGIN_PAGE: dict[str, Any] = {
         "pass through the editor"
     ),
 }
+FIRST_LINE_LIMIT = 65_536
 
 
 def version_for(params: dict[str, Any]) -> int | None:
@@ -214,9 +215,6 @@ def initialize_result(
         "capabilities": CAPABILITIES,
         "authMethods": methods,
     }
-
-
-FIRST_LINE_LIMIT = 65_536
 
 
 class Opening(NamedTuple):

@@ -12,6 +12,7 @@ from acp_agent.elicitation import Form, Response
 from acp_agent.tools.base import Answer, Question
 
 MAX_TITLE = 200  # characters of a question that is a field's title; more of it is described
+_TYPES = {"text": "string", "number": "number", "integer": "integer", "yes_no": "boolean"}
 
 
 def build_form(question: Question, translate: Translator = ENGLISH) -> Form:
@@ -85,9 +86,6 @@ def _field(question: Question, translate: Translator, *, single: bool) -> JsonOb
     else:
         field["type"] = _TYPES[question.kind]
     return field if preset is None else field | {"default": preset}
-
-
-_TYPES = {"text": "string", "number": "number", "integer": "integer", "yes_no": "boolean"}
 
 
 def _preset_labels(question: Question) -> tuple[str, ...]:

@@ -37,6 +37,7 @@ Json = dict[str, Any]
 
 
 # -- accounts ------------------------------------------------------------------------------
+Answer = Callable[[ClientConnection, Operations, Any, Call], Awaitable[Json]]
 
 
 async def log_in(client: ClientConnection, _: Operations, request: Login, call: Call) -> Json:
@@ -177,8 +178,6 @@ def _provider_info(provider: Provider) -> Json:
         info["current"] = {"apiType": provider.api_type, "baseUrl": provider.address}
     return info
 
-
-Answer = Callable[[ClientConnection, Operations, Any, Call], Awaitable[Json]]
 
 HANDLERS: dict[str, Answer] = {
     "authenticate": log_in,

@@ -16,6 +16,12 @@ from acp_agent.events import (
 )
 from acp_agent.ids import CallId, SessionId
 
+UpdateT_co = TypeVar("UpdateT_co", covariant=True)
+# The events about children that are shown in the parent.
+ParentEvent = SubagentChanged | SessionMessageSent | SessionMessageText
+_CHILD_EVENTS = frozenset({ChildWorked, SubagentChanged, SessionMessageSent, SessionMessageText})
+UpdateT = TypeVar("UpdateT")
+
 
 class Target(NamedTuple):
     """Where the user is asked: a session that the client is shown, and one of its calls.
@@ -32,12 +38,6 @@ class Target(NamedTuple):
 def child_call_title(child: str, title: str) -> str:
     """Return the title of a child's call among its parent's; `child` is "" for the parent's own."""
     return f"{child} › {title}" if child else title
-
-
-UpdateT_co = TypeVar("UpdateT_co", covariant=True)
-
-# The events about children that are shown in the parent.
-ParentEvent = SubagentChanged | SessionMessageSent | SessionMessageText
 
 
 class SessionProjector(Protocol[UpdateT_co]):
@@ -69,11 +69,6 @@ class ChildrenProjector(Protocol[UpdateT_co]):
 
     def end_turn(self, parent: SessionId) -> Iterable[tuple[SessionId, UpdateT_co]]:
         """End what is still open, as the parent's turn ended."""
-
-
-_CHILD_EVENTS = frozenset({ChildWorked, SubagentChanged, SessionMessageSent, SessionMessageText})
-
-UpdateT = TypeVar("UpdateT")
 
 
 class SessionTree(Generic[UpdateT]):

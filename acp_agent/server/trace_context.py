@@ -20,6 +20,8 @@ BAGGAGE_CHARACTERS = 8_192  # Baggage, section 3.3.2
 _TRACEPARENT = r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})"
 _MEMBER = r"[ \t]*[a-z0-9][a-z0-9_\-*/@]{0,255}=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{1,256}[ \t]*"
 _VISIBLE = r"[\x20-\x7e]+"
+# Only for the log. A request's handler sets it in its task, and the turn's task inherits it.
+TRACE_MARK: Final[ContextVar[str]] = ContextVar("trace_mark", default="")
 
 
 class TraceContext(Struct, frozen=True, kw_only=True):
@@ -85,7 +87,3 @@ def _is_state(text: str) -> bool:
 
 def _is_baggage(text: str) -> bool:
     return len(text) <= BAGGAGE_CHARACTERS and re.fullmatch(_VISIBLE, text) is not None
-
-
-# Only for the log. A request's handler sets it in its task, and the turn's task inherits it.
-TRACE_MARK: Final[ContextVar[str]] = ContextVar("trace_mark", default="")

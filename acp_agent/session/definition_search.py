@@ -27,6 +27,8 @@ from acp_agent.models.roles import small_model
 from acp_agent.session.core import SessionCore
 
 MAX_PROBLEMS = 3  # problems that a notice lists
+_MANIFESTS = (".claude-plugin/plugin.json", "plugin.json")
+Definition = TypeVar("Definition", Skill, AgentSpec)
 
 
 def find_session_definitions(core: SessionCore) -> FoundDefinitions:
@@ -79,9 +81,6 @@ def definition_notice(problems: Sequence[Problem], translate: Translator) -> Not
     )
 
 
-_MANIFESTS = (".claude-plugin/plugin.json", "plugin.json")
-
-
 def definition_hooks(definition: Skill | AgentSpec) -> tuple[Hook, ...]:
     """Return the valid hooks of a skill or an agent.
 
@@ -123,9 +122,6 @@ def _variables(path: Path) -> dict[str, str]:
         folder,
     )
     return {"CLAUDE_SKILL_DIR": str(folder), "CLAUDE_PLUGIN_ROOT": str(plugin)}
-
-
-Definition = TypeVar("Definition", Skill, AgentSpec)
 
 
 def with_known_providers(

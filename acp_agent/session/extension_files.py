@@ -25,6 +25,12 @@ from acp_agent.extensions.definitions.locations import (
 )
 from acp_agent.session.services import Services
 
+# A later change may show the same time, as the times of folders are as coarse as this, in
+# nanoseconds: in whole seconds (vfat, HFS+), or in the ticks of the system's clock.
+_SECONDS, _COARSE = 1_000_000_000, 2_000_000_000
+_TICKS = 50_000_000
+_Stamp: TypeAlias = tuple[int, int, int]
+
 
 class ExtensionFiles:
     """Tells whether a session may have files of extensions. Each method reads the disk."""
@@ -80,14 +86,6 @@ def _trust_paths(cwd: Path, top: Path) -> tuple[str, ...]:
 
     files = (*mcp_files(cwd), *project_hook_files(cwd), *item_paths(cwd, top))
     return (*map(str, files), *project_files(str(cwd)))
-
-
-# A later change may show the same time, as the times of folders are as coarse as this, in
-# nanoseconds: in whole seconds (vfat, HFS+), or in the ticks of the system's clock.
-_SECONDS, _COARSE = 1_000_000_000, 2_000_000_000
-_TICKS = 50_000_000
-
-_Stamp: TypeAlias = tuple[int, int, int]
 
 
 class _Group(NamedTuple):

@@ -33,6 +33,17 @@ if TYPE_CHECKING:  # only for sessions with hooks
 MAX_ROUNDS = 5  # in which hooks may make the model continue at the end of a turn
 _MAX_COMMAND = 1_000  # characters of a command in an event
 _END_SECONDS = 5.0  # for SessionEnd hooks
+# The names of errors in the contract, by the status of HTTP.
+_STATUS_ERRORS = {
+    400: "invalid_request",
+    401: "authentication_failed",
+    402: "billing_error",
+    403: "authentication_failed",
+    404: "model_not_found",
+    429: "rate_limit",
+    503: "overloaded",
+    529: "overloaded",
+}
 
 
 class HookSource:
@@ -360,19 +371,6 @@ def last_answer(context: Context) -> str:
                 part.text for part in entry.message.parts if isinstance(part, AnswerText)
             )
     return ""
-
-
-# The names of errors in the contract, by the status of HTTP.
-_STATUS_ERRORS = {
-    400: "invalid_request",
-    401: "authentication_failed",
-    402: "billing_error",
-    403: "authentication_failed",
-    404: "model_not_found",
-    429: "rate_limit",
-    503: "overloaded",
-    529: "overloaded",
-}
 
 
 def _error_kind(error: Exception) -> str:

@@ -43,6 +43,8 @@ _MAX_FILE_NAME = 1_000  # characters of a word that may be a file
 # Variables that hooks get, with the folder of the project.
 PROJECT_VARIABLES = ("CLAUDE_PROJECT_DIR", "ACP_AGENT_PROJECT_DIR")
 _PROJECT = re.compile(rf"\$\{{?({'|'.join(PROJECT_VARIABLES)})\b\}}?")
+_LOCK_SECONDS = 5.0
+_log = logging.getLogger(__name__)
 
 
 class Item(Struct, frozen=True, kw_only=True):
@@ -198,11 +200,6 @@ def _walk(folder: Path, without: frozenset[str]) -> Iterator[Path]:
         links = [name for name in folders if Path(directory, name).is_symlink()]
         for name in sorted((*names, *links)):
             yield Path(directory, name)
-
-
-_LOCK_SECONDS = 5.0
-
-_log = logging.getLogger(__name__)
 
 
 class TrustedFolder(Struct, frozen=True, kw_only=True):

@@ -24,6 +24,14 @@ from acp_agent.diffs import NO_END, Hunk, Mark, changed_blocks, hunks, split_lin
 from acp_agent.view.page import Block, Diff, DiffKind, DiffLines, Picture
 from acp_agent.workspace.scrub import scrub
 
+PICTURE_LIMIT = 2_000_000  # bytes of one picture
+_KINDS: dict[Mark, DiffKind] = {" ": "same", "-": "removed", "+": "added"}
+TEXT_LIMIT = 60_000  # characters of one text
+PAGE_LIMIT = 12_000_000  # characters of all texts; later ones are limited to `SMALL_LIMIT`
+SMALL_LIMIT = 1_500  # characters of a text
+LINE_LIMIT = 400  # characters of a title
+_HEAD = 0.7  # the share of a cut text that its beginning gets
+
 
 def blocks(
     content: Iterable[ContentBlock], clean: TextCleaner, *, markdown: bool = False
@@ -48,9 +56,6 @@ def _block(block: ContentBlock, clean: TextCleaner, *, markdown: bool) -> Block:
             return Block(text=clean.text(resource.text or ""), label=clean.line(resource.uri))
 
 
-PICTURE_LIMIT = 2_000_000  # bytes of one picture
-
-
 def picture(block: ImageBlock, clean: TextCleaner) -> Picture:
     """Return a picture, omitted if it is too large or has an unknown format.
 
@@ -70,9 +75,6 @@ def picture(block: ImageBlock, clean: TextCleaner) -> Picture:
         return Picture(source="", media_type=detected or media_type, size=size)
     encoded = base64.b64encode(data).decode("ascii")
     return Picture(source=f"data:{detected};base64,{encoded}", media_type=detected, size=len(data))
-
-
-_KINDS: dict[Mark, DiffKind] = {" ": "same", "-": "removed", "+": "added"}
 
 
 def diff(part: DiffPart, clean: TextCleaner) -> Diff:
@@ -107,13 +109,6 @@ def _mark_lines(
         return
     yield kind, [f"{mark}{line}" for line in (*lines[:-1], f"{lines[-1]}\n")]
     yield "unended", [NO_END]
-
-
-TEXT_LIMIT = 60_000  # characters of one text
-PAGE_LIMIT = 12_000_000  # characters of all texts; later ones are limited to `SMALL_LIMIT`
-SMALL_LIMIT = 1_500  # characters of a text
-LINE_LIMIT = 400  # characters of a title
-_HEAD = 0.7  # the share of a cut text that its beginning gets
 
 
 def visible(text: str) -> str:

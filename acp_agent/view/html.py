@@ -30,6 +30,11 @@ from acp_agent.view.page import Page, all_steps
 
 _OPEN_LINES = 40  # changes of up to so many lines are shown unfolded
 _OPEN_CALLS = 400  # a page with more calls shows all of them folded
+MARKDOWN_LIMIT = 50_000  # characters; a longer text is shown verbatim
+BRACKETS_LIMIT = 2_000  # likewise: the library's time for brackets grows quadratically
+_WEB = re.compile(r"https?://[^/]", re.IGNORECASE)
+_MIN_HEADING = 3  # lower levels are the page's own headings
+_REGION = 'tabindex="0"'  # for elements that may be wider than the page, so that keys scroll them
 
 
 def render(page: Page, *, language: Language, zone: tzinfo | None = None) -> Iterator[str]:
@@ -99,14 +104,6 @@ def _environment() -> Environment:
 @cache
 def _file(name: str) -> str:
     return (package_files(__package__) / name).read_text("utf-8")
-
-
-MARKDOWN_LIMIT = 50_000  # characters; a longer text is shown verbatim
-BRACKETS_LIMIT = 2_000  # likewise: the library's time for brackets grows quadratically
-
-_WEB = re.compile(r"https?://[^/]", re.IGNORECASE)
-_MIN_HEADING = 3  # lower levels are the page's own headings
-_REGION = 'tabindex="0"'  # for elements that may be wider than the page, so that keys scroll them
 
 
 class _Renderer(RendererHTML):

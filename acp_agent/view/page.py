@@ -13,6 +13,10 @@ from msgspec import Struct, field
 
 from acp_agent.events import PlanEntry, Severity, Usage
 
+DiffKind = Literal["place", "same", "removed", "added", "unended"]
+Status = Literal["waiting", "running", "completed", "failed", "cancelled", "refused", "interrupted"]
+Lane = Literal["model", "tools", "user"]
+
 
 class Request(Struct, kw_only=True):
     """A request to a model; `asked` is None for one outside the conversation, such as a title."""
@@ -40,11 +44,6 @@ class Spend(Struct, kw_only=True):
         self.cost += other.cost
         self.requests += other.requests
         self.unpriced += other.unpriced
-
-
-DiffKind = Literal["place", "same", "removed", "added", "unended"]
-
-Status = Literal["waiting", "running", "completed", "failed", "cancelled", "refused", "interrupted"]
 
 
 class Step(Struct, kw_only=True):
@@ -268,9 +267,6 @@ def all_steps(steps: Iterable[Step]) -> Iterator[Step]:
 def step_children(step: Step) -> list[Child]:
     """Return the child sessions that worked for a step."""
     return step.children if isinstance(step, Call) else []
-
-
-Lane = Literal["model", "tools", "user"]
 
 
 class Span(Struct, frozen=True):

@@ -26,6 +26,10 @@ from acp_agent.view.page import (
     step_children,
 )
 
+_SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+_PREFIXES = {"msg_": "message-", "call_": "call-", "comp_": "compaction-", "rew_": "rewind-"}
+_LANES: tuple[Lane, ...] = ("model", "tools", "user")
+
 
 class Sections:
     """Adds steps to sections; begins a new section after the end of the last.
@@ -175,10 +179,6 @@ def _spend(requests: Sequence[Request]) -> Spend:
     return spend
 
 
-_SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
-_PREFIXES = {"msg_": "message-", "call_": "call-", "comp_": "compaction-", "rew_": "rewind-"}
-
-
 class Anchors:
     """Makes a unique anchor for each step."""
 
@@ -279,9 +279,6 @@ def sum_times(section_times: Iterable[Times], start: int, end: int) -> Times:
         user=sum(part.user for part in times),
         idle=sum(part.idle for part in times),
     )
-
-
-_LANES: tuple[Lane, ...] = ("model", "tools", "user")
 
 
 def _union(lane: Lane, spans: Iterable[Span], *, every: bool = False) -> Iterator[Span]:

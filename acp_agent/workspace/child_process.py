@@ -43,6 +43,9 @@ EXIT_GRACE = 0.25  # seconds for background processes to exit by themselves
 REAP_LIMIT = 5.0  # seconds for a killed process to exit; longer means that it hangs in the kernel
 _POLL = 0.02  # seconds between checks of a group
 ProtocolT = TypeVar("ProtocolT", bound=asyncio.SubprocessProtocol)
+_MAX_ANSWER = 64_000_000  # bytes
+_CHUNK = 1 << 16  # bytes per read
+T = TypeVar("T")
 
 
 class ChildOutput(asyncio.SubprocessProtocol):
@@ -319,12 +322,6 @@ def end_marked(mark: str) -> None:
             return
         for process in strays:
             posix.end_process(process)
-
-
-_MAX_ANSWER = 64_000_000  # bytes
-_CHUNK = 1 << 16  # bytes per read
-
-T = TypeVar("T")
 
 
 async def run_in_process(

@@ -25,6 +25,19 @@ from acp_agent.workspace.search import list_files
 _HIDDEN_NAMES = frozenset({".git", ".hg", ".svn", ".jj"})
 _MAX_COMPARED_NAMES = 2_000  # names compared with a missing one, to suggest a similar name
 _MAX_CHECKED = 200  # entries checked to tell an empty folder from one whose files are all ignored
+MAX_LINES = 40  # of the tree
+MAX_LENGTH = 1_500  # characters of the tree
+_MAX_FILES = 60_000  # maximum number of names
+_MAX_SECONDS = 0.12  # to collect the names
+_INCOMPLETE = "… (incomplete: the project is large)"
+_MAX_NAME = 60  # characters of a name
+_MAX_FOLDER_ENTRIES = 8  # entries shown of each folder on the second level
+# Hidden files, and files named like a key or a list of secrets.
+_EXCLUDED_NAMES = re.compile(
+    r"\..*|.*\.(key|kdbx|p12|pem|pfx)|.*(credential|secret).*|id_(rsa|dsa|ecdsa|ed25519).*",
+    re.IGNORECASE,
+)
+_MARKUP = re.compile(r"[`<>\"]")  # could end the quotation of a name in a prompt
 
 
 class Entry(Struct, frozen=True, kw_only=True):
@@ -156,21 +169,6 @@ def _has_files(folder: int, name: str) -> bool:
             if files or checked > _MAX_CHECKED:
                 return True
     return False
-
-
-MAX_LINES = 40
-MAX_LENGTH = 1_500
-_MAX_FILES = 60_000  # maximum number of names
-_MAX_SECONDS = 0.12
-_INCOMPLETE = "… (incomplete: the project is large)"
-_MAX_NAME = 60  # characters of a name
-_MAX_FOLDER_ENTRIES = 8  # entries shown of each folder on the second level
-# Hidden files, and files named like a key or a list of secrets.
-_EXCLUDED_NAMES = re.compile(
-    r"\..*|.*\.(key|kdbx|p12|pem|pfx)|.*(credential|secret).*|id_(rsa|dsa|ecdsa|ed25519).*",
-    re.IGNORECASE,
-)
-_MARKUP = re.compile(r"[`<>\"]")  # could end the quotation of a name in a prompt
 
 
 async def project_tree(folder: Path, confine: Confine = unconfined) -> str | None:

@@ -32,6 +32,15 @@ _MAX_BYTES = 2_000_000  # of a response
 _MAX_TITLE = 200  # characters
 _MAX_TEXT = 500
 Service = Literal["searxng", "brave", "tavily"]
+_ADDRESSES: Mapping[Service, str] = {
+    "brave": "https://api.search.brave.com",
+    "tavily": "https://api.tavily.com",
+}
+# Variables with these endings are removed from commands' environments and scrubbed from outputs.
+_KEY_VARIABLES: Mapping[Service, tuple[str, ...]] = {
+    "brave": ("BRAVE_API_KEY", "BRAVE_SEARCH_API_KEY"),
+    "tavily": ("TAVILY_API_KEY",),
+}
 
 
 class SearchResult(Struct, frozen=True):
@@ -123,17 +132,6 @@ class SearchService(Struct, frozen=True):
                 if len(body) > _MAX_BYTES:
                     raise WorkspaceError(f"the answer of the search service {host} is too long")
         return bytes(body)
-
-
-_ADDRESSES: Mapping[Service, str] = {
-    "brave": "https://api.search.brave.com",
-    "tavily": "https://api.tavily.com",
-}
-# Variables with these endings are removed from commands' environments and scrubbed from outputs.
-_KEY_VARIABLES: Mapping[Service, tuple[str, ...]] = {
-    "brave": ("BRAVE_API_KEY", "BRAVE_SEARCH_API_KEY"),
-    "tavily": ("TAVILY_API_KEY",),
-}
 
 
 def select_service(config: WebSearchConfig, environ: Mapping[str, str]) -> SearchService | None:

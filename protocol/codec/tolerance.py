@@ -30,6 +30,19 @@ LenientItems = Annotated[T, Meta(extra={ON_ERROR: True, SKIP_ITEMS: True})]
 SkipInvalidItems = Annotated[T, Meta(extra={SKIP_ITEMS: True})]
 # Null counts as not given (`x-deserialize-default-on-null`).
 NullAsDefault = Annotated[T, Meta(extra={ON_NULL: True})]
+_PATH_SEPARATOR = " - at `"
+_MISSING = "Object missing required field `"
+_MAX_LENGTH = 300  # characters; a message may quote what the peer sent
+# msgspec names Python's types; the peer knows JSON's.
+_JSON_NAMES = {
+    "`str`": "string",
+    "`int`": "integer",
+    "`bool`": "boolean",
+    "`float`": "number",
+    "`object`": "object",
+    "`array`": "array",
+    "`null`": "null",
+}
 
 
 class OpenUnion:
@@ -154,22 +167,6 @@ def encode_hook(value: object) -> object:
     if isinstance(value, UnknownVariant):
         return value.fields
     raise NotImplementedError(f"no way to encode {type(value).__name__}")
-
-
-_PATH_SEPARATOR = " - at `"
-_MISSING = "Object missing required field `"
-_MAX_LENGTH = 300  # characters; a message may quote what the peer sent
-
-# msgspec names Python's types; the peer knows JSON's.
-_JSON_NAMES = {
-    "`str`": "string",
-    "`int`": "integer",
-    "`bool`": "boolean",
-    "`float`": "number",
-    "`object`": "object",
-    "`array`": "array",
-    "`null`": "null",
-}
 
 
 class Explanation(NamedTuple):

@@ -30,6 +30,8 @@ from protocol.jsonrpc.outgoing import CANCEL_REQUEST, Outbox, OutgoingRequests, 
 from protocol.transports.base import Oversize
 
 P = TypeVar("P")
+Admit = Callable[[str, Raw], None]  # see `Connection`
+_MAX_NAME = 100  # characters of an unknown method's name that an error repeats
 
 
 class _Cancellation(Struct):
@@ -37,10 +39,6 @@ class _Cancellation(Struct):
 
 
 _cancellations = msgspec.json.Decoder(_Cancellation)
-
-Admit = Callable[[str, Raw], None]  # see `Connection`
-
-_MAX_NAME = 100  # characters of an unknown method's name that an error repeats
 
 
 class Dispatcher:

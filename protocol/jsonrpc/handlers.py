@@ -20,6 +20,15 @@ from protocol.jsonrpc.messages import (
 from protocol.jsonrpc.methods import Method
 from protocol.jsonrpc.outgoing import Merge
 
+NotificationHandler = Callable[[Any], Awaitable[None] | None]
+MapError = Callable[[Exception], RpcError | None]
+# Takes the line of a response, and what to do once that has its place among what is sent.
+Answer = Callable[[bytes, Callable[[], None] | None], None]
+MAX_CALLS: Final = 1_000  # requests being answered from which no further message is read
+MAX_BYTES: Final = 64 * 1024 * 1024  # of the requests that are being answered; one may have more
+_LARGE_BYTES, _SMALL_BYTES = 4 * 1024 * 1024, 1024 * 1024  # bytes of them, see `IncomingRequests`
+_END_TIMEOUT = 1.0  # seconds for handlers that were cancelled for good
+
 
 class Call:
     """A request of the peer while it is being answered.
@@ -78,11 +87,7 @@ class Reply:
 
 # The parameters' type differs from method to method, which no mapping's type can say.
 RequestHandler = Callable[[Any, Call], Coroutine[Any, Any, object]]
-NotificationHandler = Callable[[Any], Awaitable[None] | None]
 Handler = RequestHandler | NotificationHandler
-
-
-MapError = Callable[[Exception], RpcError | None]
 
 
 class Surface:
@@ -114,15 +119,6 @@ class Surface:
         self.map_error = map_error
         self.merge = merge
         self.batches = batches
-
-
-# Takes the line of a response, and what to do once that has its place among what is sent.
-Answer = Callable[[bytes, Callable[[], None] | None], None]
-
-MAX_CALLS: Final = 1_000  # requests being answered from which no further message is read
-MAX_BYTES: Final = 64 * 1024 * 1024  # of the requests that are being answered; one may have more
-_LARGE_BYTES, _SMALL_BYTES = 4 * 1024 * 1024, 1024 * 1024  # bytes of them, see `IncomingRequests`
-_END_TIMEOUT = 1.0  # seconds for handlers that were cancelled for good
 
 
 class IncomingRequests:

@@ -23,6 +23,14 @@ REQUEST_CANCELLED: Final = -32800
 AUTH_REQUIRED: Final = -32000
 RESOURCE_NOT_FOUND: Final = -32002
 UNSUPPORTED_VERSION: Final = -32022
+RequestId = int | str | None
+NULL_ID: Final = b"null"
+_MAX_NUMBER_BYTES = 1024  # bytes of a number that is parsed: huge ones take Python long
+_MAX_EXACT = 1 << 53  # below it every whole number is one float
+_NUMBERS: Final = frozenset(b"-0123456789")
+_REPLACED: Final = b"\\ufffd"  # in place of a lone surrogate
+_NO_PARAMS: Final = Raw(b"{}")
+_raws = msgspec.json.Decoder(Raw)
 
 
 class RpcError(Exception):
@@ -58,16 +66,6 @@ def log(text: str, error: BaseException | None = None) -> None:
 
     level = logging.INFO if error is None else logging.ERROR
     logging.getLogger("protocol.jsonrpc").log(level, "%s", text, exc_info=error)
-
-
-RequestId = int | str | None
-
-NULL_ID: Final = b"null"
-_MAX_NUMBER_BYTES = 1024  # bytes of a number that is parsed: huge ones take Python long
-_MAX_EXACT = 1 << 53  # below it every whole number is one float
-_NUMBERS: Final = frozenset(b"-0123456789")
-_REPLACED: Final = b"\\ufffd"  # in place of a lone surrogate
-_NO_PARAMS: Final = Raw(b"{}")
 
 
 class Error(Struct, frozen=True, omit_defaults=True):
@@ -140,7 +138,6 @@ class _OutRequest(Struct, tag_field="jsonrpc", tag="2.0"):
 
 
 _envelopes = msgspec.json.Decoder(_Envelope)
-_raws = msgspec.json.Decoder(Raw)
 
 
 def parse(line: bytes) -> Message:

@@ -21,6 +21,8 @@ from protocol.transports.base import LIMIT, BoundedText, Oversize
 _PIECE = 64 * 1024  # bytes per read; the capacity of a pipe
 _READ_AHEAD = 16  # pieces that may be ahead of `read_message` before reading pauses
 _DRAIN_TIMEOUT = 0.25  # seconds in which a peer that stopped reading is still read from
+# A write of at most this many bytes to a descriptor that is ready does not block (POSIX, `write`).
+ATOMIC: Final = int(getattr(select, "PIPE_BUF", 512))
 
 
 class StdioTransport:
@@ -343,10 +345,6 @@ def _write_all(
             loop.call_soon_threadsafe(done, size, failed)
         except RuntimeError:  # the loop is closed
             return
-
-
-# A write of at most this many bytes to a descriptor that is ready does not block (POSIX, `write`).
-ATOMIC: Final = int(getattr(select, "PIPE_BUF", 512))
 
 
 def tells_readiness(descriptor: int) -> bool:

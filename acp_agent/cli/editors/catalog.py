@@ -17,6 +17,8 @@ from acp_agent.platform.decoding import convert
 
 Form = Literal["json", "toml", "file", "print"]
 _ROOT = Path(__file__).parents[3]  # of the source tree, if the program runs from it
+_MARK = b"Written by `acp-agent setup "  # in the first line of each file that we write
+_PLACEHOLDER = re.compile(r"@(\w+)@")
 
 
 class Setting(Struct, frozen=True, forbid_unknown_fields=True):
@@ -42,10 +44,6 @@ class Editor(Struct, frozen=True, forbid_unknown_fields=True):
     table: str = ""
     switch: str = ""
     shell: bool = False
-
-
-_MARK = b"Written by `acp-agent setup "  # in the first line of each file that we write
-_PLACEHOLDER = re.compile(r"@(\w+)@")
 
 
 @cache

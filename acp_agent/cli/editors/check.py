@@ -23,6 +23,8 @@ from acp_agent.models.providers import load_providers
 from acp_agent.models.registry import Models
 from acp_agent.platform.posix import end_group
 
+START_SECONDS = 20.0  # the first start of a fresh installation compiles Python
+
 
 def check_agent(launch: Launch, *, from_shell: bool) -> bool:
     """Start the agent and return whether it responds; print its name, model and the next step.
@@ -68,9 +70,6 @@ def _print_model(environ: dict[str, str]) -> None:
             "An editor started from the desktop does not have this variable. Next: acp-agent login"
         )
     )
-
-
-START_SECONDS = 20.0  # the first start of a fresh installation compiles Python
 
 
 class Agent(Struct, frozen=True):

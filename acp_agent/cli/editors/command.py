@@ -41,6 +41,22 @@ from acp_agent.cli.parser import Parser
 from acp_agent.errors import InvalidInputError
 from acp_agent.workspace.scrub import scrub
 
+# A whole word of limited length: a file may contain words of a million characters.
+_KEY_PATTERN = (
+    r"(?<![\w.-])[\w.-]{0,80}(?:key|token|secret|passw|credential|authorization)[\w.-]{0,80}"
+)
+# The same after the first dash of a command line option.
+_OPTION_PATTERN = r"-[\w.-]{0,80}(?:key|token|secret|passw|credential|authorization)[\w.-]{0,80}"
+_HEAD_LENGTH, _TAIL_LENGTH = 300, 700  # characters shown of a longer line
+# The value of a key or an option, as in `"API_KEY": "…"`, `"--api-key", "…"`, `"--token=…"`.
+_SECRET = re.compile(
+    rf"""(["']?{_KEY_PATTERN}["']?\s*[:=]\s*|["']{_OPTION_PATTERN}["']\s*,\s*)"""
+    r"""(["'])(?!\2)(?:[^"'\\]|\\.)+\2""",
+    re.IGNORECASE,
+)
+_SECRET_ASSIGNMENT = re.compile(rf"""(["']{_OPTION_PATTERN}=)(?:[^"'\\]|\\.)+""", re.IGNORECASE)
+_STYLES = {"+": "green", "-": "red", "@": "cyan"}
+
 
 class _Task(Struct, frozen=True):
     """An editor, and the settings to write for it."""
@@ -271,23 +287,6 @@ def _print_lines(task: _Task) -> None:
 
 def _file_names(plans: Sequence[Plan]) -> str:
     return ", ".join(str(plan.file.path) for plan in plans)
-
-
-# A whole word of limited length: a file may contain words of a million characters.
-_KEY_PATTERN = (
-    r"(?<![\w.-])[\w.-]{0,80}(?:key|token|secret|passw|credential|authorization)[\w.-]{0,80}"
-)
-# The same after the first dash of a command line option.
-_OPTION_PATTERN = r"-[\w.-]{0,80}(?:key|token|secret|passw|credential|authorization)[\w.-]{0,80}"
-_HEAD_LENGTH, _TAIL_LENGTH = 300, 700  # characters shown of a longer line
-# The value of a key or an option, as in `"API_KEY": "…"`, `"--api-key", "…"`, `"--token=…"`.
-_SECRET = re.compile(
-    rf"""(["']?{_KEY_PATTERN}["']?\s*[:=]\s*|["']{_OPTION_PATTERN}["']\s*,\s*)"""
-    r"""(["'])(?!\2)(?:[^"'\\]|\\.)+\2""",
-    re.IGNORECASE,
-)
-_SECRET_ASSIGNMENT = re.compile(rf"""(["']{_OPTION_PATTERN}=)(?:[^"'\\]|\\.)+""", re.IGNORECASE)
-_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def show(plan: Plan) -> None:

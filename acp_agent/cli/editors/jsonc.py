@@ -18,6 +18,9 @@ from acp_agent.config.json_files import decode_json, remove_comments, remove_tra
 
 BOM = b"\xef\xbb\xbf"
 _NOT_SPACE = re.compile(rb"\S")
+_COMMENT = re.compile(rb"[ \t]*(?://[^\r\n]*|/\*[\s\S]*?\*/)")
+_BLANKS = re.compile(rb"[ \t]*")
+_BLANKS_AND_BREAK = re.compile(rb"[ \t]*\r?\n")
 
 
 class Member(Struct, frozen=True):
@@ -113,11 +116,6 @@ def find_comma(document: Document, position: int, limit: int) -> int | None:
     if match is None or match[0] != b",":
         return None
     return match.start()
-
-
-_COMMENT = re.compile(rb"[ \t]*(?://[^\r\n]*|/\*[\s\S]*?\*/)")
-_BLANKS = re.compile(rb"[ \t]*")
-_BLANKS_AND_BREAK = re.compile(rb"[ \t]*\r?\n")
 
 
 class Edit(Struct, frozen=True):

@@ -33,6 +33,7 @@ _MAX_VALUE_LENGTH = 100_000  # characters of an output that are filled in
 # Commands that act like a prompt. The others change settings, which is left to the user.
 _PROMPT_COMMANDS = frozenset({"compact", "init"})
 _SETTING_COMMANDS = frozenset(command.name for command in COMMANDS) - _PROMPT_COMMANDS
+SkillInputs = Mapping[str, Sequence[Argument]]
 
 
 class RunValues:
@@ -111,9 +112,6 @@ def _short(value: str) -> str:
         return value
     hidden = len(value) - _MAX_VALUE_LENGTH
     return f"{value[:_MAX_VALUE_LENGTH]}\n[{hidden:,} more characters left out]"
-
-
-SkillInputs = Mapping[str, Sequence[Argument]]
 
 
 def skill_inputs(cwd: Path) -> SkillInputs:

@@ -41,6 +41,8 @@ _CHANGES = {"edit", "delete", "move"}
 # After this many runs in a row that were only started by changes during the previous run,
 # further changes are attributed to the run itself.
 MAX_FOLLOWING = 3
+_MAX_WAIT = 30.0  # seconds; the clock may be changed, and the computer may sleep
+_MAX_NAMED = 5  # changed files that are listed
 
 
 class RunChanges:
@@ -93,9 +95,6 @@ def _paths(update: acp.ToolCall | acp.ToolCallProgress, *, locations: bool) -> I
         yield from (location.path for location in locations_)
 
 
-_MAX_WAIT = 30.0  # seconds; the clock may be changed, and the computer may sleep
-
-
 class Schedule:
     """The scheduled times of a workflow. Times missed during a run lead to one run after it.
 
@@ -144,9 +143,6 @@ class Schedule:
         moment = self._now()
         times = (line.next_after(moment) for line in self._triggers.cron)
         return min((time for time in times if time is not None), default=None)
-
-
-_MAX_NAMED = 5  # changed files that are listed
 
 
 def run(argv: list[str]) -> int:

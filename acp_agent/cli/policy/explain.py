@@ -35,6 +35,10 @@ from acp_agent.permissions.paths import is_below
 from acp_agent.permissions.policy.commands import LineMatch
 from acp_agent.permissions.policy.rules import Subject, tool_subject
 
+_FORM = re.compile(r"(?P<tool>[A-Za-z_]+)\((?P<argument>.*)\)", re.DOTALL)
+_ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
+_PREFIXES = ("/", "~", "./", "../")
+
 
 def test_call(options: argparse.Namespace, permissions: UserPermissions, folder: Path) -> int:
     """Explain the decision about a call; return 1 if `--expect` names another outcome."""
@@ -138,11 +142,6 @@ def _print(explanation: dict[str, object]) -> None:
         for command in commands
     ]
     say_table(headings, rows)
-
-
-_FORM = re.compile(r"(?P<tool>[A-Za-z_]+)\((?P<argument>.*)\)", re.DOTALL)
-_ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
-_PREFIXES = ("/", "~", "./", "../")
 
 
 class Call(Struct, frozen=True):

@@ -45,6 +45,9 @@ from acp_agent.session.store.store import Store
 
 _PAGE = 200  # sessions
 _DAY = 86_400_000  # ms
+_MIN_AVOIDED = 2  # questions that a rule must avoid
+_MAX_SUGGESTIONS = 10  # rules that are suggested
+_NO_GRANTS = Path("/nonexistent/grants.json")
 
 
 class Question(Struct, frozen=True):
@@ -118,11 +121,6 @@ def _arguments(text: str) -> JsonObject:
     except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
-
-
-_MIN_AVOIDED = 2  # questions that a rule must avoid
-_MAX_SUGGESTIONS = 10  # rules that are suggested
-_NO_GRANTS = Path("/nonexistent/grants.json")
 
 
 class Suggestion(Struct, frozen=True):

@@ -38,6 +38,7 @@ _SMALL_NAMES = frozenset({SMALL, "haiku"})  # haiku is Claude's small model
 Fields = TypeVar("Fields", bound=RunFields)
 
 _MODEL_REFERENCE = re.compile(r"[^/\s]+/\S")
+MAX_EXTENDS = 10  # agents in one chain of `extends`
 
 
 class DefinitionFile(Struct, Generic[Fields], frozen=True, kw_only=True):
@@ -244,8 +245,6 @@ def _description(text: str | None) -> str:
         raise ConfigError("description: it is missing; add it to the front matter")
     return description
 
-
-MAX_EXTENDS = 10  # agents in one chain of `extends`
 
 AgentFile = DefinitionFile[AgentFields]
 

@@ -33,6 +33,35 @@ _ANSWER = {"wants": "true or false"}
 Name = Annotated[str, Meta(pattern=NAME_PATTERN, max_length=MAX_NAME_LENGTH)]
 Description = Annotated[str, Meta(min_length=1, max_length=MAX_DESCRIPTION_LENGTH)]
 Names = str | list[str]
+# Fields without effect here: a wrong value is reported, and the file is used.
+_NOTES = frozenset({"license", "compatibility", "metadata", "allowed-tools", "version"})
+# Fields whose wrong values other programs ignore, and that allow nothing.
+_IGNORED_BY_OTHERS = frozenset({"context", "memory", "type"})
+# Fields in which authors describe a file; no program uses them.
+_FOR_PEOPLE = frozenset(
+    {
+        "author", "authors", "categories", "category", "color", "colour", "created", "date",
+        "date_added", "display-name", "display_name", "displayName", "emoji", "homepage", "icon",
+        "keywords", "last-updated", "last_updated", "license", "maintainer", "metadata", "origin",
+        "owner", "repo", "repository", "risk", "source", "tags", "title", "updated", "version",
+    }
+)  # fmt: skip
+# Names of our fields in other programs or in earlier versions of this one.
+FIELD_ALIASES: Mapping[str, str] = {
+    "allowedTools": "allowed-tools",
+    "allowed_tools": "allowed-tools",
+    "argument_hint": "argument-hint",
+    "disable_model_invocation": "disable-model-invocation",
+    "effort": "thought-level",
+    "disallowedTools": "disallowed-tools",
+    "exclude_tools": "disallowed-tools",
+    "max-output": "max-output-tokens",
+    "maxTurns": "max-requests",
+    "max_turns": "max-requests",
+    "system_prompt_args": "system-prompt-args",
+    "user-invokable": "user-invocable",
+    "user_invocable": "user-invocable",
+}
 
 
 class RunFields(Struct, frozen=True, kw_only=True, rename="kebab"):
@@ -307,21 +336,6 @@ def normal_name(name: str) -> str:
     return FIELD_ALIASES.get(name, name)
 
 
-# Fields without effect here: a wrong value is reported, and the file is used.
-_NOTES = frozenset({"license", "compatibility", "metadata", "allowed-tools", "version"})
-# Fields whose wrong values other programs ignore, and that allow nothing.
-_IGNORED_BY_OTHERS = frozenset({"context", "memory", "type"})
-# Fields in which authors describe a file; no program uses them.
-_FOR_PEOPLE = frozenset(
-    {
-        "author", "authors", "categories", "category", "color", "colour", "created", "date",
-        "date_added", "display-name", "display_name", "displayName", "emoji", "homepage", "icon",
-        "keywords", "last-updated", "last_updated", "license", "maintainer", "metadata", "origin",
-        "owner", "repo", "repository", "risk", "source", "tags", "title", "updated", "version",
-    }
-)  # fmt: skip
-
-
 def _first_mistake(
     fields: dict[str, object], kind: type[Struct], spelled: Mapping[str, str]
 ) -> ConfigError:
@@ -360,24 +374,6 @@ def _describe_value(value: object) -> str:
     if isinstance(value, dict):
         return "names with values"
     return " ".join(str(value).split())[:40]
-
-
-# Names of our fields in other programs or in earlier versions of this one.
-FIELD_ALIASES: Mapping[str, str] = {
-    "allowedTools": "allowed-tools",
-    "allowed_tools": "allowed-tools",
-    "argument_hint": "argument-hint",
-    "disable_model_invocation": "disable-model-invocation",
-    "effort": "thought-level",
-    "disallowedTools": "disallowed-tools",
-    "exclude_tools": "disallowed-tools",
-    "max-output": "max-output-tokens",
-    "maxTurns": "max-requests",
-    "max_turns": "max-requests",
-    "system_prompt_args": "system-prompt-args",
-    "user-invokable": "user-invocable",
-    "user_invocable": "user-invocable",
-}
 
 
 def normalize_fields(front_matter: Mapping[str, object]) -> dict[str, object]:

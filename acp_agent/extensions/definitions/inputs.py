@@ -22,6 +22,12 @@ _PLACEHOLDER = re.compile(
     r"\$(?:ARGUMENTS(?:\[(\d+)\])?(?!\w)|(\d+)(?!\w)|([A-Za-z_]\w*)(?![\w\[]))"
 )
 _NAMED_INPUT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+_CHECKS: Mapping[str, tuple[Callable[[str], object], str]] = {
+    "integer": (re.compile(r"[-+]?\d+").fullmatch, "a whole number"),
+    "number": (re.compile(r"[-+]?(\d+\.?\d*|\.\d+)").fullmatch, "a number"),
+    "boolean": (re.compile(r"true|false", re.IGNORECASE).fullmatch, "true or false"),
+}
+_TYPES = {"int": "integer", "float": "number", "bool": "boolean"}
 
 
 class SkillInputs(Struct, frozen=True, kw_only=True):
@@ -81,14 +87,6 @@ def _as_text(value: str | float | bool) -> str:
 
 def _is_file(value: str, cwd: Path) -> bool:
     return "\0" not in value and os.path.lexists(cwd / Path(value.removeprefix("@")).expanduser())
-
-
-_CHECKS: Mapping[str, tuple[Callable[[str], object], str]] = {
-    "integer": (re.compile(r"[-+]?\d+").fullmatch, "a whole number"),
-    "number": (re.compile(r"[-+]?(\d+\.?\d*|\.\d+)").fullmatch, "a number"),
-    "boolean": (re.compile(r"true|false", re.IGNORECASE).fullmatch, "true or false"),
-}
-_TYPES = {"int": "integer", "float": "number", "bool": "boolean"}
 
 
 def check_input(argument: Argument, value: str, cwd: Path) -> None:

@@ -46,6 +46,7 @@ _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 # zhi's defaults.
 _ZHI_REQUESTS = 15
 _ZHI_FOLDER = "zhi-output"
+_BY_USER = {"disable-model-invocation": True}
 
 
 def skill_files(folder: Path, names: list[str]) -> list[Path]:
@@ -190,9 +191,6 @@ def read_skill(path: Path, text: str, *, is_lenient: bool) -> tuple[Mapping[str,
     if not is_lenient:
         return fields, text
     return {**_with_description(fields, text), "name": plain_name(path.parent.name)}, text
-
-
-_BY_USER = {"disable-model-invocation": True}
 
 
 def plain_name(name: str) -> str:

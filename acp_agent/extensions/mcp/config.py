@@ -19,6 +19,29 @@ Deliver = Callable[[str, str, JsonObject | None], None]
 
 # Headers without secrets; any other header may carry a credential.
 _PLAIN_HEADERS = frozenset({"accept", "accept-language", "content-type", "user-agent"})
+MARK = "ACP_AGENT_MCP_SERVER"  # variable that marks a server's processes
+_PASSED_VARIABLES = frozenset(
+    {
+        "HOME",
+        "LANG",
+        "LANGUAGE",
+        "LOGNAME",
+        "NODE_EXTRA_CA_CERTS",
+        "PATH",
+        "SHELL",
+        "SSL_CERT_DIR",
+        "SSL_CERT_FILE",
+        "TMPDIR",
+        "TZ",
+        "USER",
+        "XDG_CACHE_HOME",
+        "XDG_CONFIG_HOME",
+        "XDG_DATA_HOME",
+        "XDG_RUNTIME_DIR",
+        "XDG_STATE_HOME",
+    }
+)
+_PROXIES = frozenset({"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"})
 
 
 class Channel(Protocol):
@@ -218,32 +241,6 @@ def _url_secrets(url: str) -> list[str]:
         return [text for text in (url_parts.password, url_parts.query) if text]
     except ValueError:
         return []
-
-
-MARK = "ACP_AGENT_MCP_SERVER"  # variable that marks a server's processes
-
-_PASSED_VARIABLES = frozenset(
-    {
-        "HOME",
-        "LANG",
-        "LANGUAGE",
-        "LOGNAME",
-        "NODE_EXTRA_CA_CERTS",
-        "PATH",
-        "SHELL",
-        "SSL_CERT_DIR",
-        "SSL_CERT_FILE",
-        "TMPDIR",
-        "TZ",
-        "USER",
-        "XDG_CACHE_HOME",
-        "XDG_CONFIG_HOME",
-        "XDG_DATA_HOME",
-        "XDG_RUNTIME_DIR",
-        "XDG_STATE_HOME",
-    }
-)
-_PROXIES = frozenset({"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"})
 
 
 def server_environ(

@@ -15,6 +15,7 @@ from acp_agent.extensions.mcp.sanitizer import MAX_ENTRIES
 
 _MAX_PAGES = 50  # pages of one list
 _MAX_ERROR = 200  # characters of a server's error
+T = TypeVar("T")
 
 
 class ServerCatalog(Struct, frozen=True, kw_only=True):
@@ -39,7 +40,6 @@ class _Page(Protocol):
 
 
 PageT = TypeVar("PageT", bound=_Page)
-T = TypeVar("T")
 
 
 async def list_catalog(client: Client) -> ServerCatalog:

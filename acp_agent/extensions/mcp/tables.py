@@ -28,6 +28,7 @@ _TYPES = {
     "http-stream": "http",
     "local": "stdio",
 }
+_PROJECT_FIELDS = frozenset({"type", "command", "args", "env", "cwd", "url", "headers", "enabled"})
 
 
 def project_table(name: str, entry: object) -> McpServerConfig | None:
@@ -54,9 +55,6 @@ def project_table(name: str, entry: object) -> McpServerConfig | None:
     except msgspec.ValidationError as error:
         why = str(error).replace(" - at `$", f" at `{field}")
         raise ConfigError(f"{field}: {why}; fix the value") from None
-
-
-_PROJECT_FIELDS = frozenset({"type", "command", "args", "env", "cwd", "url", "headers", "enabled"})
 
 
 class UnsetVariableError(ConfigError):

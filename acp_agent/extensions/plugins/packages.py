@@ -26,6 +26,7 @@ from acp_agent.platform.decoding import decode_json
 GROUP = "acp_agent.plugins"
 _SECONDS = 600
 _NAME = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*((?:[=<>!~]=|[<>])[^;]*)?")
+_ONLY_BUILT = ("--only-binary", ":all:")
 
 
 class _Archive(Struct, frozen=True):
@@ -96,9 +97,6 @@ def _installed_distribution(name: str) -> Installed | None:
     return Installed(
         source=name, kind="package", revision=package.version, digest=_record_digest(package)
     )
-
-
-_ONLY_BUILT = ("--only-binary", ":all:")
 
 
 def install(record: Installed, folder: Path) -> str:

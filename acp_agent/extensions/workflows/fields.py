@@ -13,6 +13,11 @@ from acp_agent.errors import ConfigError
 from acp_agent.extensions.workflows.yaml_tree import Entry
 
 _Choice = TypeVar("_Choice", bound=str)
+Kind = Literal["text", "list", "names with values"]
+_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+_DURATION = re.compile(r"(?:\d{1,6}(?:\.\d{1,3})?[smhd]){1,4}")
+_PART = re.compile(r"([\d.]+)([smhd])")
+MAX_DURATION = 30 * 86_400.0
 
 
 class Mistake(Struct, frozen=True, order=True):
@@ -39,9 +44,6 @@ class Mistakes:
     def __bool__(self) -> bool:
         """Return whether there is any error."""
         return bool(self._found)
-
-
-Kind = Literal["text", "list", "names with values"]
 
 
 class Table:
@@ -202,12 +204,6 @@ class Table:
         else:
             error = ConfigError(f"{name}: expected names with values; indent them below it")
         self._mistakes.add(entry.line, error)
-
-
-_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
-_DURATION = re.compile(r"(?:\d{1,6}(?:\.\d{1,3})?[smhd]){1,4}")
-_PART = re.compile(r"([\d.]+)([smhd])")
-MAX_DURATION = 30 * 86_400.0
 
 
 def parse_duration(value: object, *, shortest: float) -> float:

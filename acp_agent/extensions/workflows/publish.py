@@ -26,6 +26,7 @@ _TEXT: Schema = {"type": "string"}
 _SCALAR: Schema = {"type": ["string", "number", "boolean", "null"]}
 _TEXTS: Schema = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]}
 _DURATION: Schema = {"type": ["string", "number"], "examples": ["90s", "10m", "1h30m", 60]}
+_STEP = {"$ref": "#/$defs/step"}
 
 
 def _with_description(schema: Schema, description: str) -> Schema:
@@ -65,7 +66,6 @@ _TRIGGERS = _object(
         "cron": _with_description(_TEXTS, "Schedules as in crontab(5), in local time."),
     }
 )
-_STEP = {"$ref": "#/$defs/step"}
 STEP_SCHEMAS: dict[str, Schema] = {
     "id": _with_description(
         {"type": "string", "pattern": _NAME}, "The name of the step in this file."

@@ -35,6 +35,7 @@ from acp_agent.platform.decoding import decode_json
 
 _WORDS_PER_BATCH = 8
 _CHARACTERS_PER_TOKEN = 4  # an estimate: this model has no tokenizer
+_EXCERPT_LINES = 12
 
 
 class DemoDriver(Driver):
@@ -93,8 +94,6 @@ def _usage(request: ModelRequest, step: Step) -> Usage:
 
 # A prompt is converted to a script: a list of steps, each with text and tool calls. The next step
 # depends only on the conversation, so the same conversation always gets the same answer.
-
-_EXCERPT_LINES = 12
 
 
 class _Texts(Struct, frozen=True, forbid_unknown_fields=True):

@@ -10,6 +10,10 @@ from msgspec import Struct
 
 from acp_agent.content import JsonObject
 
+_COUNT_LIMIT = 100_000
+_FILLERS = {"a", "all", "an", "called", "file", "files", "folder", "in", "named", "new", "the"}
+_BEFORE_TEXT = re.compile(r"^(the )?(text|contents?|words?) ", re.IGNORECASE)
+
 
 class DemoCall(Struct, frozen=True):
     """A tool call that a step makes."""
@@ -48,11 +52,6 @@ def todo(steps: Sequence[str], active: int) -> DemoCall:
         for at, step in enumerate(steps)
     ]
     return call("todo", todos=todos)
-
-
-_COUNT_LIMIT = 100_000
-_FILLERS = {"a", "all", "an", "called", "file", "files", "folder", "in", "named", "new", "the"}
-_BEFORE_TEXT = re.compile(r"^(the )?(text|contents?|words?) ", re.IGNORECASE)
 
 
 def script(words: str) -> tuple[Step, ...] | None:

@@ -31,6 +31,9 @@ from acp_agent.session.history.rewind import Point, RewindResult
 from acp_agent.session.session import Session
 from protocol.codec import typed_json
 
+_MAX_LISTED = 1_000  # files of one answer
+RequestT = TypeVar("RequestT", bound=ExtensionType)
+
 
 async def export_session(operations: Operations, params: dict[str, Any]) -> ExportSessionResponse:
     """Return a part of a session as text; any client may have it open.
@@ -55,11 +58,6 @@ async def export_session(operations: Operations, params: dict[str, Any]) -> Expo
         cursor=request.cursor,
     )
     return ExportSessionResponse(content=page.content, next_cursor=page.next_cursor)
-
-
-_MAX_LISTED = 1_000  # files of one answer
-
-RequestT = TypeVar("RequestT", bound=ExtensionType)
 
 
 async def list_points(operations: Operations, params: dict[str, Any]) -> ListCheckpointsResponse:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from acp_agent.session.history.fork import ForkPoint
 
 WhileRunning = Literal["steer", "queue"]
+_KEYS = ("before", "through")
 
 
 def while_running(meta: dict[str, Any] | None) -> WhileRunning | None:
@@ -51,9 +52,6 @@ def check_steering(meta: dict[str, Any] | None) -> None:
             "_meta.steering.idleBehavior: must be 'promptRequired' or absent",
             field="_meta.steering.idleBehavior",
         )
-
-
-_KEYS = ("before", "through")
 
 
 def fork_point(meta: dict[str, Any] | None) -> ForkPoint | None:

@@ -26,6 +26,11 @@ DISCARD_SECONDS = 1.0  # limit for reading the rest of a refused request
 DISCARD_BYTES = 1 << 20  # the same in bytes
 _CHUNK_BYTES = 65_536
 BODY_BYTES = 32_768  # the longest key has 8,192 characters, up to three bytes each in a form
+READ_SECONDS = 10.0  # for a visitor to send a request, and to read the response
+MAX_CONNECTIONS = 8
+TOO_SLOW = 408  # Request Timeout (RFC 9110, section 15.5.9)
+FORM_TYPE = "application/x-www-form-urlencoded"
+_log = logging.getLogger(__name__)
 
 
 class Request(Struct, frozen=True, kw_only=True):
@@ -127,14 +132,6 @@ async def discard_request(reader: asyncio.StreamReader) -> None:
         async with asyncio.timeout(DISCARD_SECONDS):
             while remaining > 0 and (piece := await reader.read(_CHUNK_BYTES)):
                 remaining -= len(piece)
-
-
-READ_SECONDS = 10.0  # for a visitor to send a request, and to read the response
-MAX_CONNECTIONS = 8
-TOO_SLOW = 408  # Request Timeout (RFC 9110, section 15.5.9)
-FORM_TYPE = "application/x-www-form-urlencoded"
-
-_log = logging.getLogger(__name__)
 
 
 class KeyStore(Protocol):

@@ -32,6 +32,16 @@ _JSON: Final = ("content-type", "application/json")
 # Methods below `session/` that do not concern a particular session.
 _SESSIONLESS_METHODS: Final = frozenset({"session/new", "session/list"})
 _ATTACH_METHODS: Final = frozenset({"session/load", "session/resume"})
+PATH: Final = "/acp"
+_METHODS: Final = ("GET", "POST", "DELETE")
+_RETRY_AFTER: Final = ("retry-after", "5")
+_PAGE_HEADERS: Final = f"authorization, content-type, {CONNECTION_ID}, {SESSION_ID}"
+_STREAM: Final = (
+    ("content-type", "text/event-stream"),
+    ("cache-control", "no-store"),
+    ("x-accel-buffering", "no"),  # otherwise nginx would buffer events
+)
+_log = logging.getLogger(__name__)
 
 
 class _SessionParams(Struct):
@@ -149,19 +159,6 @@ def _read_session_id(params: Raw) -> str | None:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return session_id_ if isinstance(session_id_, str) else None
-
-
-PATH: Final = "/acp"
-_METHODS: Final = ("GET", "POST", "DELETE")
-_RETRY_AFTER: Final = ("retry-after", "5")
-_PAGE_HEADERS: Final = f"authorization, content-type, {CONNECTION_ID}, {SESSION_ID}"
-_STREAM: Final = (
-    ("content-type", "text/event-stream"),
-    ("cache-control", "no-store"),
-    ("x-accel-buffering", "no"),  # otherwise nginx would buffer events
-)
-
-_log = logging.getLogger(__name__)
 
 
 class Socket(Protocol):

@@ -22,6 +22,9 @@ from acp_agent.server.remote.http_messages import (
 from acp_agent.server.socket_slots import SocketSlot
 from protocol.transports.buffered_writer import BufferedWriter
 
+_HEAD_LIMIT: Final = 16 * 1024  # bytes of a request line and its headers
+_DRAIN_TIMEOUT: Final = 2.0  # seconds in which further data of a refused client is discarded
+
 
 class ChunkedStream:
     """A chunked body (RFC 9112, section 7.1); see `EventStream`."""
@@ -68,10 +71,6 @@ class ChunkedStream:
         self._finished = True
         if self.on_lost is not None:
             self.on_lost()
-
-
-_HEAD_LIMIT: Final = 16 * 1024  # bytes of a request line and its headers
-_DRAIN_TIMEOUT: Final = 2.0  # seconds in which further data of a refused client is discarded
 
 
 class Http1(asyncio.Protocol):

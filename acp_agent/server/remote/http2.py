@@ -29,6 +29,10 @@ from acp_agent.server.remote.http_messages import (
 from acp_agent.server.socket_slots import SocketSlot
 
 _HEADER_BYTES = 9  # bytes; the first three are the length of the payload
+_MAX_STREAMS: Final = 100  # concurrent requests of a client
+_WINDOW_BYTES: Final = 1024 * 1024  # bytes that a client may send before an acknowledgement
+_MAX_RESETS: Final = 200  # requests that a client may cancel before it counts as an attack
+_MAX_HEADER_LIST_BYTES: Final = 16 * 1024
 
 
 class FrameLengths:
@@ -62,12 +66,6 @@ class FrameLengths:
             if self._skip > self._max_length:
                 return True
         return False
-
-
-_MAX_STREAMS: Final = 100  # concurrent requests of a client
-_WINDOW_BYTES: Final = 1024 * 1024  # bytes that a client may send before an acknowledgement
-_MAX_RESETS: Final = 200  # requests that a client may cancel before it counts as an attack
-_MAX_HEADER_LIST_BYTES: Final = 16 * 1024
 
 
 class Http2(asyncio.Protocol):

@@ -28,6 +28,8 @@ from acp_agent.server.v2.conversion import convert_part, to_call_content, to_loc
 from acp_agent.tools.quoting import code_block
 from protocol.v2 import types as acp
 
+_REPLACEMENT = "\ufffd".encode()
+
 
 class _OpenCall:
     """What the client was sent about an open call."""
@@ -218,9 +220,6 @@ class Calls:
             for part in content[len(content) - max(added, 0) :]
         ]
         return updates
-
-
-_REPLACEMENT = "\ufffd".encode()
 
 
 def find_command(arguments: Any) -> str | None:  # what came as JSON

@@ -14,6 +14,19 @@ if TYPE_CHECKING:
     from acp_agent.session.turns.flow import FlowRun
     from acp_agent.session.turns.plan import Action, Repetition, RunOptions
 
+_ANSWERED_AT_ONCE = {
+    "help",
+    "status",
+    "jobs",
+    "mode",
+    "model",
+    "agent",
+    "agents",
+    "budget",
+    "mcp",
+    "memory",
+}
+
 
 class Command(Struct, frozen=True, kw_only=True):
     """A command as the editor shows it; `hint` describes its arguments."""
@@ -107,20 +120,6 @@ COMMANDS = (
     Command(name="skill-new", description="Write a new skill", hint="its purpose"),
     Command(name="init", description="Write an AGENTS.md for this project", hint="what matters"),
 )
-
-
-_ANSWERED_AT_ONCE = {
-    "help",
-    "status",
-    "jobs",
-    "mode",
-    "model",
-    "agent",
-    "agents",
-    "budget",
-    "mcp",
-    "memory",
-}
 
 
 def commands_in(translate: Translator) -> Sequence[Command]:

@@ -31,6 +31,7 @@ FORMAT_VERSION = 1  # of the JSON lines; the first line has it
 
 _FENCED: frozenset[Kind] = frozenset({"output", "added", "removed"})
 _HEADINGS: dict[Kind, str] = {"user": "## User", "agent": "## Agent"}
+_Text = tuple[type[object], str]  # the type of a text, and its id
 
 
 class ExportPage(Struct, frozen=True, kw_only=True):
@@ -159,9 +160,6 @@ def _clean(value: Any, secrets: Sequence[str]) -> Any:  # JSON, of any kind
             return [_clean(item, secrets) for item in value]
         case _:
             return value
-
-
-_Text = tuple[type[object], str]  # the type of a text, and its id
 
 
 def _join_texts(stored: Sequence[StoredEvent]) -> Iterator[StoredEvent]:

@@ -10,6 +10,9 @@ from acp_agent.config.localization import Translator
 from acp_agent.events import AnyEvent, PermissionAsked, PermissionDecided, unwrap_child_event
 from acp_agent.permissions.access import CONFINED_LABEL, CONFINED_WHY
 
+# The recorded reasons of questions without an answer; see acp_agent/agent/call_permissions.py.
+_UNANSWERED = frozenset({"dismissed", "unclear", "not asked"})
+
 
 class QuestionCounts(Struct, kw_only=True):
     """Counts of asked questions, and of calls that ask mode would have asked about.
@@ -91,7 +94,3 @@ class QuestionCounts(Struct, kw_only=True):
         ]
         details = ", ".join(f"{count:,} {name}" for count, name in counts if count)
         return f"{summary} ({details})" if details else summary
-
-
-# The recorded reasons of questions without an answer; see acp_agent/agent/call_permissions.py.
-_UNANSWERED = frozenset({"dismissed", "unclear", "not asked"})

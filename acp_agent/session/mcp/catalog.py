@@ -31,6 +31,9 @@ _MAX_TOOLS = 1_000  # of all servers
 _MAX_BYTES = 4_000_000  # of all descriptions and schemas
 _MAX_PROMPTS = 200
 _MAX_REASONS = 3  # in a notice
+MAX_PROMPT = 50_000  # characters of a prompt sent to the model
+_MAX_DESCRIPTION = 300  # characters
+_MAX_HINT = 200
 
 
 class McpCatalog:
@@ -170,11 +173,6 @@ def _search_tools(workspace: Workspace, tools: Sequence[McpTool]) -> list[AnyToo
     from acp_agent.tools.mcp.search import CallMcpTool, SearchMcpTools  # noqa: PLC0415 - only for many tools
 
     return [SearchMcpTools(workspace, tools), CallMcpTool(workspace)]
-
-
-MAX_PROMPT = 50_000  # characters of a prompt sent to the model
-_MAX_DESCRIPTION = 300  # characters
-_MAX_HINT = 200
 
 
 class ServerPrompt:

@@ -26,6 +26,14 @@ from acp_agent.session.store.write_queries import MAX_KEY, MAX_SEQ, SEQ_BITS, Jo
 _ID = re.compile(rb"[A-Za-z0-9_-]{8,100}\Z")
 _SESSION_COLUMNS = range(9, 12)  # columns, by the version of the journal
 _USAGE_COLUMNS = 10  # columns
+Value = int | float | bytes | None
+_TABLE_LEAF, _INDEX_LEAF, _INDEX_INTERIOR = 0x0D, 0x0A, 0x02
+_HEADER_BYTES = {_TABLE_LEAF: 8, _INDEX_LEAF: 8, _INDEX_INTERIOR: 12}
+_PAGE_SIZES = {1 << power for power in range(9, 17)}
+_DEFAULT_PAGE_SIZE = 4096
+_LOG_HEADER_BYTES, _FRAME_HEADER_BYTES = 32, 24
+_INTEGERS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}  # bytes by serial type
+_MAX_RECORD_BYTES = 1 << 28  # bytes of one record; a larger record is damaged
 
 
 class RecoveredSessions(NamedTuple):
@@ -163,17 +171,6 @@ def _copy_usage(connection: sqlite3.Connection, row: Sequence[Value]) -> None:
 
 def _text(value: Value) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else ""
-
-
-Value = int | float | bytes | None
-
-_TABLE_LEAF, _INDEX_LEAF, _INDEX_INTERIOR = 0x0D, 0x0A, 0x02
-_HEADER_BYTES = {_TABLE_LEAF: 8, _INDEX_LEAF: 8, _INDEX_INTERIOR: 12}
-_PAGE_SIZES = {1 << power for power in range(9, 17)}
-_DEFAULT_PAGE_SIZE = 4096
-_LOG_HEADER_BYTES, _FRAME_HEADER_BYTES = 32, 24
-_INTEGERS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}  # bytes by serial type
-_MAX_RECORD_BYTES = 1 << 28  # bytes of one record; a larger record is damaged
 
 
 class Record(NamedTuple):

@@ -26,6 +26,8 @@ from acp_agent.session.store.records import StoredEvent, UnknownEvent
 MAX_EVENT_BYTES = 64 * 1024 * 1024
 
 _encoder = msgspec.json.Encoder()
+MAX_MERGED_CHARACTERS = 1 << 20  # limits the size of a row, and of an update sent to an editor
+EventT = TypeVar("EventT", bound=Struct)
 
 
 class _Tagged(msgspec.Struct):
@@ -105,11 +107,6 @@ def replace_all_surrogates(value: Any) -> Any:  # JSON values of any type
     if isinstance(value, list | tuple):
         return [replace_all_surrogates(item) for item in value]
     return value
-
-
-MAX_MERGED_CHARACTERS = 1 << 20  # limits the size of a row, and of an update sent to an editor
-
-EventT = TypeVar("EventT", bound=Struct)
 
 
 def merge_adjacent(events: Sequence[EventT], *, output: bool = True) -> list[EventT]:

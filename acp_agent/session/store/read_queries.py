@@ -43,6 +43,12 @@ _ARCHIVED: dict[ArchiveFilter, str] = {
     "include": "",
     "only": " AND archived",
 }
+MAX_PAGE = 1000
+# The time of the last session on a page, its id, and the filters of the list.
+_Position = tuple[Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)], str, str]
+# Sorts before every session: SQLite orders bytes after all numbers and texts.
+_START = (b"\xff", "")
+MAX_POSITIONS = 10
 
 
 def read(connection: sqlite3.Connection, key: int, after: int, last: int) -> list[StoredEvent]:
@@ -170,15 +176,6 @@ def _record(row: tuple[str, str, str, str | None, int, int, int, int]) -> Sessio
     )
 
 
-MAX_PAGE = 1000
-
-# The time of the last session on a page, its id, and the filters of the list.
-_Position = tuple[Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)], str, str]
-
-# Sorts before every session: SQLite orders bytes after all numbers and texts.
-_START = (b"\xff", "")
-
-
 def page(
     connection: sqlite3.Connection,
     *,
@@ -255,9 +252,6 @@ class CheckResult(NamedTuple):
     sessions: int
     damaged: tuple[DamagedSession, ...]
     strays: int
-
-
-MAX_POSITIONS = 10
 
 
 def check_sessions(connection: sqlite3.Connection) -> CheckResult:

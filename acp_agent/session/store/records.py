@@ -13,6 +13,7 @@ LATEST = 253_402_300_799_999  # ms since 1970: the last moment of the year 9999
 
 # Which sessions a list contains: those not archived, all, or only archived ones.
 ArchiveFilter = Literal["exclude", "include", "only"]
+Damage = Literal["broken", "missing", "unreadable"]
 
 
 class SessionRecord(Struct, frozen=True, kw_only=True):
@@ -47,9 +48,6 @@ class UnknownEvent(Struct, frozen=True):
 
     tag: str
     raw: bytes
-
-
-Damage = Literal["broken", "missing", "unreadable"]
 
 
 class DamagedEvent(UnknownEvent, frozen=True, kw_only=True):

@@ -62,6 +62,18 @@ _LOST: dict[str, tuple[str, str]] = {
     "child_worked": ("what an agent did", ""),
     "subagent_changed": ("what an agent did", ""),
 }
+# The kinds whose text is worth reading in part, with the field of that text.
+_TEXTS = {
+    "user_message": "content",
+    "agent_text": "text",
+    "agent_thought": "text",
+    "tool_called": "arguments",
+    "tool_output": "text",
+    "tool_ended": "result",
+    "plan_changed": "entries",
+}
+_CONTROLS = bytes(range(0x20))
+_ERROR_COLUMN = re.compile(r"line 1 column (\d+)$")
 
 
 def recover(stored: Sequence[StoredEvent]) -> list[StoredEvent]:
@@ -196,20 +208,6 @@ def _note(run: Sequence[tuple[StoredEvent, bool]]) -> NoticeShown:
 
 def _tag(item: StoredEvent) -> str:
     return item.event.tag if isinstance(item.event, UnknownEvent) else ""
-
-
-# The kinds whose text is worth reading in part, with the field of that text.
-_TEXTS = {
-    "user_message": "content",
-    "agent_text": "text",
-    "agent_thought": "text",
-    "tool_called": "arguments",
-    "tool_output": "text",
-    "tool_ended": "result",
-    "plan_changed": "entries",
-}
-_CONTROLS = bytes(range(0x20))
-_ERROR_COLUMN = re.compile(r"line 1 column (\d+)$")
 
 
 def salvaged(raw: bytes) -> AnyEvent | None:

@@ -28,6 +28,10 @@ from acp_agent.session.store.event_codec import encode_event, replace_surrogates
 from acp_agent.session.store.records import UnknownEvent
 from acp_agent.session.store.sqlite_errors import is_damage
 
+SEQ_BITS = 32  # an event's place is its session's key, shifted by this, plus its number
+MAX_KEY = 1 << 30  # far more than anybody has sessions; a larger key is damaged
+MAX_SEQ = (1 << SEQ_BITS) - (1 << 20)  # likewise; leaves room for appended events
+
 
 class JournalEntry:
     """Events to write: their encoded bodies, and the changes to the session's row."""
@@ -76,11 +80,6 @@ class JournalEntry:
 
 def _counts(usage: Usage) -> tuple[int, ...]:
     return usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning
-
-
-SEQ_BITS = 32  # an event's place is its session's key, shifted by this, plus its number
-MAX_KEY = 1 << 30  # far more than anybody has sessions; a larger key is damaged
-MAX_SEQ = (1 << SEQ_BITS) - (1 << 20)  # likewise; leaves room for appended events
 
 
 def create(connection: sqlite3.Connection, session_id: SessionId, entry: JournalEntry) -> int:

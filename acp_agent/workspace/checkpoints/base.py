@@ -21,6 +21,7 @@ EXECUTABLE = 0o100755
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # built into git
 
 _POLL_SECONDS = 0.05  # seconds between checks for cancellation
+DELETED = ""  # stands for the blob id of a file that a tool deleted
 
 
 class Deadline:
@@ -119,9 +120,6 @@ class Change(Struct, frozen=True):
         if self.old is None:
             return "add"
         return "delete" if self.new is None else "modify"
-
-
-DELETED = ""  # stands for the blob id of a file that a tool deleted
 
 
 class Span(Struct, frozen=True, kw_only=True):

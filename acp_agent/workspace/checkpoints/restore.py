@@ -28,6 +28,7 @@ _TEMPORARY = b".acp-agent-restoring"
 _BLOCKED_FOLDER = "something else is in the place of its folder"
 
 _Identity = tuple[int, int, int, int]
+_MAX_COMPARED_BYTES = 100_000_000  # a larger unexpected file is not read
 
 
 class SkippedFile(Struct, frozen=True):
@@ -237,9 +238,6 @@ def _current_blob(folder: int, name: bytes, expected: Blob | None) -> Blob | Non
     if expected is None and status.st_size > _MAX_COMPARED_BYTES:
         return Blob(mode, "")
     return Blob(mode, _read_id(folder, name))
-
-
-_MAX_COMPARED_BYTES = 100_000_000  # a larger unexpected file is not read
 
 
 def _is_empty(folder: int, name: bytes) -> bool:

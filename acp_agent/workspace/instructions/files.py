@@ -38,6 +38,11 @@ _MAX_SHOWN_LENGTH = 400  # characters of a list of files
 _MAX_RULE_FILES = 200  # maximum number of files, and of folders, in one folder of rules
 
 _log = logging.getLogger(__name__)
+MAX_DEPTH = 5  # levels of nested imports
+_IMPORT = re.compile(r"(?:(?<=\s)|^)@((?:[^\s\\]|\\ )+)", re.MULTILINE)
+_CODE_SPAN = re.compile(r"`+[^`\n]*`+")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_PUNCTUATION = ".,;:!?)]}'\"*_"
 
 
 class Instruction(Struct, frozen=True):
@@ -325,14 +330,6 @@ def _text(path: Path, raw: bytes) -> str:
     if len(raw) > FILE_LIMIT:
         _log.warning("%s is longer than %d bytes; the rest is left out", path, FILE_LIMIT)
     return raw[:FILE_LIMIT].decode("utf-8", "replace").strip()
-
-
-MAX_DEPTH = 5  # levels of nested imports
-
-_IMPORT = re.compile(r"(?:(?<=\s)|^)@((?:[^\s\\]|\\ )+)", re.MULTILINE)
-_CODE_SPAN = re.compile(r"`+[^`\n]*`+")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_PUNCTUATION = ".,;:!?)]}'\"*_"
 
 
 def imported_files(
