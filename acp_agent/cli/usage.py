@@ -10,7 +10,6 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import Literal, NamedTuple
-from xml.sax.saxutils import escape
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -20,7 +19,6 @@ from acp_agent.cli.output import on_terminal, pad, run_guarded, say, say_json, s
 from acp_agent.cli.parser import Parser, number
 from acp_agent.cli.user_config import UserConfig, load_user_config
 from acp_agent.config.amounts import format_decimal
-from acp_agent.errors import InvalidInputError
 from acp_agent.events import Usage
 from acp_agent.models.catalog import Catalog
 from acp_agent.session.history.questions import QuestionCounts
@@ -32,12 +30,11 @@ By = Literal["day", "model", "project"]
 
 MAX_DAYS = 3_660
 _DROP_ORDER = 5, 3, 4, 2, 1  # columns that are dropped first in a narrow terminal
-_MAX_EVERY_DAY = 62  # up to this many days, the plot includes days without requests
+_MAX_EVERY_DAY = 62  # up to this many days, the bars include days without requests
 COLUMNS = 80  # maximum width of a line
 _MAX_NAME = 28  # columns of a name; longer names are cut at the start
 _MIN_COLUMNS = 8  # minimum columns for a name and for a bar in a narrow terminal
 _EIGHTHS = " ▏▎▍▌▋▊▉"
-_ROW, _MARGIN, _LEFT, _WIDTH, _RIGHT = 22, 12, 240, 480, 140  # of the image, in pixels
 
 
 class Total(Struct, kw_only=True):
@@ -82,11 +79,7 @@ def run(argv: list[str]) -> int:
         default="day",
         help="group by day, model or project (default: day)",
     )
-    forms = parser.add_mutually_exclusive_group()
-    forms.add_argument("--json", action="store_true", help="print JSON")
-    forms.add_argument(
-        "--plot", metavar="FILE.svg", type=Path, help="write the bar chart to a new SVG file"
-    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(argv)
     return run_guarded(lambda: asyncio.run(_show(options)))
 
@@ -105,10 +98,6 @@ async def _show(options: argparse.Namespace) -> int:
     catalog = Catalog(setup.config.models)
     rows, questions = await _read(setup, options.days, options.by, catalog)
     totals = totals_by(options.by, rows, catalog)
-    if options.plot is not None:
-        _write_plot(options.plot, _bars(totals, options.by, today), options.by)
-        say(translate("Wrote the plot to {file}.", file=options.plot))
-        return 0
     if options.json:
         say_json(
             {
@@ -276,26 +265,6 @@ def _bars(totals: Sequence[Total], by: By, today: date) -> list[Bar]:
     ]
 
 
-def _write_plot(path: Path, bars: Sequence[Bar], by: By) -> None:
-    if path.suffix.lower() != ".svg":
-        raise InvalidInputError(f"--plot: {path.name} must end in .svg", field="plot")
-    try:
-        with path.open("x", encoding="utf-8") as file:  # never overwrites an existing file
-            file.write(
-                svg(
-                    bars,
-                    title={
-                        "day": translate("Usage by day"),
-                        "model": translate("Usage by model"),
-                        "project": translate("Usage by project"),
-                    }[by],
-                )
-            )
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise InvalidInputError(f"cannot write {path} ({reason})", field="plot") from None
-
-
 def _as_json(total: Total) -> dict[str, object]:
     usage = total.usage
     return {
@@ -333,46 +302,12 @@ def text_bars(
     names = [_short(bar.name, name_limit) for bar in bars]
     name_width = max(map(width, names))
     bar_width = max(1, columns - name_width - label - 3)
-    blocks, longest = _has_blocks(encoding), _longest(bars)
+    blocks = _has_blocks(encoding)
+    longest = max(bar.value for bar in bars) or 1.0
     for name, bar in zip(names, bars, strict=True):
         length = bar.value / longest * bar_width
         bar_text = f"│{_draw_bar(length)}" if blocks else f"|{'#' * round(length)}"
         yield f"{pad(name, name_width)} {bar_text} {bar.label}".rstrip()
-
-
-def svg(bars: Sequence[Bar], *, title: str) -> str:
-    """Return the bars as SVG."""
-    height = 2 * _MARGIN + _ROW * (len(bars) + 1)
-    lines = [
-        (
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{_LEFT + _WIDTH + _RIGHT}" '
-            f'height="{height}" font-family="sans-serif" font-size="13">'
-        ),
-        f"<title>{escape(title)}</title>",
-        '<rect width="100%" height="100%" fill="white"/>',
-        f'<text x="{_MARGIN}" y="{_MARGIN + 10}" font-weight="bold">{escape(title)}</text>',
-    ]
-    longest = _longest(bars)
-    for row, bar in enumerate(bars, 1):
-        top = _MARGIN + row * _ROW
-        length = bar.value / longest * _WIDTH
-        lines += [
-            (
-                f'<text x="{_LEFT - 8}" y="{top + 14}" text-anchor="end">'
-                f"{escape(_short(bar.name, _MAX_NAME))}</text>"
-            ),
-            (
-                f'<rect x="{_LEFT}" y="{top + 2}" width="{length:.1f}" height="{_ROW - 6}" '
-                'fill="#4878a8"/>'
-            ),
-            f'<text x="{_LEFT + length + 6:.1f}" y="{top + 14}">{escape(bar.label)}</text>',
-        ]
-    return "\n".join([*lines, "</svg>"]) + "\n"
-
-
-def _longest(bars: Sequence[Bar]) -> float:
-    """Return the value of the longest bar; 1 if all are zero."""
-    return max((bar.value for bar in bars), default=0.0) or 1.0
 
 
 def _has_blocks(encoding: str) -> bool:

@@ -139,10 +139,10 @@ def test_bash_offers_commands_options_and_their_choices(
 
 @bash
 def test_bash_offers_the_files_and_folders_of_the_place(tmp_path: Path) -> None:
-    (tmp_path / "plot one.svg").touch()
+    (tmp_path / "plan one.md").touch()
     (tmp_path / "places").mkdir()
-    completions = in_bash(tmp_path, "acp-agent", "usage", "--plot", "pl")
-    assert sorted(completions) == ["places", r"plot\ one.svg"]
+    completions = in_bash(tmp_path, "acp-agent", "sessions", "export", "--output", "pl")
+    assert sorted(completions) == ["places", r"plan\ one.md"]
     assert in_bash(tmp_path, "acp-agent", "run", "--cwd", "pl") == ["places"]
 
 

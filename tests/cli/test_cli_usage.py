@@ -12,7 +12,6 @@ import sqlite3
 import struct
 import subprocess
 import termios
-import xml.etree.ElementTree as ET
 from contextlib import closing, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -256,28 +255,6 @@ def test_a_damaged_row_does_not_hide_the_others(damage: str, tmp_path: Path) -> 
         done = acp_agent(tmp_path, "usage", *arguments)
         assert (done.returncode, done.stderr) == (0, "")
     assert table(tmp_path)["all"][-2:] in (["0", "1.0000"], ["1.0000", "+?"])
-
-
-def test_json_and_a_plot_cannot_be_requested_together(tmp_path: Path) -> None:
-    done = acp_agent(tmp_path, "usage", "--json", "--plot", "usage.svg")
-    assert done.returncode == 2
-    assert "not allowed with" in done.stderr
-    arguments = ("usage", "--json", "--plot", "usage.svg")
-    done = acp_agent(tmp_path, *arguments, environ={"LANG": "zh_CN.UTF-8"})
-    assert "参数 --plot：不能与参数 --json 一起使用" in done.stderr
-
-
-def test_the_plot_is_an_svg_and_never_replaces_a_file(tmp_path: Path) -> None:
-    keep(tmp_path, NOON, took(), cwd='/srv/<one> & "two"')
-    path = tmp_path / "usage.svg"
-    assert acp_agent(tmp_path, "usage", "--by", "project", "--plot", str(path)).returncode == 0
-    texts = [node.text for node in ET.fromstring(path.read_text()).iter() if node.text]
-    assert '/srv/<one> & "two"' in texts
-    repeated = acp_agent(tmp_path, "usage", "--plot", str(path))
-    assert repeated.returncode == 1
-    assert "cannot write" in repeated.stderr
-    picture = acp_agent(tmp_path, "usage", "--plot", str(tmp_path / "usage.png"))
-    assert "must end in .svg" in picture.stderr
 
 
 def test_no_file_is_created_without_a_session(tmp_path: Path) -> None:

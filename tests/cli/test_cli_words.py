@@ -116,3 +116,14 @@ def test_the_columns_of_a_table_are_aligned(tmp_path: Path) -> None:
 def test_a_text_is_wrapped_where_its_script_permits(text: str, lines: list[str]) -> None:
     assert wrap(text, 8) == lines
     assert pad("一", 4) == "一  "
+
+
+def test_options_that_exclude_each_other_are_named_in_the_users_language(tmp_path: Path) -> None:
+    messages = {
+        "C.UTF-8": "argument --yes: not allowed with argument --list",
+        "zh_CN.UTF-8": "参数 --yes：不能与参数 --list 一起使用",
+    }
+    for language, message in messages.items():
+        done = acp_agent(tmp_path, "trust", "--list", "--yes", environ={"LANG": language})
+        assert done.returncode == 2
+        assert message in done.stderr

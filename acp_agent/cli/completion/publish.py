@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 # Kinds of completion by the parsers' metavars; all other values are free text.
 KINDS = {
     "FILE": "file",
-    "FILE.svg": "file",
     "DIR": "folder",
     "cwd": "folder",
     "PROVIDER/NAME": "model",

@@ -43,7 +43,7 @@ async def shell(name: str, home: Path) -> AsyncIterator[Person]:
     if shutil.which(command[0]) is None:
         pytest.skip(f"there is no {command[0]} here")
     (home / "places").mkdir()
-    (home / "plot one.svg").touch()
+    (home / "plan one.md").touch()
     env = home_environment(home) | {"TERM": "xterm-256color", "HISTFILE": ""}
     async with program_in_terminal(command, cwd=home, env=env, columns=120, rows=50) as person:
         person.type(f"{setting}; echo rea''dy\r")
@@ -84,9 +84,9 @@ async def test_tab_completes_a_value_behind_an_equals_sign(name: str, tmp_path: 
 @pytest.mark.parametrize("name", SHELLS)
 async def test_tab_completes_files_and_folders_where_they_go(name: str, tmp_path: Path) -> None:
     async with shell(name, tmp_path) as person:
-        person.type(f"acp-agent usage --plot plo{TAB}")
-        await person.see(r"acp-agent usage --plot plot\ one.svg ")
-        person.type("--days 1; acp-agent run --cwd pl" + TAB)
+        person.type(f"acp-agent sessions export --output plan{TAB}")
+        await person.see(r"acp-agent sessions export --output plan\ one.md ")
+        person.type("; acp-agent run --cwd pl" + TAB)
         await person.see("acp-agent run --cwd places/")
 
 
