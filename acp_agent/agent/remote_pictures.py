@@ -150,7 +150,7 @@ class RemotePictures:
         """Record a text that is passed on; return `display_text`, or the text itself."""
         line = self._line + text
         if "\n" in text:
-            self._has_stray = self._has_stray and not _is_blank(line)
+            self._has_stray = self._has_stray and bool(line.strip(" \t\n"))
             if not self._fence and _OTHER_BLOCK.match(line):
                 self._certain = False
             line = line.rpartition("\n")[2]
@@ -326,10 +326,6 @@ class RemotePictures:
             self._is_harmless = bool(_PLAIN_LINK.fullmatch(tag)) or not _LOADS.search(tag)
         self._certain = False
         return 1, self._pass("<", "<" if self._is_harmless else "&lt;")
-
-
-def _is_blank(line: str) -> bool:
-    return not line.strip(" \t\n")
 
 
 def _normal(label: str) -> str:

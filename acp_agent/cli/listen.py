@@ -68,7 +68,9 @@ def _listen_settings(
         InvalidInputError: the options conflict, or would open the agent to strangers.
     """
     address = parse_address(options.listen)
-    tls = _tls(options)
+    if (options.tls_cert is None) != (options.tls_key is None):
+        raise InvalidInputError("--tls-cert and --tls-key must be used together")
+    tls = None if options.tls_cert is None else (options.tls_cert, options.tls_key)
     if not address.loopback and tls is None and not options.behind_proxy:
         raise InvalidInputError(
             f"--listen: {address.host} can be reached from other computers, and what goes over the "
@@ -111,12 +113,6 @@ def _path(path: str) -> str:
             f"--path: {path!r} is not a path; it must begin with /, such as {PATH}"
         )
     return path
-
-
-def _tls(options: argparse.Namespace) -> tuple[str, str] | None:
-    if (options.tls_cert is None) != (options.tls_key is None):
-        raise InvalidInputError("--tls-cert and --tls-key must be used together")
-    return None if options.tls_cert is None else (options.tls_cert, options.tls_key)
 
 
 def _token(

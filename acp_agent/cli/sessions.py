@@ -288,16 +288,12 @@ def _print_passages(passages: list[Passage]) -> None:
         previous_kind = passage.kind
         text = "\n".join(f"{margin}{line}".rstrip() for line in split_lines(passage.text))
         if on_terminal():
-            _print_styled(text, _STYLES.get(passage.kind, ""))
+            from rich.console import Console  # noqa: PLC0415 - only for a terminal
+            from rich.text import Text  # noqa: PLC0415 - likewise
+
+            Console().print(Text(escape_controls(text), _STYLES.get(passage.kind, "")))
         else:
             say(text)
-
-
-def _print_styled(text: str, style: str) -> None:
-    from rich.console import Console  # noqa: PLC0415 - only for a terminal
-    from rich.text import Text  # noqa: PLC0415 - likewise
-
-    Console().print(Text(escape_controls(text), style))
 
 
 def _session_title(record: SessionRecord) -> str:

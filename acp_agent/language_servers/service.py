@@ -190,10 +190,6 @@ class LanguageServers:
             for server in self._pool.servers(self.files.roots)
         ]
 
-    def detect(self) -> Sequence[DetectedServer]:
-        """Return the servers that are installed. Blocks: call it in a thread."""
-        return detect_servers(self._specs, self.files.roots, self._pool.environ)
-
     async def ready_server(
         self, path: Path, method: str, *, timeout: float
     ) -> tuple[LanguageServer, RunningServer]:

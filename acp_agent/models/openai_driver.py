@@ -7,7 +7,7 @@ including the encrypted reasoning items that the model returned.
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 from acp_agent.models.base import ModelRequest, StreamEvent
@@ -83,11 +83,8 @@ def address_and_headers(provider: Provider) -> tuple[str, dict[str, str]]:
     base_url, headers = provider.base_url, _headers(provider)
     if provider.platform == "azure":
         base_url, headers = _azure(provider)
-    return base_url, {**headers, **_lower(provider.headers)}
-
-
-def _lower(headers: Mapping[str, str]) -> dict[str, str]:
-    return {name.lower(): value for name, value in headers.items()}
+    own_headers = {name.lower(): value for name, value in provider.headers.items()}
+    return base_url, headers | own_headers
 
 
 def _headers(provider: Provider) -> dict[str, str]:

@@ -259,7 +259,10 @@ class AttachedClient:
                 disconnected = client  # it may still be attached, until its connection is closed
             finally:
                 changed.cancel()
-                await _withdraw(answer)
+                answer.cancel()  # withdraws the question
+                await asyncio.wait([answer])
+                if not answer.cancelled():
+                    answer.exception()  # mark it as retrieved
 
     async def _wait_for_client(self, *, excluded: Client | None) -> Client | None:
         """Wait for a client other than `excluded`; return None if none attaches in time."""
@@ -269,14 +272,6 @@ class AttachedClient:
                     await self._change.wait()
         # Check after a timeout, too: a client may have attached at that moment.
         return None if self._client is excluded else self._client
-
-
-async def _withdraw(answer: asyncio.Future[T]) -> None:
-    """Stop waiting for an answer, and tell the client that the question is withdrawn."""
-    answer.cancel()
-    await asyncio.wait([answer])
-    if not answer.cancelled():
-        answer.exception()  # mark it as retrieved
 
 
 class _AttachedBuffers:

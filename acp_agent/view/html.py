@@ -135,7 +135,7 @@ class _Renderer(RendererHTML):
         return self.renderToken(tokens, idx, options, env)
 
     def link_close(self, tokens: Sequence[Token], idx: int, *_: object) -> str:
-        opening = _opening(tokens, idx)
+        opening = next(at for at in range(idx, -1, -1) if tokens[at].type == "link_open")
         address = str(tokens[opening].attrs.get("href", ""))
         if _WEB.match(address):
             return "</a>"
@@ -147,11 +147,6 @@ class _Renderer(RendererHTML):
         words = self.renderInlineAsText(token.children or [], options, env)
         label = " ".join(part for part in (words, str(token.attrs.get("src", ""))) if part)
         return f'<span class="elsewhere">[{escape(label)}]</span>'
-
-
-def _opening(tokens: Sequence[Token], closing: int) -> int:
-    """Return the index where a link begins; links are not nested (CommonMark, 6.3)."""
-    return next(at for at in range(closing, -1, -1) if tokens[at].type == "link_open")
 
 
 def _any_link(url: str) -> bool:  # noqa: ARG001 - the library's signature

@@ -302,7 +302,7 @@ def _separated(value: str, raw: bytes) -> Iterator[tuple[Sequence[str], str]]:
         yield value, separator
     for separator in _BYTE_SEPARATORS:
         yield pairs, separator
-        yield _upper(pairs), separator
+        yield [pair.upper() for pair in pairs], separator
     for separator in _DECIMAL_SEPARATORS:
         yield [str(byte) for byte in raw], separator
     for separator in ("\\", " "):
@@ -331,10 +331,6 @@ def _aligned_encodings(
     for shift in range(group):
         encoded = encode(b"\0" * shift + raw).decode()
         yield encoded[-(-shift * 8 // bits) : (shift + len(raw)) * 8 // bits]
-
-
-def _upper(pairs: Iterable[str]) -> list[str]:
-    return [pair.upper() for pair in pairs]
 
 
 def _join_pairs(pairs: list[str], first: int) -> list[str]:

@@ -84,7 +84,10 @@ class StdioTransport:
             if self._ended:
                 return None
             if self._reader is None:
-                self._start_reading()
+                self._loop = asyncio.get_running_loop()
+                # A daemon: a read from a quiet peer cannot be interrupted, must not delay the exit.
+                self._reader = threading.Thread(target=self._read, name="stdio-reader", daemon=True)
+                self._reader.start()
             self._arrival = asyncio.get_running_loop().create_future()
             try:
                 await self._arrival
@@ -112,12 +115,6 @@ class StdioTransport:
             asyncio.get_running_loop().call_later(_DRAIN_TIMEOUT, self._end)
         if self.on_idle is not None:
             self.on_idle()
-
-    def _start_reading(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        # A daemon: a read from a quiet peer cannot be interrupted, and must not delay the exit.
-        self._reader = threading.Thread(target=self._read, name="stdio-reader", daemon=True)
-        self._reader.start()
 
     def _read(self) -> None:
         assert self._loop is not None

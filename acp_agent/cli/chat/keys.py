@@ -17,7 +17,6 @@ from acp_agent.cli.chat.questions import (
 )
 
 _PAGE = 10
-_LIST_KEYS = {"s-tab", "pageup", "pagedown"}  # move in lists, but not in permission requests
 
 
 class KeyActions(Protocol):

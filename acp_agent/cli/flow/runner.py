@@ -281,7 +281,10 @@ class FlowRunner:
         try:
             await asyncio.wait({task}, timeout=step.timeout)
             if not task.done():
-                await self._cancel_turn(session, task)
+                session.cancel()
+                await asyncio.wait({task}, timeout=_CANCEL_SECONDS)
+                if task.done():
+                    task.exception()  # marks the exception as retrieved
                 seconds = f"{step.timeout:g}"
                 return _Result(error=f"it took longer than {seconds} seconds", status=FAILED)
             reason = (await task).stop_reason
@@ -295,15 +298,6 @@ class FlowRunner:
         if reason == "cancelled":
             return _Result(error="the turn was cancelled", status=INTERRUPTED)
         return _Result(error=f"the turn ended early: {reason}", status=_UNFINISHED_STATUS)
-
-    async def _cancel_turn(
-        self, session: StepSession, task: asyncio.Task[acp.PromptResponse]
-    ) -> None:
-        """Cancel a turn that timed out, and wait for its end."""
-        session.cancel()
-        await asyncio.wait({task}, timeout=_CANCEL_SECONDS)
-        if task.done():
-            task.exception()  # marks the exception as retrieved
 
     async def _text(self, step: Step, session: StepSession) -> str:
         values = RunValues(self._record, failed=self._failure is not None, item=step.item)

@@ -139,7 +139,11 @@ class AgentTools:
         if session_id:
             record = await self._record(session_id)
             session_id, cwd = record.id, Path(record.cwd)
-        can_ask = _can_ask(context)
+        capabilities = context.client_capabilities
+        elicitation = None if capabilities is None else capabilities.elicitation
+        can_ask = elicitation is not None and (
+            elicitation.form is not None or elicitation.url is None
+        )
         return PromptRun(
             lambda ask: self._run(ask if can_ask else _refuse, prompt, cwd, session_id, mode)
         )
@@ -255,13 +259,6 @@ class AgentTools:
     def _serves(self, folder: Path) -> bool:
         real = Path(os.path.realpath(folder))
         return any(real.is_relative_to(root) for root in self._folders)
-
-
-def _can_ask(context: ServedContext) -> bool:
-    """Return whether the client shows forms to its user."""
-    capabilities = context.client_capabilities
-    elicitation = None if capabilities is None else capabilities.elicitation
-    return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
 
 
 async def _refuse(_message: str) -> bool:

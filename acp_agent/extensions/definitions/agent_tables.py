@@ -170,7 +170,12 @@ def _entries(path: Path, raw: bytes, origin: Origin | None, kind: Kind) -> list[
     except InvalidInputError as error:
         raise ConfigError(str(error)) from None
     if path.name == ROO_MODES:
-        return _roo_entries(content)
+        modes = content.get("customModes") if isinstance(content, dict) else None
+        if not isinstance(modes, list):
+            raise ConfigError(
+                "customModes: expected a list of modes; write one, or remove the file"
+            )
+        return [_roo_entry(mode) for mode in modes[:MAX_FILES] if isinstance(mode, dict)]
     tables = content.get("agents" if is_codex else kind) if isinstance(content, dict) else None
     if not isinstance(tables, dict):
         return []
@@ -216,13 +221,6 @@ def _codex_entry(
     except ConfigError as error:
         return _Entry(kind, name, entry_fields, "", error)
     return _Entry(kind, name, {**fields, **entry_fields}, prompt)
-
-
-def _roo_entries(content: object) -> list[_Entry]:
-    modes = content.get("customModes") if isinstance(content, dict) else None
-    if not isinstance(modes, list):
-        raise ConfigError("customModes: expected a list of modes; write one, or remove the file")
-    return [_roo_entry(mode) for mode in modes[:MAX_FILES] if isinstance(mode, dict)]
 
 
 def _roo_entry(mode: Mapping[str, object]) -> _Entry:

@@ -354,12 +354,12 @@ def _first_mistake(
 
 
 def _wrong_value(name: str, value: object, expected: object) -> ConfigError:
-    wants = next(meta.extra["wants"] for meta in get_args(expected) if _has_description(meta))
+    wants = next(
+        meta.extra["wants"]
+        for meta in get_args(expected)
+        if isinstance(meta, Meta) and meta.extra is not None
+    )
     return ConfigError(f"{name}: expected {wants}, found {_describe_value(value)}")
-
-
-def _has_description(meta: object) -> bool:
-    return isinstance(meta, Meta) and meta.extra is not None
 
 
 def _describe_value(value: object) -> str:

@@ -193,7 +193,10 @@ def read_definitions(
                 folder_name,
                 plain_name(folder_name),
             }:
-                name_error = _folder_name_error(checked.name, path)
+                folder = path.parent.name
+                name_error = ConfigError(
+                    f"name: it is {checked.name}, that of its folder {folder}; give both the same"
+                )
                 line = field_line(file_text, "name")
                 problems.append(make_problem(path, name_error, skipped=False, line=line))
             if origin is not None:
@@ -214,11 +217,6 @@ def read_definitions(
 def _first_line(file_text: str, text: str) -> int:
     """Return the number of the line at which the Markdown of a file begins."""
     return 1 + file_text.count("\n", 0, max(0, file_text.replace("\r\n", "\n").find(text)))
-
-
-def _folder_name_error(name: str, path: Path) -> ConfigError:
-    folder = path.parent.name
-    return ConfigError(f"name: it is {name}, that of its folder {folder}; give both the same")
 
 
 def unused_fields_error(names: list[str]) -> ConfigError:

@@ -223,7 +223,9 @@ class McpClient:
         server-sent events. MCP over ACP starts with the newer handshake, because it has no
         notifications to the server, which the old handshake needs.
         """
-        _silence_package_logs()
+        # The package logs the content of messages, and addresses.
+        for name in ("mcp", "client", "httpx2"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
 
         def transport(config: ServerConfig) -> AbstractAsyncContextManager[TransportStreams]:
             match config:
@@ -341,9 +343,3 @@ def _error_code(error: Exception) -> int | None:
 def _mark_retrieved(task: asyncio.Future[Any]) -> None:
     if not task.cancelled():
         task.exception()  # marks the exception as retrieved
-
-
-def _silence_package_logs() -> None:
-    """Stop the package from logging the content of messages, and addresses."""
-    for name in ("mcp", "client", "httpx2"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)

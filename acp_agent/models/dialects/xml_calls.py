@@ -161,7 +161,10 @@ class TagReader:
                 return broken_call(NO_END, text[opening.start() :], tools), len(text)
             value = text[argument.end() : value_end]
             if tags.framed:
-                value = _unframed(value)
+                inner = value.removeprefix("\n")
+                # Seed-OSS writes none around a value, so one at the end of lines is part of them.
+                is_framed = inner != value or "\n" not in value[:-1]
+                value = inner.removesuffix("\n") if is_framed else inner
             if tags.cdata and value.startswith(_CDATA) and value.endswith(_CDATA_END):
                 value = value[len(_CDATA) : -len(_CDATA_END)]
             arguments[argument[1]] = _value(tools, name, argument, value)
@@ -234,14 +237,6 @@ class TagReader:
         if match is None and short and not final:
             raise CutError
         return match
-
-
-def _unframed(value: str) -> str:
-    """Return a value without the line breaks around it."""
-    inner = value.removeprefix("\n")
-    # Seed-OSS writes no line breaks around a value, so one at the end of lines is part of them.
-    is_framed = inner != value or "\n" not in value[:-1]
-    return inner.removesuffix("\n") if is_framed else inner
 
 
 def _value(tools: Tools, name: str, argument: re.Match[str], text: str) -> object:

@@ -260,7 +260,11 @@ class LoginPage:
 
     async def _answer(self, request: Request, language: Language, slot: SocketSlot) -> Reply:
         """Return the page for a request. Raises RefusedRequestError if it is not for this page."""
-        self._check_address(request)
+        # A domain name that resolves to this computer (DNS rebinding) is not the page's host.
+        if request.headers.get("host") != f"127.0.0.1:{self.port}":
+            raise RefusedRequestError(421)
+        if not hmac.compare_digest(request.target.encode(), self._path.encode()):
+            raise RefusedRequestError(404)
         slot.authorize()
         if self._done.done():
             raise RefusedRequestError(410)
@@ -279,13 +283,6 @@ class LoginPage:
             return await self._save_key(provider, fields.get("key", ""), language)
         finally:
             self._checking = False
-
-    def _check_address(self, request: Request) -> None:
-        # A domain name that resolves to this computer (DNS rebinding) is not the page's host.
-        if request.headers.get("host") != f"127.0.0.1:{self.port}":
-            raise RefusedRequestError(421)
-        if not hmac.compare_digest(request.target.encode(), self._path.encode()):
-            raise RefusedRequestError(404)
 
     def _fields(self, request: Request) -> dict[str, str]:
         """Return the fields of the submitted form.

@@ -188,7 +188,8 @@ def page(
     """Return a page of the list; see `Store.list`. Runs inside the caller's transaction."""
     if not 1 <= limit <= MAX_PAGE:
         raise InvalidInputError(f"the limit must be from 1 to {MAX_PAGE}", field="limit")
-    selection = _hash_filters(cwd, archived)
+    filters = msgspec.json.encode((cwd, archived))
+    selection = hashlib.blake2b(filters, digest_size=9).hexdigest()
     records = _select_page(
         connection,
         cwd=cwd,
@@ -201,12 +202,6 @@ def page(
     sessions = records[:limit]
     cursor_after = _encode_cursor(sessions[-1], selection) if has_more else None
     return SessionPage(sessions=sessions, next_cursor=cursor_after)
-
-
-def _hash_filters(cwd: str | None, archived: ArchiveFilter) -> str:
-    """Return a short hash of a list's filters, which a cursor includes."""
-    filters = msgspec.json.encode((cwd, archived))
-    return hashlib.blake2b(filters, digest_size=9).hexdigest()
 
 
 def _encode_cursor(record: SessionRecord, selection: str) -> str:

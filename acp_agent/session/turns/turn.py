@@ -161,7 +161,9 @@ class Turn:
                 )
             self._closing = True
             if self._cancelled:
-                self._uncancel()
+                assert self._task is not None
+                while self._task.cancelling():  # it must not interrupt the last writes
+                    self._task.uncancel()
                 if not isinstance(error, StoreError):
                     # A cancelled turn must report "cancelled", not an error that the cancellation
                     # caused (Agent Client Protocol v1, Prompt Turn, Cancellation).
@@ -308,12 +310,6 @@ class Turn:
         """
         await self._core.flush()
         return self._steered and self._core.context.has_unsent_message
-
-    def _uncancel(self) -> None:
-        """Clear the cancellation, so that it does not interrupt the last writes."""
-        assert self._task is not None
-        while self._task.cancelling():
-            self._task.uncancel()
 
 
 def no_such_call(call: CallId) -> InvalidInputError:
