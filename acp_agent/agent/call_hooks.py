@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from time import monotonic
 
 from msgspec import json
@@ -15,7 +16,7 @@ from acp_agent.errors import PermissionRefusedError
 from acp_agent.events import NoticeShown, PermissionDecided, ToolEnded
 from acp_agent.hooks.session_hooks import SessionHooks, context_notice
 from acp_agent.hooks.types import HookAnswer
-from acp_agent.permissions.access import Access
+from acp_agent.permissions.access import Access, Choice
 from acp_agent.tools.calls.argument_json import read_arguments
 from acp_agent.workspace.scrub import scrub
 
@@ -55,14 +56,19 @@ class CallHooks:
             await self._record_change(call, answer, answer.arguments)
         return answer
 
-    async def ask_permission(self, call: ProposedCall, access: Access) -> HookAnswer:
+    async def ask_permission(
+        self, call: ProposedCall, access: Access, choices: Sequence[Choice] = ()
+    ) -> HookAnswer:
         """Ask the hooks for permission before the user is asked.
+
+        Args:
+            choices: the buttons of the question to the user.
 
         Raises:
             PermissionRefusedError: a hook refuses the call.
             StoreError: the journal could not be written.
         """
-        answer = await self._hooks.on_question(call, self._call_arguments(call), access)
+        answer = await self._hooks.on_question(call, self._call_arguments(call), access, choices)
         if answer.blocked or answer.stop:
             raise await self._record_refusal(call, answer)
         if answer.permission == "allow" and answer.arguments is not None:

@@ -206,7 +206,7 @@ class CallPermissions:
         if self._hooks is None or ask.rule or ask.warning:
             return None
         if hooked is None or hooked.permission != "allow":
-            hooked = await self._hooks.ask_permission(call, prepared.access)
+            hooked = await self._hooks.ask_permission(call, prepared.access, ask.choices)
         return hooked if hooked.permission == "allow" else None
 
     async def _record_decision(self, call: ProposedCall, verdict: Allow | Refuse) -> None:

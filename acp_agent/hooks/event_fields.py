@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -10,6 +10,7 @@ from acp_agent.config.hook_types import HookEvent
 from acp_agent.content import JsonObject
 from acp_agent.events import HookAnswered, NoticeShown
 from acp_agent.hooks.file_watch import is_watched
+from acp_agent.hooks.permission_rules import AddedRule
 from acp_agent.hooks.tool_names import matches
 from acp_agent.hooks.types import Hook
 from acp_agent.permissions.access import Access, Mode
@@ -80,6 +81,9 @@ class HookedSession(Protocol):
 
     def fits(self, rule: str, access: Access) -> bool:
         """Return whether a call matches a permission rule."""
+
+    async def verdict(self, rules: Sequence[AddedRule], access: Access) -> AddedRule | None:
+        """Return the rule that decides about a call, the strictest first; None if none does."""
 
     async def notify(self, notice: NoticeShown) -> None:
         """Show a notice that is not a part of the conversation."""

@@ -21,12 +21,20 @@ from acp_agent.hooks.event_fields import (
     is_for,
 )
 from acp_agent.hooks.file_watch import WatchedFiles
+from acp_agent.hooks.permission_rules import PermissionRules, suggestions
 from acp_agent.hooks.running import HookRunner
 from acp_agent.hooks.tasks import TaskChanges
 from acp_agent.hooks.tool_names import hook_arguments, hook_name, hook_response, program_arguments
-from acp_agent.hooks.types import NO_ANSWER, Hook, HookAnswer, combine_answers, recorded_fields
+from acp_agent.hooks.types import (
+    NO_ANSWER,
+    Hook,
+    HookAnswer,
+    combine_answers,
+    recorded_fields,
+    without_unallowed_decision,
+)
 from acp_agent.ids import CallId, new_message_id
-from acp_agent.permissions.access import Access
+from acp_agent.permissions.access import Access, Choice
 
 VERIFIER = "hook"  # the name of the agent that verifies for a hook
 # The fields of an event that do not say what it is about.
@@ -46,6 +54,7 @@ class SharedHookState:
         self.failed: set[str] = set()
         self.spent: list[Hook] = []  # those that run once, and have run
         self.tasks = TaskChanges()
+        self.rules = PermissionRules()
         self.files = watched
         self.prompt_id = ""
         self.wakes = False  # a hook in the background has a text for the model
@@ -146,15 +155,32 @@ class SessionHooks:
                     return refusal
             tasks.apply(planner, arguments)
         answer = await self._fire_for_call("PreToolUse", call, arguments, access=access)
+        ruled = await self.shared.rules.answer(self._session.verdict, access)
+        if ruled is not None and ruled.permission != "allow":
+            answer = combine_answers([answer, ruled])
         if answer.arguments is None:
             return answer
         return replace(answer, arguments=program_arguments(call.name, answer.arguments))
 
     async def on_question(
-        self, call: HookedCall, arguments: JsonObject, access: Access
+        self,
+        call: HookedCall,
+        arguments: JsonObject,
+        access: Access,
+        choices: Sequence[Choice] = (),
     ) -> HookAnswer:
-        """Run the hooks that may answer a permission question for the user."""
-        answer = await self._fire_for_call("PermissionRequest", call, arguments, access=access)
+        """Run the hooks that may answer a permission question for the user.
+
+        Args:
+            choices: the buttons of the question, from which rules are suggested to the hooks.
+        """
+        ruled = await self.shared.rules.answer(self._session.verdict, access)
+        if ruled is not None and ruled.permission == "allow":
+            return ruled
+        suggested = suggestions(choices)
+        answer = await self._fire_for_call(
+            "PermissionRequest", call, arguments, access=access, permission_suggestions=suggested
+        )
         if answer.arguments is None:
             return answer
         return replace(answer, arguments=program_arguments(call.name, answer.arguments))
@@ -297,6 +323,8 @@ class SessionHooks:
         self._variables |= answer.variables
         self.shared.files.add(answer.watch)
         await self._report(answer)
+        for why in [why for each in answers for why in self.shared.rules.apply(each)]:
+            await self._warn(f"A hook's change of permissions is not applied: {why}")
         if effects := recorded_fields(answer):
             await self._session.record(_answered(event, payload, answer, effects))
         return answer
@@ -331,9 +359,13 @@ class SessionHooks:
         """Show the hooks' messages to the user, and each failure once."""
         if answer.message:
             await self._session.notify(NoticeShown(severity="info", title=answer.message))
-        if answer.failure and answer.failure not in self.shared.failed:
-            self.shared.failed.add(answer.failure)
-            title = f"A hook failed: {answer.failure}"
+        if answer.failure:
+            await self._warn(f"A hook failed: {answer.failure}")
+
+    async def _warn(self, title: str) -> None:
+        """Show a warning once."""
+        if title not in self.shared.failed:
+            self.shared.failed.add(title)
             await self._session.notify(NoticeShown(severity="warning", title=title))
 
 
@@ -366,13 +398,3 @@ def context_notice(text: str, title: str = "A hook told the model something.") -
         message=new_message_id(),
         for_model=f"[From a hook: {text}]",
     )
-
-
-def without_unallowed_decision(answer: HookAnswer) -> HookAnswer:
-    """Return an answer without a permission or response that its hook may not give."""
-    may_allow = answer.by is not None and answer.by.may_allow
-    if answer.response is not None and answer.response.action == "accept" and not may_allow:
-        answer = replace(answer, response=None)
-    if answer.permission == "allow" and not may_allow:
-        return replace(answer, permission=None)
-    return answer

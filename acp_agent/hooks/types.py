@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from acp_agent.config.hook_types import HookEvent
 from acp_agent.content import JsonObject
@@ -19,6 +20,7 @@ Permission = Literal["allow", "ask", "defer", "deny"]
 _STRICTNESS: tuple[Permission, ...] = ("allow", "ask", "defer", "deny")
 
 _MAX_TITLE = 200  # characters of a title
+_MAX_UPDATES = 20  # changes of permissions in one answer
 _MAX_WATCHED = 100  # files that one answer can name
 _MAX_TEXT_LENGTH = 10_000  # characters of a text from a hook, for the model or the user
 _DECIDING_EVENTS: frozenset[HookEvent] = frozenset(
@@ -118,6 +120,8 @@ class HookAnswer(Struct, frozen=True, kw_only=True):
         response: the answer to a form or page of an MCP server; None: the user answers.
         watch: the files whose changes run hooks.
         variables: variables of the environment for commands.
+        permissions: changes of the session's rules (`permission_rules`).
+        first_message: a message to the model before the first prompt.
         title: the new title of the session; "" leaves it unchanged.
         failure: why the hook itself failed; "" if it did not.
     """
@@ -133,6 +137,8 @@ class HookAnswer(Struct, frozen=True, kw_only=True):
     response: Response | None = None
     watch: tuple[str, ...] = ()
     variables: dict[str, str] = msgspec.field(default_factory=dict)
+    permissions: tuple[JsonObject, ...] = ()
+    first_message: str = ""
     message: str = ""
     title: str = ""
     failure: str = ""
@@ -171,6 +177,7 @@ class _Specific(Struct, rename="camel"):
     content: dict[str, Any] | None = None
     watch_paths: list[str] = msgspec.field(default_factory=list)
     session_title: str = ""
+    initial_user_message: str = ""
 
 
 class _Output(Struct, rename="camel"):
@@ -206,7 +213,10 @@ def read_answer(hook: Hook, text: str) -> HookAnswer:
     specific = output.hook_specific_output or _Specific()
     permission, reason = _permission(hook, output, specific)
     arguments, interrupts = specific.updated_input, False
+    permissions: tuple[JsonObject, ...] = ()
     if isinstance(specific.decision, dict):
+        if permission == "allow" and hook.event == "PermissionRequest":
+            permissions = _updates(specific.decision)
         interrupts = permission == "deny" and specific.decision.get("interrupt") is True
         if isinstance(specific.decision.get("updatedInput"), dict):
             arguments = specific.decision["updatedInput"]
@@ -225,6 +235,10 @@ def read_answer(hook: Hook, text: str) -> HookAnswer:
         if specific.action is None
         else Response(action=specific.action, content=specific.content),
         watch=tuple(specific.watch_paths[:_MAX_WATCHED]),
+        permissions=permissions,
+        first_message=specific.initial_user_message[:_MAX_TEXT_LENGTH]
+        if hook.event == "SessionStart"
+        else "",
         title=" ".join(specific.session_title.split())[:_MAX_TITLE],
         stop=interrupts or not output.go_on,
         message=(output.system_message or ("" if output.go_on else output.stop_reason))[
@@ -260,6 +274,14 @@ def _permission(hook: Hook, output: _Output, specific: _Specific) -> tuple[Permi
             raise ValueError(f"decision: {other!r}, expected approve or block")
 
 
+def _updates(decision: dict[str, Any]) -> tuple[JsonObject, ...]:
+    """Return the changes of permissions in a decision. Raises ValueError for another form."""
+    updates = decision.get("updatedPermissions") or []
+    if not isinstance(updates, list) or not all(isinstance(update, dict) for update in updates):
+        raise ValueError("updatedPermissions: expected a list of objects")
+    return tuple(updates[:_MAX_UPDATES])
+
+
 def _as_text(value: object) -> str | None:
     if value is None or isinstance(value, str):
         return value
@@ -290,9 +312,21 @@ def combine_answers(answers: Sequence[HookAnswer]) -> HookAnswer:
         response=next((answer.response for answer in answers if answer.response is not None), None),
         watch=tuple(path for answer in answers for path in answer.watch),
         variables={name: text for answer in answers for name, text in answer.variables.items()},
+        permissions=tuple(update for answer in answers for update in answer.permissions),
+        first_message="\n".join(answer.first_message for answer in answers if answer.first_message),
         stop=stopping is not None,
         message="\n".join(answer.message for answer in answers if answer.message),
         title=next((answer.title for answer in answers if answer.title), ""),
         failure="\n".join(answer.failure for answer in answers if answer.failure),
         by=decisive.by or next((answer.by for answer in answers if answer.by is not None), None),
     )
+
+
+def without_unallowed_decision(answer: HookAnswer) -> HookAnswer:
+    """Return an answer without a permission or response that its hook may not give."""
+    may_allow = answer.by is not None and answer.by.may_allow
+    if answer.response is not None and answer.response.action == "accept" and not may_allow:
+        answer = replace(answer, response=None)
+    if answer.permission == "allow" and not may_allow:
+        return replace(answer, permission=None)
+    return answer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,8 +14,10 @@ from acp_agent.config.hook_types import HookEvent
 from acp_agent.content import JsonObject
 from acp_agent.events import HookAnswered, NoticeShown
 from acp_agent.extensions.definitions.locations import hook_files, project_hook_files
+from acp_agent.hooks.permission_rules import AddedRule
 from acp_agent.hooks.running import Helpers, HookRunner
 from acp_agent.hooks.session_hooks import context_notice
+from acp_agent.hooks.types import Hook
 from acp_agent.permissions.access import Access, Mode
 from acp_agent.platform.trusted_files import file_stamp
 from acp_agent.session.core import SessionCore
@@ -65,6 +68,11 @@ class CoreSession:
     def fits(self, rule: str, access: Access) -> bool:
         """Return whether a call matches a permission rule."""
         return _fits(rule, access, self._core.cwd, self._core.services.home)
+
+    async def verdict(self, rules: Sequence[AddedRule], access: Access) -> AddedRule | None:
+        """Return the rule that decides about a call, the strictest first; None if none does."""
+        cwd, home = self._core.cwd, self._core.services.home
+        return await asyncio.to_thread(_deciding_rule, rules, access, cwd, home)
 
     async def notify(self, notice: NoticeShown) -> None:
         """Show a notice that is not a part of the conversation."""
@@ -141,17 +149,28 @@ def hook_runner(
 
 def _fits(rule: str, access: Access, cwd: Path, home: Path) -> bool:
     """Return whether a call matches a rule: a gate with this deny rule alone would refuse it."""
+    decided = _deciding_rule([AddedRule("deny", rule, Hook(event="PreToolUse"))], access, cwd, home)
+    return decided is not None
+
+
+def _deciding_rule(
+    rules: Sequence[AddedRule], access: Access, cwd: Path, home: Path
+) -> AddedRule | None:
+    """Return the rule by which a gate with these rules alone decides about a call."""
     from acp_agent.config.policy_types import RuleConfig  # noqa: PLC0415 - only for hooks with a rule
-    from acp_agent.permissions.access import Refuse  # noqa: PLC0415 - likewise
     from acp_agent.permissions.gate import PolicyGate  # noqa: PLC0415 - likewise
     from acp_agent.permissions.grants import GrantStore  # noqa: PLC0415 - likewise
     from acp_agent.permissions.policy.loading import Policies, make_rule  # noqa: PLC0415 - likewise
     from acp_agent.permissions.policy.rules import Source  # noqa: PLC0415 - likewise
 
-    deny_rule = make_rule("deny", RuleConfig(rule=rule), Source(file="a hook"))
-    gate = PolicyGate(GrantStore(Path(os.devnull)), home=str(home), policies=Policies([deny_rule]))
-    verdict = gate.judge(access, mode="full", project=str(cwd))
-    return isinstance(verdict, Refuse) and verdict.rule == deny_rule.label
+    by_label = {}
+    policy_rules = []
+    for rule in rules:
+        policy_rule = make_rule(rule.effect, RuleConfig(rule=rule.text), Source(file="a hook"))
+        policy_rules.append(policy_rule)
+        by_label[policy_rule.label] = rule
+    gate = PolicyGate(GrantStore(Path(os.devnull)), home=str(home), policies=Policies(policy_rules))
+    return by_label.get(gate.judge(access, mode="ask", project=str(cwd)).rule)
 
 
 class SessionChanges:

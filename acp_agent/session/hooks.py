@@ -243,6 +243,8 @@ class HookSource:
         if not reason and self._start_answer is not None:  # the model never sees a refused turn
             await self._set_title(self._start_answer)
             await self._add_context(self._start_answer)
+            if message := self._start_answer.first_message:
+                await self._add_notice("A hook sent the first message.", message)
             self._start_answer = None
         return reason
 

@@ -18,10 +18,9 @@ from acp_agent.content import JsonObject
 from acp_agent.errors import InvalidInputError
 from acp_agent.extensions.definitions.locations import find_folders
 from acp_agent.hooks.event_fields import common_fields, is_for
-from acp_agent.hooks.session_hooks import without_unallowed_decision
 from acp_agent.hooks.sources import FoundHooks, find_hooks
 from acp_agent.hooks.tool_names import hook_name, program_tool_name
-from acp_agent.hooks.types import Hook, HookAnswer
+from acp_agent.hooks.types import Hook, HookAnswer, without_unallowed_decision
 from acp_agent.platform import posix
 from acp_agent.sandbox.sandbox import Sandbox
 from acp_agent.session.confinement import Confinement
