@@ -41,7 +41,7 @@ VERIFIER = "hook"  # the name of the agent that verifies for a hook
 _COMMON_FIELDS = frozenset(
     {
         "agent_id", "agent_transcript_path", "cwd", "duration_ms", "effort", "hook_event_name",
-        "permission_mode", "prompt_id", "session_id", "tool_use_id", "transcript_path",
+        "permission_mode", "permission_suggestions", "prompt_id", "session_id", "tool_use_id", "transcript_path",
     }
 )  # fmt: skip
 _MAX_RESULT_LENGTH = 100_000  # characters of a call's result in an event
