@@ -41,7 +41,8 @@ VERIFIER = "hook"  # the name of the agent that verifies for a hook
 _COMMON_FIELDS = frozenset(
     {
         "agent_id", "agent_transcript_path", "cwd", "duration_ms", "effort", "hook_event_name",
-        "permission_mode", "permission_suggestions", "prompt_id", "session_id", "tool_use_id", "transcript_path",
+        "permission_mode", "permission_suggestions", "prompt_id", "session_id", "tool_use_id",
+        "transcript_path",
     }
 )  # fmt: skip
 _MAX_RESULT_LENGTH = 100_000  # characters of a call's result in an event
@@ -169,11 +170,7 @@ class SessionHooks:
         access: Access,
         choices: Sequence[Choice] = (),
     ) -> HookAnswer:
-        """Run the hooks that may answer a permission question for the user.
-
-        Args:
-            choices: the buttons of the question, from which rules are suggested to the hooks.
-        """
+        """Run the hooks that may answer a permission question with the buttons `choices`."""
         ruled = await self.shared.rules.answer(self._session.verdict, access)
         if ruled is not None and ruled.permission == "allow":
             return ruled
