@@ -14,13 +14,13 @@ from tests.session.test_session_hooks import (
     TOUCH,
     Hooked,
     hooked,
-    presses,
     says,
     settings,
     told,
     write,
 )
 from tests.support.model_server import Call, ModelServer, answer
+from tests.support.open_session import presses
 
 __all__ = ["hooked"]
 
