@@ -78,7 +78,7 @@ def session(turns: int, calls_each: int = 3) -> list[list[Message]]:
 
 
 @pytest.mark.parametrize("api", ["anthropic", "bedrock", "vertex"])
-async def test_every_request_of_five_turns_finds_the_one_before_it(
+async def test_each_request_of_five_turns_reads_the_previous_one_from_the_cache(
     server: ModelServer, api: str
 ) -> None:
     driver = driver_for(api, server)

@@ -70,7 +70,7 @@ async def test_bedrock_is_asked_for_a_stream_with_a_bearer_token(server: ModelSe
     assert not {"model", "stream"} & request.json.keys()
 
 
-async def test_bedrocks_requests_are_signed_where_there_is_no_token(
+async def test_requests_to_bedrock_without_a_token_are_signed(
     server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
@@ -129,7 +129,7 @@ def test_amazons_own_decoder_reads_the_same() -> None:
 
 
 @pytest.mark.parametrize("at", [0, 9, 20, -1])
-def test_a_byte_that_is_wrong_is_noticed_and_what_came_before_is_kept(at: int) -> None:
+def test_a_wrong_byte_is_an_error_after_the_earlier_events(at: int) -> None:
     good, bad = aws_event_stream.chunk(b'{"n":1}'), bytearray(aws_event_stream.chunk(b'{"n":2}'))
     bad[at] ^= 0xFF
     decoder = AwsEventStreamDecoder()
@@ -149,7 +149,7 @@ def test_a_byte_that_is_wrong_is_noticed_and_what_came_before_is_kept(at: int) -
         ("validationException", "bad_request"),
     ],
 )
-async def test_an_exception_in_bedrocks_stream_is_told_by_its_kind(
+async def test_an_exception_in_bedrocks_stream_has_its_kind(
     server: ModelServer, name: str, kind: str
 ) -> None:
     event = aws_event_stream.exception(name, "That went wrong")
@@ -186,7 +186,7 @@ def models(environ: dict[str, str] | None = None, **providers: ProviderConfig) -
         ("azure/m", r"base_url in \[providers.azure\], or AZURE_OPENAI_ENDPOINT"),
     ],
 )
-def test_what_a_cloud_still_needs_is_said(ref: str, advice: str) -> None:
+def test_an_error_says_what_a_cloud_still_needs(ref: str, advice: str) -> None:
     found = models()
     with pytest.raises(ConfigError, match=advice):
         found.driver(found.resolve(ref))

@@ -213,7 +213,7 @@ RULES: dict[str, tuple[Usage, Price, float]] = {
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_each_kind_of_token_costs_what_its_price_says(rule: str) -> None:
+def test_each_kind_of_token_has_its_own_price(rule: str) -> None:
     usage, price, dollars = RULES[rule]
     info = ModelInfo(provider="x", id="m", price=price)
     assert info.cost(usage) == pytest.approx(dollars)
@@ -253,7 +253,7 @@ def test_a_price_begins_with_its_day_also_for_an_agent_that_runs_since_before(
     assert own.cost_now(info.ref, usage) == 1
 
 
-def test_a_model_of_ones_own_server_costs_nothing_unless_it_is_given_a_price() -> None:
+def test_a_model_of_the_users_server_is_free_unless_it_has_a_price() -> None:
     usage = Usage(input=MILLION, output=MILLION)
     assert Catalog({}).cost_now("local/qwen3:8b", usage) == 0
     assert Catalog({}).cost_now("mine/qwen3:8b", usage) is None
@@ -264,7 +264,7 @@ def test_a_model_of_ones_own_server_costs_nothing_unless_it_is_given_a_price() -
     )
 
 
-def test_every_listed_price_is_one_that_can_be() -> None:
+def test_every_listed_price_is_plausible() -> None:
     for provider in ("openai", "anthropic", "gemini", "qwen", "zhipu", "openrouter"):
         for info in Catalog({}).of(provider):
             price = info.price
@@ -278,7 +278,7 @@ def test_every_listed_price_is_one_that_can_be() -> None:
 
 @pytest.mark.parametrize("count", [-5, 1e30, 2**63, None])
 @pytest.mark.parametrize("reads", [chat, anthropic, responses])
-def test_a_number_that_can_be_none_of_tokens_counts_as_not_told(
+def test_an_impossible_number_of_tokens_is_ignored(
     reads: Callable[[dict[str, Any]], Usage], count: float | None
 ) -> None:
     sent, answered = (

@@ -138,7 +138,7 @@ async def only_calls(words: str) -> list[tuple[str, dict[str, object]]]:
         ),
     ],
 )
-async def test_a_plain_request_becomes_the_call_that_it_names(
+async def test_a_plain_request_becomes_the_matching_call(
     words: str, calls: list[tuple[str, dict[str, object]]]
 ) -> None:
     assert await only_calls(words) == calls
@@ -158,7 +158,7 @@ async def test_a_replacement_reads_the_file_before_it_edits_it() -> None:
     assert "edited" in text
 
 
-async def test_a_failed_call_is_told_in_words_and_ends_the_script() -> None:
+async def test_a_failed_call_is_explained_and_ends_the_script() -> None:
     conversation = Conversation()
     conversation.say("replace a with b in gone.py")
     await conversation.step()
@@ -168,7 +168,7 @@ async def test_a_failed_call_is_told_in_words_and_ends_the_script() -> None:
     assert text == "`read` did not work: gone.py does not exist."
 
 
-async def test_anything_else_is_answered_with_what_it_is_and_examples() -> None:
+async def test_an_unknown_request_is_answered_with_examples() -> None:
     conversation = Conversation()
     conversation.say("Write me a compiler, in Rust.")
     text, calls = await conversation.step()
@@ -225,7 +225,7 @@ async def test_thinking_is_streamed_as_reasoning() -> None:
     assert "tea" in thought
 
 
-async def test_usage_grows_with_what_was_sent() -> None:
+async def test_usage_grows_with_the_size_of_requests() -> None:
     conversation = Conversation()
     conversation.say("read a.py")
     await conversation.step()
@@ -281,7 +281,7 @@ async def test_the_tour_ends_when_the_user_refuses() -> None:
     assert "refused by the user" in text
 
 
-async def test_new_words_while_it_works_are_answered_next() -> None:
+async def test_a_message_sent_during_the_work_is_answered_next() -> None:
     conversation = Conversation()
     conversation.say("replace a with b in c.py")
     await conversation.step()
@@ -290,7 +290,7 @@ async def test_new_words_while_it_works_are_answered_next() -> None:
     assert (await conversation.step())[1] == [("shell", {"command": "pwd"})]
 
 
-async def test_a_note_of_the_agent_is_not_taken_for_the_users_words() -> None:
+async def test_a_note_of_the_agent_is_not_taken_for_a_prompt() -> None:
     conversation = Conversation()
     note = UserText("[The user stopped the previous turn before it was finished.]")
     conversation.messages.append(UserSide((note, UserText("read a.py"))))

@@ -144,14 +144,14 @@ def test_a_call_becomes_a_call_and_its_tags_are_not_shown(dialect: str) -> None:
 
 
 @pytest.mark.parametrize(("dialect", "written"), VARIANTS)
-def test_what_else_the_same_models_write_is_understood_too(dialect: str, written: str) -> None:
+def test_variants_of_a_dialect_are_understood(dialect: str, written: str) -> None:
     assert read(dialect, written) == [CALL]
     for at in range(len(written)):
         assert read(dialect, written[:at], written[at:]) == [CALL]
 
 
 @pytest.mark.parametrize("dialect", FORMS)
-def test_several_calls_are_told_in_their_order(dialect: str) -> None:
+def test_several_calls_are_reported_in_their_order(dialect: str) -> None:
     calls = [(0, "read", '{"path": "a.py"}'), (1, "write", '{"path": "b", "content": "x\\ny"}')]
     told = read(dialect, FORMS[dialect].calls(calls))
     assert told == [("call", name, arguments) for _, name, arguments in calls]
@@ -164,7 +164,7 @@ def test_text_between_and_after_calls_stays_where_it_was() -> None:
 
 
 @pytest.mark.parametrize("dialect", FORMS)
-def test_a_call_whose_arguments_have_the_dialects_own_tags_in_them_is_whole(dialect: str) -> None:
+def test_a_call_with_the_dialects_own_tags_in_its_arguments_is_complete(dialect: str) -> None:
     form = FORMS[dialect]
     tags = " ".join((*form.openers, *form.ends)).replace("\n", " ")
     content = f'say "{tags}" and \\ {{"name": "read"}} or [x]'
@@ -207,12 +207,12 @@ def test_an_example_in_code_is_not_called(dialect: str) -> None:
     ("llama", '{"name": "read", "parameters": {}, "because": "I can"}'),
     ("llama", "[1, 2, 3]"),
 ])  # fmt: skip
-def test_what_only_looks_like_a_call_is_text(dialect: str, text: str) -> None:
+def test_text_that_only_resembles_a_call_is_text(dialect: str, text: str) -> None:
     assert read(dialect, text) == [("text", text)]
 
 
 @pytest.mark.parametrize("dialect", ["hermes", "invoke", "glm", "auto"])
-def test_a_call_that_is_quoted_from_somewhere_is_text(dialect: str) -> None:
+def test_a_quoted_call_is_text(dialect: str) -> None:
     example = WRITTEN["invoke" if dialect == "auto" else dialect].replace("\n", "\n> ")
     text = f"The file says:\n\n> {example}\n\nThat is all.\n"
     assert read(dialect, text) == [("text", text)]
@@ -241,7 +241,7 @@ def test_the_end_of_reasoning_that_the_template_began_is_not_shown() -> None:
         "I look.<|return|>{call}"
     )),
 ])  # fmt: skip
-def test_reasoning_and_answers_in_a_forms_own_tags_are_told_as_such(
+def test_reasoning_and_answers_in_a_forms_own_tags_are_recognised(
     dialect: str, written: str
 ) -> None:
     text = written.format(call=WRITTEN[dialect])
@@ -289,7 +289,7 @@ def test_arguments_that_are_bare_text_get_the_types_of_the_tools_schema() -> Non
     }  # fmt: skip
 
 
-def test_an_argument_that_cannot_be_what_it_should_be_stays_text_for_the_tool_to_refuse() -> None:
+def test_an_argument_of_a_wrong_type_stays_text_for_the_tool_to_refuse() -> None:
     written = '<invoke name="read"><parameter name="limit">many</parameter></invoke>'
     assert read("invoke", written) == [("call", "read", '{"limit": "many"}')]
 
@@ -316,7 +316,7 @@ def test_a_call_without_its_end_is_never_run_and_never_lost(dialect: str) -> Non
 
 
 @pytest.mark.parametrize("dialect", WRITTEN)
-def test_a_call_that_the_answers_limit_cut_off_is_not_told(dialect: str) -> None:
+def test_a_call_cut_off_by_the_answers_limit_is_not_reported(dialect: str) -> None:
     written = WRITTEN[dialect]
     assert read(dialect, written[: written.index("a.py") + 2], cut=True) == []
 
@@ -324,7 +324,7 @@ def test_a_call_that_the_answers_limit_cut_off_is_not_told(dialect: str) -> None
 @pytest.mark.parametrize("dialect", [
     "hermes", "deepseek", "kimi", "mistral", "invoke", "fenced", "harmony",
 ])  # fmt: skip
-def test_a_whole_call_whose_last_tag_the_server_dropped_is_a_call(dialect: str) -> None:
+def test_a_call_without_its_last_tag_is_a_call(dialect: str) -> None:
     written = WRITTEN[dialect]
     for end in FORMS[dialect].ends:
         if end not in "}]" and end != "</invoke>":
@@ -332,7 +332,7 @@ def test_a_whole_call_whose_last_tag_the_server_dropped_is_a_call(dialect: str) 
     assert read(dialect, written) == [CALL]
 
 
-def test_a_call_that_is_no_json_is_told_with_advice_and_the_next_one_is_read() -> None:
+def test_a_call_that_is_no_json_is_reported_with_advice_and_the_next_is_read() -> None:
     bad = '<tool_call>\n{"name": "read", "arguments": {"path": "say "hi""}}\n</tool_call>'
     told = read("hermes", f"{bad}\n{WRITTEN['hermes']}")
     assert told[0][:2] == ("call", "read")
@@ -340,7 +340,7 @@ def test_a_call_that_is_no_json_is_told_with_advice_and_the_next_one_is_read() -
     assert told[1:] == [CALL]
 
 
-def test_a_call_that_names_no_tool_says_so() -> None:
+def test_the_error_for_a_call_without_a_tool_says_so() -> None:
     [(_, name, arguments)] = read("hermes", '<tool_call>{"arguments": {}}</tool_call>')
     assert name == "unreadable_call"
     assert arguments.startswith("The call names no tool.")
@@ -426,21 +426,19 @@ def test_an_answer_that_is_cut_off_anywhere_shows_no_half_of_a_tag_and_runs_no_h
         assert all(len(one[1].strip()) < 2 for one in told if one[0] == "text"), text[:end]
 
 
-def test_a_call_that_nothing_closes_does_not_hide_the_next_one() -> None:
+def test_an_unclosed_call_does_not_hide_the_next() -> None:
     first = WRITTEN["hermes"].removesuffix("</tool_call>")
     assert read("hermes", first + WRITTEN["hermes"]) == [CALL, CALL]
     assert read("hermes", *first, *first) == [CALL, CALL]
 
 
-def test_magistrals_reasoning_is_told_as_such() -> None:
+def test_magistrals_reasoning_is_recognised() -> None:
     told = read("mistral", *"[THINK]Is [TOOL_CALLS] right?[/THINK]Yes.\n", WRITTEN["mistral"])
     assert told == [("thought", "Is [TOOL_CALLS] right?"), ("text", "Yes.\n"), CALL]
 
 
 @pytest.mark.parametrize("dialect", WRITTEN)
-def test_white_space_without_end_is_looked_through_once(
-    dialect: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_endless_white_space_is_scanned_once(dialect: str, monkeypatch: pytest.MonkeyPatch) -> None:
     form = FORMS[dialect]
     looks = 0
 

@@ -65,7 +65,7 @@ async def asked(
 
 
 @pytest.mark.parametrize("dialect", FORMS)
-async def test_a_model_without_an_api_for_tools_calls_them_in_words(
+async def test_a_model_without_an_api_for_tools_writes_calls_as_text(
     server: ModelServer, dialect: str
 ) -> None:
     form = FORMS[dialect]
@@ -116,7 +116,7 @@ async def test_text_that_was_held_is_shown_when_the_connection_breaks(server: Mo
     assert got.text == "Fine <"
 
 
-async def test_each_request_begins_with_the_one_before(server: ModelServer) -> None:
+async def test_each_request_begins_with_the_previous_one(server: ModelServer) -> None:
     bodies = []
     for count in (1, 3):
         server.add(answer("Yes"))
@@ -152,7 +152,7 @@ async def test_a_small_model_is_held_to_calls_and_answers(server: ModelServer) -
     'Hello "you" \\ / \b\f\n\r\t', "\U0001f600 é ｜", "", '{"tool": "read", "args": {}}',
 ])  # fmt: skip
 @pytest.mark.parametrize("ascii_only", [True, False])
-def test_the_words_of_an_answer_are_shown_as_they_come(text: str, ascii_only: bool) -> None:
+def test_the_text_of_an_answer_is_shown_as_it_arrives(text: str, ascii_only: bool) -> None:
     written = json.dumps({"answer": text}, ensure_ascii=ascii_only, indent=1)
     expected = [("text", text)] if text else []
     assert spoken(written) == expected
@@ -162,7 +162,7 @@ def test_the_words_of_an_answer_are_shown_as_they_come(text: str, ascii_only: bo
     assert early == [("text", "Half a se")]
 
 
-def test_a_constrained_call_that_is_not_whole_is_never_run() -> None:
+def test_an_incomplete_constrained_call_never_runs() -> None:
     half = '{"tool": "read", "args": {"path": "a'
     assert spoken(half, cut=True) == []
     [(kind, _, arguments)] = spoken(half)
@@ -170,11 +170,11 @@ def test_a_constrained_call_that_is_not_whole_is_never_run() -> None:
     assert arguments.startswith("The call has no end")
 
 
-def test_what_a_server_without_schemas_answers_is_text() -> None:
+def test_the_answer_of_a_server_without_schemas_is_text() -> None:
     assert spoken("Hello", " there") == [("text", "Hello there")]
 
 
-def test_the_schema_has_only_what_grammars_understand() -> None:
+def test_the_schema_uses_only_features_that_grammars_support() -> None:
     simple = constrained.simplify_schema(READ.parameters)
     assert simple["properties"]["tags"] == {"type": "array", "items": {"type": "string"}}
     assert "$defs" not in simple

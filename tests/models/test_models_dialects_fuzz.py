@@ -125,7 +125,7 @@ def shown(told: Seen) -> str:
     places=st.lists(st.integers(0, 10_000), max_size=20),
 )
 @FEW
-def test_the_calls_of_several_forms_in_one_answer_are_all_found_and_no_text_is_lost(
+def test_all_calls_of_several_forms_in_one_answer_are_found_and_no_text_is_lost(
     said: list[tuple[str, str, dict[str, str]]], places: list[int]
 ) -> None:
     text = "".join(

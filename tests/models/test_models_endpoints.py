@@ -104,7 +104,7 @@ async def test_a_provider_of_the_clients_comes_before_the_users_keys() -> None:
     assert {info.provider for info in found.available()} == {"openai", "deepseek"}
 
 
-async def test_a_local_server_elsewhere_is_looked_for_with_its_headers() -> None:
+async def test_a_local_server_at_another_address_is_queried_with_its_headers() -> None:
     async with ModelServer(models=("own-model",)) as server:
         found = models(OPENAI_API_KEY=OWN)
         found.set_endpoint("local", endpoint("openai", server.openai_url, {"X-Team": "seven"}))
@@ -165,7 +165,7 @@ async def test_a_disabled_provider_is_neither_offered_nor_used_until_it_is_set_a
         ("openai", "https://h/v1", {"x-team": "a" * 40_000}, "headers"),
     ],
 )
-def test_what_is_no_endpoint_is_refused_by_field_and_no_value_is_repeated(
+def test_an_invalid_endpoint_is_refused_by_field_without_repeating_values(
     api: str, url: str, headers: dict[str, str], field: str
 ) -> None:
     with pytest.raises(InvalidInputError) as caught:
@@ -200,7 +200,7 @@ def test_credentials_show_nowhere() -> None:
     assert TOKEN not in f"{of(found, 'openai')!r} {given!r} {given}"
 
 
-async def test_a_refusal_does_not_repeat_what_the_endpoint_was_given() -> None:
+async def test_a_refusal_does_not_repeat_the_values_of_the_endpoint() -> None:
     async with ModelServer() as server:
         found = models()
         given = endpoint("openai", server.openai_url, {"Authorization": f"Bearer {TOKEN}"})

@@ -29,7 +29,7 @@ def said(status: int, message: str, provider: Provider = PROVIDER) -> str:
     return failures.from_status(provider, status, {}, body, model="m").message
 
 
-def test_the_users_key_is_never_repeated_whatever_it_looks_like() -> None:
+def test_an_error_never_repeats_the_users_key() -> None:
     assert "plain words" not in said(400, "not with the key plain words here")
     keyless = structs.replace(PROVIDER, key=None)
     for key in (
@@ -41,14 +41,14 @@ def test_the_users_key_is_never_repeated_whatever_it_looks_like() -> None:
         assert "not with *** here" in said(400, f"not with {key} here", keyless)
 
 
-def test_a_refused_key_says_where_to_put_a_right_one() -> None:
+def test_the_error_for_a_refused_key_says_where_to_set_another() -> None:
     assert said(401, "Incorrect API key: pla***rds") == (
         "DeepSeek refused the API key (HTTP 401). "
         "Run `acp-agent login deepseek` or set DEEPSEEK_API_KEY."
     )
 
 
-def test_a_conversation_that_is_too_long_for_its_model_says_what_helps() -> None:
+def test_the_error_for_a_too_long_conversation_says_what_helps() -> None:
     told = said(400, "This model's maximum context length is 5")
     assert told.startswith("The conversation is too long for m at DeepSeek (HTTP 400)")
     assert told.endswith("Shorten it with /compact, or choose a model with a larger window.")
@@ -133,7 +133,7 @@ def _said(message: str) -> bytes:
         (400, b'{"message":"x","type":"billing_error","code":{"novel":1}}', "quota"),
     ],
 )
-def test_what_providers_really_say_is_understood(status: int, body: bytes, kind: str) -> None:
+def test_recorded_errors_of_providers_are_understood(status: int, body: bytes, kind: str) -> None:
     failed = failures.from_status(PROVIDER, status, {}, body, model="m")
     assert failed.kind == kind
 
@@ -146,7 +146,7 @@ def test_what_providers_really_say_is_understood(status: int, body: bytes, kind:
         {"error": {"message": "prompt is too long: 9 tokens > 8 maximum"}},
     ],
 )
-def test_what_the_service_behind_a_router_said_is_understood_and_told(raw: object) -> None:
+def test_the_error_of_the_service_behind_a_router_is_understood_and_shown(raw: object) -> None:
     error = {"message": "Provider returned error", "code": 400, "metadata": {"raw": raw}}
     body = msgspec.json.encode({"error": error})
     answered = failures.from_status(PROVIDER, 400, {}, body, model="m")
@@ -191,13 +191,13 @@ def test_the_codes_and_waits_of_the_service_behind_a_router_count(
         assert (failed.kind, failed.retry_after, failed.status) == (kind, seconds, 400)
 
 
-def test_an_error_that_nests_without_end_is_told_and_not_raised() -> None:
+def test_an_endlessly_nested_error_is_reported_and_not_raised() -> None:
     body = b'{"error":{"message":"x","details":' + b"[" * 9_000
     assert failures.from_status(PROVIDER, 400, {}, body, model="m").kind == "bad_request"
 
 
 @pytest.mark.parametrize("metadata", [None, [], "x", {"raw": ""}, {"raw": "<html>"}, {"raw": 5}])
-def test_a_router_that_passes_nothing_on_is_told_in_its_own_words(metadata: object) -> None:
+def test_the_message_of_a_router_is_shown_if_it_passes_on_no_other(metadata: object) -> None:
     error = {"message": "Provider returned error", "code": 502, "metadata": metadata}
     body = msgspec.json.encode({"error": error})
     failed = failures.from_status(PROVIDER, 502, {}, body, model="m")
@@ -221,7 +221,7 @@ def test_a_router_that_passes_nothing_on_is_told_in_its_own_words(metadata: obje
         ({"message": "messages.3: invalid_prompt is no field"}, "bad_request"),
     ],
 )
-def test_a_request_that_is_refused_for_what_it_says_is_told_apart(
+def test_a_request_refused_for_its_content_has_its_own_error(
     error: dict[str, object], kind: str
 ) -> None:
     body = msgspec.json.encode({"error": error})
@@ -303,13 +303,13 @@ def test_the_time_to_wait_is_read_where_only_the_error_says_it(
     "code",
     ["invalid_prompt", "bio_policy", "misalignment_policy_violation", "image_too_large"],
 )
-def test_what_asking_again_cannot_change_is_not_asked_again(code: str) -> None:
+def test_a_failure_that_a_retry_cannot_fix_is_not_retried(code: str) -> None:
     failed = failures.from_event(PROVIDER, {"code": code, "message": "No."}, model="m")
     assert failed.kind not in failures.RETRYABLE
 
 
 @pytest.mark.parametrize("key", ["two-lines-of\na-secret", "schlüssel-123456"])
-async def test_a_key_that_no_header_can_carry_is_not_quoted_nor_tried_again(key: str) -> None:
+async def test_a_key_that_no_header_can_carry_is_neither_quoted_nor_retried(key: str) -> None:
     async with ModelServer() as server, httpx2.AsyncClient() as client:
         with pytest.raises((httpx2.HTTPError, ValueError)) as raised:
             await client.get(server.url, headers={"Authorization": f"Bearer {key}"})
@@ -329,7 +329,7 @@ def test_an_answer_that_cannot_be_decompressed_is_asked_for_again() -> None:
     assert failed.kind in failures.RETRYABLE
 
 
-def test_an_error_that_nobody_foresaw_is_told_and_not_raised() -> None:
+def test_an_unexpected_error_is_reported_and_not_raised() -> None:
     failed = failures.from_exception(
         PROVIDER, KeyError("plain words"), model="m", answer_started=False
     )

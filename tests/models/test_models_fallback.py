@@ -64,7 +64,7 @@ def fallen(got: Gathered) -> list[str]:
 @pytest.mark.parametrize(
     "reply", [Status(code=503), Status(code=529), Status(code=500), Status(code=429), Drop()]
 )
-async def test_a_model_that_cannot_be_had_is_replaced_by_the_next(
+async def test_an_unavailable_model_is_replaced_by_the_next(
     server: ModelServer, reply: Reply
 ) -> None:
     server.add(reply, answer("From the second."))
@@ -106,7 +106,7 @@ async def test_the_chosen_model_is_tried_again_first(server: ModelServer) -> Non
     assert kinds.index(Retrying) < kinds.index(FellBack) < kinds.index(TextDelta)
 
 
-async def test_the_models_are_asked_in_their_order_and_the_last_failure_is_told(
+async def test_fallback_models_are_tried_in_order_and_the_last_failure_is_reported(
     server: ModelServer,
 ) -> None:
     server.add(Status(code=503), Status(code=529), Status(code=500, message="the third's"))
@@ -128,7 +128,7 @@ class Keys(LearnsNothing):
         return "k" if provider in {"openai", "gemini"} else None
 
 
-def test_only_models_that_can_be_used_and_are_not_the_chosen_one_are_asked() -> None:
+def test_unusable_models_and_the_chosen_model_are_no_fallbacks() -> None:
     names = ["openai/gpt-4.1", "anthropic/claude-opus-5-5", "gemini/gemini-3.8-flash"]
     models = Models(Config(fallback_models=names), Keys(), {})
     found = models.fallbacks(models.resolve("openai/gpt-4.1"))

@@ -66,7 +66,7 @@ async def test_the_key_is_in_a_header_and_in_no_address(
     assert "authorization" not in request.headers
 
 
-def test_tools_and_the_system_prompt_are_said_in_its_words() -> None:
+def test_tools_and_the_system_prompt_have_geminis_form() -> None:
     tool = ToolSpec(name="read", description="Read.", parameters={"type": "object"})
     written = sent(tools=[tool], model_max_output=500)
     assert written["systemInstruction"] == {"parts": [{"text": "Be brief."}]}
@@ -179,7 +179,7 @@ def test_a_signature_that_came_with_no_text_goes_back_with_none() -> None:
     assert parts == [{"text": "Yes"}, {"text": "", "thoughtSignature": "s"}]
 
 
-def test_a_call_that_another_model_made_is_excused_from_its_signature() -> None:
+def test_a_call_of_another_model_needs_no_signature() -> None:
     parts = sent(HELLO, ModelSide((called("read"), called("list"))))["contents"][1]["parts"]
     assert parts[0]["thoughtSignature"] == gemini_driver.FOREIGN_CALL
     assert "thoughtSignature" not in parts[1]
@@ -200,7 +200,7 @@ async def test_thoughts_count_as_output_and_cached_tokens_as_input(
         ("RECITATION", "refusal"), ("PROHIBITED_CONTENT", "refusal"), ("SOMETHING_NEW", "end_turn"),
     ],
 )  # fmt: skip
-async def test_why_an_answer_ended_is_told(
+async def test_the_reason_for_the_end_of_an_answer_is_reported(
     driver: Driver, server: ModelServer, reason: str, stop: str
 ) -> None:
     server.add(answer("begun", stop=reason))
@@ -217,7 +217,7 @@ async def test_a_question_that_the_api_blocks_is_a_refusal_that_says_so(
     assert "SAFETY" in got.finished.why
 
 
-async def test_a_call_that_the_model_wrote_badly_is_asked_for_again(
+async def test_a_malformed_call_of_the_model_is_requested_again(
     driver: Driver, server: ModelServer
 ) -> None:
     server.add(answer(stop="MALFORMED_FUNCTION_CALL"))
@@ -226,7 +226,7 @@ async def test_a_call_that_the_model_wrote_badly_is_asked_for_again(
     assert got.last.kind == "malformed"
 
 
-async def test_calls_without_ids_are_told_apart_by_their_order(
+async def test_calls_without_ids_are_distinguished_by_their_order(
     driver: Driver, server: ModelServer
 ) -> None:
     server.add(answer(Redacted("s"), Call("read", {"n": 1}), Call("read", {"n": 2})))
@@ -246,7 +246,7 @@ async def test_calls_without_ids_are_told_apart_by_their_order(
         (404, "models/x is not found", "NOT_FOUND", "not_found"),
     ],
 )
-async def test_googles_errors_are_told_by_their_kind(
+async def test_googles_errors_have_their_kinds(
     driver: Driver, server: ModelServer, code: int, message: str, status: str, kind: str
 ) -> None:
     server.add(Status(code=code, message=message, kind=status))
@@ -255,7 +255,7 @@ async def test_googles_errors_are_told_by_their_kind(
     assert got.last.kind == kind
 
 
-async def test_a_thought_is_shown_as_one(driver: Driver, server: ModelServer) -> None:
+async def test_a_thought_is_shown_as_a_thought(driver: Driver, server: ModelServer) -> None:
     server.add(answer(Thought("Hm. "), Thought("Yes."), "It is."))
     got = await gather(driver.stream(ask()))
     assert (got.thought, got.text) == ("Hm. Yes.", "It is.")

@@ -85,7 +85,7 @@ async def driver_of() -> AsyncIterator[Callable[[Models], Driver]]:
 DriverOf = Callable[[Models], Driver]
 
 
-async def test_what_the_command_prints_is_the_key_until_it_is_old(
+async def test_the_output_of_the_command_is_the_key_until_it_expires(
     company: Company, driver_of: DriverOf
 ) -> None:
     company.print("first-token", "second-token")
@@ -107,7 +107,7 @@ async def test_a_refused_key_is_replaced_and_the_user_notices_nothing(
     assert company.sent == ["Bearer expired-token", "Bearer fresh-token"]
 
 
-async def test_a_key_that_is_refused_twice_is_reported_with_what_to_do(
+async def test_a_key_that_is_refused_twice_is_reported_with_a_remedy(
     company: Company, driver_of: DriverOf
 ) -> None:
     company.print("bad-token", "worse-token")

@@ -52,7 +52,7 @@ def model(tmp_path: Path) -> Path:
     return path
 
 
-async def test_a_server_is_ready_when_it_answers_and_is_gone_when_it_is_ended(
+async def test_a_server_is_ready_when_it_answers_and_has_exited_after_its_end(
     tmp_path: Path, model: Path
 ) -> None:
     process = await LocalProcess.start(model, command=script(tmp_path, SERVER + WAIT))
@@ -62,7 +62,7 @@ async def test_a_server_is_ready_when_it_answers_and_is_gone_when_it_is_ended(
     assert not process.runs
 
 
-async def test_what_a_server_has_started_ends_with_it(tmp_path: Path, model: Path) -> None:
+async def test_the_processes_of_a_server_end_with_it(tmp_path: Path, model: Path) -> None:
     helper = 'subprocess.Popen(["sleep", "600"])\n'
     process = await LocalProcess.start(model, command=script(tmp_path, SERVER + helper + WAIT))
     group = process._process.pid
@@ -94,9 +94,7 @@ async def test_a_server_that_does_not_come_up_says_why(
         await LocalProcess.start(model, command=script(tmp_path, text))
 
 
-async def test_a_server_that_takes_too_long_is_given_up_and_ended(
-    tmp_path: Path, model: Path
-) -> None:
+async def test_a_server_that_starts_too_slowly_is_ended(tmp_path: Path, model: Path) -> None:
     pid = tmp_path / "pid"
     text = f"import os, time\nopen({str(pid)!r}, 'w').write(str(os.getpid()))\ntime.sleep(600)"
     with pytest.raises(ModelError, match="did not start within 1 seconds"):
@@ -142,7 +140,7 @@ class NoSecrets(LearnsNothing):
         return None
 
 
-def test_where_the_extra_is_missing_the_error_says_what_to_install(
+def test_without_the_extra_the_error_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(local, "_SERVER", "no_such_package_here")
@@ -152,7 +150,7 @@ def test_where_the_extra_is_missing_the_error_says_what_to_install(
     assert models.available() == []
 
 
-async def test_a_server_of_the_users_own_is_meant_where_one_is_configured() -> None:
+async def test_a_configured_server_of_the_user_replaces_the_bundled_one() -> None:
     config = Config(providers={"local": ProviderConfig(base_url="http://127.0.0.1:9/v1")})
     models = Models(config, NoSecrets(), {})
     plain = models.resolve("local/some-model")
@@ -174,7 +172,7 @@ async def test_a_driver_that_was_closed_starts_nothing(
     assert os.listdir(tmp_path) == ["model.gguf"]
 
 
-async def test_what_a_server_served_is_forgotten_though_it_was_being_asked(
+async def test_the_models_of_an_earlier_address_are_forgotten_during_a_request(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     begun, go = asyncio.Event(), asyncio.Event()

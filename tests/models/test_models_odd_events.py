@@ -97,7 +97,7 @@ SPOKEN = candidate({"text": "Hello."}, finishReason="STOP")
         ("gemini", [{"usageMetadata": [1], "promptFeedback": "x"}, SPOKEN]),
     ],
 )
-def test_what_is_not_known_of_an_api_is_passed_over(api: str, events: Sequence[Json]) -> None:
+def test_unknown_events_of_an_api_are_ignored(api: str, events: Sequence[Json]) -> None:
     got = read(api, *events)
     assert got.text == "Hello."
     assert got.finished.stop == "end_turn"
@@ -139,7 +139,7 @@ def test_half_a_character_beside_a_call_costs_neither() -> None:
     ]
 
 
-def test_what_a_provider_asks_of_its_own_tools_gets_into_no_call() -> None:
+def test_arguments_of_the_providers_own_tools_get_into_no_call() -> None:
     got = read(
         "anthropic",
         *block(
@@ -213,12 +213,12 @@ def test_why_a_provider_refused_is_known(api: str, events: list[Json], why: str)
     assert (finished.stop, finished.why) == ("refusal", why)
 
 
-def test_an_answer_that_is_to_be_continued_is_one_that_was_too_long() -> None:
+def test_an_answer_to_be_continued_counts_as_cut_by_the_limit() -> None:
     got = read("gemini", candidate({"text": "Hello."}, finishReason="CONTINUATION"))
     assert got.last == Finished(stop="max_tokens")
 
 
-def test_a_signature_that_comes_without_a_text_is_kept() -> None:
+def test_a_signature_without_text_is_stored() -> None:
     got = read(
         "gemini", candidate({"text": "Hello."}), candidate({"thoughtSignature": "s"}), SPOKEN
     )
@@ -236,7 +236,7 @@ def test_a_signature_that_comes_without_a_text_is_kept() -> None:
         ({"message": "Bad key", "type": "authentication_error"}, "auth"),
     ],
 )
-def test_an_error_without_an_envelope_is_told_as_the_error_it_is(event: Json, kind: str) -> None:
+def test_an_error_without_an_envelope_is_reported(event: Json, kind: str) -> None:
     got = read("openai", event)
     assert isinstance(got.last, Failed)
     assert got.last.kind == kind
@@ -295,7 +295,7 @@ LEGACY = [{"choices": [{"delta": {"function_call": one}}]}
         ),
     ],
 )
-def test_calls_are_told_apart_however_a_service_numbers_them(
+def test_calls_are_distinguished_however_a_service_numbers_them(
     events: list[Json], calls: list[tuple[str, str]]
 ) -> None:
     got = read("openai", *events, {"choices": [{"delta": {}, "finish_reason": "stop"}]})
@@ -399,7 +399,7 @@ LOST = [
         ),
     ],
 )
-def test_what_came_only_in_part_is_completed_by_what_comes_whole(
+def test_incomplete_pieces_are_completed_by_the_whole_item(
     api: str, events: list[Json | bytes], text: str, calls: list[tuple[str, str]], stop: str
 ) -> None:
     closing = [COMPLETED] if api == "openai_responses" else []

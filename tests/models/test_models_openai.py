@@ -40,7 +40,7 @@ def piece(**fields: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
-async def test_reasoning_is_found_where_the_service_puts_it(
+async def test_reasoning_is_read_from_the_field_that_the_service_uses(
     server: ModelServer, field: str
 ) -> None:
     server.add(answer(Thought("Hmm"), "Yes", reasoning_field=field))
@@ -55,7 +55,7 @@ def test_a_service_that_gives_reasoning_twice_is_read_once() -> None:
     assert got.thought == "Hmm"
 
 
-def test_calls_that_all_have_the_index_0_are_told_apart_by_their_ids() -> None:
+def test_calls_that_all_have_index_0_are_distinguished_by_their_ids() -> None:
     got = read(
         [
             piece(index=0, id="a", name="read", arguments='{"path": "a"}'),
@@ -67,7 +67,7 @@ def test_calls_that_all_have_the_index_0_are_told_apart_by_their_ids() -> None:
     assert got.finished.stop == "tool_calls"
 
 
-def test_pieces_without_an_index_go_to_the_call_that_their_id_names_or_to_the_last() -> None:
+def test_pieces_without_an_index_belong_to_the_call_with_their_id_or_to_the_last() -> None:
     got = read(
         [
             piece(id="a", name="read", arguments='{"path'),
@@ -91,7 +91,7 @@ def test_pieces_without_index_and_id_begin_a_new_call_with_every_name() -> None:
     assert [arguments for _, arguments in got.calls] == ['{"path": "a"}', '{"path": "b"}']
 
 
-def test_an_id_and_a_name_that_are_repeated_with_every_piece_make_one_call() -> None:
+def test_an_id_and_a_name_repeated_with_every_piece_make_one_call() -> None:
     got = read(
         [
             piece(index=0, id="a", name="read", arguments='{"path'),
@@ -117,7 +117,7 @@ def test_arguments_that_come_as_an_object_are_taken_as_json() -> None:
     assert got.calls == [("read", '{"path":"a"}')]
 
 
-def test_a_signature_that_comes_with_a_call_is_kept_with_it() -> None:
+def test_the_signature_of_a_call_is_stored_with_it() -> None:
     extra = {"google": {"thought_signature": "c2ln"}}
     got = read(
         [piece(index=0, id="a", name="list", arguments="{}", extra_content=extra), delta("stop")]
@@ -153,7 +153,7 @@ def test_pieces_of_reasoning_details_are_joined_and_sealed() -> None:
         {"cached_tokens": 60},
     ],
 )
-def test_cached_input_is_found_wherever_the_service_counts_it(usage: dict[str, Any]) -> None:
+def test_cached_input_is_read_from_every_field_that_services_use(usage: dict[str, Any]) -> None:
     counted = {"prompt_tokens": 100, "completion_tokens": 5, **usage}
     got = read([delta("stop", content="Yes"), {"choices": [], "usage": counted}])
     assert (got.finished.usage.input, got.finished.usage.cache_read) == (100, 60)
@@ -175,7 +175,7 @@ def test_the_reason_to_stop_is_understood(finish: str, stop: str) -> None:
     assert read([delta(finish, content="Yes")]).finished.stop == stop
 
 
-def test_a_refusal_is_text_and_ends_the_answer_as_one() -> None:
+def test_a_refusal_is_shown_as_text_and_ends_the_answer() -> None:
     got = read([delta(refusal="I will not."), delta("stop")])
     assert (got.text, got.finished.stop) == ("I will not.", "refusal")
 

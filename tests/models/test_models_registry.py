@@ -65,12 +65,12 @@ async def test_the_order_of_choice_is_flag_session_configuration_first_key() -> 
     assert (await models(None, **keys).choose(None, None)).provider == "openai"
 
 
-async def test_without_any_model_the_error_says_how_to_get_one() -> None:
+async def test_without_any_model_the_error_says_how_to_configure_one() -> None:
     with pytest.raises(AuthRequiredError, match=r"acp-agent login.*API_KEY.*demo/demo"):
         await models().choose(None, None)
 
 
-async def test_a_key_of_a_provider_whose_models_nobody_named_is_said_not_to_be_enough() -> None:
+async def test_a_key_of_a_provider_without_named_models_is_reported_as_insufficient() -> None:
     own = ProviderConfig(api="openai", base_url=NOWHERE["LOCAL_BASE_URL"], api_key_env="MY_KEY")
     found = models(Config(providers={"mine": own}), MY_KEY="k")
     with pytest.raises(AuthRequiredError, match=r'mine has a key.* model = "mine/NAME"'):
@@ -78,7 +78,7 @@ async def test_a_key_of_a_provider_whose_models_nobody_named_is_said_not_to_be_e
 
 
 @pytest.mark.parametrize("where", ["variable", "table"])
-async def test_a_provider_without_a_key_whose_models_nobody_named_is_said_not_to_be_enough(
+async def test_a_keyless_provider_without_named_models_is_reported_as_insufficient(
     where: str,
 ) -> None:
     address = NOWHERE["LOCAL_BASE_URL"]
@@ -146,7 +146,7 @@ def test_an_unknown_model_gets_safe_assumptions() -> None:
     assert (info.vision, info.price, info.thought_levels) == (False, None, ())
 
 
-async def test_the_demo_is_there_when_asked_for_and_never_offered() -> None:
+async def test_the_demo_model_can_be_chosen_and_is_never_offered() -> None:
     found = models()
     info = await found.choose("demo/demo", None)
     assert info.ref == "demo/demo"
@@ -154,7 +154,7 @@ async def test_the_demo_is_there_when_asked_for_and_never_offered() -> None:
     assert type(found.driver(info)).__name__ == "DemoDriver"
 
 
-def test_a_driver_that_was_made_is_there_at_once() -> None:
+def test_an_existing_driver_is_returned_at_once() -> None:
     found = models(OPENAI_API_KEY="k")
     info = found.resolve("openai/gpt-5")
     assert found.cached_driver(info) is None
@@ -164,7 +164,7 @@ def test_a_driver_that_was_made_is_there_at_once() -> None:
     assert found.cached_driver(structs.replace(info, tool_dialect="hermes")) is None  # wraps it
 
 
-def test_a_driver_of_before_is_not_there_for_a_provider_that_was_changed() -> None:
+def test_a_changed_provider_gets_a_new_driver() -> None:
     found = models(OPENAI_API_KEY="k")
     info = found.resolve("openai/gpt-5")
     found.set_endpoint("openai", endpoint("openai", "http://127.0.0.1:9/v1", {}))
@@ -177,7 +177,7 @@ def test_a_driver_of_before_is_not_there_for_a_provider_that_was_changed() -> No
         found.cached_driver(info)
 
 
-def test_the_configuration_changes_what_is_known_of_a_model() -> None:
+def test_the_configuration_overrides_the_catalogs_entry_of_a_model() -> None:
     price = PriceConfig(input=1, output=2)
     change = ModelConfig(context_window=50_000, vision=True, price=price, temperature=0.2)
     own = ModelConfig(name="Mine", thought_levels=["low", "high"])
@@ -198,7 +198,7 @@ def test_the_configuration_changes_what_is_known_of_a_model() -> None:
         (Config(providers={"mine": ProviderConfig(api="openai")}), "base_url"),
     ],
 )
-def test_a_wrong_configuration_is_refused_with_what_to_write(config: Config, word: str) -> None:
+def test_a_wrong_configuration_is_refused_with_a_remedy(config: Config, word: str) -> None:
     with pytest.raises(ConfigError, match=word):
         models(config)
 
@@ -219,7 +219,7 @@ async def test_a_variable_that_holds_no_key_is_named_and_does_not_stand_in_the_w
 @pytest.mark.parametrize(
     "address", ["foo", "http://", "ftp://host/v1", "http://[::1", "http://host:99999/v1"]
 )
-async def test_what_is_no_address_is_named_where_it_stands(address: str) -> None:
+async def test_an_invalid_address_is_reported_with_its_location(address: str) -> None:
     told = "is no address; write one like https://host/v1."
     for named in (None, "openai/gpt-5.2"):
         with pytest.raises(ConfigError) as raised:
@@ -287,9 +287,7 @@ async def test_a_local_server_is_found_and_its_models_offered() -> None:
         assert found.available() == []
 
 
-async def test_the_other_models_of_a_local_server_are_offered_beside_the_one_that_is_named() -> (
-    None
-):
+async def test_all_models_of_a_local_server_are_offered_beside_the_named_one() -> None:
     async with ModelServer(models=("qwen3:8b", "llama4")) as server:
         found = models(Config(model="local/llama4"), LOCAL_BASE_URL=server.openai_url)
         assert (await found.choose(None, None)).ref == "local/llama4"
@@ -312,7 +310,7 @@ def test_every_model_that_the_configuration_names_is_offered_where_it_can_be_use
     assert offered == ["mine/big", "mine/other", "mine/eyes", "mine/small"]  # openai has no key
 
 
-async def test_local_means_whatever_the_local_server_has() -> None:
+async def test_local_stands_for_the_model_of_the_local_server() -> None:
     async with ModelServer(models=("qwen3:8b",)) as server:
         found = models(LOCAL_BASE_URL=server.openai_url, GEMINI_API_KEY="k")
         assert (await found.choose("ollama", None)).ref == "local/qwen3:8b"
@@ -382,7 +380,7 @@ def test_a_driver_without_a_key_is_refused() -> None:
         found.driver(ModelInfo(provider="gone", id="x"))
 
 
-def test_the_cost_counts_cached_input_at_its_own_price() -> None:
+def test_cached_input_costs_its_own_price() -> None:
     price = Price(input=2, output=10, cache_read=0.2, cache_write=2.5)
     info = ModelInfo(provider="x", id="y", price=price)
     usage = Usage(input=1_000_000, output=100_000, cache_read=600_000, cache_write=200_000)
@@ -392,7 +390,7 @@ def test_the_cost_counts_cached_input_at_its_own_price() -> None:
     assert ModelInfo(provider="x", id="y").cost(usage) is None
 
 
-def test_every_default_model_is_known_and_can_be_told_how_much_to_reason() -> None:
+def test_every_default_model_is_in_the_catalog_and_has_thought_levels() -> None:
     found = models()
     for entry in found.providers():
         if entry.default_model:

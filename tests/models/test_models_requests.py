@@ -86,7 +86,7 @@ def decoded(api: Api, request: ModelRequest, **dialect: Any) -> Any:
 
 
 @pytest.mark.parametrize("api", ["openai", "anthropic"])
-def test_every_request_begins_with_the_one_before_it(api: Api) -> None:
+def test_every_request_begins_with_the_previous_one(api: Api) -> None:
     bodies = [
         body(api, ask(*HISTORY[:count], provider=api, tools=[TOOL], model_vision=True))
         for count in range(1, len(HISTORY) + 1)
@@ -98,7 +98,7 @@ def test_every_request_begins_with_the_one_before_it(api: Api) -> None:
 
 
 @pytest.mark.parametrize("api", ["openai", "openai_responses", "anthropic", "zai", "gemini"])
-def test_messages_that_are_kept_are_sent_as_if_they_were_written_anew(api: str) -> None:
+def test_cached_messages_are_sent_like_new_ones(api: str) -> None:
     def write(request: ModelRequest, kept: Any) -> bytes:
         match api:
             case "openai":
@@ -131,7 +131,7 @@ def test_the_same_request_is_the_same_bytes(api: Api) -> None:
 
 
 @pytest.mark.parametrize("api", ["openai", "anthropic"])
-def test_what_never_changes_in_a_session_stands_before_the_messages(api: Api) -> None:
+def test_the_constant_parts_of_a_session_precede_the_messages(api: Api) -> None:
     sent = body(api, ask(*HISTORY, provider=api, tools=[TOOL]))
     assert sent.index(b'"tools"') < sent.index(b'"messages"') < sent.index(b"Look at a.py")
     assert sent.index(b"Be brief.") < sent.index(b"Look at a.py")
@@ -148,7 +148,7 @@ def test_openai_gets_results_first_and_their_pictures_in_a_message_of_the_users(
     assert messages[2]["tool_calls"][0]["function"]["arguments"] == '{ "path":"a.py" }'
 
 
-def test_arguments_that_are_no_json_object_are_sent_inside_one() -> None:
+def test_arguments_that_are_no_json_object_are_wrapped_in_one() -> None:
     calls = decoded("openai", ask(*HISTORY[:3]))["messages"][2]["tool_calls"]
     assert calls[1]["function"]["arguments"] == '{"unreadable_arguments":"{broken"}'
     blocks = decoded("anthropic", ask(*HISTORY[:3], provider="anthropic"))["messages"][1]["content"]
@@ -157,7 +157,7 @@ def test_arguments_that_are_no_json_object_are_sent_inside_one() -> None:
 
 
 @pytest.mark.parametrize("api", ["openai", "anthropic"])
-def test_a_model_that_cannot_see_gets_words_for_pictures(api: Api) -> None:
+def test_a_model_without_vision_gets_text_for_pictures(api: Api) -> None:
     sent = body(api, ask(*HISTORY[:3], provider=api, model_vision=False))
     assert b"aGk=" not in sent
     assert b"cannot see pictures" in sent
@@ -203,9 +203,7 @@ def test_anthropic_gets_the_pictures_of_an_error_beside_it() -> None:
         ("9" * 100, "_" + "9" * 63),
     ],
 )
-def test_a_call_of_what_is_no_tool_goes_back_under_a_name_that_every_api_takes(
-    name: str, sent: str
-) -> None:
+def test_a_call_of_an_unknown_tool_is_sent_back_under_a_valid_name(name: str, sent: str) -> None:
     history: list[Message] = [
         UserSide((UserText("Hello"),)),
         ModelSide((AnswerCall(call=CallId("call_1"), name=name, arguments="{}"),)),
@@ -242,7 +240,7 @@ CODED = base64.b64encode(PNG).decode()
         ("", "image/png", "its data is damaged"),
     ],
 )
-def test_a_picture_that_no_provider_takes_is_told_in_words(
+def test_a_picture_that_no_provider_accepts_is_replaced_by_text(
     data: bytes | str, kind: str, told: str
 ) -> None:
     coded = data if isinstance(data, str) else base64.b64encode(data).decode()
@@ -260,7 +258,7 @@ def test_a_picture_that_no_provider_takes_is_told_in_words(
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r", " "])
-def test_a_picture_with_broken_lines_is_sent_in_one(end: str) -> None:
+def test_a_picture_in_several_lines_of_base64_is_sent_in_one(end: str) -> None:
     coded = base64.encodebytes(PNG).decode().replace("\n", end)
     picture = ImageBlock(data=coded, mime_type="image/png")
     request = ask(UserSide((UserImage(picture),)), model_vision=True)
@@ -271,7 +269,7 @@ def test_a_picture_with_broken_lines_is_sent_in_one(end: str) -> None:
     ("platform", "size", "shown"),
     [(None, 6, True), (None, 11, False), ("bedrock", 4, True), ("vertex", 6, False)],
 )
-def test_a_picture_that_is_too_large_for_claude_is_told_in_words(
+def test_a_picture_too_large_for_claude_is_replaced_by_text(
     platform: Platform | None, size: int, shown: bool
 ) -> None:
     picture = ImageBlock(data="A" * (size * 1024 * 1024), mime_type="image/png")
@@ -282,14 +280,14 @@ def test_a_picture_that_is_too_large_for_claude_is_told_in_words(
     assert (len(body) > size * 1024 * 1024) == shown
 
 
-def test_anthropic_is_told_what_to_cache_without_a_mark_that_moves() -> None:
+def test_the_cache_marks_for_anthropic_do_not_move() -> None:
     sent = decoded("anthropic", ask(*HISTORY, provider="anthropic", tools=[TOOL]))
     assert sent["cache_control"] == {"type": "ephemeral"}
     assert sent["system"][-1]["cache_control"] == {"type": "ephemeral"}
     assert "cache_control" not in str(sent["messages"])
 
 
-def test_a_router_is_told_to_cache_what_anthropics_models_are_sent_and_no_others() -> None:
+def test_a_router_gets_cache_marks_for_anthropics_models_only() -> None:
     for model, told in (("anthropic/claude-x", True), ("openai/gpt-x", False)):
         request = ask(*HISTORY, model_id=model, tools=[TOOL])
         assert ("cache_control" in decoded("openai", request, cache_control=True)) is told
@@ -342,7 +340,7 @@ def test_a_signature_goes_back_with_its_call() -> None:
 
 
 @pytest.mark.parametrize("api", ["openai", "anthropic"])
-def test_an_answer_of_reasoning_alone_is_left_out(api: Api) -> None:
+def test_an_answer_of_reasoning_alone_is_not_sent(api: Api) -> None:
     request = ask(HISTORY[0], ModelSide((SEALED,)), HISTORY[3], provider=api)
     assert "assistant" not in {m["role"] for m in decoded(api, request)["messages"]}
 
@@ -405,7 +403,7 @@ LEVELS: tuple[ThoughtLevel, ...] = ("off", "low", "high", "max")
         ("anthropic", "none", "high", {}),
     ],
 )  # fmt: skip
-def test_how_much_to_reason_is_said_in_the_models_own_way(
+def test_the_thought_level_is_sent_in_the_form_of_the_model(
     api: Api, control: str, level: str | None, sent: dict[str, Any]
 ) -> None:
     request = ask(
@@ -421,7 +419,7 @@ def test_how_much_to_reason_is_said_in_the_models_own_way(
 
 
 @pytest.mark.parametrize("api", ["openai", "anthropic", "openai_responses", "gemini"])
-def test_a_temperature_is_said_only_where_the_user_set_one(api: Api) -> None:
+def test_a_temperature_is_sent_only_if_the_user_set_one(api: Api) -> None:
     def sent(**model: Any) -> Any:
         request = ask(provider=api, **model)
         match api:
@@ -461,7 +459,7 @@ def test_a_model_is_not_let_think_where_the_longest_answer_has_no_room_for_it() 
 
 
 @pytest.mark.parametrize(("level", "sent"), [("high", None), ("off", 1.0)])
-def test_anthropic_is_told_a_temperature_that_it_takes(level: str, sent: float | None) -> None:
+def test_anthropic_gets_a_temperature_in_its_range(level: str, sent: float | None) -> None:
     request = ask(
         provider="anthropic",
         thought_level=level,
@@ -484,6 +482,6 @@ def test_the_limit_of_an_answer_has_the_name_that_the_service_knows() -> None:
 
 
 @pytest.mark.parametrize("api", ["openai", "openai_responses", "gemini"])
-def test_an_unknown_limit_of_the_answer_is_left_out(api: Api) -> None:
+def test_an_unknown_limit_of_the_answer_is_not_sent(api: Api) -> None:
     unknown = ask(model_max_output=RESERVED_OUTPUT, model_limit_known=False)
     assert b"max" not in body(api, unknown).lower()

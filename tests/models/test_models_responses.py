@@ -90,7 +90,7 @@ def thinking(*messages: Message, level: str | None = "high", **fields: Any) -> M
     )  # fmt: skip
 
 
-def test_nothing_is_kept_at_the_provider_and_its_reasoning_is_asked_for_encrypted() -> None:
+def test_the_provider_stores_nothing_and_returns_encrypted_reasoning() -> None:
     written = sent(thinking(tools=[TOOL], session="sess_1"), cache_key=True)
     assert written["store"] is False
     assert written["include"] == ["reasoning.encrypted_content"]
@@ -109,7 +109,7 @@ def test_a_tool_may_have_parameters_that_are_not_required() -> None:
 
 
 @pytest.mark.parametrize(("level", "effort"), [("off", "none"), ("low", "low"), ("high", "high")])
-def test_how_much_to_reason_is_said_as_an_effort(level: str, effort: str) -> None:
+def test_the_thought_level_is_sent_as_an_effort(level: str, effort: str) -> None:
     assert sent(thinking(level=level))["reasoning"]["effort"] == effort
 
 
@@ -137,7 +137,7 @@ def test_a_conversation_becomes_items_in_their_order() -> None:
     assert items[6]["output"] == "Error: No JSON."
 
 
-def test_reasoning_of_another_model_or_with_nothing_behind_it_is_left_out() -> None:
+def test_reasoning_of_another_model_or_at_the_end_is_not_sent() -> None:
     items = sent(thinking(*HISTORY, model_id="another"))["input"]
     assert "reasoning" not in {item["type"] for item in items}
     assert "phase" not in items[1]
@@ -145,11 +145,11 @@ def test_reasoning_of_another_model_or_with_nothing_behind_it_is_left_out() -> N
     assert [item["type"] for item in alone] == ["message", "message"]
 
 
-def test_a_model_that_cannot_see_gets_words_for_pictures() -> None:
+def test_a_model_without_vision_gets_text_for_pictures() -> None:
     assert "aGk=" not in json.dumps(sent(ask(*HISTORY, model_vision=False)))
 
 
-async def test_encrypted_reasoning_is_kept_as_it_came(driver: Driver, server: ModelServer) -> None:
+async def test_encrypted_reasoning_is_stored_unchanged(driver: Driver, server: ModelServer) -> None:
     server.add(answer(Thought("Let me see", "sealed"), Redacted("hidden"), "Yes"))
     got = await gather(driver.stream(ask()))
     assert [provider_data["encrypted_content"] for provider_data in got.provider_data] == [
@@ -160,7 +160,9 @@ async def test_encrypted_reasoning_is_kept_as_it_came(driver: Driver, server: Mo
     assert {provider_data["model"] for provider_data in got.provider_data} == {"scripted-model"}
 
 
-async def test_what_a_message_was_for_is_kept_with_it(driver: Driver, server: ModelServer) -> None:
+async def test_the_phase_of_a_message_is_stored_with_it(
+    driver: Driver, server: ModelServer
+) -> None:
     server.add(answer("I look.", Call("read", {"path": "a"}), phase="commentary"))
     got = await gather(driver.stream(ask()))
     assert [provider_data["phase"] for provider_data in got.provider_data] == ["commentary"]
@@ -180,9 +182,7 @@ async def test_the_parts_of_a_summary_are_paragraphs(driver: Driver, server: Mod
     assert (await gather(driver.stream(ask()))).thought == "One.\n\nTwo."
 
 
-async def test_a_refusal_is_shown_and_ends_the_turn_as_one(
-    driver: Driver, server: ModelServer
-) -> None:
+async def test_a_refusal_is_shown_and_ends_the_turn(driver: Driver, server: ModelServer) -> None:
     server.add(answer(Refusal("I can't "), Refusal("do that.")))
     got = await gather(driver.stream(ask()))
     assert (got.text, got.finished.stop) == ("I can't do that.", "refusal")
@@ -220,7 +220,7 @@ async def test_an_incomplete_answer_says_why(
         ({"type": "response.cancelled", "response": {}}, "server"),
     ],
 )
-async def test_an_error_in_mid_stream_is_told_by_its_kind(
+async def test_an_error_in_mid_stream_has_its_kind(
     driver: Driver, server: ModelServer, event: dict[str, Any], kind: str
 ) -> None:
     server.add(answer("begun", Raw(b"data: " + json.dumps(event).encode() + b"\n\n")))

@@ -74,7 +74,7 @@ async def tried(
         answer(ended=False),
     ],
 )
-async def test_what_may_pass_is_tried_again_and_the_user_is_told(
+async def test_a_temporary_failure_is_retried_and_shown_to_the_user(
     driver: Driver, server: ModelServer, reply: Reply
 ) -> None:
     server.add(reply, answer("Better now."))
@@ -88,7 +88,7 @@ async def test_what_may_pass_is_tried_again_and_the_user_is_told(
 
 
 @pytest.mark.parametrize("code", [400, 401, 402, 403, 404, 413, 422])
-async def test_what_will_not_pass_fails_at_once(
+async def test_a_permanent_failure_is_not_retried(
     driver: Driver, server: ModelServer, code: int
 ) -> None:
     server.add(Status(code=code))
@@ -166,7 +166,7 @@ async def test_text_of_an_attempt_that_broke_off_is_to_be_discarded(
     )
 
 
-async def test_an_answer_that_does_not_begin_in_time_is_given_up(
+async def test_an_answer_that_does_not_start_in_time_is_aborted(
     driver: Driver, server: ModelServer
 ) -> None:
     server.add(Status(code=500, hold=Stall()))
@@ -185,7 +185,7 @@ async def test_an_answer_that_does_not_begin_in_time_is_given_up(
         (True, 1, "more than 1 second (set by limits.stall_timeout)", "停顿超过 1 秒"),
     ],
 )
-def test_a_wait_that_was_too_long_is_told_with_the_setting_that_says_so(
+def test_a_timeout_is_reported_with_the_setting_that_limits_it(
     begun: bool, seconds: float, english: str, chinese: str
 ) -> None:
     message = timed_out("openai", seconds, answer_started=begun).message
@@ -193,7 +193,7 @@ def test_a_wait_that_was_too_long_is_told_with_the_setting_that_says_so(
     assert chinese in translator_for("zh").rendered(message)
 
 
-async def test_an_answer_that_pauses_too_long_is_given_up_and_asked_for_again(
+async def test_an_answer_that_pauses_too_long_is_aborted_and_requested_again(
     driver: Driver, server: ModelServer
 ) -> None:
     server.add(answer("Half", Stall()), answer("Whole."))
@@ -204,7 +204,7 @@ async def test_an_answer_that_pauses_too_long_is_given_up_and_asked_for_again(
     await asyncio.wait_for(server.requests[0].closed_early.wait(), 60)
 
 
-async def test_a_provider_that_says_that_it_is_still_there_is_waited_for(
+async def test_keepalive_events_extend_the_wait_for_a_provider(
     driver: Driver, server: ModelServer
 ) -> None:
     signs = [step for _ in range(16) for step in (Raw(b": still there\n\n"), Pause(0.05))]

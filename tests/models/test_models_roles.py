@@ -41,12 +41,12 @@ def test_the_configured_model_does_the_side_work() -> None:
     assert small(Config(small_model="zhipu/glm-4.7-flash")) == "zhipu/glm-4.7-flash"
 
 
-def test_without_one_the_catalogs_of_the_same_provider_does() -> None:
+def test_without_a_small_model_the_catalogs_of_the_same_provider_is_used() -> None:
     assert small(Config()) == HAIKU
     assert small(Config(), "openai/gpt-5.2") == f"openai/{SMALL['openai']}"
 
 
-def test_every_small_model_of_the_catalog_is_known_there() -> None:
+def test_the_catalogs_small_models_are_available() -> None:
     found = models(Config())
     for provider in found.providers():
         info = found.catalog_small_model(provider.id)
@@ -59,12 +59,12 @@ def test_at_another_address_or_where_none_is_known_the_main_model_does() -> None
     assert small(Config(), "kimi/kimi-for-coding") == "kimi/kimi-for-coding"
 
 
-def test_one_that_cannot_be_used_is_passed_over() -> None:
+def test_an_unusable_small_model_is_skipped() -> None:
     for ref in ("gemini/gemini-3.5-flash", "nobody/nothing"):
         assert small(Config(small_model=ref)) == HAIKU
 
 
-def test_the_vision_model_is_the_configured_one_and_says_what_it_lacks() -> None:
+def test_the_vision_model_is_the_configured_one_and_its_error_says_what_it_lacks() -> None:
     assert vision_model(models(Config()), Config()) is None
     config = Config(vision_model="openai/gpt-5.2")
     found = vision_model(models(config), config)

@@ -26,11 +26,11 @@ def test_a_line_end_that_is_split_between_two_reads_counts_once() -> None:
     assert decode(b"data: one\r", b"\ndata: two\r", b"\n\r", b"\n") == [b"one\ntwo"]
 
 
-def test_several_data_lines_are_one_text() -> None:
+def test_several_data_lines_form_one_event() -> None:
     assert decode(b"data: {\ndata:  1}\ndata\ndata:x\n\n") == [b"{\n 1}\n\nx"]
 
 
-def test_comments_other_fields_and_events_without_data_are_left_out() -> None:
+def test_comments_other_fields_and_events_without_data_are_ignored() -> None:
     assert decode(b": ping\n\nevent: x\nid: 1\n\nevent: y\ndata: one\nretry: 5\n\n") == [b"one"]
 
 
@@ -66,7 +66,7 @@ def test_an_event_of_empty_lines_without_end_is_refused_too() -> None:
         decoder.feed(b"data:\n")
 
 
-def test_the_limit_is_for_one_event_and_not_for_the_whole_stream() -> None:
+def test_the_limit_applies_to_one_event_and_not_to_the_whole_stream() -> None:
     decoder = SseDecoder(limit=100)
     assert sum(len(decoder.feed(b"data: " + b"x" * 50 + b"\n\n")) for _ in range(50)) == 50
 

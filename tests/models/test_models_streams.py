@@ -83,9 +83,7 @@ async def test_characters_that_are_split_between_reads_come_whole(
     assert got.calls == [("say", f'{{"text": "{text}"}}')]
 
 
-async def test_calls_that_come_interleaved_are_told_apart(
-    driver: Driver, server: ModelServer
-) -> None:
+async def test_interleaved_calls_are_distinguished(driver: Driver, server: ModelServer) -> None:
     server.add(
         answer(
             CallStart(0, "read"),
@@ -109,7 +107,7 @@ async def test_a_call_without_arguments_has_an_empty_object(
 
 
 @sent_by(*IN_PIECES)
-async def test_a_call_that_the_token_limit_cut_off_is_not_told_complete(
+async def test_a_call_cut_off_by_the_token_limit_is_not_complete(
     driver: Driver, server: ModelServer, request: pytest.FixtureRequest
 ) -> None:
     stops = {"openai": "length", "openai_responses": "max_output_tokens"}
@@ -121,7 +119,7 @@ async def test_a_call_that_the_token_limit_cut_off_is_not_told_complete(
 
 
 @sent_by(*IN_PIECES)
-async def test_arguments_that_are_no_json_are_given_as_the_model_wrote_them(
+async def test_arguments_that_are_no_json_are_passed_on_unchanged(
     driver: Driver, server: ModelServer
 ) -> None:
     server.add(answer(Call("read", '{"path": unquoted')))
@@ -142,7 +140,7 @@ async def test_arguments_that_are_no_json_are_given_as_the_model_wrote_them(
         (529, "overloaded", "overloaded"),
     ],
 )
-async def test_an_error_status_is_one_line_that_says_what_to_do(
+async def test_the_error_for_a_status_is_one_line_with_a_remedy(
     driver: Driver, server: ModelServer, code: int, kind: str, word: str
 ) -> None:
     server.add(Status(code=code, message=f"It is about\nyour key {KEY}"))
@@ -154,9 +152,7 @@ async def test_an_error_status_is_one_line_that_says_what_to_do(
     assert KEY not in failed.message
 
 
-async def test_a_history_that_is_too_long_is_told_as_such(
-    driver: Driver, server: ModelServer
-) -> None:
+async def test_a_too_long_history_has_its_own_failure(driver: Driver, server: ModelServer) -> None:
     server.add(Status(code=400, message="prompt is too long: 210000 tokens > 200000 maximum"))
     assert (await failure(driver)).kind == "overflow"
 
@@ -175,7 +171,7 @@ async def test_retry_after_is_read_in_seconds_and_as_a_date(
 
 @sent_by("openai", "openai_responses", "anthropic", "vertex", "azure")
 @pytest.mark.parametrize("code", [400, 200])
-async def test_a_request_that_is_refused_for_what_it_says_is_answered_with_a_refusal(
+async def test_a_request_refused_for_its_content_ends_in_a_refusal(
     driver: Driver, server: ModelServer, code: int
 ) -> None:
     server.add(Status(code=code, kind="content_filter", message="It hurts our policy"))
@@ -191,7 +187,7 @@ async def test_an_error_page_is_not_shown_to_the_user(driver: Driver, server: Mo
     assert "<" not in failed.message
 
 
-async def test_an_answer_that_is_cut_in_mid_event_fails_after_what_had_come(
+async def test_an_answer_cut_in_mid_event_fails_after_the_received_events(
     driver: Driver, server: ModelServer
 ) -> None:
     server.add(answer("begun", Cut(within=b'data: {"type": "content_bl')))
@@ -222,7 +218,7 @@ LAST_WORDS = {
     "after", [Stall(), Cut(), Cut(within=b"data: {")], ids=["silent", "closed", "half"]
 )
 @pytest.mark.parametrize("driver", LAST_WORDS, indirect=True)
-async def test_a_complete_answer_whose_end_never_comes_is_not_asked_for_again(
+async def test_a_complete_answer_without_an_end_is_not_requested_again(
     driver: Driver,
     server: ModelServer,
     after: Stall | Cut,
@@ -253,7 +249,7 @@ async def test_no_server_at_all_is_a_connection_error_that_names_the_address(
     assert f"127.0.0.1:{server.port}" in failed.message
 
 
-async def test_an_event_that_is_no_json_is_malformed_and_what_came_before_it_is_kept(
+async def test_an_event_that_is_no_json_is_an_error_after_the_earlier_events(
     driver: Driver, server: ModelServer
 ) -> None:
     server.add(answer("begun", Raw(b"data: {nonsense\n\n"), "more"))
@@ -272,7 +268,7 @@ async def test_an_error_inside_the_stream_ends_it(driver: Driver, server: ModelS
     assert got.last.kind == "overloaded"
 
 
-async def test_an_error_that_calls_itself_a_success_is_told_as_the_error_it_is(
+async def test_an_error_with_a_success_status_is_reported_as_an_error(
     driver: Driver, server: ModelServer
 ) -> None:
     message = "No money left: insufficient balance"
@@ -323,7 +319,7 @@ async def test_a_fast_stream_comes_in_few_batches(driver: Driver, server: ModelS
     assert len(batches) < 500
 
 
-async def test_no_more_is_read_ahead_than_a_slow_reader_can_be_held_to() -> None:
+async def test_a_slow_reader_limits_what_is_read_ahead() -> None:
     given = 0
 
     class Endless:
@@ -346,7 +342,7 @@ async def test_no_more_is_read_ahead_than_a_slow_reader_can_be_held_to() -> None
     await body.close()
 
 
-async def test_who_is_cancelled_while_an_answer_is_closed_is_cancelled() -> None:
+async def test_a_cancellation_while_an_answer_is_closed_has_an_effect() -> None:
     reading, ending, let_go, closed = (asyncio.Event() for _ in range(4))
 
     class SlowToEnd:
@@ -375,7 +371,7 @@ async def test_who_is_cancelled_while_an_answer_is_closed_is_cancelled() -> None
     assert closed.is_set()
 
 
-async def test_what_comes_behind_an_answer_is_given_up_when_its_driver_is_closed_at_once() -> None:
+async def test_closing_a_driver_stops_reading_what_follows_an_answer() -> None:
     closed = asyncio.Event()
 
     class Lingering:
@@ -463,7 +459,7 @@ async def test_closing_the_driver_ends_everything(server: ModelServer, driver: D
     assert (await gather(driver.stream(ask()))).last.__class__ is Failed
 
 
-async def test_a_limit_of_the_answer_that_the_provider_names_is_used_from_then_on(
+async def test_an_answer_limit_that_the_provider_names_is_used_afterwards(
     server: ModelServer,
 ) -> None:
     refusal = "max_tokens: 32000 > 8192, which is the maximum allowed for claude-3-5-20241022"

@@ -198,7 +198,7 @@ async def test_an_api_takes_the_history_that_another_made(
 @pytest.mark.parametrize(
     ("api", "control"), [*CONTROLS.items(), ("anthropic", "budget"), ("gemini", "thinking_budget")]
 )
-async def test_an_api_takes_a_call_that_the_agent_made_by_itself(
+async def test_an_api_accepts_a_call_that_the_agent_made(
     server: ModelServer, api: str, control: str
 ) -> None:
     talk = await history(api, server, info(api))
@@ -266,9 +266,7 @@ async def test_reasoning_survives_a_while_with_another_model(
 
 
 @pytest.mark.parametrize("api", APIS)
-async def test_what_is_sent_of_a_history_never_changes_while_it_grows(
-    server: ModelServer, api: str
-) -> None:
+async def test_the_sent_history_never_changes_while_it_grows(server: ModelServer, api: str) -> None:
     await history(api, server, info(api))
     name = {"openai_responses": "input", "gemini": "contents"}.get(api, "messages")
     lists = [request.json[name] for request in server.requests]

@@ -212,7 +212,7 @@ def can_send(api: str, name: str) -> bool:
         if can_send(api, name)
     ],
 )
-async def test_our_decoding_says_what_the_typed_stream_says(
+async def test_our_decoder_agrees_with_the_providers_typed_stream(
     server: ModelServer, api: str, name: str
 ) -> None:
     script = SCRIPTS[name]

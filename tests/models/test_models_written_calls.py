@@ -35,7 +35,7 @@ def shown(events: list[StreamEvent]) -> str:
 
 @pytest.mark.parametrize("size", [1, 3, 7, 100_000])
 @pytest.mark.parametrize("text", CASES["calls"])
-def test_a_call_alone_in_an_answer_is_one(text: str, size: int) -> None:
+def test_an_answer_that_is_only_a_call_is_a_call(text: str, size: int) -> None:
     events = read(text, size)
     assert any(isinstance(event, CallDone) for event in events)
     assert events[-1] == Finished(stop="tool_calls")
@@ -57,7 +57,7 @@ def test_template_tokens_are_not_shown(text: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("text", [CASES["calls"][0], "[TOOL_CALLS]read[ARGS]{}"])
-def test_a_call_in_the_reasoning_of_an_empty_answer_is_one(text: str) -> None:
+def test_a_call_in_the_reasoning_of_an_empty_answer_is_a_call(text: str) -> None:
     def ended(*more: StreamEvent) -> Sequence[StreamEvent]:
         reader = WrittenCalls(lambda: Tools(TOOLS))
         return reader.read([ThoughtDelta(f"I read it.\n{text}"), *more, Finished(stop="end_turn")])
@@ -84,7 +84,7 @@ def test_text_that_may_be_no_call_is_shown_at_once() -> None:
 
 
 @pytest.mark.parametrize("sign", ["<", "[", "< ", "\n<"])
-def test_text_that_was_shown_is_not_kept(sign: str) -> None:
+def test_text_that_was_shown_is_not_buffered(sign: str) -> None:
     read(sign * 1_000, 40)  # imports what it needs
     reader = WrittenCalls(lambda: Tools(TOOLS))
     tracemalloc.start()

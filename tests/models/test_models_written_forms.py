@@ -155,7 +155,7 @@ def test_a_quoted_call_of_a_form_is_text(name: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_a_call_that_is_cut_off_runs_whole_or_not_at_all(name: str) -> None:
+def test_a_call_that_is_cut_off_runs_completely_or_not_at_all(name: str) -> None:
     form = FORMS[name]
     for arguments in examples(form):
         call: Call = ("write", arguments)
