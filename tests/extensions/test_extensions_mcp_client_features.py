@@ -36,7 +36,7 @@ def user_parts(server: ModelServer) -> list[str]:
     return [part.get("text", part["type"]) for part in content]
 
 
-async def test_a_server_is_given_the_folders_and_told_when_one_is_added(
+async def test_a_server_gets_the_folders_and_is_notified_of_a_new_one(
     with_servers: OpenWithServers, model_server: ModelServer, workspace_repo: Path, tmp_path: Path
 ) -> None:
     record, other = tmp_path / "record", tmp_path / "other folder"

@@ -58,7 +58,7 @@ def server_pairs(server: ProgramServer | HttpServer) -> tuple[tuple[str, str], .
 
 
 @pytest.mark.parametrize("case", CASES["case"], ids=lambda case: case["name"])
-def test_a_server_is_read_as_it_is_written_and_a_broken_one_is_reported(
+def test_a_servers_table_is_read_and_an_invalid_one_is_reported(
     tmp_path: Path, case: dict[str, Any]
 ) -> None:
     (tmp_path / "config.toml").write_text(case.get("config", ""))
@@ -93,7 +93,7 @@ def test_a_projects_file_is_inert_until_it_is_trusted(tmp_path: Path) -> None:
     assert "leads out of the project" in found.problems[0]
 
 
-def test_what_comes_from_a_secret_variable_is_never_shown(tmp_path: Path) -> None:
+def test_values_of_secret_variables_are_never_shown(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text(
         "[mcp_servers.one]\ncommand = 'serve'\nargs = ['--token', '${TOKEN}', '${HOST}']\n"
         "env_vars = ['TOKEN', 'MISSING']\n"

@@ -29,7 +29,7 @@ async def test_a_form_reaches_the_user_and_their_answer_the_server(
     assert results(model_server) == ['form: {"action": "accept", "content": {"value": "Ada"}}']
 
 
-async def test_a_field_that_is_left_out_has_the_servers_default(
+async def test_an_omitted_field_has_the_servers_default(
     with_servers: OpenWithServers, model_server: ModelServer
 ) -> None:
     editor = Editor(offers=EVERYTHING, permission="allow_once")
@@ -42,7 +42,7 @@ async def test_a_field_that_is_left_out_has_the_servers_default(
 
 
 @pytest.mark.covers("P12", "I6")
-async def test_a_client_without_forms_is_not_asked_and_the_server_hears_no(
+async def test_a_server_gets_a_refusal_if_the_client_has_no_forms(
     with_servers: OpenWithServers, model_server: ModelServer
 ) -> None:
     editor = Editor(offers=EVERYTHING - {"elicitation"}, permission="allow_once")
@@ -53,7 +53,7 @@ async def test_a_client_without_forms_is_not_asked_and_the_server_hears_no(
 
 
 @pytest.mark.covers("P12")
-async def test_a_password_is_never_asked_for_in_a_form(
+async def test_no_form_requests_a_password(
     with_servers: OpenWithServers, model_server: ModelServer
 ) -> None:
     editor = Editor(offers=EVERYTHING, permission="allow_once")
@@ -68,7 +68,7 @@ async def test_a_password_is_never_asked_for_in_a_form(
 
 
 @pytest.mark.covers("P12")
-async def test_a_page_is_opened_and_told_to_be_done(
+async def test_a_page_is_opened_and_its_completion_is_reported(
     with_servers: OpenWithServers, model_server: ModelServer
 ) -> None:
     editor = Editor(offers=EVERYTHING, permission="allow_once")
@@ -87,7 +87,7 @@ async def test_a_page_is_opened_and_told_to_be_done(
 @pytest.mark.parametrize(
     ("action", "result"), [("accept", "unlocked"), ("decline", "unlock it first")]
 )
-async def test_a_call_that_needs_a_page_first_is_made_again_once_the_user_was_there(
+async def test_a_call_that_requires_a_page_is_repeated_after_the_users_visit(
     with_servers: OpenWithServers, model_server: ModelServer, action: str, result: str
 ) -> None:
     editor = Editor(offers=EVERYTHING, permission="allow_once")
@@ -109,7 +109,7 @@ async def test_a_form_that_no_editor_can_show_is_declined(
     assert "decline" in results(model_server)[0]
 
 
-async def test_a_server_that_nobody_asked_anything_may_not_ask_the_user(
+async def test_a_server_without_a_running_request_may_not_question_the_user(
     with_servers: OpenWithServers, model_server: ModelServer, tmp_path: Path
 ) -> None:
     record = tmp_path / "record"
@@ -141,7 +141,7 @@ async def test_a_server_that_nobody_asked_anything_may_not_ask_the_user(
         ("branch", {"type": "string", "description": "Passes are counted here"}, False),
     ],
 )
-def test_fields_that_ask_for_secrets_are_told_by_their_words(
+def test_fields_for_secrets_are_recognised_by_their_names(
     name: str, field: dict[str, str], secret: bool
 ) -> None:
     schema = {"type": "object", "properties": {name: field}}

@@ -43,7 +43,7 @@ def recorded_processes(record: Path) -> list[int]:
 
 
 @pytest.mark.covers("S1")
-async def test_a_server_that_dies_at_start_is_told_of_with_its_last_words_and_no_secret(
+async def test_a_server_that_dies_at_start_is_reported_with_its_last_line_and_no_secret(
     with_servers: OpenWithServers, model_server: ModelServer, home: Path
 ) -> None:
     password = "hunter-green-1234"
@@ -112,7 +112,7 @@ async def test_a_server_that_dies_in_a_call_fails_the_call_and_is_started_again(
     assert results(model_server)[-1] == "echo: back"
 
 
-async def test_a_server_that_dies_again_and_again_is_given_up(
+async def test_a_server_that_dies_repeatedly_is_not_restarted_again(
     with_servers: OpenWithServers, model_server: ModelServer, tmp_path: Path
 ) -> None:
     record = tmp_path / "record"
@@ -182,7 +182,7 @@ async def test_ten_thousand_tools_are_searched_and_fill_no_request(
     assert "tools of the MCP server 'memo' are left out" in notice
 
 
-async def test_tools_whose_schemas_lie_are_left_out_and_the_others_work(
+async def test_tools_with_invalid_schemas_are_skipped_and_the_others_work(
     with_servers: OpenWithServers, model_server: ModelServer
 ) -> None:
     deep = call("slow_pattern", a="a" * 40 + "!")
@@ -242,7 +242,7 @@ def hidden_in(value: object) -> list[str]:
             return []
 
 
-async def test_what_a_server_hides_in_its_texts_is_written_out_for_the_user_and_the_model(
+async def test_hidden_characters_of_a_server_are_shown_to_the_user_and_the_model(
     with_servers: OpenWithServers, model_server: ModelServer, tmp_path: Path
 ) -> None:
     record = tmp_path / "record"

@@ -15,7 +15,7 @@ from tests.support.model_server import ModelServer, answer
 
 @pytest.mark.covers("S1", "I3")
 @pytest.mark.parametrize("kind", ["http", "sse"])
-async def test_a_server_behind_http_is_called_with_the_headers_given_for_it(
+async def test_a_server_behind_http_is_called_with_its_configured_headers(
     with_servers: OpenWithServers, model_server: ModelServer, kind: Literal["http", "sse"]
 ) -> None:
     key = "opensesame-4711-opensesame"
@@ -43,7 +43,7 @@ async def test_a_server_on_this_computer_is_reached_without_the_proxy(
 
 
 @pytest.mark.parametrize("kind", ["http", "sse"])
-async def test_a_refused_login_is_told_of_without_the_key_that_was_tried(
+async def test_a_refused_login_is_reported_without_the_key(
     with_servers: OpenWithServers, kind: Literal["http", "sse"], home: Path
 ) -> None:
     key = "wrong-key-4711-wrong-key"
@@ -71,7 +71,7 @@ async def test_progress_comes_over_http_too(
 
 
 @pytest.mark.parametrize("kind", ["http", "json"])
-async def test_a_result_over_the_limit_fails_the_call_and_no_more(
+async def test_a_too_large_result_fails_only_its_call(
     with_servers: OpenWithServers, model_server: ModelServer, kind: Literal["http", "json"]
 ) -> None:
     async with web_server(kind) as web:

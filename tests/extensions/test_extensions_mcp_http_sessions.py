@@ -249,7 +249,7 @@ async def test_an_interrupted_answer_is_resumed_where_it_was_interrupted() -> No
         assert [request[":rpc"] for request in web.requests].count("tools/call") == 1
 
 
-async def test_a_server_that_was_given_up_is_tried_again_quietly_at_a_later_turn(
+async def test_a_failed_server_is_retried_silently_at_a_later_turn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(server_module, "_RETRY_SECONDS", 0.0)

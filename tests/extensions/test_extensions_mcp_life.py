@@ -58,7 +58,7 @@ async def connected(running: AgentProcess, server: ModelServer, session: str) ->
 
 
 @pytest.mark.covers("S1")
-async def test_a_new_session_is_there_before_its_servers_are(
+async def test_a_new_session_is_ready_before_its_servers(
     with_servers: OpenWithServers, workspace_repo: Path, tmp_path: Path
 ) -> None:
     record = tmp_path / "record"
@@ -168,7 +168,7 @@ async def test_a_server_that_ignores_every_request_to_end_does_not_outlive_the_a
 
 @pytest.mark.covers("S4")
 @pytest.mark.parametrize("method", ["session/load", "session/resume"])
-async def test_opening_a_session_again_takes_its_servers_anew(
+async def test_reopening_a_session_uses_the_servers_of_the_request(
     with_servers: OpenWithServers,
     model_server: ModelServer,
     workspace_repo: Path,
@@ -212,7 +212,7 @@ async def test_opening_a_session_again_with_the_same_servers_keeps_them(
         ({"type": "carrier-pigeon", "name": "x"}, "mcpServers[0].type"),
     ],
 )
-async def test_a_server_that_cannot_be_one_is_refused_by_name(
+async def test_an_invalid_server_is_refused_by_name(
     with_servers: OpenWithServers, workspace_repo: Path, server: Json, field: str
 ) -> None:
     running, _ = await with_servers()

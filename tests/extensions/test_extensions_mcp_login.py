@@ -78,7 +78,7 @@ def kept(home: Path) -> Path:
 
 
 @pytest.mark.parametrize("how", ["browser", "pasted", "document"])
-async def test_a_login_is_kept_privately_used_and_refreshed(tmp_path: Path, how: str) -> None:
+async def test_a_login_is_stored_privately_used_and_refreshed(tmp_path: Path, how: str) -> None:
     server = AuthorizedServer()
     server.documents = how == "document"
     async with web_server(made=server):
@@ -242,7 +242,7 @@ async def test_a_client_registers_for_a_secret_where_the_server_requires_one(
     assert client["client_secret"] not in said
 
 
-async def test_a_refused_registration_says_what_to_do(tmp_path: Path) -> None:
+async def test_the_error_for_a_refused_registration_has_a_remedy(tmp_path: Path) -> None:
     server = AuthorizedServer()
     server.only_with_secret = True
     async with web_server(made=server):
@@ -286,7 +286,7 @@ async def test_a_server_whose_tools_alone_need_a_login_gets_one(
         assert logins[server.url]["tokens"]["access_token"] in server.access
 
 
-async def test_configured_scopes_and_those_that_a_call_lacked_are_asked_for(
+async def test_configured_and_missing_scopes_are_requested(
     tmp_path: Path,
 ) -> None:
     server = AuthorizedServer()
@@ -302,7 +302,7 @@ async def test_configured_scopes_and_those_that_a_call_lacked_are_asked_for(
     assert "&scope=read+write" in address
 
 
-async def test_a_login_on_another_device_needs_no_browser_here(tmp_path: Path) -> None:
+async def test_a_login_on_another_device_needs_no_local_browser(tmp_path: Path) -> None:
     server = AuthorizedServer()
     async with web_server(made=server):
         command = await Command.start(tmp_path, "login", server.url, "--device")

@@ -58,7 +58,7 @@ async def test_the_fetch_server_reads_a_page_of_this_computer(
     assert "Ships come in." in results(model_server)[0]
 
 
-async def test_the_memory_server_keeps_what_it_is_told(
+async def test_the_memory_server_stores_facts(
     with_servers: OpenWithServers, model_server: ModelServer, tmp_path: Path
 ) -> None:
     npx = shutil.which("npx")

@@ -124,7 +124,7 @@ async def test_a_tool_of_the_clients_own_server_is_called_over_the_connection(
     assert not any(message["method"].startswith("notifications/") for message in editor.messages)
 
 
-async def test_what_the_clients_server_wants_to_know_is_asked_and_the_call_made_again(
+async def test_a_question_of_the_clients_server_is_asked_and_the_call_is_repeated(
     provider: tuple[Provider, str], model_server: ModelServer
 ) -> None:
     editor, session = provider
@@ -153,7 +153,7 @@ async def test_cancelling_the_turn_cancels_the_request_to_the_clients_server(
     await running.expect(lambda message: message.get("method") == "$/cancel_request")
 
 
-async def test_a_change_of_the_tools_is_heard_by_the_session_that_listens(
+async def test_a_change_of_the_tools_reaches_the_session_that_listens(
     provider: tuple[Provider, str], model_server: ModelServer
 ) -> None:
     editor, session = provider
@@ -207,7 +207,7 @@ async def test_a_request_of_the_clients_server_is_refused_and_not_answered_with_
     assert "mcp/message is a notification" in refused["message"]
 
 
-async def test_a_server_that_the_client_does_not_have_is_told_of(
+async def test_a_server_that_the_client_lacks_is_reported(
     provider: tuple[Provider, str], workspace_repo: Path
 ) -> None:
     editor, _ = provider

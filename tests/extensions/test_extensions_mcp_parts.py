@@ -30,17 +30,17 @@ async def lines_of(*pieces: bytes, limit: int = 10) -> list[bytes | LongLine]:
     return [line async for line in read_lines(stream, limit=limit, head=4)]
 
 
-async def test_lines_are_found_wherever_the_output_is_cut() -> None:
+async def test_lines_are_found_however_the_output_is_split() -> None:
     assert await lines_of(b"on", b"e\ntw", b"o\r\n", b"\n\nthree") == [b"one", b"two", b"three"]
 
 
-async def test_of_a_line_over_the_limit_only_the_beginning_is_kept() -> None:
+async def test_only_the_beginning_of_a_too_long_line_is_kept() -> None:
     assert await lines_of(b"12345678901\nshort\n") == [LongLine(b"1234"), b"short"]
     assert await lines_of(b"x" * 100_000, b"y" * 100_000, b"\nok") == [LongLine(b"xxxx"), b"ok"]
     assert await lines_of(b"12345678901") == [LongLine(b"1234")]
 
 
-def test_a_program_gets_what_every_program_needs_and_what_is_given_for_it() -> None:
+def test_a_program_gets_the_basic_and_its_configured_variables() -> None:
     environ = {
         "PATH": "/bin",
         "LC_ALL": "C",
@@ -62,7 +62,7 @@ def test_a_program_gets_what_every_program_needs_and_what_is_given_for_it() -> N
     }
 
 
-def test_credentials_are_told_from_what_only_came_with_them() -> None:
+def test_credentials_are_distinguished_from_other_values_beside_them() -> None:
     program = ProgramServer(name="p", command="p", env=(("A_TOKEN", "t"), ("ROOT", "/home")))
     assert credentials(program) == ("t",)
     assert all_values(program) == ("t", "/home")
@@ -74,7 +74,7 @@ def test_credentials_are_told_from_what_only_came_with_them() -> None:
     assert set(credentials(web)) == {"Bearer abc", "abc", "pass", "key=k"}
 
 
-def test_what_a_server_is_called_is_no_part_of_which_it_is() -> None:
+def test_the_name_of_a_server_is_no_part_of_its_identity() -> None:
     one = ProgramServer(name="one", command="p", args=("a b",))
     assert identity(one) == identity(ProgramServer(name="two", command="p", args=("a b",)))
     assert identity(one) != identity(ProgramServer(name="one", command="p", args=("a", "b")))
@@ -88,7 +88,7 @@ def test_the_reason_is_one_line_without_secrets() -> None:
     assert len(reason) == 300
 
 
-async def test_no_time_passes_while_the_user_is_being_asked() -> None:
+async def test_timeouts_pause_while_the_user_is_asked() -> None:
     patience = CallTimeouts()
     answered = asyncio.Event()
 

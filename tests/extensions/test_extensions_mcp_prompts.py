@@ -51,7 +51,7 @@ async def test_prompts_are_offered_as_commands_beside_those_of_the_agent(
     assert "help" in commands
 
 
-async def test_a_prompt_is_repeated_with_its_arguments_or_says_what_it_lacks(
+async def test_a_prompt_is_sent_with_its_arguments_or_reports_missing_ones(
     with_servers: OpenWithServers, model_server: ModelServer
 ) -> None:
     running, session = await with_servers(program("prompts"))
@@ -79,7 +79,7 @@ async def test_a_prompt_is_repeated_with_its_arguments_or_says_what_it_lacks(
         ("/memo:hello", "User:\nHello?\n\nAssistant:\nHello!"),
     ],
 )
-async def test_what_is_written_behind_a_prompt_fills_its_arguments_in_their_order(
+async def test_the_text_after_a_prompt_fills_its_arguments_in_order(
     with_servers: OpenWithServers, model_server: ModelServer, typed: str, told: str
 ) -> None:
     running, session = await with_servers(program("prompts"))
@@ -89,7 +89,7 @@ async def test_what_is_written_behind_a_prompt_fills_its_arguments_in_their_orde
     assert told in said_to_model(model_server)
 
 
-async def test_a_missing_argument_is_asked_for_and_the_model_is_not(
+async def test_a_missing_argument_is_requested_from_the_user_and_no_model_runs(
     with_servers: OpenWithServers, model_server: ModelServer
 ) -> None:
     running, session = await with_servers(program("prompts"))
@@ -197,7 +197,7 @@ async def test_the_tools_for_resources_exist_only_where_a_server_has_some(
     assert {"list_mcp_resources", "read_mcp_resource"} <= set(offered(model_server))
 
 
-async def test_changed_lists_are_taken_over_and_the_commands_sent_again(
+async def test_changed_lists_are_used_and_the_commands_are_sent_again(
     with_servers: OpenWithServers, model_server: ModelServer
 ) -> None:
     model_server.add(answer(call("more")), answer("Done."))

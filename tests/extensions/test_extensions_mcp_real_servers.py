@@ -60,7 +60,7 @@ async def test_the_filesystem_server_reads_and_writes_where_it_may(
 
 
 @pytest.mark.covers("S1")
-async def test_the_everything_server_shows_all_that_it_has(
+async def test_the_everything_server_offers_all_its_features(
     with_servers: OpenWithServers, model_server: ModelServer
 ) -> None:
     running, session = await with_servers(npm_server("everything"))

@@ -32,7 +32,7 @@ KEYWORDS = st.sampled_from(
 
 
 @given(st.dictionaries(KEYWORDS, JSON | st.dictionaries(KEYWORDS, JSON)), JSON)
-def test_whatever_a_schema_is_it_is_usable_or_refused(schema: dict[str, Any], value: Any) -> None:
+def test_any_schema_is_usable_or_refused(schema: dict[str, Any], value: Any) -> None:
     try:
         usable = ToolSchema(schema)
     except UnusableSchemaError:
@@ -65,7 +65,7 @@ def test_references_are_replaced_and_those_that_lead_elsewhere_are_anything() ->
     assert usable.mistakes({"color": "red", "web": 7, "tree": {"child": 3}}) == []
 
 
-def test_what_only_the_server_may_check_is_left_to_it() -> None:
+def test_checks_that_only_the_server_can_do_are_left_to_it() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}}
     usable = ToolSchema(schema)
     assert usable.mistakes({"a": "a" * 60 + "!"}) == []  # and does not take for ever

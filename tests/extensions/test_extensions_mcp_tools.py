@@ -31,7 +31,7 @@ def last_shown(running: AgentProcess, session: str) -> Json:
 
 
 @pytest.mark.covers("S1", "P6")
-async def test_a_tool_of_a_server_is_offered_asked_about_called_and_shown(
+async def test_a_tool_of_a_server_is_offered_confirmed_called_and_shown(
     with_servers: OpenWithServers, model_server: ModelServer
 ) -> None:
     model_server.add(answer(echo("good morning")), answer("Done."))
@@ -51,7 +51,7 @@ async def test_a_tool_of_a_server_is_offered_asked_about_called_and_shown(
     assert notices(running, session) == []
 
 
-async def test_a_call_that_the_server_says_failed_is_shown_as_failed(
+async def test_a_call_with_an_error_result_is_shown_as_failed(
     with_servers: OpenWithServers, model_server: ModelServer
 ) -> None:
     model_server.add(answer(call("fail", text="x")), answer("I see."))
@@ -90,7 +90,7 @@ async def test_structured_content_and_resources_are_text_for_the_model(
     assert first[-1]["rawOutput"] == {"structuredContent": {"answer": 42}}
 
 
-async def test_a_long_result_is_bounded_and_kept_whole_in_a_file(
+async def test_a_long_result_is_shortened_and_stored_completely_in_a_file(
     with_servers: OpenWithServers, model_server: ModelServer, home: Path
 ) -> None:
     model_server.add(answer(call("long")), answer("Done."))
@@ -104,7 +104,7 @@ async def test_a_long_result_is_bounded_and_kept_whole_in_a_file(
     assert "line 4999 " in kept.read_text()
 
 
-async def test_wrong_arguments_are_told_to_the_model_and_reach_no_server(
+async def test_wrong_arguments_are_reported_to_the_model_and_reach_no_server(
     with_servers: OpenWithServers, model_server: ModelServer, tmp_path: Path
 ) -> None:
     record = tmp_path / "record"
@@ -116,7 +116,7 @@ async def test_wrong_arguments_are_told_to_the_model_and_reach_no_server(
     assert record.read_text() == "started\n"
 
 
-async def test_the_program_gets_the_variables_given_for_it_and_no_key_of_ours(
+async def test_the_program_gets_its_configured_variables_and_no_key_of_ours(
     with_servers: OpenWithServers, model_server: ModelServer
 ) -> None:
     model_server.add(answer(call("environment")), answer("Done."))
@@ -129,7 +129,7 @@ async def test_the_program_gets_the_variables_given_for_it_and_no_key_of_ours(
     assert not {"OPENAI_API_KEY", "OPENAI_BASE_URL", "UNRELATED", "ACP_AGENT_HOME"} & names
 
 
-async def test_credentials_given_to_a_server_do_not_come_back_in_its_results(
+async def test_credentials_of_a_server_are_removed_from_its_results(
     with_servers: OpenWithServers, model_server: ModelServer
 ) -> None:
     token = "zebra-crossing-4711"
@@ -144,7 +144,7 @@ async def test_credentials_given_to_a_server_do_not_come_back_in_its_results(
 
 
 @pytest.mark.covers("P6")
-async def test_a_tool_that_says_it_only_reads_is_asked_about_like_any_other(
+async def test_a_tool_that_claims_to_only_read_needs_permission_like_any_other(
     with_servers: OpenWithServers, model_server: ModelServer
 ) -> None:
     model_server.add(answer(call("look")), answer("Done."))
@@ -176,7 +176,7 @@ async def test_each_mode_has_its_way_with_the_tools_of_servers(
 
 
 @pytest.mark.covers("P6")
-async def test_always_is_kept_for_the_tool_as_it_is_and_lets_a_reading_one_run_in_plan_mode(
+async def test_always_applies_to_the_unchanged_tool_and_lets_a_reading_tool_run_in_plan_mode(
     with_servers: OpenWithServers, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     model_server.add(answer(call("look"), echo("one")), answer("Done."))
@@ -196,7 +196,7 @@ async def test_always_is_kept_for_the_tool_as_it_is_and_lets_a_reading_one_run_i
     assert "plan mode" in echoed  # it does not even say that it only reads
 
 
-async def test_never_is_kept_whatever_the_tool_says_of_itself(
+async def test_never_applies_to_a_tool_whatever_it_claims(
     with_servers: OpenWithServers, model_server: ModelServer
 ) -> None:
     model_server.add(answer(echo("one")), answer("Oh."), answer(echo("two")), answer("Oh."))
@@ -209,7 +209,7 @@ async def test_never_is_kept_whatever_the_tool_says_of_itself(
 
 
 @pytest.mark.covers("S1")
-async def test_a_tool_that_changed_after_it_was_allowed_is_asked_about_again(
+async def test_a_tool_that_changed_after_it_was_allowed_needs_permission_again(
     with_servers: OpenWithServers, model_server: ModelServer
 ) -> None:
     note = Call("mcp__memo__note", {"text": "x"})
@@ -230,7 +230,7 @@ async def test_a_tool_that_changed_after_it_was_allowed_is_asked_about_again(
     assert len(editor.asked) == 2
 
 
-async def test_what_the_model_was_sent_stays_when_the_number_of_tools_passes_the_limit(
+async def test_sent_tools_stay_when_their_number_exceeds_the_limit(
     with_servers: OpenWithServers, model_server: ModelServer
 ) -> None:
     search = ["search_mcp_tools", "call_mcp_tool"]
@@ -270,7 +270,7 @@ async def test_progress_is_shown_in_the_title_of_the_call(
     assert "memo: steps (50%, half of it)" in titles
 
 
-async def test_names_that_collide_or_fit_no_model_are_told_apart(
+async def test_colliding_and_invalid_tool_names_become_unique_valid_ones(
     with_servers: OpenWithServers, model_server: ModelServer
 ) -> None:
     running, session = await with_servers(

@@ -57,7 +57,7 @@ def test_each_form_gives_name_prompt_tools_and_settings(files: Files) -> None:
     assert not scout.uses.allows("edit")
 
 
-def test_names_are_made_ours_and_who_may_not_edit_cannot_write_either(files: Files) -> None:
+def test_tool_names_are_converted_and_a_denied_edit_denies_writes(files: Files) -> None:
     long = "Use it for Parsers. " * 100
     write(
         files.home / ".claude" / "agents" / "a.md",
@@ -92,7 +92,7 @@ def test_a_bundled_agent_can_be_extended(files: Files) -> None:
     assert (plan.uses.tools, plan.uses.model) == (("read",), "small")
 
 
-def test_what_is_wrong_with_one_is_said(files: Files) -> None:
+def test_the_error_of_an_invalid_agent_is_reported(files: Files) -> None:
     codex = files.home / ".codex" / "agents"
     for name, text in {
         "a": "name = ",

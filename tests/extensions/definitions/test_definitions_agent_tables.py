@@ -49,7 +49,7 @@ def prompt(folder: Path, text: str = "Write it down.") -> Path:
     return folder / "prompts" / "docs.txt"
 
 
-def test_the_fields_of_an_agent_mean_what_they_mean_there(files: Files) -> None:
+def test_the_fields_of_an_agent_have_the_meaning_of_their_program(files: Files) -> None:
     folder = files.home / ".config" / "opencode"
     table(folder, TABLE, "opencode.jsonc")
     prompt(folder)
@@ -87,7 +87,7 @@ def untrusted(files: Files) -> tuple[FoundDefinitions, Item]:
     return found, item
 
 
-def test_a_projects_table_is_left_out_until_it_is_trusted_with_the_prompts_it_names(
+def test_a_projects_table_is_unused_until_it_and_its_prompts_are_trusted(
     files: Files,
 ) -> None:
     text = prompt(files.project)
@@ -103,12 +103,12 @@ def test_a_projects_table_is_left_out_until_it_is_trusted_with_the_prompts_it_na
     assert untrusted(files)[1].digest != item.digest
 
 
-def test_a_project_without_agents_in_its_file_is_asked_about_nothing(files: Files) -> None:
+def test_a_project_without_agents_in_its_file_needs_no_trust(files: Files) -> None:
     table(files.project, '{"mcp": {}, "agent": {"build": {"model": "a/b"}}}')
     assert find_definitions(files.places, Config(), lambda _: False) == FoundDefinitions()
 
 
-def test_a_projects_prompt_is_no_file_outside_of_it(files: Files, tmp_path: Path) -> None:
+def test_a_projects_prompt_file_must_be_in_the_project(files: Files, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("key")
     path = agents(
         files.project,
@@ -124,7 +124,7 @@ def test_a_projects_prompt_is_no_file_outside_of_it(files: Files, tmp_path: Path
     assert "key" not in str(found)
 
 
-def test_what_is_wrong_is_named_with_its_agent_and_hides_no_other(files: Files) -> None:
+def test_an_error_names_its_agent_and_hides_no_other(files: Files) -> None:
     agents(
         files.project,
         good={"prompt": "Good.", "top_p": 1},

@@ -45,7 +45,7 @@ def test_tools_that_are_all_unknown_are_reported_with_their_line(files: Files, k
 @pytest.mark.parametrize(
     "tools", ["[Read]", "[mcp__git__*]", "[sample__count]", "[skill_fix]", "'*'", "[]"]
 )
-def test_tools_of_which_one_may_exist_are_not_reported(files: Files, tools: str) -> None:
+def test_names_of_tools_that_may_exist_are_not_reported(files: Files, tools: str) -> None:
     files.agent("fix", f"tools: {tools}")
     assert files.find().problems == ()
 
@@ -91,7 +91,7 @@ def test_an_agents_file_may_have_another_name_but_two_may_not_have_the_same(file
     assert [agent.path for agent in files.find().agents] == [first]
 
 
-def test_the_most_specific_agent_of_a_name_is_meant_and_the_configuration_goes_before_it(
+def test_the_most_specific_agent_of_a_name_is_used_and_the_configuration_overrides_it(
     files: Files,
 ) -> None:
     files.agent("reviewer", "model: small")
@@ -117,7 +117,7 @@ def test_the_texts_of_the_skills_that_an_agent_names_follow_its_prompt(files: Fi
     assert any("there is no skill missing" in why for why in files.why(path))
 
 
-def test_one_that_extends_another_says_only_what_is_different(files: Files) -> None:
+def test_an_agent_that_extends_another_overrides_only_its_own_fields(files: Files) -> None:
     base = ("model: openai/o9", "temperature: 0.2", "tools: [read, grep]", "disallowed-tools: grep")
     files.agent("base", *base, text="You are careful.")
     files.agent("heir", "extends: base", text="")
@@ -138,7 +138,7 @@ def test_one_that_extends_another_says_only_what_is_different(files: Files) -> N
     assert free.uses == RunSettings(temperature=0.0, tools=("read", "grep"))
 
 
-def test_what_is_wrong_with_an_agent_is_not_told_again_of_those_that_extend_it(
+def test_an_error_of_an_agent_is_not_repeated_for_those_that_extend_it(
     files: Files,
 ) -> None:
     base = files.agent("base", "model: opus")
@@ -146,7 +146,7 @@ def test_what_is_wrong_with_an_agent_is_not_told_again_of_those_that_extend_it(
     assert len(files.why(base)) == 1
 
 
-def test_an_agent_that_extends_its_own_name_extends_the_one_that_it_hides(files: Files) -> None:
+def test_an_agent_that_extends_its_own_name_extends_the_hidden_agent(files: Files) -> None:
     files.agent("reviewer", "model: small", text="You look.")
     lines = ("extends: reviewer", "temperature: 1")
     path = files.agent("reviewer", *lines, place=files.project / ".acp-agent", text="")
@@ -156,7 +156,7 @@ def test_an_agent_that_extends_its_own_name_extends_the_one_that_it_hides(files:
 
 
 @pytest.mark.parametrize("line", ["", "extends: reviewer"])
-def test_a_project_puts_no_agent_in_the_place_of_the_users_own(files: Files, line: str) -> None:
+def test_an_agent_of_a_project_does_not_replace_the_users(files: Files, line: str) -> None:
     agent = files.agent("reviewer", place=files.user, text="You are mine.")
     theirs = files.agent("reviewer", line, text="You are theirs.")
     files.agent("other", "extends: reviewer", text="")  # which is no replacement
@@ -176,7 +176,7 @@ def test_the_arguments_of_a_prompt_stand_in_it_by_their_names(files: Files) -> N
     assert files.the_agent("heir").prompt == "You are a writer, level 3; not $ROLE, ${OTHER} or ${"
 
 
-def test_an_agent_that_extends_nobody_is_told_and_hides_nothing(files: Files) -> None:
+def test_an_agent_that_extends_an_unknown_one_is_reported_and_hides_nothing(files: Files) -> None:
     mine = files.agent("reviewer")
     alone = files.agent("reviewer", "extends: nobody", place=files.project / ".acp-agent")
     assert files.why(alone) == [
@@ -186,7 +186,7 @@ def test_an_agent_that_extends_nobody_is_told_and_hides_nothing(files: Files) ->
 
 
 @pytest.mark.parametrize("names", ["a", "ab", "abc"])
-def test_agents_that_extend_each_other_in_a_circle_are_left_out(files: Files, names: str) -> None:
+def test_agents_that_extend_each_other_in_a_circle_are_skipped(files: Files, names: str) -> None:
     for name, extended in zip(names, names[1:] + names[0], strict=True):
         files.agent(name, f"extends: {extended}")
     found = files.find()
@@ -212,7 +212,7 @@ def test_a_line_of_agents_that_extend_each_other_has_an_end(files: Files) -> Non
     }
 
 
-def test_an_agent_needs_a_description_of_its_own_or_of_the_one_it_extends(files: Files) -> None:
+def test_an_agent_needs_its_own_or_an_inherited_description(files: Files) -> None:
     path = files.agent("mute", "description: ' '")
     assert files.why(path) == ["description: it is missing; add it to the front matter"]
     path.write_text("---\nname: mute\n---\nBe quiet.\n")

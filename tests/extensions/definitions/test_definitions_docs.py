@@ -52,7 +52,7 @@ def test_the_examples_are_found_and_nothing_is_wrong_with_them(
 
 
 @pytest.mark.parametrize("kind", [SkillFields, AgentFields])
-def test_every_field_is_told(kind: type[RunFields]) -> None:
+def test_every_field_is_documented(kind: type[RunFields]) -> None:
     told = re.findall(
         r"`([a-z-]+)`", "\n".join(re.findall(r"^\| (`[^|]*`) \|", FIELDS, re.MULTILINE))
     )
@@ -65,14 +65,14 @@ def test_every_field_is_told(kind: type[RunFields]) -> None:
     }
 
 
-def test_what_is_read_of_other_programs_is_told() -> None:
+def test_fields_of_other_programs_are_documented() -> None:
     for theirs, ours in FIELD_ALIASES.items():
         assert f"`{theirs}` " in PAGE
         assert f"`{ours}`" in PAGE
     assert all(f"`{tool}`" in PAGE for tool in TOOL_ALIASES)
 
 
-def test_the_error_that_is_shown_is_the_one_that_is_told(files: Files) -> None:
+def test_the_documented_error_is_the_shown_one(files: Files) -> None:
     path = files.skill("deploy", "license: ours: see LICENSE")
     (why,) = files.why(path)
     assert f"/deploy/SKILL.md: {why}\n" in PAGE

@@ -18,7 +18,7 @@ from acp_agent.extensions.definitions.locations import (
 from tests.extensions.definitions.definition_files import Files
 
 
-def test_the_users_places_come_first_then_the_repositorys_then_the_folders(files: Files) -> None:
+def test_the_users_folders_precede_the_repositorys_and_the_sessions(files: Files) -> None:
     files.cwd = files.project / "deep" / "inside"
     names = (
         *FOREIGN_COMMAND_FOLDERS,
@@ -57,7 +57,7 @@ def test_the_users_places_come_first_then_the_repositorys_then_the_folders(files
     )
 
 
-def test_a_folder_that_is_the_repository_or_in_none_is_looked_into_once(files: Files) -> None:
+def test_a_folder_that_is_the_repository_or_in_none_is_searched_once(files: Files) -> None:
     folders = [folder for folder, _ in files.places.skills]
     assert len(folders) == len(set(folders))
     outside = find_folders(Path("/"), user=files.user, home=files.home)
@@ -73,13 +73,13 @@ def test_a_folder_that_is_the_repository_or_in_none_is_looked_into_once(files: F
     ]
 
 
-def test_in_the_home_folder_the_users_own_are_not_taken_for_a_projects(files: Files) -> None:
+def test_definitions_in_the_home_folder_are_the_users_and_not_a_projects(files: Files) -> None:
     here = find_folders(files.home, user=files.home / ".acp-agent", home=files.home)
     projects = [place.name for place, source in here.skills if source == "project"]
     assert projects == ["opencode.json", "opencode.jsonc"] * 2, "which are no place of the user's"
 
 
-def test_one_folder_in_one_place_is_enough_to_have_a_look(files: Files) -> None:
+def test_one_existing_folder_starts_a_search(files: Files) -> None:
     assert not any_folder_exists(files.places)
     (files.project / ".agents").mkdir()
     (files.project / ".agents" / "skills").write_text("no folder")
@@ -97,13 +97,13 @@ def test_a_file_with_a_table_of_agents_is_enough_and_a_folder_of_its_name_is_non
     assert any_folder_exists(files.places)
 
 
-def test_a_folder_that_cannot_be_looked_into_has_none(tmp_path: Path) -> None:
+def test_an_unreadable_folder_has_no_definitions(tmp_path: Path) -> None:
     refused = tmp_path / ("x" * 300)  # longer than a name may be
     assert not any_folder_exists(DefinitionFolders(((refused, "user"),), (), (), refused))
     assert find_folders(refused, user=refused, home=refused).skills
 
 
-def test_the_files_beside_skills_may_be_read_but_no_link_opens_what_is_outside_of_the_project(
+def test_files_beside_skills_are_readable_but_no_link_leads_out_of_the_project(
     files: Files, tmp_path: Path
 ) -> None:
     secret = tmp_path / "secret"

@@ -56,7 +56,7 @@ DESCRIPTION = "text of at most 1,024 characters"
         ("model: true", "model: expected text, found true"),
     ],
 )
-def test_a_wrong_value_is_told_with_its_field_and_what_belongs_there(
+def test_a_wrong_value_is_reported_with_its_field_and_the_expected_type(
     files: Files, line: str, why: str
 ) -> None:
     path = files.skill("fix", line)
@@ -88,7 +88,7 @@ def test_fields_that_only_describe_a_file_are_ignored(files: Files) -> None:
     assert files.the_skill().name == "fix"
 
 
-def test_what_is_the_same_in_many_files_is_grouped_unless_they_are_left_out(files: Files) -> None:
+def test_the_same_problem_of_many_files_is_grouped_unless_they_are_skipped(files: Files) -> None:
     for name in ("one", "two", "three"):
         files.skill(name, "model: sonnet")
         files.skill(f"{name}-broken", "context: frok")
@@ -139,7 +139,7 @@ QUOTE = "; texts with : # [ or { in them go in quotes"
         ),
     ],
 )
-def test_front_matter_that_is_no_plain_yaml_is_told_with_its_line(
+def test_front_matter_that_is_no_plain_yaml_is_reported_with_its_line(
     files: Files, lines: list[str], why: str
 ) -> None:
     assert files.why(files.skill("fix", *lines)) == [why]
@@ -172,7 +172,7 @@ def test_a_description_never_goes_on_over_a_limit(files: Files, limit: str) -> N
     assert files.find().agents == ()
 
 
-def test_prose_with_a_colon_or_brackets_is_read_as_it_is_meant(files: Files) -> None:
+def test_prose_with_a_colon_or_brackets_is_read_as_text(files: Files) -> None:
     files.skill(
         "fix",
         'description: Mends it. Use when: it breaks, or says "no"',
@@ -183,7 +183,7 @@ def test_prose_with_a_colon_or_brackets_is_read_as_it_is_meant(files: Files) -> 
     assert skill.hint == "[file] [line]"
 
 
-def test_a_skill_in_a_folder_of_another_name_is_told_and_found(files: Files) -> None:
+def test_a_skill_in_a_folder_of_another_name_is_reported_and_used(files: Files) -> None:
     path = files.skill("fix", "name: mend")
     assert files.why(path) == ["name: it is mend, that of its folder fix; give both the same"]
     assert [skill.name for skill in files.find().skills] == ["mend"]
@@ -201,13 +201,13 @@ def test_a_skill_in_a_folder_of_another_name_is_told_and_found(files: Files) -> 
         (b"-" * 100_001, "it is larger than 100 kB; put parts of it into files beside it"),
     ],
 )
-def test_a_file_that_is_none_of_ours_is_told(files: Files, raw: bytes, why: str) -> None:
+def test_a_file_that_is_no_definition_is_reported(files: Files, raw: bytes, why: str) -> None:
     path = files.skill("fix")
     path.write_bytes(raw)
     assert files.why(path) == [why]
 
 
-def test_every_broken_file_is_told_and_the_others_are_found(files: Files) -> None:
+def test_every_broken_file_is_reported_and_the_others_are_found(files: Files) -> None:
     broken = {files.skill("a", "name: A"), files.agent("b", "extends: B")}
     files.skill("c")
     files.agent("d")
@@ -249,7 +249,7 @@ def test_a_project_that_is_reached_by_a_link_has_its_skills(files: Files, tmp_pa
     assert files.the_skill().path.is_relative_to(files.cwd)
 
 
-def test_a_pipe_a_folder_and_a_circle_of_links_are_told_at_once(files: Files) -> None:
+def test_a_pipe_a_folder_and_a_loop_of_links_are_reported_at_once(files: Files) -> None:
     place = files.project / ".agents" / "skills"
     for name in ("circle", "folder", "nothing", "pipe"):
         (place / name).mkdir(parents=True)
@@ -267,7 +267,7 @@ def test_a_pipe_a_folder_and_a_circle_of_links_are_told_at_once(files: Files) ->
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to others")
-def test_a_projects_file_of_another_user_is_told_and_left_out(files: Files) -> None:
+def test_a_projects_file_of_another_user_is_reported_and_skipped(files: Files) -> None:
     skill, agent = files.skill("fix"), files.agent("reviewer")
     for path in (skill, agent):
         os.chown(path, 4321, 4321)
@@ -281,7 +281,7 @@ def test_a_projects_file_of_another_user_is_told_and_left_out(files: Files) -> N
     assert [one.name for one in files.find().skills] == ["fix"]
 
 
-def test_a_place_with_too_many_files_is_told_as_one(files: Files) -> None:
+def test_a_folder_with_too_many_files_is_one_problem(files: Files) -> None:
     for number in range(MAX_FILES + 1):
         files.agent(f"a{number}")
     place = files.project / ".agents" / "agents"
@@ -300,7 +300,7 @@ def test_files_whose_names_are_no_text_are_reported_in_text(files: Files) -> Non
     ]
 
 
-def test_a_change_is_found_when_it_is_looked_for_again(files: Files) -> None:
+def test_the_next_search_finds_changes(files: Files) -> None:
     path = files.skill("fix")
     assert files.the_skill().uses.model is None
     files.skill("fix", "model: small")
@@ -319,7 +319,7 @@ WORDS = [
 
 @given(words=st.lists(st.sampled_from(WORDS), max_size=15), text=st.text(max_size=20))
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_any_text_is_front_matter_or_told_why_it_is_none(words: list[str], text: str) -> None:
+def test_any_text_is_front_matter_or_gets_an_error(words: list[str], text: str) -> None:
     for body in ("".join(words), text):
         with suppress(ConfigError):
             fields, below = read_front_matter(f"---\n{body}\n---\n")

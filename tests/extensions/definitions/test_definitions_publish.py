@@ -75,7 +75,7 @@ def accepted(fields: Mapping[str, object], kind: type[RunFields]) -> bool:
     return True
 
 
-def test_an_agents_description_may_be_left_to_the_one_it_extends() -> None:
+def test_an_agent_may_inherit_its_description() -> None:
     schema = json.loads(definition_schema("agent.schema.json"))
     assert jsonschema_rs.is_valid(schema, {"name": "a", "extends": "b"})
     assert not jsonschema_rs.is_valid(schema, {"name": "a"})

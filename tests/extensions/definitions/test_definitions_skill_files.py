@@ -108,7 +108,7 @@ def test_a_yaml_file_of_zhi_is_a_skill_with_its_defaults(files: Files) -> None:
         ("- name", "the front matter has no fields"),
     ],
 )
-def test_what_is_wrong_with_a_yaml_file_is_told_with_its_line(
+def test_an_error_in_a_yaml_file_is_reported_with_its_line(
     files: Files, text: str, why: str
 ) -> None:
     path = put(files.project / ".agents" / "skills" / "bad.yml", text)
@@ -132,7 +132,7 @@ INPUTS = (
         ("@a.md 1 true other=x", {"file": "@a.md", "copies": "1", "loud": "true"}, [], "other=x"),
     ],
 )  # fmt: skip
-def test_inputs_are_taken_by_place_and_by_name(
+def test_inputs_are_assigned_by_position_and_by_name(
     tmp_path: Path, request_: str, values: dict[str, str], missing: list[str], rest: str
 ) -> None:
     for name in ("a.md", "a b.md"):

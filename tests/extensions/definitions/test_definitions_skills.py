@@ -70,7 +70,7 @@ def test_every_field_of_a_skill_is_read(files: Files) -> None:
     )
 
 
-def test_what_another_program_lets_a_skill_do_unasked_means_nothing_here(files: Files) -> None:
+def test_permissions_that_a_skill_has_in_another_program_have_no_effect(files: Files) -> None:
     files.skill("deploy", "allowed-tools: [Bash, 'Bash(rm *)']", "permissionMode: yolo")
     found = files.find()
     assert [skill.uses for skill in found.skills] == [RunSettings()]
@@ -79,7 +79,7 @@ def test_what_another_program_lets_a_skill_do_unasked_means_nothing_here(files: 
     ]
 
 
-def test_fields_that_say_nothing_here_are_named(files: Files) -> None:
+def test_fields_without_effect_are_reported(files: Files) -> None:
     path = files.skill("deploy", "permissions: {a: []}", "paths: [1]", "maxturns: 3")
     assert files.why(path) == [
         "the fields maxturns, paths, permissions are not used here; take them out, or leave them"
@@ -87,7 +87,7 @@ def test_fields_that_say_nothing_here_are_named(files: Files) -> None:
     assert [skill.name for skill in files.find().skills] == ["deploy"]
 
 
-def test_what_a_skill_is_given_and_makes_is_its_hint_and_told_to_the_model(files: Files) -> None:
+def test_inputs_and_outputs_of_a_skill_are_in_its_hint_and_in_its_prompt(files: Files) -> None:
     files.skill(
         "report",
         "max_turns: 4",
@@ -130,7 +130,7 @@ def test_our_name_of_a_field_goes_before_another_programs(
     assert files.the_skill().uses.thought_level == "max"
 
 
-def test_a_hint_is_no_longer_than_an_editor_has_room_for(files: Files) -> None:
+def test_a_hint_is_short_enough_for_an_editor(files: Files) -> None:
     files.skill("fix", f"argument-hint: {'issue ' * 500}")
     assert len(files.the_skill().hint or "") <= 200
 
@@ -140,7 +140,7 @@ def test_a_hint_in_brackets_is_shown_as_it_was_written(files: Files) -> None:
     assert files.the_skill().hint == "[issue number]"
 
 
-def test_a_description_over_several_lines_is_one_and_drives_no_terminal(files: Files) -> None:
+def test_a_description_becomes_one_line_without_control_characters(files: Files) -> None:
     files.skill("fix", "description: >", "  Mends what", "  is broken.", "argument-hint: '[file]'")
     assert files.the_skill().description == "Mends what is broken."
     files.skill("fix", r'description: "One\n## System\e[31m two"')
@@ -154,13 +154,15 @@ def test_inherit_and_nothing_both_stand_for_the_sessions_model(files: Files, lin
 
 
 @pytest.mark.parametrize("model", ["small", "openai/gpt-5.2", "local/qwen3:30b", "a/b/c"])
-def test_a_model_is_named_as_everywhere(files: Files, model: str) -> None:
+def test_a_model_has_the_same_name_as_everywhere(files: Files, model: str) -> None:
     files.skill("fix", f"model: {model}")
     assert files.the_skill().uses.model == model
 
 
 @pytest.mark.parametrize("model", ["sonnet", "claude-opus-4-7", "gpt-5", "/x", "small model"])
-def test_another_programs_model_leaves_the_sessions_and_is_told(files: Files, model: str) -> None:
+def test_a_model_of_another_program_is_reported_and_the_sessions_is_used(
+    files: Files, model: str
+) -> None:
     path = files.skill("fix", f"model: {model}", "temperature: 1")
     (why,) = files.why(path)
     assert why.startswith(f"model: {model} is not known here, so the session's model is used; ")
@@ -198,7 +200,7 @@ def test_no_tools_is_something_else_than_all(files: Files) -> None:
     assert files.the_skill().uses.tools == ()
 
 
-def test_of_several_skills_of_a_name_the_most_specific_one_is_meant(files: Files) -> None:
+def test_of_several_skills_of_a_name_the_most_specific_is_used(files: Files) -> None:
     files.cwd = files.project / "part"
     folders = (files.project, files.cwd)
     names = ".claude", ".agents", ".acp-agent"
@@ -212,7 +214,7 @@ def test_of_several_skills_of_a_name_the_most_specific_one_is_meant(files: Files
             assert (skill.path, skill.source) == (path, source)
 
 
-def test_a_broken_file_hides_nothing_and_is_told(files: Files) -> None:
+def test_a_broken_file_hides_nothing_and_is_reported(files: Files) -> None:
     whole = files.skill("same", place=files.user)
     broken = files.skill("same", "temperature: hot")
     found = files.find()
@@ -220,13 +222,13 @@ def test_a_broken_file_hides_nothing_and_is_told(files: Files) -> None:
     assert [(problem.path, problem.skipped) for problem in found.problems] == [(broken, True)]
 
 
-def test_skills_are_listed_by_name_whatever_their_place(files: Files) -> None:
+def test_skills_are_listed_by_name_whatever_their_folder(files: Files) -> None:
     for name, place in (("c", files.user), ("a", None), ("b", files.home / ".agents")):
         files.skill(name, place=place)
     assert [skill.name for skill in files.find().skills] == ["a", "b", "c"]
 
 
-def test_what_is_no_skill_is_passed_over(files: Files) -> None:
+def test_files_that_are_no_skills_are_ignored(files: Files) -> None:
     place = files.project / ".agents" / "skills"
     (place / "empty").mkdir(parents=True)
     (place / "README.md").write_text("About these skills.")
@@ -246,7 +248,7 @@ def test_the_users_configuration_goes_before_a_file(files: Files) -> None:
     )
 
 
-def test_the_configuration_changes_only_what_it_names(files: Files) -> None:
+def test_the_configuration_changes_only_the_named_fields(files: Files) -> None:
     files.skill("review", "model: small", "temperature: 1")
     config = Config(
         skills={
@@ -258,7 +260,7 @@ def test_the_configuration_changes_only_what_it_names(files: Files) -> None:
     assert files.the_skill(config).uses == RunSettings(model="small", temperature=1, max_output=9)
 
 
-def test_a_skill_that_the_user_does_not_want_is_gone_without_a_word(files: Files) -> None:
+def test_a_disabled_skill_is_absent_without_a_message(files: Files) -> None:
     files.skill("deploy", "model: opus")
     config = Config(skills={"deploy": DefinitionConfig(enabled=False)})
     assert files.find(config) == FoundDefinitions()

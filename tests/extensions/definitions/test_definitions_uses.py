@@ -5,7 +5,7 @@ from __future__ import annotations
 from acp_agent.extensions.definitions.types import RunSettings
 
 
-def test_a_skill_opens_no_tool_that_the_agent_who_runs_it_does_not_have() -> None:
+def test_a_skill_allows_no_tool_that_its_agent_lacks() -> None:
     both = RunSettings(tools=("*",), without=("grep",)).over(
         RunSettings(tools=("read", "gr*"), without=("glob",))
     )
@@ -22,7 +22,7 @@ def test_the_fewer_requests_hold_of_those_that_a_skill_and_its_agent_name() -> N
     assert RunSettings(max_requests=5).over(RunSettings()).max_requests == 5
 
 
-def test_what_a_skill_names_goes_before_what_its_agent_names() -> None:
+def test_settings_of_a_skill_take_precedence_over_those_of_its_agent() -> None:
     both = RunSettings(model="small").over(
         RunSettings(model="a/b", temperature=0.5, tools=("read",))
     )

@@ -124,7 +124,7 @@ def test_a_folder_is_copied_once_the_user_agrees_and_works_in_a_session(
         assert "Say the word 4711." in str(server.requests[0].json["messages"][1])
 
 
-def test_what_others_changed_in_a_plugin_is_not_used_until_it_is_updated(
+def test_changes_of_others_in_a_plugin_are_unused_until_it_is_updated(
     home: Path, tmp_path: Path
 ) -> None:
     files = {"plugin.json": WITH_VERSION % "1", "skills/greet/SKILL.md": SKILL}
@@ -176,7 +176,7 @@ def test_a_repository_is_pinned_to_its_commit_and_runs_nothing(home: Path, tmp_p
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_marketplace_shows_what_it_has_and_gives_the_plugin_that_is_chosen(
+def test_a_marketplace_lists_its_plugins_and_provides_the_chosen_one(
     home: Path, tmp_path: Path
 ) -> None:
     far = write_plugin(tmp_path / "far", {"sub/plugin.json": MANIFEST.replace("hello", "far")})

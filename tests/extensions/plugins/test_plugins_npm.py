@@ -124,7 +124,7 @@ def test_an_archive_that_is_no_folder_of_files_is_refused(
 
 
 @pytest.mark.parametrize("source", ["npm:../x", "npm:--help", "npm:a/b", "npm:x@$(id)", "npm:"])
-def test_what_is_no_name_of_a_package_is_given_to_no_program(
+def test_an_invalid_package_name_reaches_no_program(
     registry: Callable[[Fill], Path], tmp_path: Path, source: str
 ) -> None:
     lines = registry(plugin)

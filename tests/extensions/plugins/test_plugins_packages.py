@@ -101,7 +101,7 @@ def test_a_package_brings_a_tool_a_hook_and_a_model(person: Person, server: Mode
     assert "no plugin has a provider of this name" in gone.stderr
 
 
-def test_the_user_is_asked_about_a_plugins_tool_and_rules_hold_for_it(
+def test_a_plugins_tool_needs_permission_and_rules_apply_to_it(
     person: Person, server: ModelServer
 ) -> None:
     person.plugin("add", "acp-agent-sample", "--yes")
@@ -171,6 +171,6 @@ async def _nothing(*_: object) -> str:
         ),
     ],
 )
-def test_what_an_entry_point_names_is_checked(value: object, why: str) -> None:
+def test_the_object_of_an_entry_point_is_checked(value: object, why: str) -> None:
     with pytest.raises(ConfigError, match=why):
         checked("point", value)

@@ -141,7 +141,7 @@ def test_a_projects_plugin_is_inert_until_it_is_trusted_with_all_of_its_files(
     assert list(plugin_servers(places, {}, trusted.__contains__, wrong, [])) == []
 
 
-def test_the_users_plugin_counts_where_a_project_has_one_of_its_name(tmp_path: Path) -> None:
+def test_the_users_plugin_takes_precedence_over_a_projects(tmp_path: Path) -> None:
     places = places_of(tmp_path)
     own = write_plugin(
         tmp_path / "home" / ".agents" / "plugins" / "hello",

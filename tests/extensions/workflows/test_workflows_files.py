@@ -55,7 +55,7 @@ class Values:
         return self._values.get(str(reference), "")
 
 
-def test_a_file_is_read_with_all_that_it_says() -> None:
+def test_all_fields_of_a_file_are_read() -> None:
     workflow, mistakes = parse_workflow(WHOLE, "file")
     assert mistakes == []
     assert workflow is not None
@@ -117,7 +117,7 @@ STEP = "steps:\n  - id: a\n    prompt: x\n"
         ("inputs: {a b: c}\n" + STEP, 1, "no name"),
     ],
 )
-def test_a_mistake_is_reported_with_its_line_and_what_to_do(text: str, line: int, why: str) -> None:
+def test_an_error_is_reported_with_its_line_and_a_remedy(text: str, line: int, why: str) -> None:
     workflow, mistakes = parse_workflow(text, "file")
     assert workflow is None
     found = [one for one in mistakes if why in one.why]
@@ -154,7 +154,7 @@ def test_conditions_compare_texts(condition: str, holds: bool) -> None:
     assert is_true(parse_expression(condition), Values(values)) is holds
 
 
-def test_a_value_is_filled_in_once_and_what_is_no_reference_stays() -> None:
+def test_a_value_is_inserted_once_and_other_text_stays() -> None:
     values = {"inputs.a": "${inputs.b}", "inputs.b": "secret"}
     text = "${inputs.a} ${{inputs.b}} ${HOME} ${user.name} $x"
     filled = fill_placeholders(text, Values(values).value)
@@ -192,7 +192,7 @@ def test_patterns_mean_files(patterns: list[str], meant: list[str], others: list
     assert [name for name in (*meant, *others) if found.matches(name)] == meant
 
 
-def test_only_folders_that_can_have_such_files_are_looked_into() -> None:
+def test_only_folders_that_may_contain_such_files_are_searched() -> None:
     assert FilePatterns(["src/**/*.py", "src/lib/x.c", "docs/*.md"]).folders == ["docs", "src"]
     assert FilePatterns(["*.md", "src/**"]).folders == [""]
 
@@ -205,7 +205,7 @@ def test_durations(text: object, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "10", "-3s", "m", "1w", True, None, "9999999d"])
-def test_what_is_no_duration_is_refused(text: object) -> None:
+def test_an_invalid_duration_is_refused(text: object) -> None:
     with pytest.raises(ConfigError):
         parse_duration(text, shortest=1)
 

@@ -69,12 +69,12 @@ def test_the_schema_has_each_field_that_is_read() -> None:
 
 
 @pytest.mark.parametrize("text", RIGHT)
-def test_what_is_read_is_valid(text: str) -> None:
+def test_values_that_are_read_match_the_schema(text: str) -> None:
     assert parse_workflow(text, "x")[1] == []
     assert is_valid(text)
 
 
 @pytest.mark.parametrize("text", WRONG)
-def test_what_is_not_read_is_not_valid(text: str) -> None:
+def test_values_that_are_refused_do_not_match_the_schema(text: str) -> None:
     assert parse_workflow(text, "x")[1]
     assert not is_valid(text)
