@@ -85,7 +85,7 @@ def shell(command: str) -> Call:
         (NOTHING, Touches(writes=("/a",)), False),
     ],
 )
-def test_two_calls_conflict_where_one_writes_what_the_other_touches(
+def test_two_calls_conflict_if_one_writes_a_file_that_the_other_uses(
     one: Touches, other: Touches, expected: bool
 ) -> None:
     assert conflict(one, other) is expected

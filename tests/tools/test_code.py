@@ -55,9 +55,7 @@ async def offered(desk: Desk, name: str = "main.py") -> bool:
 
 
 @pytest.mark.skipif(not (SCRIPTS / "ty").exists(), reason="ty is not installed")
-async def test_a_language_server_answers_what_names_mean(
-    tmp_path: Path, model_server: ModelServer
-) -> None:
+async def test_a_language_server_resolves_names(tmp_path: Path, model_server: ModelServer) -> None:
     asked = {
         "definition": code("definition", path="main.py", symbol="area", line=3),
         "method": code("references", path="shapes.py", symbol="Circle.area"),
@@ -158,7 +156,7 @@ async def test_a_code_action_is_listed_and_applied(
     assert (desk.folder / "main.py").read_text() == "import sys\n\nprint(sys.argv)\n"
 
 
-async def test_edits_of_a_server_are_made_in_what_the_user_sees_and_nowhere_else(
+async def test_edits_of_a_server_apply_to_the_shown_files_only(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     proposed = tmp_path / "edits.json"

@@ -37,7 +37,7 @@ def user(tmp_path: Path) -> ToolUser:
     return ToolUser(project)
 
 
-async def test_all_files_of_a_patch_are_asked_about_and_written_in_one_call(user: ToolUser) -> None:
+async def test_all_files_of_a_patch_are_confirmed_and_written_in_one_call(user: ToolUser) -> None:
     prepared = await user.prepare("apply_patch", input=PATCH)
     assert isinstance(prepared.access, WriteAccess)
     assert [Path(path).name for path in prepared.access.paths] == ["a.txt", "b.py", "c.txt"]

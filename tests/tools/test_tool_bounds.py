@@ -32,7 +32,7 @@ async def test_a_long_result_is_cut_in_the_middle_and_stored_in_a_file(
     assert saved.read_text() == text
 
 
-async def test_the_model_can_read_and_search_what_was_left_out(tmp_path: Path) -> None:
+async def test_the_model_can_read_and_search_the_omitted_part(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     user = ToolUser((tmp_path / "project").resolve(), outputs=tmp_path / "outputs")
     text = "\n".join(f"line {n}" for n in range(20_000))
@@ -43,7 +43,7 @@ async def test_the_model_can_read_and_search_what_was_left_out(tmp_path: Path) -
     assert "line 12345" in (await user.call("grep", pattern="line 12345$", path=path)).text
 
 
-async def test_one_endless_line_is_cut_as_well(tmp_path: Path) -> None:
+async def test_an_endless_line_is_cut_as_well(tmp_path: Path) -> None:
     result = await limit_result("z" * 1_000_000, tmp_path / "outputs", CALL)
     assert RESULT_LIMIT - 1_000 < len(result) <= RESULT_LIMIT
 
@@ -60,7 +60,7 @@ async def test_a_result_that_cannot_be_saved_is_still_cut_and_says_so(tmp_path: 
     assert "the rest could not be saved: " in result
 
 
-async def test_a_result_is_bounded_in_bytes_whatever_its_letters(tmp_path: Path) -> None:
+async def test_a_result_is_limited_in_bytes_whatever_its_characters(tmp_path: Path) -> None:
     text = "\n".join(["好的" * 20] * 1_000)
     result = await limit_result(text, tmp_path, CallId("call_1"))
     assert RESULT_LIMIT - 1_000 < len(result.encode()) <= RESULT_LIMIT

@@ -59,7 +59,7 @@ async def test_an_edit_shows_its_diff_first_and_is_made_when_it_runs(user: ToolU
     )
 
 
-async def test_several_edits_of_one_file_need_no_reading_in_between(user: ToolUser) -> None:
+async def test_several_edits_of_one_file_need_no_read_between_them(user: ToolUser) -> None:
     await user.call("edit", path="shapes.py", old="def area", new="def surface")
     await user.call("edit", path="shapes.py", old="return area", new="return surface")
     text = (user.folder / "shapes.py").read_text()
@@ -67,7 +67,7 @@ async def test_several_edits_of_one_file_need_no_reading_in_between(user: ToolUs
     assert "return surface" in text
 
 
-async def test_a_text_that_is_there_twice_is_refused_with_the_lines(user: ToolUser) -> None:
+async def test_an_ambiguous_text_is_refused_with_its_lines(user: ToolUser) -> None:
     message = await refusal(user, path="shapes.py", old="width, height", new="w, h")
     assert "3 times (lines 1, 7, 8)" in message
     assert "set `all`" in message
@@ -101,7 +101,7 @@ async def test_a_change_elsewhere_does_not_stop_an_edit_but_the_replacing_of_the
         await user.prepare("write", path="shapes.py", content="")
 
 
-async def test_an_edit_is_made_in_what_the_user_changed_elsewhere_while_asked(
+async def test_an_edit_applies_to_a_file_that_the_user_changed_elsewhere_meanwhile(
     user: ToolUser,
 ) -> None:
     path = user.folder / "shapes.py"
@@ -116,7 +116,7 @@ async def test_an_edit_is_made_in_what_the_user_changed_elsewhere_while_asked(
 
 
 @pytest.mark.parametrize("now", [CODE + "def area\n", CODE.replace("def area", "def are")])
-async def test_an_edit_is_refused_when_its_place_changed_while_the_user_was_asked(
+async def test_an_edit_is_refused_if_its_text_changed_during_the_question(
     user: ToolUser, now: str
 ) -> None:
     path = user.folder / "shapes.py"
@@ -127,7 +127,7 @@ async def test_an_edit_is_refused_when_its_place_changed_while_the_user_was_aske
     assert path.read_text() == now
 
 
-async def test_several_edits_of_one_call_are_all_made_or_none(user: ToolUser) -> None:
+async def test_all_edits_of_one_call_apply_or_none(user: ToolUser) -> None:
     path = user.folder / "shapes.py"
     first = {"old": "def area", "new": "def surface"}
     outcome = await user.call(
@@ -141,7 +141,7 @@ async def test_several_edits_of_one_call_are_all_made_or_none(user: ToolUser) ->
     assert "edit 2 of 2: the text to replace is not in shapes.py; none was made" in message
 
 
-async def test_an_edit_of_a_list_may_have_lines_that_another_one_changes(user: ToolUser) -> None:
+async def test_edits_of_one_call_may_overlap_in_unchanged_lines(user: ToolUser) -> None:
     path = user.folder / "list.txt"
     path.write_bytes(b"one\r\ntwo\r\nthree\r\nfour\r\n")
     first = {"old": "one\ntwo\n", "new": "1\ntwo\n"}
@@ -157,7 +157,7 @@ async def test_an_edit_of_a_list_may_have_lines_that_another_one_changes(user: T
     assert path.read_text() == "one\ntwo\n"
 
 
-async def test_an_empty_old_text_makes_a_new_file_or_fills_an_empty_one(user: ToolUser) -> None:
+async def test_an_empty_old_text_creates_a_file_or_fills_an_empty_one(user: ToolUser) -> None:
     prepared = await user.prepare("edit", path="src/new.py", old="", new="x = 1\n")
     assert prepared.title == "Create src/new.py"
     outcome = await prepared.run(RecordedProgress())
@@ -168,7 +168,7 @@ async def test_an_empty_old_text_makes_a_new_file_or_fills_an_empty_one(user: To
     assert "is empty, but shapes.py is not" in await refusal(user, path="shapes.py", old="", new="")
 
 
-async def test_an_edit_is_made_of_unsaved_text_and_given_to_the_editor(tmp_path: Path) -> None:
+async def test_an_edit_applies_to_unsaved_text_and_goes_to_the_editor(tmp_path: Path) -> None:
     editor = FakeEditor()
     user = ToolUser(tmp_path.resolve(), buffers=editor)
     path = user.folder / "a"
@@ -210,7 +210,7 @@ async def test_one_wrong_character_in_a_long_line_is_located(user: ToolUser) -> 
         ("\n\n\n\n\n", "x", "only white space"),
     ],
 )
-async def test_an_edit_that_makes_no_sense_is_refused_in_words(
+async def test_an_edit_that_makes_no_sense_is_refused_with_a_reason(
     user: ToolUser, old: str, new: str, message: str
 ) -> None:
     assert message in await refusal(user, path="shapes.py", old=old, new=new)
@@ -251,7 +251,7 @@ pieces = st.lists(st.sampled_from(["a", "b", "\n", "\r\n", "é"]), max_size=30)
 
 
 @given(pieces, st.lists(st.sampled_from(["a", "b", "\n"]), min_size=1, max_size=3))
-def test_only_what_was_asked_for_changes_whatever_line_endings_a_file_has(
+def test_an_edit_changes_nothing_else_whatever_the_line_endings(
     content: list[str], expected: list[str]
 ) -> None:
     file = text_file(Path("/f"), "".join(content))
@@ -282,16 +282,14 @@ def test_only_what_was_asked_for_changes_whatever_line_endings_a_file_has(
     ],
     ids=["many lines", "one line repeated", "blank lines", "accents", "invisible", "placeholders"],
 )
-def test_an_edit_costs_no_more_than_its_length_whatever_is_in_it(
-    before: str, old: str, new: str
-) -> None:
+def test_the_time_of_an_edit_is_linear_in_its_length(before: str, old: str, new: str) -> None:
     started = time.process_time()
     with pytest.raises(ToolError):
         apply_edits(text_file(Path("/f"), before), [Edit(old, new)], "f")
     assert time.process_time() - started < 4
 
 
-def test_many_edits_of_a_file_cost_less_than_reading_it_anew_for_each() -> None:
+def test_many_edits_of_a_file_read_it_once() -> None:
     before = "".join(f"value_{n} = {n};\n" for n in range(3_000))
     edits = [Edit(f"value_{n}  = {n}", f"value_{n}  = {n + 1}") for n in range(200)]
     started = time.process_time()

@@ -13,7 +13,7 @@ CASES = tomllib.loads((Path(__file__).parent / "edit_cases.toml").read_text("utf
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
-def test_an_edit_is_made_where_it_has_one_meaning_and_refused_elsewhere(
+def test_an_edit_applies_only_if_it_is_unambiguous(
     case: dict[str, str],
 ) -> None:
     file = text_file(Path("/f"), case["before"])

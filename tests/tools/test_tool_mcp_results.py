@@ -68,18 +68,18 @@ def test_the_type_of_a_picture_is_read_from_its_bytes() -> None:
     assert block.mime_type == "image/png"
 
 
-def test_more_pictures_than_a_request_should_have_are_left_out() -> None:
+def test_pictures_beyond_the_limit_of_a_request_are_omitted() -> None:
     outcome = tool_outcome(types.CallToolResult(content=[image(PNG)] * 11))
     assert len(outcome.images) == 8
     assert "3 more pictures are left out" in outcome.text
 
 
-def test_text_beyond_the_search_limit_is_left_out() -> None:
+def test_text_beyond_the_search_limit_is_skipped() -> None:
     outcome = tool_outcome(types.CallToolResult(content=[text("x" * (TEXT_LIMIT + 1_000))]))
     assert outcome.text.endswith("[1,000 characters are left out: too much text]")
 
 
-def test_a_prompt_of_the_user_alone_is_their_words_and_no_more() -> None:
+def test_the_texts_of_user_messages_in_a_prompt_are_joined() -> None:
     messages = [types.PromptMessage(role="user", content=text(word)) for word in ("one", "two")]
     assert prompt_text(types.GetPromptResult(messages=messages)) == "one\n\ntwo"
 

@@ -73,7 +73,7 @@ async def test_recognised_text_is_cut_after_secrets_are_removed(recogniser: Stan
     assert second.text == "\n[… 4 more characters]"
 
 
-async def test_a_recogniser_that_cannot_be_used_is_an_error_that_says_what_to_do(
+async def test_the_error_for_an_unusable_recogniser_has_a_remedy(
     recogniser: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(params: object) -> None:

@@ -103,7 +103,7 @@ async def test_a_picture_is_given_to_the_model_as_a_picture(user: ToolUser) -> N
     assert outcome.content == (ContentPart(image),)
 
 
-async def test_what_is_only_named_like_a_picture_is_refused(user: ToolUser) -> None:
+async def test_a_file_with_only_the_name_of_a_picture_is_refused(user: ToolUser) -> None:
     (user.folder / "x.png").write_text("<svg/>")
     with pytest.raises(ToolError, match=r"x.png is named like a picture but is no PNG"):
         await user.call("read", path="x.png")
@@ -120,7 +120,7 @@ async def test_a_path_outside_is_refused_before_anything_is_read(user: ToolUser)
             await user.prepare("read", path=path)
 
 
-async def test_unsaved_text_of_the_editor_is_what_the_model_sees(tmp_path: Path) -> None:
+async def test_the_model_sees_unsaved_text_of_the_editor(tmp_path: Path) -> None:
     editor = FakeEditor()
     user = ToolUser(tmp_path.resolve(), buffers=editor)
     (user.folder / "a").write_text("saved\n")
@@ -128,7 +128,7 @@ async def test_unsaved_text_of_the_editor_is_what_the_model_sees(tmp_path: Path)
     assert (await user.call("read", path="a")).text == "1\tunsaved\n"
 
 
-async def test_the_user_is_shown_the_text_whatever_backticks_it_has(user: ToolUser) -> None:
+async def test_the_user_sees_the_whole_text_whatever_backticks_it_has(user: ToolUser) -> None:
     (user.folder / "a.md").write_text("```\ncode\n```\n")
     outcome = await user.call("read", path="a.md")
     assert outcome.content is not None
@@ -149,7 +149,7 @@ async def test_the_user_is_shown_the_text_whatever_backticks_it_has(user: ToolUs
         ({"path": "\ud800"}, "Read ?"),
     ],
 )
-def test_a_title_is_made_of_whatever_arguments_there_are(
+def test_a_title_is_built_from_the_available_arguments(
     user: ToolUser, arguments: dict[str, object], title: str
 ) -> None:
     assert user.title("read", **arguments) == title

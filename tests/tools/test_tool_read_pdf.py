@@ -29,7 +29,7 @@ async def test_the_text_of_the_pages_comes_with_their_numbers(user: ToolUser) ->
     assert outcome.images == ()
 
 
-async def test_a_long_one_is_read_on_by_its_pages(user: ToolUser) -> None:
+async def test_a_long_document_is_read_page_by_page(user: ToolUser) -> None:
     (user.folder / "a.pdf").write_bytes(document(*(f"Words {n}" for n in range(1, 31))))
     outcome = await user.call("read", path="a.pdf")
     assert "Words 20" in outcome.text
@@ -71,7 +71,7 @@ async def test_a_file_that_is_no_pdf_is_reported(user: ToolUser, data: bytes) ->
         await user.call("read", path="a.pdf")
 
 
-async def test_one_that_keeps_the_reader_busy_is_given_up(
+async def test_a_document_that_takes_too_long_to_read_is_abandoned(
     user: ToolUser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pdf, "_MAX_SECONDS", 0.01)

@@ -33,7 +33,7 @@ def user(tmp_path: Path) -> ToolUser:
     return ToolUser(root.resolve())
 
 
-async def test_glob_finds_at_every_depth_and_leaves_out_what_is_ignored(user: ToolUser) -> None:
+async def test_glob_finds_files_at_every_depth_except_ignored_ones(user: ToolUser) -> None:
     outcome = await user.call("glob", pattern="*.py")
     assert sorted(outcome.text.split("\n")) == ["src/a.py", "src/deep/b.py"]
     assert (await user.call("glob", pattern="*.yml")).text == ".github/ci.yml"
@@ -54,7 +54,7 @@ async def test_an_ignored_file_is_not_found_by_its_own_name_either(user: ToolUse
     assert outcome.text.startswith("No files match.")
 
 
-async def test_glob_gives_what_changed_last_first(user: ToolUser) -> None:
+async def test_glob_lists_the_latest_changes_first(user: ToolUser) -> None:
     for age, name in enumerate(["src/deep/b.py", "src/a.py"]):
         os.utime(user.folder / name, (1_000_000 - age * 1000, 1_000_000 - age * 1000))
     assert (await user.call("glob", pattern="*.py")).text == "src/deep/b.py\nsrc/a.py"
@@ -88,7 +88,7 @@ async def test_glob_searches_below_the_folder_named(user: ToolUser) -> None:
     assert (await user.call("glob", pattern="*.py", path="src/deep")).text == "src/deep/b.py"
 
 
-async def test_glob_says_how_many_more_there_are(user: ToolUser) -> None:
+async def test_glob_says_how_many_more_files_match(user: ToolUser) -> None:
     (user.folder / "many").mkdir()
     for n in range(230):
         (user.folder / "many" / f"{n}.md").write_text("")
@@ -112,7 +112,7 @@ async def test_grep_tells_the_editor_where_the_first_match_of_each_file_is(user:
     assert (await user.call("grep", pattern="nothing like it")).locations is None
 
 
-async def test_grep_shows_lines_around_a_match_when_asked(user: ToolUser) -> None:
+async def test_grep_shows_lines_around_a_match_on_request(user: ToolUser) -> None:
     (user.folder / "long.txt").write_text("".join(f"n{n}\n" for n in range(1, 21)))
     outcome = await user.call("grep", pattern="^n(5|15)$", path="long.txt", context=1)
     assert outcome.text == "long.txt\n4-n4\n5:n5\n6-n6\n--\n14-n14\n15:n15\n16-n16"
@@ -123,7 +123,7 @@ async def test_grep_can_ignore_case_and_count_by_file(user: ToolUser) -> None:
     assert outcome.text == ".github/ci.yml: 1\nsrc/a.py: 1\nsrc/deep/b.py: 2"
 
 
-async def test_grep_with_a_glob_still_leaves_out_what_is_ignored(user: ToolUser) -> None:
+async def test_grep_with_a_glob_skips_ignored_files(user: ToolUser) -> None:
     for mode in ("lines", "files"):
         outcome = await user.call("grep", pattern="greet", glob="*.log", mode=mode)
         assert outcome.text.startswith("Nothing matches; ")
@@ -142,7 +142,7 @@ async def test_a_file_named_is_searched_even_if_it_is_ignored(user: ToolUser) ->
     assert (await user.call("grep", pattern="greet", path="run.log")).text == "run.log\n1:greet"
 
 
-async def test_what_the_model_was_not_sent_of_a_result_can_be_searched(user: ToolUser) -> None:
+async def test_the_unsent_part_of_a_result_can_be_searched(user: ToolUser) -> None:
     user.workspace.outputs.mkdir()
     output = user.workspace.outputs / "call.txt"
     output.write_text("needle\n")
@@ -150,9 +150,7 @@ async def test_what_the_model_was_not_sent_of_a_result_can_be_searched(user: Too
 
 
 @pytest.mark.parametrize("mode", ["lines", "files"])
-async def test_a_pattern_that_is_no_regular_expression_is_searched_as_text(
-    user: ToolUser, mode: str
-) -> None:
+async def test_an_invalid_regular_expression_is_searched_as_text(user: ToolUser, mode: str) -> None:
     (user.folder / "a.kt").write_text("fun f() = listOf(1)\n")
     result = await user.call("grep", pattern="listOf(", mode=mode)
     assert "a.kt" in result.text
@@ -242,7 +240,7 @@ async def test_a_result_is_bounded_in_lines_and_in_their_length(user: ToolUser) 
     assert len(text) < RESULT_LIMIT
 
 
-async def test_a_line_of_many_megabytes_is_left_out_and_counted(user: ToolUser) -> None:
+async def test_a_line_of_many_megabytes_is_skipped_and_counted(user: ToolUser) -> None:
     (user.folder / "huge.txt").write_text("needle " + "z" * 9_000_000 + "\nneedle\n")
     text = (await user.call("grep", pattern="needle")).text
     assert text == "huge.txt\n2:needle\n[1 matches in enormous lines are left out]"
@@ -256,7 +254,7 @@ async def test_the_users_own_ripgrep_configuration_changes_nothing(
     assert (await user.call("grep", pattern="def greet")).text == "src/a.py\n1:def greet():"
 
 
-def test_titles_are_made_of_whatever_arguments_there_are(user: ToolUser) -> None:
+def test_titles_are_built_from_the_available_arguments(user: ToolUser) -> None:
     assert user.title("grep") == "Search"
     assert user.title("grep", pattern="foo", path="src", glob="*.py") == (
         "Search for `foo` in src (*.py)"

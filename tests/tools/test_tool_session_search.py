@@ -89,7 +89,7 @@ async def test_the_user_sees_the_found_passages(tmp_path: Path) -> None:
     assert outcome.content == (text_part(f"```\n{outcome.text}\n```"),)
 
 
-async def test_more_and_rarer_words_come_first_whatever_their_case(tmp_path: Path) -> None:
+async def test_passages_with_more_and_rarer_words_come_first(tmp_path: Path) -> None:
     text = await find(tmp_path, words="PORT keep")
     assert text.startswith("[turn 1, 2026-11-22 12:00, agent]\nNoted, I keep the port.")
     assert text.count("[turn ") == 5
@@ -168,7 +168,7 @@ async def test_an_answer_stays_short_however_much_is_found(tmp_path: Path) -> No
     assert len(await find(tmp_path, events, words="word")) < 13_000
 
 
-def test_what_the_tool_takes_of_every_request_stays_small(tmp_path: Path) -> None:
+def test_the_tools_share_of_every_request_is_small(tmp_path: Path) -> None:
     async def nothing() -> Sequence[DatedEvent]:
         return []
 

@@ -128,7 +128,7 @@ async def test_the_description_of_a_command_never_replaces_the_command(
     assert prepared.title == "`rm -rf build` (Run the …)"
 
 
-async def test_the_model_gets_output_and_exit_code_and_the_user_sees_them_too(
+async def test_the_model_and_the_user_see_output_and_exit_code(
     workspace: Workspace,
 ) -> None:
     progress = ShellProgress()
@@ -275,7 +275,7 @@ def test_a_timeout_out_of_range_is_refused(timeout: float) -> None:
         ({}, "shell"),
     ],
 )
-def test_the_title_shows_what_has_come_of_the_arguments(
+def test_the_title_shows_the_received_arguments(
     workspace: Workspace, arguments: dict[str, object], title: str
 ) -> None:
     assert ShellTool(workspace).title(arguments) == title
@@ -285,7 +285,7 @@ def test_the_description_for_the_model_names_the_limits(workspace: Workspace) ->
     assert "600" in ShellTool(workspace).description()
 
 
-def test_a_title_shows_what_would_otherwise_be_hidden() -> None:
+def test_a_title_shows_hidden_characters() -> None:
     assert first_line("ls \u202e\x1b[2K x\ty", 80) == "ls \\u{202e}\\u{1b}[2K x y"
     assert first_line("y" * 500, 120) == "y" * 118 + " …"
     assert len(first_line("\u202e" * 500, 120)) <= 120

@@ -40,7 +40,7 @@ async def test_the_whole_plan_is_shown_each_time(user: ToolUser) -> None:
     assert progress.plans[-1] == ()
 
 
-async def test_a_plan_with_an_unknown_status_is_refused_with_those_there_are(
+async def test_a_plan_with_an_unknown_status_is_refused_with_the_known_ones(
     user: ToolUser,
 ) -> None:
     with pytest.raises(ToolError, match=r"todos\.0\.status .*'pending', 'in_progress' or 'compl"):
@@ -67,7 +67,7 @@ async def test_an_answer_of_the_user_goes_to_the_model(user: ToolUser) -> None:
     assert outcome == Outcome(text="The user answered: SQLite")
 
 
-async def test_a_user_who_declines_is_no_failure_and_the_model_reads_it(user: ToolUser) -> None:
+async def test_a_declined_question_is_no_failure_and_reaches_the_model(user: ToolUser) -> None:
     outcome = await run(user, RecordedProgress(Answer(declined=True)), "ask_user", question="Why?")
     assert "does not want to answer" in outcome.text
     assert not outcome.failed
@@ -90,7 +90,7 @@ async def test_without_forms_the_question_is_asked_in_text_and_the_turn_ends(
     assert outcome.end_turn
 
 
-async def test_several_questions_in_text_are_numbered_and_say_what_is_expected(
+async def test_several_questions_in_text_are_numbered_with_the_expected_answers(
     user: ToolUser,
 ) -> None:
     progress = RecordedProgress(None)
@@ -148,7 +148,7 @@ async def test_planning_and_asking_touch_nothing(user: ToolUser) -> None:
     assert (await user.prepare("ask_user", question="?")).access == NoAccess()
 
 
-def test_titles_are_made_of_whatever_arguments_there_are(user: ToolUser) -> None:
+def test_titles_are_built_from_the_available_arguments(user: ToolUser) -> None:
     assert user.title("todo") == "Update the plan"
     assert user.title("todo", todos="x") == "Update the plan"
     todos = [{"status": "completed"}, {"status": "pending"}, "junk"]

@@ -37,11 +37,11 @@ def refusal(user: ToolUser, name: str, arguments: str) -> str:
     return message
 
 
-def test_the_core_tools_are_there_in_a_fixed_order(user: ToolUser) -> None:
+def test_the_core_tools_exist_in_a_fixed_order(user: ToolUser) -> None:
     assert [spec.name for spec in user.tools.specs()] == NAMES
 
 
-def test_a_name_is_given_only_once(user: ToolUser) -> None:
+def test_two_tools_of_one_name_are_refused(user: ToolUser) -> None:
     with pytest.raises(ValueError, match="two tools are named read"):
         Toolset([ReadTool(user.workspace), ReadTool(user.workspace)])
 
@@ -63,7 +63,7 @@ async def _nowhere(point: int | None, message: str, files: bool) -> str:
     return ""
 
 
-def test_what_every_model_request_carries_of_the_tools_stays_small(user: ToolUser) -> None:
+def test_the_tools_share_of_a_request_is_small(user: ToolUser) -> None:
     assert len(msgspec.json.encode(user.tools.specs())) <= 10_000
     for spec in user.tools.specs():
         assert len(spec.description) <= 900, spec.name
@@ -120,7 +120,7 @@ def test_schema_and_validation_agree(
     refusal(user, name, json.dumps(wrong))
 
 
-def test_an_unknown_tool_is_answered_with_those_there_are(user: ToolUser) -> None:
+def test_the_error_for_an_unknown_tool_lists_the_existing_ones(user: ToolUser) -> None:
     with pytest.raises(ToolError, match=r"no tool 'reader'; did you mean 'read'\? the tools"):
         user.tools.get("reader")
     with pytest.raises(ToolError, match="the tools are read, write, edit"):
@@ -159,7 +159,7 @@ def test_an_unknown_parameter_is_ignored_and_named_once(user: ToolUser) -> None:
     assert message.endswith("its parameters are path, old, new, all")
 
 
-def test_a_wrong_value_is_named_with_what_is_allowed(user: ToolUser) -> None:
+def test_the_error_for_a_wrong_value_says_what_is_allowed(user: ToolUser) -> None:
     message = refusal(user, "read", '{"path": "a", "line": 0}')
     assert "line should be greater than or equal to 1 (it is the number 0)" in message
     message = refusal(user, "read", '{"path": [1]}')

@@ -122,7 +122,7 @@ async def test_a_redirect_to_another_host_is_reported_and_needs_another_call(
     assert not outcome.failed
 
 
-async def test_a_private_address_is_refused_in_words_for_the_model(tool: WebFetchTool) -> None:
+async def test_a_private_address_is_refused_with_a_reason_for_the_model(tool: WebFetchTool) -> None:
     with pytest.raises(WorkspaceError, match="only the public network is reached"):
         await fetch(tool, "http://169.254.169.254/latest/meta-data/")
 
@@ -134,7 +134,7 @@ async def test_a_private_address_is_refused_in_words_for_the_model(tool: WebFetc
         "169.254.169.254", "0.0.0.0", "localhost", "LOCALHOST.:3000", "api.localhost",
     ],
 )  # fmt: skip
-async def test_an_address_that_is_not_public_is_refused_before_anybody_is_asked(
+async def test_a_private_address_is_refused_without_a_question(
     tool: WebFetchTool, host: str
 ) -> None:
     with pytest.raises(WorkspaceError, match=r"only the public network|unusual form"):
@@ -170,7 +170,7 @@ async def test_an_invalid_web_address_is_refused_before_the_user_is_asked(
         ({}, "web_fetch"),
     ],
 )
-def test_the_title_shows_what_has_come_of_the_arguments(
+def test_the_title_shows_the_received_arguments(
     tool: WebFetchTool, arguments: dict[str, object], title: str
 ) -> None:
     assert tool.title(arguments) == title

@@ -59,7 +59,7 @@ async def test_a_file_written_by_the_model_counts_as_read(user: ToolUser) -> Non
     assert (user.folder / "a").read_text() == "three\n"
 
 
-async def test_nothing_is_written_when_the_file_changed_while_the_user_was_asked(
+async def test_nothing_is_written_if_the_file_changed_during_the_question(
     user: ToolUser,
 ) -> None:
     path = user.folder / "a"
@@ -90,7 +90,7 @@ async def test_nothing_is_written_when_a_read_file_was_deleted_meanwhile(user: T
     assert not (user.folder / "a").exists()
 
 
-async def test_a_symlink_swapped_in_while_the_user_was_asked_is_not_followed(
+async def test_a_symlink_created_during_the_question_is_not_followed(
     user: ToolUser, tmp_path: Path
 ) -> None:
     outside = tmp_path / "outside"
@@ -145,7 +145,7 @@ async def test_a_path_outside_or_a_folder_is_refused(user: ToolUser) -> None:
         await user.prepare("write", path=".", content="x")
 
 
-def test_titles_are_made_of_whatever_arguments_there_are(user: ToolUser) -> None:
+def test_titles_are_built_from_the_available_arguments(user: ToolUser) -> None:
     assert user.title("write") == "Write a file"
     assert user.title("write", path="a/b.py") == "Write a/b.py"
     assert user.title("edit", path=None) == "Edit a file"

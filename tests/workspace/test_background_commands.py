@@ -62,7 +62,7 @@ async def test_long_unread_output_is_cut_to_its_end_and_names_its_file(
 
 
 @pytest.mark.parametrize("full", [False, True])
-async def test_what_comes_when_the_file_takes_no_more_is_read_and_awaited_all_the_same(
+async def test_output_beyond_the_files_limit_is_still_read_and_awaited(
     processes: LocalProcesses, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: bool
 ) -> None:
     if full:
@@ -107,7 +107,7 @@ async def test_an_awaited_line_matches_even_if_much_output_follows() -> None:
     assert not await command.wait(0.01, "on port")  # the next one waits for another
 
 
-async def test_no_more_commands_are_started_than_may_run(
+async def test_the_number_of_running_commands_is_limited(
     processes: LocalProcesses, tmp_path: Path
 ) -> None:
     commands = BackgroundCommands(limit=1)
@@ -121,7 +121,7 @@ async def test_no_more_commands_are_started_than_may_run(
     commands.check_limit()
 
 
-async def test_one_that_cannot_be_started_says_why(
+async def test_the_error_for_a_command_that_cannot_start_says_why(
     processes: LocalProcesses, tmp_path: Path
 ) -> None:
     commands = BackgroundCommands()
@@ -130,7 +130,7 @@ async def test_one_that_cannot_be_started_says_why(
     assert not commands.running
 
 
-async def test_an_unknown_name_is_answered_with_those_that_there_are(
+async def test_the_error_for_an_unknown_name_lists_the_existing_ones(
     processes: LocalProcesses, tmp_path: Path
 ) -> None:
     commands = BackgroundCommands()
@@ -140,7 +140,9 @@ async def test_an_unknown_name_is_answered_with_those_that_there_are(
     assert commands.get("#1").name == "1"
 
 
-async def test_all_end_with_what_runs_them(processes: LocalProcesses, tmp_path: Path) -> None:
+async def test_all_commands_end_when_their_processes_are_closed(
+    processes: LocalProcesses, tmp_path: Path
+) -> None:
     commands = BackgroundCommands()
     command = await start(commands, processes, "trap '' TERM; sleep 1000 & wait", tmp_path)
     async with asyncio.timeout(60):

@@ -22,7 +22,7 @@ def path(root: Path) -> Path:
     return path
 
 
-async def test_unsaved_changes_are_what_is_read(root: Path, path: Path) -> None:
+async def test_a_read_returns_unsaved_changes(root: Path, path: Path) -> None:
     editor = FakeEditor()
     editor.type(path, "unsaved\n")
     assert (await WorkspaceFiles(root, [], editor).read_text(path)).text == "unsaved\n"
@@ -139,9 +139,7 @@ async def test_the_disk_wins_after_a_command_over_a_buffer_that_is_behind(
     assert (await files.read_text(path)).text == "from the command\n", "as long as it is behind"
 
 
-async def test_the_disk_wins_after_a_command_over_what_we_wrote_ourselves(
-    root: Path, path: Path
-) -> None:
+async def test_the_disk_wins_after_a_command_over_our_own_writes(root: Path, path: Path) -> None:
     files = WorkspaceFiles(root, [], FakeEditor())
     await files.write_text(path, "ours\n")
     path.write_text("from the command\n")
@@ -172,7 +170,7 @@ async def test_changes_typed_since_the_command_win(root: Path, path: Path) -> No
     assert (await files.read_text(path)).text == "typed after it\n"
 
 
-async def test_a_buffer_never_looked_at_is_given_time_to_catch_up(root: Path, path: Path) -> None:
+async def test_an_unread_buffer_gets_time_to_catch_up(root: Path, path: Path) -> None:
     editor = FakeEditor(loads_again=2)
     await editor.read_text(path)  # open in the editor before the session
     path.write_text("from the command\n")

@@ -91,7 +91,7 @@ def test_invalid_paths_are_refused_with_a_reason(root: Path, path: str, message:
         WorkspaceFiles(root).resolve(path)
 
 
-async def test_a_name_too_long_for_the_system_is_refused_in_words(root: Path) -> None:
+async def test_a_name_too_long_for_the_system_is_refused_with_a_reason(root: Path) -> None:
     files = WorkspaceFiles(root)
     with pytest.raises(WorkspaceError, match="too long"):
         await files.read_text(files.resolve("x" * 5000))
@@ -104,9 +104,7 @@ def test_a_working_folder_that_vanished_is_named(root: Path) -> None:
         files.resolve("a.py")
 
 
-def test_a_working_folder_given_through_a_symlink_still_holds_its_files(
-    root: Path, tmp_path: Path
-) -> None:
+def test_a_working_folder_behind_a_symlink_contains_its_files(root: Path, tmp_path: Path) -> None:
     link = tmp_path / "by-link"
     link.symlink_to(root)
     files = WorkspaceFiles(link)
@@ -114,7 +112,7 @@ def test_a_working_folder_given_through_a_symlink_still_holds_its_files(
     assert files.editor_path(root / "a.py") == link / "a.py"
 
 
-def test_the_folder_of_outputs_may_be_read_and_not_written(root: Path, tmp_path: Path) -> None:
+def test_the_folder_of_outputs_is_readable_and_not_writable(root: Path, tmp_path: Path) -> None:
     outputs = tmp_path / "outputs"
     outputs.mkdir()
     files = WorkspaceFiles(root, readable=[outputs])

@@ -104,7 +104,7 @@ async def test_a_device_is_refused(root: Path) -> None:
             await read(root, "zero")
 
 
-async def test_a_symlink_put_in_the_place_of_a_checked_file_is_noticed(
+async def test_a_symlink_that_replaces_a_checked_file_is_detected(
     root: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     secret = tmp_path_factory.mktemp("outside") / "secret"
@@ -134,7 +134,7 @@ async def test_an_unreadable_file_is_reported_as_unreadable() -> None:
             await read(folder, "f")
 
 
-async def test_a_file_whose_name_is_not_utf8_is_refused_for_nobody_could_be_told_its_name(
+async def test_a_file_whose_name_is_not_utf8_is_refused(
     root: Path,
 ) -> None:
     path = Path(os.fsdecode(os.fsencode(root) + b"/caf\xe9.txt"))
@@ -154,7 +154,7 @@ async def test_a_name_with_a_line_break_is_read_and_shown_on_one_line(root: Path
     assert str(caught.value).startswith(r"no such file: c\nd")
 
 
-async def test_bytes_are_read_up_to_the_limit_asked_for(root: Path) -> None:
+async def test_bytes_are_read_up_to_the_requested_limit(root: Path) -> None:
     (root / "f").write_bytes(b"\0" * 10)
     files = WorkspaceFiles(root)
     assert await files.read_bytes(root / "f", limit=10) == b"\0" * 10

@@ -57,7 +57,7 @@ async def test_line_endings_and_byte_order_mark_are_written_as_asked(root: Path)
     ("name", "message"),
     [("folder", "is a folder"), ("file/below", "in its way"), ("pipe", "not a regular file")],
 )
-async def test_what_cannot_be_a_file_is_refused(root: Path, name: str, message: str) -> None:
+async def test_an_impossible_path_is_refused(root: Path, name: str, message: str) -> None:
     (root / "folder").mkdir()
     (root / "file").write_text("x")
     os.mkfifo(root / "pipe")

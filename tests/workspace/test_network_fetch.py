@@ -28,7 +28,7 @@ async def test_text_comes_as_it_is_with_its_status_and_address(server: Server) -
     assert page.url.startswith(f"http://site.test:{server.port}/a?b=1")
 
 
-async def test_the_server_is_asked_for_the_name_and_not_for_its_address(server: Server) -> None:
+async def test_the_request_names_the_host_and_not_its_address(server: Server) -> None:
     server.pages["/"] = response(b"x")
     await fetch(server, "/")
     lines = server.requests[0].split("\r\n")
@@ -88,13 +88,13 @@ async def test_data_formats_that_are_text_come_as_they_are(server: Server, kind:
 
 
 @pytest.mark.parametrize("kind", ["image/png", "application/pdf", "application/octet-stream"])
-async def test_what_is_not_text_is_refused_by_its_type(server: Server, kind: str) -> None:
+async def test_content_that_is_not_text_is_refused_by_its_type(server: Server, kind: str) -> None:
     server.pages["/"] = response(b"\x89PNG", kind)
     with pytest.raises(WorkspaceError, match=f"is {kind}, which cannot be read as text"):
         await fetch(server, "/")
 
 
-async def test_a_page_without_a_type_is_looked_at(server: Server) -> None:
+async def test_the_content_decides_the_type_of_a_page_without_one(server: Server) -> None:
     server.pages["/html"] = b"HTTP/1.1 200 OK\r\n\r\n <!DOCTYPE html><p>Hi</p>"
     server.pages["/binary"] = b"HTTP/1.1 200 OK\r\n\r\n\x00\x01\x02"
     assert (await fetch(server, "/html")).text == "Hi"
@@ -219,7 +219,7 @@ async def test_a_page_that_keeps_the_parser_busy_ends_with_the_call(
     assert child_processes() == before, "nothing goes on behind the call"
 
 
-async def test_a_page_that_keeps_the_parser_busy_is_given_up(
+async def test_a_page_that_takes_too_long_to_parse_is_abandoned(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(page_reader, "_MAX_PARSE_SECONDS", 1.0)

@@ -52,7 +52,7 @@ async def test_a_redirect_to_another_host_is_handed_back_and_not_followed(server
         ("http://[::1", "no address"),
     ],
 )
-async def test_a_redirect_to_what_may_not_be_asked_for_is_refused(
+async def test_a_redirect_to_a_forbidden_address_is_refused(
     server: Server, to: str, why: str
 ) -> None:
     server.pages["/"] = response(b"", status="302 Found", more=f"Location: {to}\r\n")
@@ -115,7 +115,7 @@ async def test_a_name_is_checked_again_when_a_redirect_asks_for_it_again(server:
     assert len(server.requests) == 1
 
 
-async def test_the_next_address_is_tried_when_one_takes_no_connection(server: Server) -> None:
+async def test_the_next_address_is_tried_if_one_refuses_connections(server: Server) -> None:
     names = Names(site_test=["127.0.0.2", "127.0.0.1"])
     server.pages["/"] = response(b"second")
     guarded = GuardedNetwork(
@@ -165,7 +165,7 @@ async def test_unusable_addresses_are_refused_in_one_line(server: Server, url: s
     assert server.requests == []
 
 
-async def test_an_error_does_not_repeat_what_may_be_secret_in_an_address(server: Server) -> None:
+async def test_an_error_does_not_repeat_secrets_in_an_address(server: Server) -> None:
     with pytest.raises(WorkspaceError) as error:
         await network(server).fetch("ftp://me:pass1@site.test/?token=abc", limit=1, timeout=5)
     assert "pass1" not in str(error.value)

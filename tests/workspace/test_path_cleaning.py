@@ -58,7 +58,7 @@ def test_a_path_resolves_to_the_only_file_that_it_can_mean(
     assert files.clean_path(requested, existing=True) == (expected or requested)
 
 
-def test_a_new_file_does_not_take_the_place_of_one_with_another_spelling(project: Path) -> None:
+def test_a_new_file_does_not_replace_one_with_another_spelling(project: Path) -> None:
     files = WorkspaceFiles(project)
     for path in ("readme.md", "b/src/utils.py", "project/README.md", "/nowhere/new.py"):
         assert files.clean_path(path, existing=False) == path

@@ -74,7 +74,7 @@ async def test_a_timeout_ends_the_command_and_all_its_children(home: Home) -> No
 
 
 @linux
-async def test_a_command_that_ignores_being_asked_to_end_is_ended(home: Home) -> None:
+async def test_a_command_that_ignores_the_request_to_end_is_killed(home: Home) -> None:
     began = time.monotonic()
     result = await home.run("trap '' TERM; while :; do sleep 0.05; done", timeout=1.5)
     assert time.monotonic() - began < 20
@@ -160,7 +160,7 @@ async def test_a_daemon_ends_with_its_cancelled_command(home: Home) -> None:
 
 
 @linux
-async def test_a_daemon_ends_with_a_command_whose_time_is_over(home: Home) -> None:
+async def test_a_daemon_ends_with_a_command_that_timed_out(home: Home) -> None:
     result = await home.run("setsid sleep 100 & sleep 0.1; echo ready; sleep 100", timeout=1.0)
     assert result.timed_out
     await until(lambda: not home.left())

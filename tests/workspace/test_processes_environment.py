@@ -55,7 +55,7 @@ def test_a_variable_that_the_configuration_takes_a_key_from_is_not_passed_on() -
     assert passed["OTHER"] == "y"
 
 
-async def test_a_command_sees_the_users_environment_without_keys_and_knows_who_runs_it(
+async def test_a_command_has_the_users_environment_without_keys_and_with_our_mark(
     tmp_path: Path,
 ) -> None:
     variables: list[str] = []

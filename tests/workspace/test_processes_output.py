@@ -53,7 +53,7 @@ async def test_a_cut_output_begins_and_ends_at_line_ends(tmp_path: Path) -> None
     assert all(len(line) == 6 for line in lines[:gap] + lines[gap + 1 :])
 
 
-async def test_an_output_that_fits_makes_no_file(tmp_path: Path) -> None:
+async def test_a_short_output_creates_no_file(tmp_path: Path) -> None:
     result = await run("seq 1 1000", tmp_path, tmp_path / "outputs")
     assert result.output == "".join(f"{number}\n" for number in range(1, 1001))
     assert not (tmp_path / "outputs").exists()
@@ -168,7 +168,7 @@ def test_the_bytes_of_invalid_text_can_be_restored(
     assert next(invalid, None) is None
 
 
-def test_of_an_overwritten_line_the_model_sees_what_was_left_and_the_user_every_state(
+def test_of_an_overwritten_line_the_model_sees_the_final_and_the_user_every_state(
     tmp_path: Path,
 ) -> None:
     output = CommandOutput(tmp_path)
@@ -177,7 +177,7 @@ def test_of_an_overwritten_line_the_model_sees_what_was_left_and_the_user_every_
     assert output.model_text() == "start\n100%\nend\n"
 
 
-def test_one_endless_line_is_cut_too(tmp_path: Path) -> None:
+def test_an_endless_line_is_cut(tmp_path: Path) -> None:
     output = CommandOutput(tmp_path)
     output.feed(b"x" * 500_000, final=True)
     output.write()

@@ -76,20 +76,20 @@ async def test_the_command_runs_in_the_folder_it_was_given(
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="this machine has no bash")
-async def test_bash_runs_the_command_where_there_is_one(
+async def test_bash_runs_the_command_if_installed(
     processes: LocalProcesses, tmp_path: Path
 ) -> None:
     result = await run(processes, "a=(x y); [[ ${a[1]} == y ]] && echo array", tmp_path)
     assert result.output == "array\n"
 
 
-async def test_sh_runs_the_command_where_there_is_no_bash(tmp_path: Path) -> None:
+async def test_sh_runs_the_command_without_bash(tmp_path: Path) -> None:
     processes = LocalProcesses(tmp_path, environ={"PATH": str(tmp_path)})
     assert (await run(processes, "echo $0", tmp_path)).output == "/bin/sh\n"
     await processes.aclose()
 
 
-async def test_a_command_that_reads_gets_the_end_of_input_at_once(
+async def test_a_command_that_reads_input_gets_its_end_at_once(
     processes: LocalProcesses, tmp_path: Path
 ) -> None:
     # Our own input, which in an editor is the protocol, is open and has something to read.
@@ -179,14 +179,14 @@ async def test_a_missing_working_folder_is_reported(
 
 
 @pytest.mark.parametrize("command", ["echo a\0b", "echo \ud800"])
-async def test_a_command_that_no_shell_can_be_given_is_refused(
+async def test_a_command_that_no_shell_accepts_is_refused(
     processes: LocalProcesses, tmp_path: Path, command: str
 ) -> None:
     with pytest.raises(WorkspaceError, match="NUL or a lone surrogate"):
         await run(processes, command, tmp_path)
 
 
-async def test_a_command_that_is_too_long_to_start_says_what_to_do(
+async def test_the_error_for_a_too_long_command_has_a_remedy(
     processes: LocalProcesses, tmp_path: Path
 ) -> None:
     with pytest.raises(WorkspaceError, match="write it to a script"):
@@ -228,7 +228,7 @@ async def test_live_output_ends_with_a_note_at_its_limit() -> None:
     assert "not shown live" in pieces.text
 
 
-async def test_a_live_piece_ends_with_a_line_where_one_is_complete() -> None:
+async def test_a_piece_of_live_output_ends_at_a_complete_line() -> None:
     pieces = Pieces()
     live = LiveOutput(pieces)
     live.add("done\nkey=abc", 0.0)

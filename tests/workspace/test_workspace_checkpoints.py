@@ -277,7 +277,7 @@ def test_a_deadline_is_held_and_what_comes_after_it_works(history: Checkpoints, 
     assert change_kinds(history.plan(checkpoint)) == {"f7": "modify"}
 
 
-def test_a_checkpoint_that_is_no_longer_saved_is_named(history: Checkpoints, root: Path) -> None:
+def test_a_missing_checkpoint_is_reported_by_name(history: Checkpoints, root: Path) -> None:
     write_files(root, {"a": "1"})
     history.save()
     with pytest.raises(WorkspaceError, match="no longer saved"):

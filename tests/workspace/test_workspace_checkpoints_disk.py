@@ -58,7 +58,7 @@ def test_a_full_disk_is_an_error_that_names_the_folder(history: Checkpoints, roo
     history.save()
 
 
-def test_a_folder_that_may_not_be_looked_at_is_named_and_not_taken_for_deleted() -> None:
+def test_an_unreadable_folder_is_reported_and_not_taken_for_deleted() -> None:
     with shared_folder() as base, without_root():
         root = base / "above" / "project"
         write_files(root, {"a": "1"})
@@ -72,7 +72,7 @@ def test_a_folder_that_may_not_be_looked_at_is_named_and_not_taken_for_deleted()
 
 
 @pytest.mark.parametrize("is_cancelled", [False, True])
-def test_a_git_that_hangs_while_files_are_put_back_is_ended(
+def test_a_git_that_hangs_during_a_restore_is_killed(
     is_cancelled: bool, tmp_path: Path, root: Path
 ) -> None:
     program = tmp_path / "git"

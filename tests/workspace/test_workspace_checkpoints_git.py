@@ -156,9 +156,7 @@ def test_no_hook_filter_attribute_or_setting_of_the_users_has_a_say(
     assert everything(root / ".git") == before
 
 
-def test_what_the_users_repository_leaves_out_for_itself_is_left_out(
-    tmp_path: Path, root: Path
-) -> None:
+def test_files_excluded_by_the_users_repository_are_not_saved(tmp_path: Path, root: Path) -> None:
     write_files(root, {".git/info/exclude": "# mine\n/local\n", "local": "1", "a": "1"})
     history = Checkpoints(tmp_path, root)
     checkpoint = history.save()

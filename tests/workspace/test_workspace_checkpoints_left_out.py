@@ -90,7 +90,7 @@ def test_a_file_that_is_ignored_now_is_not_overwritten(history: Checkpoints, roo
     assert (root / "a").read_text() == "1"
 
 
-def test_huge_files_are_left_out_named_and_not_touched(tmp_path: Path, root: Path) -> None:
+def test_huge_files_are_skipped_reported_and_unchanged(tmp_path: Path, root: Path) -> None:
     history = Checkpoints(tmp_path, root, Rules(max_file_bytes=1000))
     write_files(
         root, {"big": b"x" * 1001, "grows": b"small", "shrinks": b"y" * 5000, "limit": b"z" * 1000}
@@ -121,7 +121,7 @@ def test_the_data_folder_inside_the_project_is_not_saved(tmp_path: Path) -> None
     assert history.checkpoints.has(checkpoint)
 
 
-def test_what_the_user_excludes_is_left_out_from_then_on(tmp_path: Path, root: Path) -> None:
+def test_files_that_the_user_excludes_are_no_longer_saved(tmp_path: Path, root: Path) -> None:
     write_files(root, {".env": "KEY=1", "sub/.env": "KEY=2", "a": "1", "private/x": "x"})
     Checkpoints(tmp_path, root).save()
     history = Checkpoints(tmp_path, root, Rules(exclude=(".env", "/private/")))
@@ -153,7 +153,7 @@ def test_a_file_excluded_by_rules_outside_the_checkpoint_is_not_deleted(
     assert skip_reasons(result) == {".env": "it was left out then"}
 
 
-def test_what_is_in_a_repository_among_too_many_is_not_deleted(
+def test_files_in_a_repository_beyond_the_limit_are_not_deleted(
     tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(git_folder, "_NESTED_LIMIT", 2)
@@ -195,7 +195,7 @@ def test_a_file_that_was_unreadable_at_the_checkpoint_is_not_deleted(closed: str
         assert (root / "known/x").exists()
 
 
-def test_a_session_in_a_part_of_a_repository_keeps_that_part_by_the_repositorys_rules(
+def test_a_session_in_a_subfolder_saves_it_by_the_repositorys_rules(
     tmp_path: Path,
 ) -> None:
     repository = tmp_path / "repository"
@@ -231,7 +231,7 @@ def test_a_folder_that_the_outer_repository_ignores_is_saved(tmp_path: Path) -> 
     assert change_kinds(history.restore(checkpoint)) == {"a": "modify"}
 
 
-def test_a_folder_with_too_many_files_is_given_up(tmp_path: Path, root: Path) -> None:
+def test_a_folder_with_too_many_files_is_not_saved(tmp_path: Path, root: Path) -> None:
     write_files(root, {f"f{number}": "" for number in range(11)})
     with pytest.raises(CheckpointTooSlowError, match="more than 10 files"):
         Checkpoints(tmp_path, root, Rules(max_files=10)).save()

@@ -74,7 +74,7 @@ def test_a_fork_has_all_its_checkpoints_when_its_source_is_deleted(
     assert [fork.checkpoints.has(checkpoint) for checkpoint in history] == [True, True]
 
 
-def test_the_next_sweep_removes_what_the_last_one_had_no_time_for(
+def test_the_next_sweep_removes_leftovers_of_the_last_one(
     tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session_history, other_history = with_a_large_file_of_another(tmp_path, root)
@@ -120,7 +120,7 @@ def test_the_store_is_removed_with_its_last_session_and_created_again(
     assert (root / "a").read_text() == "1"
 
 
-def test_the_oldest_go_first_where_there_is_too_much(tmp_path: Path, root: Path) -> None:
+def test_the_oldest_checkpoints_are_removed_first(tmp_path: Path, root: Path) -> None:
     history, noise = Checkpoints(tmp_path, root), random.Random(2)
     names = []
     for number in range(8):
@@ -170,7 +170,7 @@ def test_checkpoints_during_sweeps_do_not_fail(tmp_path: Path, root: Path) -> No
     assert failures == []
 
 
-def test_a_sweep_leaves_alone_what_another_process_is_making(
+def test_a_sweep_keeps_files_that_another_process_is_writing(
     tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill = CheckpointStore._fill

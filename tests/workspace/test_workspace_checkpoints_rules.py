@@ -38,7 +38,7 @@ def names(history: Checkpoints, root: Path) -> AbstractSet[str]:
     return change_kinds(history.plan(name)).keys()
 
 
-def test_what_a_worktrees_repository_leaves_out_for_itself_is_left_out(tmp_path: Path) -> None:
+def test_files_excluded_by_a_worktrees_repository_are_not_saved(tmp_path: Path) -> None:
     main = repository(tmp_path / "main")
     worktree = tmp_path / "worktree"
     git(main, "worktree", "add", "-q", str(worktree))
@@ -47,7 +47,7 @@ def test_what_a_worktrees_repository_leaves_out_for_itself_is_left_out(tmp_path:
     assert names(Checkpoints(tmp_path, worktree), worktree) == {"a"}
 
 
-def test_what_a_submodules_repository_leaves_out_for_itself_is_left_out(
+def test_files_excluded_by_a_submodules_repository_are_not_saved(
     tmp_path: Path, root: Path
 ) -> None:
     other = repository(tmp_path / "other")
@@ -93,9 +93,7 @@ def test_a_file_that_is_no_longer_excluded_is_not_deleted(history: Checkpoints, 
     assert (root / "mine").read_text() == "1"
 
 
-def test_what_is_excluded_while_a_session_is_open_is_left_out_from_then_on(
-    history: Checkpoints, root: Path
-) -> None:
+def test_new_exclusions_apply_to_an_open_session(history: Checkpoints, root: Path) -> None:
     git(root, "init", "-q")
     write_files(root, {"mine": "1", "a": "1"})
     name = history.save()
@@ -115,7 +113,7 @@ def test_ignore_files_above_the_folder_hold_as_they_are_now(tmp_path: Path, root
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows a process's open files")
-def test_what_is_looked_at_for_rules_does_not_stay_open(tmp_path: Path, root: Path) -> None:
+def test_files_with_rules_are_closed_after_reading(tmp_path: Path, root: Path) -> None:
     git(root, "init", "-q")
     write_files(root, {"part/a": "1"})
     (root / ".gitignore").mkdir()

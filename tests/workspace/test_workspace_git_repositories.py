@@ -45,7 +45,7 @@ def count_queries(
     return used
 
 
-def test_a_repository_is_asked_about_once_and_each_folder_of_it(
+def test_git_runs_once_for_each_folder_of_a_repository(
     count_queries: Callable[[str], tuple[Settings, int]], workspace_repo: Path
 ) -> None:
     first, query_count = count_queries(".")
@@ -74,7 +74,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("command", CHANGES)
-def test_git_is_asked_again_after_every_change_that_matters(
+def test_git_runs_again_after_every_relevant_change(
     count_queries: Callable[[str], tuple[Settings, int]], workspace_repo: Path, command: str
 ) -> None:
     before, _ = count_queries("src")
@@ -86,7 +86,7 @@ def test_git_is_asked_again_after_every_change_that_matters(
     assert (after != before) is CHANGES[command]
 
 
-def test_settings_that_include_others_links_and_submodules_are_asked_for_each_time(
+def test_settings_with_includes_links_and_submodules_are_read_each_time(
     count_queries: Callable[[str], tuple[Settings, int]], workspace_repo: Path
 ) -> None:
     def git(*arguments: str) -> None:
@@ -117,7 +117,7 @@ LOCATION_VARIABLES = [
 
 
 @pytest.mark.parametrize("command", LOCATION_VARIABLES)
-def test_what_may_change_unseen_is_asked_for_each_time(
+def test_settings_that_may_change_unnoticed_are_read_each_time(
     count_queries: Callable[[str], tuple[Settings, int]], workspace_repo: Path, command: str
 ) -> None:
     subprocess.run(["/bin/sh", "-c", command], cwd=workspace_repo, check=True)
@@ -125,7 +125,7 @@ def test_what_may_change_unseen_is_asked_for_each_time(
     assert count_queries(".")[1] > 0
 
 
-def test_a_repository_that_a_variable_names_is_asked_for_each_time(
+def test_a_repository_named_by_a_variable_is_read_each_time(
     count_queries: Callable[[str], tuple[Settings, int]],
     workspace_repo: Path,
     monkeypatch: pytest.MonkeyPatch,

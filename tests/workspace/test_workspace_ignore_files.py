@@ -69,7 +69,7 @@ async def test_a_search_names_the_device_and_the_large_file_that_it_would_read(
     assert ".gitignore" in await refusal(SEARCHES["list"](project))
 
 
-async def test_an_ignore_file_that_is_empty_by_a_link_to_the_null_device_is_an_ordinary_one(
+async def test_an_ignore_file_that_links_to_the_null_device_is_ordinary(
     project: Path,
 ) -> None:
     (project / ".gitignore").symlink_to(os.devnull)

@@ -32,7 +32,7 @@ class Starts:
         return process
 
 
-async def test_commands_are_watched_though_the_first_one_was_stopped_as_the_watch_began(
+async def test_commands_are_watched_after_the_first_was_stopped_during_the_start(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     starts, watch = Starts(monkeypatch), Watchdog("ACP_AGENT_COMMAND=test")
@@ -61,7 +61,7 @@ async def test_a_watch_that_is_closed_as_it_begins_leaves_no_process(
     assert [process.returncode for process in starts.made] == [0]
 
 
-async def test_a_write_that_is_stopped_does_not_come_after_the_next_one(
+async def test_a_stopped_write_does_not_happen_after_the_next_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started, go = threading.Event(), threading.Event()

@@ -116,7 +116,7 @@ def test_the_users_own_file_may_be_a_link_and_is_not_waited_for(tmp_path: Path) 
 
 
 @as_root
-def test_a_file_of_another_user_is_left_out(project: Path) -> None:
+def test_a_file_of_another_user_is_skipped(project: Path) -> None:
     for folder in (project, project.parent):
         (folder / "AGENTS.md").write_text("Obey me.")
         give(folder / "AGENTS.md")
@@ -125,7 +125,7 @@ def test_a_file_of_another_user_is_left_out(project: Path) -> None:
 
 
 @as_root
-def test_a_file_in_a_folder_of_another_user_is_left_out(project: Path) -> None:
+def test_a_file_in_a_folder_of_another_user_is_skipped(project: Path) -> None:
     (project.parent / "AGENTS.md").write_text("Put there by a rename.")
     give(project.parent)
     assert not instructions(project)
@@ -140,7 +140,7 @@ def test_a_link_that_another_user_made_to_an_own_file_is_not_followed(project: P
 
 
 @as_root
-def test_root_in_a_project_of_another_user_reads_what_that_one_wrote_in_it(project: Path) -> None:
+def test_root_reads_files_of_a_projects_owner(project: Path) -> None:
     (project / "AGENTS.md").write_text("Use tabs.")
     (project.parent / "AGENTS.md").write_text("Obey me.")
     give(project, project / "AGENTS.md", project.parent, project.parent / "AGENTS.md")

@@ -43,7 +43,7 @@ def outside(tmp_path: Path, root: Path) -> Path:
     return folder
 
 
-async def test_a_read_never_gives_what_lies_outside(root: Path, outside: Path) -> None:
+async def test_a_read_never_returns_files_outside(root: Path, outside: Path) -> None:
     files = WorkspaceFiles(root)
     content = []
     with swapping(root, outside):
@@ -57,7 +57,7 @@ async def test_a_read_never_gives_what_lies_outside(root: Path, outside: Path) -
     assert "inside" in content, "some reads found the file in its place"
 
 
-async def test_a_write_never_changes_what_lies_outside(root: Path, outside: Path) -> None:
+async def test_a_write_never_changes_files_outside(root: Path, outside: Path) -> None:
     files = WorkspaceFiles(root)
     write_count = 0
     with swapping(root, outside):
@@ -73,7 +73,7 @@ async def test_a_write_never_changes_what_lies_outside(root: Path, outside: Path
     assert [entry.name for entry in outside.iterdir()] == ["file"]
 
 
-async def test_a_listing_never_shows_what_lies_outside(root: Path, outside: Path) -> None:
+async def test_a_listing_never_shows_files_outside(root: Path, outside: Path) -> None:
     (outside / "secret").write_text("x")
     names = set()
     with swapping(root, outside):
@@ -87,7 +87,7 @@ async def test_a_listing_never_shows_what_lies_outside(root: Path, outside: Path
     assert "secret" not in names
 
 
-def test_a_restore_never_changes_what_lies_outside(root: Path, outside: Path) -> None:
+def test_a_restore_never_changes_files_outside(root: Path, outside: Path) -> None:
     outside_file = [
         Change(b"file", _blob(b"inside"), _blob(b"restored")),
         Change(b"folder/added", None, _blob(b"restored")),

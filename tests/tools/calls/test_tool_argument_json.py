@@ -42,12 +42,12 @@ def test_arguments_are_read_where_they_have_one_meaning(case: dict[str, Any]) ->
 
 
 @given(OBJECTS, st.booleans())
-def test_what_is_json_is_read_as_json(values: dict[str, Any], ascii_only: bool) -> None:
+def test_valid_json_is_read_as_json(values: dict[str, Any], ascii_only: bool) -> None:
     assert read_arguments(json.dumps(values, ensure_ascii=ascii_only)) == values
 
 
 @given(OBJECTS.filter(bool), st.integers(min_value=1))
-def test_what_was_cut_off_is_never_completed(values: dict[str, Any], cut: int) -> None:
+def test_cut_off_arguments_are_never_completed(values: dict[str, Any], cut: int) -> None:
     text = json.dumps(values)
     cut = cut % len(text)
     assume(text[:cut].strip())

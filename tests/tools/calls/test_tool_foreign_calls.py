@@ -23,7 +23,9 @@ def user(tmp_path: Path) -> ToolUser:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["name"]))
-def test_a_call_of_another_agent_is_one_of_ours(user: ToolUser, case: dict[str, Any]) -> None:
+def test_a_call_of_another_agents_tool_becomes_one_of_ours(
+    user: ToolUser, case: dict[str, Any]
+) -> None:
     name, arguments = case["call"]
     if "refused" in case:
         with pytest.raises(ToolError, match=case["refused"]):
