@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from itertools import islice
 
 from acp_agent.permissions.paths import CommandContext
 from acp_agent.permissions.shell.words import Word
@@ -22,62 +25,99 @@ def known_path(word: Word, context: CommandContext, folders: Sequence[str]) -> W
     None is returned if one of the names may lead out of the project through a symlink, look like an
     option, or, unless the names are separated by NUL, be split by the shell or by xargs.
     """
+    check = _files_below_are_plain if word.origin == "below" else _tracked_are_plain
+    for folder in folders:
+        key = (f"{word.origin} {word.text}", folder)
+        if key not in context.plain_lists:
+            context.plain_lists[key] = check(word, context, folder)
+        if not context.plain_lists[key]:
+            return None
+    return Word(_start(word), pattern=True)
+
+
+def listed_paths(word: Word, context: CommandContext, folder: str) -> Iterator[str]:
+    """Yield the absolute paths of the files that `word` stands for, as far as they are known."""
     if word.origin == "below":
-        start = word.text.removesuffix("…").rstrip("/") or "/"
-        is_plain = all(_files_below_are_plain(start, context, folder) for folder in folders)
-        return Word(start, pattern=True) if is_plain else None
-    separated = word.origin == "tracked_nul"
-    is_plain = all(_tracked_are_plain(folder, context, separated=separated) for folder in folders)
-    return Word(".", pattern=True) if is_plain else None
+        with suppress(OSError):
+            entries = islice(_entries_below(word, folder), _MAX_NAMES)
+            yield from (entry.path for entry, is_listed in entries if is_listed)
+    else:
+        for top, _, names in filter(None, [_tracked_below(context, folder)]):
+            yield from (f"{top}/{name}" for name in names)
 
 
-def _files_below_are_plain(start: str, context: CommandContext, folder: str) -> bool:
-    budget = _MAX_NAMES
-    pending = [os.path.join(folder, start)]  # noqa: PTH118 - one of many
-    if not context.holds(pending[0]):
-        return False
+def _start(word: Word) -> str:
+    """Return the folder below which the files are: `src` in `src/…*.py`."""
+    return word.text.partition("…")[0].rstrip("/") or ("/" if word.text[:1] == "/" else ".")
+
+
+def _entries_below(word: Word, folder: str) -> Iterator[tuple[os.DirEntry[str], bool]]:
+    """Yield the entries below a folder, and whether they are among the files listed.
+
+    Raises:
+        OSError: a folder cannot be read.
+    """
+    pattern = word.text.partition("…")[2]
+    pending = [os.path.normpath(os.path.join(folder, _start(word)))]  # noqa: PTH118 - one of many
     while pending:
         try:
             with os.scandir(pending.pop()) as entries:
                 for entry in entries:
-                    budget -= 1
-                    if budget < 0 or not _PLAIN_NAME.fullmatch(entry.name):
-                        return False
-                    if entry.is_symlink():
-                        if not context.holds(entry.path):
-                            return False
-                    elif entry.is_dir():
+                    yield entry, not pattern or fnmatchcase(entry.name, pattern)
+                    if entry.is_dir(follow_symlinks=False):
                         pending.append(entry.path)
         except (FileNotFoundError, NotADirectoryError):
             continue
-        except OSError:
-            return False
+
+
+def _files_below_are_plain(word: Word, context: CommandContext, folder: str) -> bool:
+    if not context.holds(os.path.join(folder, _start(word))):  # noqa: PTH118 - one of many
+        return False
+    try:
+        for count, (entry, is_listed) in enumerate(_entries_below(word, folder)):
+            is_plain = _PLAIN_NAME.fullmatch(entry.name) is not None
+            if entry.is_symlink():
+                is_plain = is_plain and context.holds(entry.path)
+                matters = is_listed
+            else:
+                matters = is_listed or entry.is_dir()
+            if count >= _MAX_NAMES or (matters and not is_plain):
+                return False
+    except OSError:
+        return False
     return True
 
 
-def _tracked_are_plain(folder: str, context: CommandContext, *, separated: bool) -> bool:
+def _tracked_below(context: CommandContext, folder: str) -> tuple[str, str, tuple[str, ...]] | None:
+    """Return git's top folder, the prefix of the names below `folder`, and these names."""
     repositories = context.repositories.used_in(os.path.realpath(folder))
     if not repositories or "GIT_INDEX_FILE" in os.environ:
-        return False
+        return None
     repository = repositories[0]
     try:
         names = index_names(f"{repository.git_dir}/index", _MAX_NAMES)
     except OSError:
-        return False
-    if names is None:
-        return False
+        return None
     inner = os.path.relpath(os.path.realpath(folder), repository.work_tree)
-    if inner.startswith(".."):
-        return False
+    if names is None or inner.startswith(".."):
+        return None
     prefix = "" if inner == "." else f"{inner}/"
+    below = tuple(name for name in names if name.startswith(prefix))
+    return repository.work_tree, prefix, below
+
+
+def _tracked_are_plain(word: Word, context: CommandContext, folder: str) -> bool:
+    tracked = _tracked_below(context, folder)
+    if tracked is None:
+        return False
+    top, prefix, names = tracked
     checked_folders: dict[str, bool] = {}
     for name in names:
-        if not name.startswith(prefix):
-            continue
         relative = name[len(prefix) :]
-        if relative[:1] in "-@+" or not (separated or _PLAIN_NAME.fullmatch(relative)):
+        is_plain = word.origin == "tracked_nul" or _PLAIN_NAME.fullmatch(relative)
+        if relative[:1] in "-@+" or not is_plain:
             return False
-        path = f"{repository.work_tree}/{name}"
+        path = f"{top}/{name}"
         parent = os.path.dirname(path)  # noqa: PTH120 - one of many
         if parent not in checked_folders:
             checked_folders[parent] = os.path.realpath(parent) == parent

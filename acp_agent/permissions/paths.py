@@ -25,7 +25,8 @@ class CommandContext(Struct, frozen=True, kw_only=True):
 
     `roots` are the session's folders. `program_files` are acp-agent's own files and folders, for a
     session in `project`. `repositories` are read on demand, once per context. `installed` caches
-    whether programs are installed outside the project.
+    whether programs are installed outside the project, `plain_lists` whether listed files are plain
+    (`listed_files.py`).
     """
 
     cwd: str
@@ -35,6 +36,7 @@ class CommandContext(Struct, frozen=True, kw_only=True):
     project: str = ""
     repositories: GitRepositories = field(default_factory=GitRepositories)
     installed: dict[str, bool] = field(default_factory=dict)
+    plain_lists: dict[tuple[str, str], bool] = field(default_factory=dict)
 
     def holds(self, path: str) -> bool:
         """Return whether `path`, with links resolved, is in one of the session's folders."""

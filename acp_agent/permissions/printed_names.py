@@ -7,7 +7,7 @@ from itertools import pairwise, takewhile
 
 from msgspec import Struct
 
-from acp_agent.permissions.arguments import parse_arguments
+from acp_agent.permissions.arguments import Arguments, parse_arguments
 from acp_agent.permissions.rules import read_only_rules
 from acp_agent.permissions.shell.syntax import Command
 from acp_agent.permissions.shell.words import Word
@@ -222,8 +222,17 @@ def _names_below(command: Command) -> tuple[Word, ...]:
     if any(word.text == "-" for word in operands):
         return ()
     starts = dict.fromkeys(_folder_before_pattern(word) for word in operands or [Word(".")])
-    names = tuple(Word(f"{start}/…", static=False, origin="below") for start in starts)
+    ending = f"…{_file_name(arguments)}"
+    names = tuple(Word(f"{start}/{ending}", static=False, origin="below") for start in starts)
     return names * _MANY
+
+
+def _file_name(arguments: Arguments) -> str:
+    """Return the pattern of find's only `-name`; "" if there are more, or other conditions."""
+    patterns = [o.value.text for o in arguments.options if o.name == "-name" and o.value]
+    is_only = len(patterns) == 1 and not arguments.has("-not", "-o", "-or")
+    is_only = is_only and not {"!", "("} & {word.text for word in arguments.operands}
+    return patterns[0] if is_only and re.fullmatch(r"[\w.*?-]+", patterns[0]) else ""
 
 
 def _listed_here(command: Command) -> tuple[Word, ...]:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import tomllib
 from pathlib import Path
 
 import pytest
+from msgspec import convert
 
+from acp_agent.config.policy_types import PermissionsConfig
+from acp_agent.permissions.access import Allow, CommandAccess, Refuse, Verdict
 from acp_agent.permissions.classify import classify
+from acp_agent.permissions.gate import PolicyGate
+from acp_agent.permissions.grants import GrantStore
 from acp_agent.permissions.paths import CommandContext
+from acp_agent.permissions.policy.loading import Policies, compile_rules
+from acp_agent.permissions.policy.rules import Source
 
 LINES = tomllib.loads(Path(__file__).with_name("known_output.toml").read_text("utf-8"))
 
@@ -53,7 +61,7 @@ def test_a_line_that_may_use_something_else_than_the_project_is_asked_about(
 
 @pytest.mark.parametrize("name", ["a b", "a'b", "a\nb", "a*", "-fx", "@x", "src/a\\b", "sub/é"])
 @pytest.mark.parametrize(
-    "line", ["find . -type f | xargs cat", "for f in $(find . -name x); do cat $f; done",
+    "line", ["find . -type f | xargs cat", "for f in $(find . -mtime 1); do cat $f; done",
              "grep -rl x . | xargs head", "cat $(ls)", "ls | while read f; do cat $f; done"],
 )  # fmt: skip
 def test_a_name_that_is_read_as_something_else_is_asked_about(
@@ -77,3 +85,18 @@ def test_a_link_out_of_the_project_below_the_folder_is_asked_about(
     assert tier(folder, line) == "read_only"
     (folder / "outside").symlink_to(tmp_path / "secret")
     assert tier(folder, line) == "standard"
+
+
+def test_a_rule_about_a_file_covers_the_lists_of_files_that_contain_it(project: Path) -> None:
+    table = {"deny": ["Read(.env)", "Read(docs/**)"]}
+    rules = compile_rules(convert(table, PermissionsConfig), Source(file="config.toml"))
+    home = str(project.parent)
+    gate = PolicyGate(GrantStore(Path(os.devnull)), home=home, policies=Policies(rules))
+
+    def verdict(line: str) -> Verdict:
+        return gate.judge(CommandAccess(line, str(project)), mode="ask", project=str(project))
+
+    for line in ("find . -type f | xargs cat", "git ls-files | xargs cat", "cat $(ls)"):
+        assert isinstance(verdict(line), Refuse), line
+    for line in ("find src -type f | xargs cat", "find . -name '*.py' | xargs cat"):
+        assert isinstance(verdict(line), Allow), line

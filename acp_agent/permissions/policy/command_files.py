@@ -14,11 +14,12 @@ from itertools import islice
 
 from acp_agent.permissions.classify import Classified, Finding
 from acp_agent.permissions.inner_texts import sed_files
+from acp_agent.permissions.listed_files import listed_paths
 from acp_agent.permissions.paths import CommandContext
 from acp_agent.permissions.policy.folder_reads import files_below, is_exclusion
 from acp_agent.permissions.refused_commands import output_paths
 from acp_agent.permissions.rules import read_only_rules, shell_rules
-from acp_agent.permissions.shell.words import NONEMPTY, UNKNOWN, Word
+from acp_agent.permissions.shell.words import LISTED, NONEMPTY, UNKNOWN, Word
 from acp_agent.permissions.wrapped_commands import base_name
 
 _MAX_MATCHES = 500  # files of a pattern that are checked
@@ -46,6 +47,10 @@ def mentioned_files(line: Classified, context: CommandContext, *, writes: bool) 
         if not writes and finding.parsed is not None:
             for folder in finding.folders or (context.cwd,):
                 yield from files_below(finding.parsed, folder)
+                if not _only_prints(finding.parsed.words):
+                    for word in dict.fromkeys(finding.parsed.words):
+                        if word.origin in LISTED:
+                            yield from listed_paths(word, context, folder)
 
 
 def _output_words(finding: Finding) -> Iterator[Word]:

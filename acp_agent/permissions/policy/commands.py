@@ -121,6 +121,8 @@ class CommandRules:
             program = rule.pattern.program if rule.pattern is not None else ""
             by_program = self._rules.setdefault(rule.rule.effect, {})
             by_program.setdefault(program, []).append(rule)
+        strict = [self._rules.get(effect, {}) for effect in ("deny", "ask")]
+        self._strict_programs = {p.lower() for by_program in strict for p in by_program}
 
     def match(
         self, line: Classified, context: CommandContext, *, may_edit: Callable[[str], bool]
@@ -168,6 +170,7 @@ class CommandRules:
         commands = [
             command
             for text in values
+            if self._may_name_program(text)
             for command in (
                 [Command(words=(Word(text),))]
                 if _PLAIN_WORD.fullmatch(text)
@@ -176,6 +179,11 @@ class CommandRules:
             if command is not None
         ]
         return [variant for command in commands for variant in spellings(command)]
+
+    def _may_name_program(self, text: str) -> bool:
+        """Return whether a command line may run a program that strict rules name."""
+        lowered = text.lower()
+        return not _PLAIN_LINE.fullmatch(text) or any(p in lowered for p in self._strict_programs)
 
     def _strict(self, effect: Effect, variants: Sequence[tuple[str, ...]]) -> PolicyRule | None:
         """Return the first rule with this effect that a command matches."""
@@ -322,6 +330,7 @@ def _running_option(command: Command) -> str:
 _GIT_SETTINGS = frozenset({"-c", "--config-env", "--exec-path", "--git-dir", "--work-tree"})
 _MAX_WORD_LENGTH = 4_000
 _PLAIN_WORD = re.compile(r"[\w./:@%+,-]+", re.ASCII)  # a command of one word for every shell
+_PLAIN_LINE = re.compile(r"[\w./:@%+,= ;&|<>()-]+", re.ASCII)  # without quotes and expansions
 _MAX_VALUES = 8  # values of a command that may be commands themselves
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^\s'\"`<>|()]+", re.IGNORECASE)
 # Hosts for curl, ssh and git: `host.example/x`, `me@host.example:x`, also attached to an option.

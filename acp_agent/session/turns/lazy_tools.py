@@ -55,6 +55,13 @@ class LazyTools:
                     self._current = tools
             return self._current
 
+    async def prepare(self) -> None:
+        """Build the tools in advance, and read the tables by which commands are judged."""
+        await self.get()
+        from acp_agent.permissions.rules import load_rules  # noqa: PLC0415 - imported with the tools
+
+        await asyncio.to_thread(load_rules)
+
     def rebuild(self) -> None:
         """Build new tools for the next turn; a running turn continues with its own."""
         self._version += 1

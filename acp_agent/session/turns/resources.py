@@ -283,7 +283,7 @@ class SessionResources:
             if self._core.state.system_prompt_is_due:
                 self.environment.start()
             await self._core.state.catch_up_in_steps()
-            await self._tools.get()
+            await self._tools.prepare()
             driver = await self.driver(self._core.settings.model)
             await driver.connect()
         finally:
