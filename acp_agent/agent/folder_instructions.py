@@ -50,7 +50,10 @@ class FolderInstructions:
         for path in paths:
             root = next((root for root in roots if path.is_relative_to(root)), None)
             if root is not None and path.is_file():
-                added = map(self._clean, added_instructions(path, root, self._is_known).entries)
+                relative = path.relative_to(root).as_posix()
+                skills = [Instruction(*entry) for entry in self._turn.skills_for(relative)]
+                entries = (*added_instructions(path, root, self._is_known).entries, *skills)
+                added = map(self._clean, entries)
                 instructions += [
                     instruction
                     for instruction in added

@@ -280,7 +280,8 @@ class TurnResources(Struct, frozen=True, kw_only=True):
 
     `agent` is the name of the agent that runs the turn, or empty for the session's main agent.
     `hooks` is None if no hooks are configured. `take_changed_resources` returns mentions of the
-    attached MCP resources that changed since its last call.
+    attached MCP resources that changed since its last call. `skills_for` returns a file's path and
+    a text for each skill that belongs to a file, given relative to its folder of the session.
     """
 
     journal: Journal
@@ -292,3 +293,4 @@ class TurnResources(Struct, frozen=True, kw_only=True):
     agent: str = ""
     hooks: SessionHooks | None = None
     take_changed_resources: Callable[[], Sequence[str]] = tuple
+    skills_for: Callable[[str], Sequence[tuple[Path, str]]] = lambda _: ()

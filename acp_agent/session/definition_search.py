@@ -6,7 +6,6 @@ A project's definitions may name only model providers that the user chose.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -17,6 +16,7 @@ from acp_agent.errors import AcpAgentError, ConfigError
 from acp_agent.events import NoticeShown
 from acp_agent.extensions.definitions.discovery import FoundDefinitions, find_definitions
 from acp_agent.extensions.definitions.front_matter import field_line
+from acp_agent.extensions.definitions.inputs import folder_variables
 from acp_agent.extensions.definitions.reading import Problem, group_problems
 from acp_agent.extensions.definitions.types import SMALL, AgentSpec, Skill
 from acp_agent.hooks.settings_files import HookProblem, hooks_in
@@ -87,7 +87,7 @@ def definition_hooks(definition: Skill | AgentSpec) -> tuple[Hook, ...]:
     Only those of the user's own files may answer questions for the user.
     """
     hooks = (hook for hook in _read_hooks(definition) if isinstance(hook, Hook))
-    variables = _variables(definition.path) if definition.hooks else {}
+    variables = folder_variables(definition.path) if definition.hooks else {}
     return tuple(replace(hook, variables=variables) for hook in hooks)
 
 
@@ -108,20 +108,6 @@ def _read_hooks(definition: Skill | AgentSpec) -> Iterator[Hook | HookProblem]:
     if definition.hooks:
         is_own = definition.source == "user"
         yield from hooks_in(definition.hooks, str(definition.path), by_user=is_own)
-
-
-def _variables(path: Path) -> dict[str, str]:
-    """Return the variables of the environment that name the folders of a skill and its plugin."""
-    folder = path.parent
-    plugin = next(
-        (
-            parent
-            for parent in (folder, *folder.parents[:3])
-            if any((parent / name).is_file() for name in _MANIFESTS)
-        ),
-        folder,
-    )
-    return {"CLAUDE_SKILL_DIR": str(folder), "CLAUDE_PLUGIN_ROOT": str(plugin)}
 
 
 def with_known_providers(

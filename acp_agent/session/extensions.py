@@ -218,6 +218,22 @@ class Definitions:
             agent.hooks for agent in self.agents
         )
 
+    def skills_for(self, file: str) -> list[tuple[Path, str]]:
+        """Return the path and a text for each skill that belongs to a file; see `Skill.paths`."""
+        if not any(skill.paths for skill in self.skills):
+            return []
+        from acp_agent.workspace.instructions.rules import matches  # noqa: PLC0415 - rarely needed
+
+        text = (
+            "For files like this there is the skill {name}: {what} Use it with the tool `skill` "
+            "before you work on them."
+        )
+        return [
+            (skill.path, text.format(name=skill.name, what=skill.description))
+            for skill in self.skills
+            if skill.by_model and any(matches(pattern, file) for pattern in skill.paths)
+        ]
+
     def use(self, skill: Skill) -> None:
         """Run the hooks of a skill that the conversation follows, until the session is closed."""
         if skill.hooks:

@@ -33,7 +33,8 @@ class SkillTool(Tool[SkillParams]):
 
     Args:
         skills: the names and descriptions of the skills that the model may choose.
-        user_only: the names of those that only the user may.
+        unlisted: the names of those that only the user may choose, or that belong to some files,
+            of which the model is told with these files.
     """
 
     name: ClassVar[str] = "skill"
@@ -47,18 +48,18 @@ class SkillTool(Tool[SkillParams]):
         self,
         workspace: Workspace,
         skills: Sequence[tuple[str, str]],
-        user_only: Sequence[str],
+        unlisted: Sequence[str],
         use: UseSkill,
     ) -> None:
         super().__init__(workspace)
         self._skills = dict(skills)
-        self._names = {*self._skills, *user_only}
+        self._names = {*self._skills, *unlisted}
         self._use = use
 
     def description(self) -> str:
         """What the tool is for, and the skills that there are."""
         if not self._skills:
-            return f"{super().description()}\n\nAt the moment only the user may choose one."
+            return f"{super().description()}\n\nAt the moment no skill is listed."
         return "\n".join([super().description(), "", "The skills:", *described_list(self._skills)])
 
     def title(self, arguments: JsonObject) -> str:

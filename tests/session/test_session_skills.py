@@ -12,7 +12,7 @@ from acp_agent.events import AgentText, ChildWorked, ToolCalled, ToolEnded
 from acp_agent.tools.base import Answer
 from tests.session.agent_and_skill import USE, make_the_users, write_skill
 from tests.support.model_server import Call, ModelServer, Stall, answer
-from tests.support.open_session import Desk, open_desk
+from tests.support.open_session import Desk, open_desk, presses
 
 
 def models(server: ModelServer) -> list[str]:
@@ -341,3 +341,79 @@ async def test_a_command_of_another_program_works_under_its_own_name(
     await desk.say("/deploy staging now")
     assert "Deploy to staging: staging now!" in desk.words()[-1]
     assert "Use it for this" not in desk.words()[-1]
+
+
+async def test_a_skill_of_some_files_is_told_with_them_and_not_listed(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    write_skill(desk.folder, "paths: src/**/*.ts, '*.{sql,ddl}'")
+    (desk.folder / "src").mkdir()
+    (desk.folder / "src" / "a.ts").write_text("let a = 1\n")
+    (desk.folder / "b.py").write_text("b = 1\n")
+    reads = [answer(Call("read", {"path": path})) for path in ("b.py", "src/a.ts", "src/a.ts")]
+    model_server.add(*reads, answer(USE), answer("Reviewed."))
+    await desk.say("Look at my change")
+    assert "Reviews a change." not in str(model_server.requests[0].json["tools"])
+    told = [
+        str(request.json).count("there is the skill review") for request in model_server.requests
+    ]
+    assert told == [0, 0, 1, 1, 1]
+    assert "Look at the diff first." in desk.results()[-1]
+
+
+async def test_the_words_of_the_model_fill_the_place_that_a_skill_has_for_them(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    path = write_skill(desk.folder) / "SKILL.md"
+    path.write_text(
+        path.read_text() + "\nReview $ARGUMENTS in ${CLAUDE_PROJECT_DIR}, ${CLAUDE_SESSION_ID}."
+    )
+    model_server.add(answer(USE), answer("Reviewed."))
+    await desk.say("Look at my change")
+    filled = f"Review the parser in {desk.folder}, {desk.session.core.id}."
+    assert filled in desk.editor.of(ToolEnded)[0].result
+
+
+async def test_the_text_of_a_plugins_skill_names_the_plugins_folder(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    path = write_skill(desk.folder) / "SKILL.md"
+    path.write_text(path.read_text() + "\nRun ${CLAUDE_PLUGIN_ROOT}/scripts/x.sh.")
+    manifest = desk.folder / ".agents" / ".claude-plugin" / "plugin.json"
+    manifest.parent.mkdir()
+    manifest.write_text("{}")
+    model_server.add(answer("Done."))
+    await desk.say("/skill:review")
+    assert f"Run {desk.folder}/.agents/scripts/x.sh." in desk.words()[-1]
+
+
+async def test_commands_in_a_skill_that_the_user_chooses_are_run_first_as_calls(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    path = write_skill(desk.folder) / "SKILL.md"
+    text = "\nStatus: !`echo one two`\n\n```!\necho three\necho four\n```\nNo!`echo five`"
+    path.write_text(path.read_text() + text)
+    model_server.add(answer("Done."), answer("Done."))
+    await desk.say("/skill:review")
+    (ended,) = desk.editor.of(ToolEnded)
+    lines = ended.result.splitlines()
+    assert lines[:2] == ["$ echo one two", "one two"]
+    assert lines[-3:-1] == ["three", "four"]
+    assert "five" not in ended.result
+    assert desk.editor.asked == []
+    assert "one two" in desk.results()[0]
+    path.write_text(path.read_text().replace("description:", "tools: read\ndescription:"))
+    await desk.say("/skill:review")
+    assert len(desk.editor.of(ToolEnded)) == 1
+
+
+async def test_a_command_in_a_skill_needs_the_usual_permission(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    path = write_skill(desk.folder) / "SKILL.md"
+    path.write_text(path.read_text() + "\nMade: !`touch made`")
+    desk.editor.decide = presses("reject_once")
+    model_server.add(answer("Pity."))
+    await desk.say("/skill:review")
+    assert len(desk.editor.asked) == 1
+    assert not (desk.folder / "made").exists()

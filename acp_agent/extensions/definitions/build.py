@@ -40,6 +40,9 @@ Fields = TypeVar("Fields", bound=RunFields)
 _MODEL_REFERENCE = re.compile(r"[^/\s]+/\S")
 MAX_EXTENDS = 10  # agents in one chain of `extends`
 
+_OUTSIDE_BRACES = re.compile(r",(?![^{]*\})")
+_MAX_PATTERNS = 100  # of one skill
+
 
 class DefinitionFile(Struct, Generic[Fields], frozen=True, kw_only=True):
     """A parsed file: its front matter, and the Markdown below it, which begins at `line`.
@@ -85,10 +88,19 @@ def build_skill(file: DefinitionFile[SkillFields], config: DefinitionConfig) -> 
         by_user=fields.user_invocable is not False,
         runs_in_subagent=fields.context == "fork",
         agent=fields.agent.strip().lower() or None if fields.agent else None,
+        paths=_patterns(fields.paths or ()),
         inputs=_inputs(fields),
         flow=flow,
         hooks=fields.hooks or {},
     )
+
+
+def _patterns(value: str | Sequence[str]) -> tuple[str, ...]:
+    """Return patterns of files; none if one of them matches all files."""
+    texts = [value] if isinstance(value, str) else value
+    words = (word.strip() for text in texts for word in _OUTSIDE_BRACES.split(text))
+    patterns = tuple(filter(None, words))[:_MAX_PATTERNS]
+    return () if not {"**", "**/*"}.isdisjoint(patterns) else patterns
 
 
 def build_agent(file: DefinitionFile[AgentFields], config: DefinitionConfig) -> AgentSpec:

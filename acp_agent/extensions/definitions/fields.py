@@ -36,7 +36,7 @@ Names = str | list[str]
 # Fields without effect here: a wrong value is reported, and the file is used.
 _NOTES = frozenset({"license", "compatibility", "metadata", "allowed-tools", "version"})
 # Fields whose wrong values other programs ignore, and that allow nothing.
-_IGNORED_BY_OTHERS = frozenset({"context", "memory", "type"})
+_IGNORED_BY_OTHERS = frozenset({"context", "memory", "paths", "type"})
 # Fields in which authors describe a file; no program uses them.
 _FOR_PEOPLE = frozenset(
     {
@@ -190,6 +190,10 @@ class SkillFields(RunFields, frozen=True, kw_only=True, rename="kebab"):
             "for the word.",
             extra={"wants": "a list of names, or names with blanks between"},
         ),
+    ] = None
+    paths: Annotated[
+        Names | None,
+        Meta(description="Patterns of files with which the model is told of it.", extra=_NAMES),
     ] = None
     version: Annotated[
         str | int | float | None, Meta(description="Its version, for people.", extra=_TEXT)

@@ -21,6 +21,8 @@ FILES = frozenset({"file", "path", "folder", "directory"})
 _PLACEHOLDER = re.compile(
     r"\$(?:ARGUMENTS(?:\[(\d+)\])?(?!\w)|(\d+)(?!\w)|([A-Za-z_]\w*)(?![\w\[]))"
 )
+_VARIABLE = re.compile(r"\$\{(CLAUDE_[A-Z_]+)\}")
+_MANIFESTS = (".claude-plugin/plugin.json", "plugin.json")
 _NAMED_INPUT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _CHECKS: Mapping[str, tuple[Callable[[str], object], str]] = {
     "integer": (re.compile(r"[-+]?\d+").fullmatch, "a whole number"),
@@ -105,10 +107,28 @@ def check_input(argument: Argument, value: str, cwd: Path) -> None:
         raise InvalidInputError(f"{argument.name}: expected {expected}, found {value!r}")
 
 
+def folder_variables(path: Path) -> dict[str, str]:
+    """Return the variables that name the folders of a skill or an agent and of its plugin."""
+    folder = path.parent
+    plugin = next(
+        (
+            parent
+            for parent in (folder, *folder.parents[:3])
+            if any((parent / name).is_file() for name in _MANIFESTS)
+        ),
+        folder,
+    )
+    return {"CLAUDE_SKILL_DIR": str(folder), "CLAUDE_PLUGIN_ROOT": str(plugin)}
+
+
 def fill_inputs(
-    text: str, request: str, values: Mapping[str, str], folder: Path
+    text: str, request: str, values: Mapping[str, str], variables: Mapping[str, str]
 ) -> tuple[str, bool]:
-    """Return a skill's text with placeholders filled in, and whether it has any."""
+    """Return a skill's text with placeholders filled in, and whether it has any for the request.
+
+    Args:
+        variables: the values of placeholders such as `${CLAUDE_SKILL_DIR}`.
+    """
     words, has_placeholder = _words(request), False
 
     def replace(match: re.Match[str]) -> str:
@@ -128,4 +148,5 @@ def fill_inputs(
         return value
 
     filled = _PLACEHOLDER.sub(replace, text)
-    return filled.replace("${CLAUDE_SKILL_DIR}", str(folder)), has_placeholder
+    filled = _VARIABLE.sub(lambda match: variables.get(match[1], match[0]), filled)
+    return filled, has_placeholder

@@ -45,12 +45,14 @@ class Delegation:
         workspace = self._parent.tools.workspace
         agents, external = self._definitions.task_agents, self._definitions.external_agents
         skills = [
-            (skill.name, skill.description) for skill in self._definitions.skills if skill.by_model
+            (skill.name, skill.description)
+            for skill in self._definitions.skills
+            if skill.by_model and not skill.paths
         ]
-        separate = [
+        unlisted = [
             skill.name
             for skill in self._definitions.skills
-            if skill.by_user and skill.runs_in_subagent
+            if (skill.by_user and skill.runs_in_subagent) or (skill.by_model and skill.paths)
         ]
         tools: list[AnyTool] = []
         if agents:
@@ -58,8 +60,8 @@ class Delegation:
             programs = {name: _digest(config) for name, config in external.items()}
             records = self._parent.children.records
             tools.append(tool(workspace, agents, self.run_task, records, programs))
-        if skills or separate:
-            tools.append(SkillTool(workspace, skills, separate, self._run_skill))
+        if skills or unlisted:
+            tools.append(SkillTool(workspace, skills, unlisted, self._run_skill))
         options = self._parent.options
         if options is not None:
             followed = Delegation(self._parent, (options.skill,))
@@ -221,7 +223,10 @@ class Delegation:
             )
         if not skill.runs_in_subagent and skill.uses == RunSettings():
             self._definitions.use(skill)
-            return Outcome(text=self._core.clean(skill_text(skill)))
+            # Other skills may have `$1` in a script of the shell.
+            takes_request = skill.hint is not None or "$ARGUMENTS" in skill.text
+            text = skill_text(self._core, skill, request if takes_request else "")
+            return Outcome(text=self._core.clean(text))
         return await self._follow(skill, request, progress)
 
     async def _follow(
@@ -230,7 +235,7 @@ class Delegation:
         """Start an agent that follows a skill."""
         prompt, uses, hooks = None, skill.uses, definition_hooks(skill)
         title = f"{skill.name}: {request or skill.description}"
-        text = self._core.clean(skill_text(skill, request, inputs))
+        text = self._core.clean(skill_text(self._core, skill, request, inputs))
         program = self._definitions.external_agents.get(skill.agent or "")
         if skill.runs_in_subagent and program is not None:
             task = AgentTask(agent=skill.agent or "", title=skill.name, task=text)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
 from acp_agent.events import AnyEvent, UserMessage
 from acp_agent.extensions.definitions.inputs import fill_inputs
 from acp_agent.extensions.definitions.types import Skill
-from acp_agent.extensions.flows.flow import Flow
 from acp_agent.session.commands.command import FoundCommand, command_line
 from acp_agent.session.core import SessionCore
 from acp_agent.session.extensions import FLOW_PREFIX
@@ -20,16 +19,27 @@ RESUME = "resume"
 
 
 async def flow_command(
-    core: SessionCore, skill: Skill, flow: Flow, arguments: str, options: RunOptions
+    core: SessionCore,
+    skill: Skill,
+    arguments: str,
+    options: RunOptions,
+    variables: Mapping[str, str],
 ) -> FoundCommand:
-    """Return the effect of `/flow:name`."""
+    """Return the effect of `/flow:name`.
+
+    Args:
+        skill: a skill with a flow.
+        variables: the values of placeholders such as `${CLAUDE_SKILL_DIR}`.
+    """
+    flow = skill.flow
+    assert flow is not None
     request, history = arguments.strip(), list[AnyEvent]()
     if resumes := request == RESUME:
         history = list(await core.history())
         request = _last_request(skill.name, history)
     filled, has_request = {}, False
     for id_, node in flow.nodes.items():
-        text, uses_request = fill_inputs(node.text, request, {}, skill.path.parent)
+        text, uses_request = fill_inputs(node.text, request, {}, variables)
         filled[id_] = replace(node, text=core.clean(text))
         has_request = has_request or uses_request
     flow = replace(flow, nodes=filled, notes=core.clean(flow.notes))

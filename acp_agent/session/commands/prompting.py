@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import re
+import shlex
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,7 +15,13 @@ from acp_agent.agent.pending_messages import user_part
 from acp_agent.config.localization import Translator
 from acp_agent.content import ContentBlock, TextBlock
 from acp_agent.errors import InvalidInputError
-from acp_agent.extensions.definitions.inputs import FILES, SkillInputs, fill_inputs, read_inputs
+from acp_agent.extensions.definitions.inputs import (
+    FILES,
+    SkillInputs,
+    fill_inputs,
+    folder_variables,
+    read_inputs,
+)
 from acp_agent.extensions.definitions.types import RunSettings
 from acp_agent.models.base import UserText
 from acp_agent.session.commands.command import COMMANDS, FoundCommand, command_line, is_command
@@ -27,7 +35,14 @@ if TYPE_CHECKING:
 MAX_ROUNDS = 100
 ASK_TOOL = "ask_user"  # from `acp_agent.tools.ask_user`, which is not imported here either
 _MAX_QUESTIONS = 4  # questions in one call of it
-_COMMAND_MARK = "!`"  # other programs run the command after this before the model reads the text
+_COMMAND_MARK = "!`"  # before a command whose output the model reads with the text
+_COMMAND = re.compile(r"(?s)(?<![^\s])!`([^`\n]+)`|^```!\n(.+?)\n```", re.MULTILINE)
+_COMMANDS_NOTE = (
+    "Where a command in backticks follows an exclamation mark, read its output first; run it if "
+    "you have no output of it."
+)
+_MAX_COMMANDS = 20  # commands of one skill that are run
+SHELL_TOOL = "shell"  # from `acp_agent.tools.shell`, likewise
 SKILL_TOOL = "skill"  # from `acp_agent.tools.skill`, which imports pydantic
 FINISH_TOOL = "finish_loop"  # from `acp_agent.tools.finish_loop`, likewise
 
@@ -65,7 +80,9 @@ async def skill_command(
         flow_options = _options(core, skill)
         if isinstance(flow_options, FoundCommand):
             return flow_options
-        return await flow_command(core, skill, skill.flow, user_text, flow_options)
+        return await flow_command(
+            core, skill, user_text, flow_options, skill_variables(core, skill)
+        )
     try:
         inputs = await asyncio.to_thread(read_inputs, skill.inputs, user_text, core.cwd)
     except InvalidInputError as error:
@@ -79,19 +96,22 @@ async def skill_command(
     if skill.runs_in_subagent:
         request = core.clean("\n\n".join([*filter(None, [user_text]), *_attached(content)]))
         arguments = msgspec.json.encode({"skill": skill.name, "request": request}).decode()
-        return FoundCommand(ask=skill_text(skill, user_text, inputs), call=(SKILL_TOOL, arguments))
+        return FoundCommand(
+            ask=skill_text(core, skill, user_text, inputs), call=(SKILL_TOOL, arguments)
+        )
     definitions.use(skill)
-    call = _question(core, skill, inputs, content)
-    command = FoundCommand(
-        ask=skill_text(skill, user_text, inputs), call=call, asks_with_call=call is not None
-    )
+    text = skill_text(core, skill, user_text, inputs)
+    question = _question(core, skill, inputs, content)
+    filled, _ = _filled_text(core, skill, user_text, inputs.values)
+    call = question or _commands_call(skill, filled)
+    command = FoundCommand(ask=text, call=call, asks_with_call=call is not None)
     if skill.uses == RunSettings():
         return command
     options = _options(core, skill)
     if isinstance(options, FoundCommand):
         return options
     options = replace(options, skill=skill.name)
-    if call is not None:  # a skill with few tools must still be able to ask
+    if question is not None:  # a skill with few tools must still be able to ask
         options = replace(options, always=(ASK_TOOL,))
     return replace(command, options=options)
 
@@ -113,19 +133,38 @@ def _options(core: SessionCore, skill: Skill) -> RunOptions | FoundCommand:
         return FoundCommand.answering(core.clean(text))
 
 
-def skill_text(skill: Skill, request: str = "", inputs: SkillInputs | None = None) -> str:
+def skill_variables(core: SessionCore, skill: Skill) -> dict[str, str]:
+    """Return the values of placeholders in a skill's text, as other programs fill them in."""
+    return {
+        **folder_variables(skill.path),
+        "CLAUDE_PROJECT_DIR": str(core.cwd),
+        "CLAUDE_SESSION_ID": core.id,
+        "CLAUDE_EFFORT": core.settings.thought_level or "",
+    }
+
+
+def _filled_text(
+    core: SessionCore, skill: Skill, request: str, values: Mapping[str, str]
+) -> tuple[str, bool]:
+    variables = skill_variables(core, skill)
+    return fill_inputs(skill.text.strip(), request.strip(), values, variables)
+
+
+def skill_text(
+    core: SessionCore, skill: Skill, request: str = "", inputs: SkillInputs | None = None
+) -> str:
     """Return a skill's instructions, with the location of its files and its input.
 
     Args:
         inputs: its named inputs; None: only the request is known.
     """
     values = {} if inputs is None else inputs.values
-    text, has_request = fill_inputs(skill.text.strip(), request.strip(), values, skill.path.parent)
+    text, has_request = _filled_text(core, skill, request, values)
     folder = f" Paths in it are relative to {skill.path.parent}."
     lines = [f"Follow the skill {skill.name}.{'' if skill.source == 'bundled' else folder}"]
     lines += ["", text]
     if _COMMAND_MARK in text:
-        lines += ["", "Where it has a command as in !`command`, run that and read its output."]
+        lines += ["", _COMMANDS_NOTE]
     if not has_request:
         if values:
             lines += ["", "The input:", *(f"- {name}: {value}" for name, value in values.items())]
@@ -136,6 +175,25 @@ def skill_text(skill: Skill, request: str = "", inputs: SkillInputs | None = Non
         names = ", ".join(missing_input.name for missing_input in inputs.missing)
         lines += ["", f"Not given yet: {names}. Ask the user where you cannot tell."]
     return "\n".join(lines)
+
+
+def _commands_call(skill: Skill, text: str) -> tuple[str, str] | None:
+    """Return a call that runs the commands in a skill's text, as !`command` or in a block.
+
+    It is judged like any other call. None if there are none, or the skill may not run commands.
+    """
+    commands = [match[1] or match[2] for match in _COMMAND.finditer(text)]
+    tools, without = skill.uses.tools, skill.uses.without
+    if SHELL_TOOL in without or (tools is not None and SHELL_TOOL not in tools):
+        return None
+    lines = [
+        line
+        for command in commands[:_MAX_COMMANDS]
+        for line in (f"echo {shlex.quote(f'$ {command.strip()}')}", command.strip())
+    ]
+    return (
+        (SHELL_TOOL, msgspec.json.encode({"command": "\n".join(lines)}).decode()) if lines else None
+    )
 
 
 def _question(
@@ -197,7 +255,7 @@ async def loop_command(
     repeated = await find(content)
     if repeated is None:
         return _repeat(Repetition(prompt, rounds))
-    if repeated.call is not None:
+    if repeated.call is not None and not repeated.asks_with_call:
         return _repeat(Repetition(prompt, rounds, call=repeated.call))
     if repeated.ask is not None:
         return _repeat(Repetition(prompt, rounds, ask=repeated.ask), repeated)

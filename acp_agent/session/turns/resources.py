@@ -113,6 +113,7 @@ class SessionResources:
             agent="" if agent is None else agent.name,
             hooks=hooks,
             take_changed_resources=tools.take_changed_resources,
+            skills_for=self._extensions.definitions.skills_for,
         )
         self._add_tools(turn, tools, options)
         self._extensions.turn = turn

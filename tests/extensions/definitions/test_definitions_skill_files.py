@@ -171,4 +171,5 @@ def test_an_input_of_another_type_is_refused(tmp_path: Path, request_: str, why:
 def test_the_request_stands_where_the_text_has_a_place_for_it(
     text: str, request_: str, filled: str, found: bool
 ) -> None:
-    assert fill_inputs(text, request_, {"issue": request_}, Path("/s")) == (filled, found)
+    variables = {"CLAUDE_SKILL_DIR": "/s"}
+    assert fill_inputs(text, request_, {"issue": request_}, variables) == (filled, found)

@@ -80,9 +80,9 @@ def test_permissions_that_a_skill_has_in_another_program_have_no_effect(files: F
 
 
 def test_fields_without_effect_are_reported(files: Files) -> None:
-    path = files.skill("deploy", "permissions: {a: []}", "paths: [1]", "maxturns: 3")
+    path = files.skill("deploy", "permissions: {a: []}", "settings: [1]", "maxturns: 3")
     assert files.why(path) == [
-        "the fields maxturns, paths, permissions are not used here; take them out, or leave them"
+        "the fields maxturns, permissions, settings are not used here; take them out, or leave them"
     ]
     assert [skill.name for skill in files.find().skills] == ["deploy"]
 
