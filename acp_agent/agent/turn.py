@@ -159,7 +159,9 @@ async def check_loops(turn: TurnResources) -> StopReason | None:
     noticed = LoopNoticed(call=loop.call, kind=loop.kind, rounds=loop.rounds, step=step)
     match step:
         case "told":
-            notice = NoticeShown(severity="info", title=f"{_describe(loop)} The model is told.")
+            notice = NoticeShown(
+                severity="info", title=f"{_describe(loop)} The model was informed."
+            )
             await turn.journal.emit(_with(noticed, note=_note(loop)), notice)
             return None
         case "asked":

@@ -103,7 +103,7 @@ class Plugin(Struct, frozen=True, kw_only=True):
         name: lowercase letters, digits and hyphens; what its tools' names begin with.
         api_version: the version of this interface that it was written for.
         tools: functions that the model can call.
-        hooks: functions that are told of events.
+        hooks: functions that receive events.
         models: providers of models.
     """
 

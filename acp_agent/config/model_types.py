@@ -91,7 +91,7 @@ class ModelConfig(Table, frozen=True, kw_only=True):
     vision: Annotated[bool | None, Meta(description="Whether it sees pictures.")] = None
     thought_levels: Annotated[
         list[ThoughtLevel] | None,
-        Meta(description="How much it can be told to reason. Empty: not at all."),
+        Meta(description="The thought levels that it supports; empty: none."),
     ] = None
     temperature: Annotated[
         Annotated[float, Meta(ge=0, le=2)] | None,

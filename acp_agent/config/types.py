@@ -243,7 +243,7 @@ class LanguageServerConfig(Table, frozen=True, kw_only=True):
         dict[str, Any], Meta(description="What it is given at its start (initializationOptions).")
     ] = field(default_factory=dict)
     settings: Annotated[
-        dict[str, Any], Meta(description="What it is told when it asks, by section.")
+        dict[str, Any], Meta(description="The settings that it can request, by section.")
     ] = field(default_factory=dict)
 
 

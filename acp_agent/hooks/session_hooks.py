@@ -386,7 +386,9 @@ def _answered(
     )
 
 
-def context_notice(text: str, title: str = "A hook told the model something.") -> NoticeShown:
+def context_notice(
+    text: str, title: str = "A hook gave the model additional context."
+) -> NoticeShown:
     """Return the notice that gives the model a text from hooks, without secrets."""
     return NoticeShown(
         severity="info",

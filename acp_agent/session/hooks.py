@@ -336,7 +336,7 @@ class HookSource:
 
     async def _add_context(self, answer: HookAnswer) -> None:
         if answer.context:
-            await self._add_notice("A hook told the model something.", answer.context)
+            await self._add_notice("A hook gave the model additional context.", answer.context)
 
     async def _add_notice(self, title: str, text: str) -> None:
         from acp_agent.hooks.session_hooks import context_notice  # noqa: PLC0415 - if there are any

@@ -103,7 +103,7 @@ LlmProtocol: TypeAlias = str
 
 
 class ProviderCurrentConfig(Wire):
-    """Where a provider is reached. Headers are never told: they may hold keys."""
+    """Where a provider is reached. Headers are never sent: they may hold keys."""
 
     api_type: LlmProtocol
     base_url: str

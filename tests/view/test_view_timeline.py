@@ -367,7 +367,7 @@ def test_plans_loops_options_and_what_is_unknown_are_told() -> None:
         "▸ in progress: Go high priority",
     ]
     told = words_of(one(dom, "section.turn"))
-    assert "The model repeated itself (3 times) and was told so." in told
+    assert "The model repeated itself (3 times) and was informed." in told
     assert "Subagent sess_9: Child, idle" in told
     assert "Message from ? to sess_9" in told
     assert "Event of a newer version: from_the_future" in told

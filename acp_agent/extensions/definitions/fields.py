@@ -208,15 +208,14 @@ class SkillFields(RunFields, frozen=True, kw_only=True, rename="kebab"):
     input: Annotated[
         Input | None,
         Meta(
-            description="What it is to be given: the hint of its command where that has none, and "
-            "told to the model.",
+            description="Its input: the hint of its command if that has none; the model sees it.",
             extra={"wants": "a description, and args with a name, a type and required each"},
         ),
     ] = None
     output: Annotated[
         Output | None,
         Meta(
-            description="What it is to make, and the folder for it; told to the model.",
+            description="What it is to make, and the folder for it; the model sees it.",
             extra={"wants": "a description and a directory"},
         ),
     ] = None
