@@ -258,11 +258,11 @@ async def test_a_failed_server_is_retried_silently_at_a_later_turn(
         pass  # only to choose the port
     async with connected(web) as (server, session):
         assert "could not be connected" in session.notices[0]
-        server.try_again()
+        server.reconnect()
         await server.settled()
         assert len(session.notices) == 1
         async with web_server(made=web, port=web.port):
-            server.try_again()
+            server.reconnect()
             await server.settled()
             assert await count(server) == "call 1"
         assert len(session.notices) == 1
@@ -292,10 +292,10 @@ async def test_a_new_login_is_used_without_a_restart(tmp_path: Path) -> None:
             assert await count(server) == "call 1"
             web.accepted = "Bearer second"
             assert "HTTP 401" in await count(server)
-            server.try_again()
+            server.reconnect()
             assert "HTTP 401" in await count(server)  # there is no new login yet
             save("second")
-            server.try_again()
+            server.reconnect()
             await server.settled()
             assert await count(server) == "call 2"
             assert session.notices == []

@@ -118,7 +118,7 @@ class McpClient:
         return await self._ask(self._connected.read_resource(original_uri, meta=self._meta()))
 
     async def complete(
-        self, template: types.ResourceTemplate, variable: str, value: str, known: dict[str, str]
+        self, template: types.ResourceTemplate, variable: str, value: str, values: dict[str, str]
     ) -> list[str]:
         """Return values for a variable of a resource template that begin with `value`.
 
@@ -134,7 +134,7 @@ class McpClient:
             uri=self._sanitizer.original(template.uri_template)
         )
         argument = {"name": variable, "value": value}
-        result = await self._ask(client.complete(reference, argument, known or None))
+        result = await self._ask(client.complete(reference, argument, values or None))
         return result.completion.values
 
     def follow(self, uri: str) -> None:

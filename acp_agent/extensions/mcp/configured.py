@@ -111,9 +111,9 @@ def find_servers(
                 if server is not None or unused:
                     failures.pop(name, None)
                     # A shared file has fields for several programs; unused ones are not reported.
-                    shown = [] if file.name == _SHARED_FILE else unused
+                    reported = [] if file.name == _SHARED_FILE else unused
                     notes_by_name[name] = [
-                        *(f"{file}: {file_format.key}.{printable_line(note)}" for note in shown),
+                        *(f"{file}: {file_format.key}.{printable_line(note)}" for note in reported),
                         *(_located(file, text, name, note) for note in unset),
                     ]
     problems += failures.values()

@@ -87,16 +87,17 @@ class ToolSchema:
             raise UnusableSchemaError(f"its schema is wrong at {_location(error.path)}") from None
         properties = _all_properties(cleaned)
         self._own_names = dict(zip(_model_names(list(properties)), properties, strict=True))
-        sent_names = {own: sent for sent, own in self._own_names.items()}
+        model_names = {original: model_name for model_name, original in self._own_names.items()}
         self.for_model: JsonObject = _for_providers(
             {key: value for key, value in cleaned.items() if key not in _NOT_AT_THE_TOP}
             | {"properties": properties}
         )
         self.for_model["properties"] = {
-            sent_names[own]: schema for own, schema in self.for_model["properties"].items()
+            model_names[original]: schema
+            for original, schema in self.for_model["properties"].items()
         }
         if required := self.for_model.get("required"):
-            self.for_model["required"] = [sent_names[own] for own in required]
+            self.for_model["required"] = [model_names[original] for original in required]
         if len(msgspec.json.encode(self.for_model)) > SIZE_LIMIT:
             raise UnusableSchemaError(f"its schema is larger than {SIZE_LIMIT // 1_000} kB")
         # No reference is left; the empty registry ensures that none is ever resolved.
@@ -194,18 +195,18 @@ def _all_properties(schema: JsonObject) -> JsonObject:
 
 def _model_names(names: list[str]) -> list[str]:
     """Return unique names of parameters that every model accepts, in the same order."""
-    taken = {name for name in names if _PROPERTY.match(name)}
-    sent = []
+    used_names = {name for name in names if _PROPERTY.match(name)}
+    model_names = []
     for name in names:
         plain = name
         if not _PROPERTY.match(name):
             base = _INVALID_CHARACTERS.sub("_", name).strip("_")[:_MAX_NAME_LENGTH] or "value"
             plain, number = base, 2
-            while plain in taken:
+            while plain in used_names:
                 plain, number = f"{base}_{number}", number + 1
-            taken.add(plain)
-        sent.append(plain)
-    return sent
+            used_names.add(plain)
+        model_names.append(plain)
+    return model_names
 
 
 def _for_providers(schema: Any) -> Any:  # JSON, any kind
@@ -216,30 +217,32 @@ def _for_providers(schema: Any) -> Any:  # JSON, any kind
     """
     if isinstance(schema, bool):
         return {}
-    sent: JsonObject = {}
+    accepted: JsonObject = {}
     for key, value in schema.items():
         if key in _SCHEMAS:
             is_rule = key == "additionalProperties" and isinstance(value, bool)
-            sent[key] = value if is_rule else _for_providers(value)
+            accepted[key] = value if is_rule else _for_providers(value)
         elif key in _LISTS:
-            sent[key] = [_for_providers(subschema) for subschema in value]
+            accepted[key] = [_for_providers(subschema) for subschema in value]
         elif key in _MAPS:
-            sent[key] = {name: _for_providers(subschema) for name, subschema in value.items()}
+            accepted[key] = {name: _for_providers(subschema) for name, subschema in value.items()}
         elif key == "const":
-            sent.setdefault("enum", [value])
+            accepted.setdefault("enum", [value])
         elif key != "enum" or value:
-            sent[key] = value
-    entries = sent.pop("prefixItems", ())
-    kind = sent.get("type")
+            accepted[key] = value
+    entries = accepted.pop("prefixItems", ())
+    kind = accepted.get("type")
     if (
         entries or kind == "array" or (isinstance(kind, list) and "array" in kind)
-    ) and not sent.get("items"):
-        sent["items"] = {"anyOf": entries} if entries else {}
-    if "required" in sent and "properties" in sent:
-        sent["required"] = [name for name in sent["required"] if name in sent["properties"]]
-        if not sent["required"]:
-            del sent["required"]
-    return sent
+    ) and not accepted.get("items"):
+        accepted["items"] = {"anyOf": entries} if entries else {}
+    if "required" in accepted and "properties" in accepted:
+        accepted["required"] = [
+            name for name in accepted["required"] if name in accepted["properties"]
+        ]
+        if not accepted["required"]:
+            del accepted["required"]
+    return accepted
 
 
 def _to_current_draft(schema: JsonObject) -> JsonObject:

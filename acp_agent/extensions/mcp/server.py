@@ -128,7 +128,7 @@ class McpServer:
         self._replace(client)
         await self.settled()
 
-    def try_again(self) -> None:
+    def reconnect(self) -> None:
         """Connect again to a server that was given up, or at which the user has logged in since.
 
         Only over HTTP, where servers come back without us, and only now and then. Does not wait.

@@ -158,7 +158,7 @@ class McpServers:
         A server that exceeded this time once is not awaited again.
         """
         for server in self.servers:
-            server.try_again()
+            server.reconnect()
         awaited = [server for server in self.servers if server not in self._slow]
         try:
             async with asyncio.timeout(

@@ -41,20 +41,20 @@ _CALL_EVENTS = (ToolStarted, ToolOutput, ToolShown, ToolEnded, PermissionAsked, 
 _ANSWER_EVENTS = (AgentText, AgentThought, ThoughtEnded, ToolCalled)
 
 
-def make_consistent(events: Sequence[AnyEvent | None], name: str) -> list[list[AnyEvent]]:
+def make_consistent(events: Sequence[AnyEvent | None], id_prefix: str) -> list[list[AnyEvent]]:
     """Return the events that replace each event.
 
     Args:
         events: the events of a session or of a child, with None for each lost event.
-        name: the prefix of the ids of added events; it must be the same each time.
+        id_prefix: the prefix of the ids of added events; it must be the same each time.
     """
-    repair = _Repair(events, name)
-    return [list(repair.take(index, event)) for index, event in enumerate(events)]
+    repair = _Repair(events, id_prefix)
+    return [list(repair.replace_event(index, event)) for index, event in enumerate(events)]
 
 
 class _Repair:
-    def __init__(self, events: Sequence[AnyEvent | None], name: str) -> None:
-        self._name = name
+    def __init__(self, events: Sequence[AnyEvent | None], id_prefix: str) -> None:
+        self._id_prefix = id_prefix
         self._events = events
         self._asked_messages = {event.message for event in events if isinstance(event, ModelAsked)}
         self._answers = {
@@ -67,7 +67,7 @@ class _Repair:
         self._by_provider: set[CallId] = set()  # the calls that a provider runs
         self._compactions: dict[str, None] = {}
 
-    def take(self, index: int, event: AnyEvent | None) -> list[AnyEvent]:
+    def replace_event(self, index: int, event: AnyEvent | None) -> list[AnyEvent]:
         """Return the events that replace one event."""
         if event is None:
             return self._replace_lost(index)
@@ -96,10 +96,10 @@ class _Repair:
                 self._open_answer = event.message, event.model
             case _:
                 missing = []
-                self._follow(event)
+                self._track(event)
         return [*missing, event]
 
-    def _follow(self, event: AnyEvent) -> None:
+    def _track(self, event: AnyEvent) -> None:
         match event:
             case ModelAnswered() if self._open_answer and event.message == self._open_answer[0]:
                 self._open_answer = None
@@ -138,14 +138,16 @@ class _Repair:
                 if event.message not in self._asked_messages:
                     return event.message
                 break
-        return MessageId(f"{self._name}_{index}_asked")
+        return MessageId(f"{self._id_prefix}_{index}_asked")
 
     def _answer(
         self, index: int, event: AgentText | AgentThought | ThoughtEnded | ToolCalled
     ) -> list[AnyEvent]:
         events: list[AnyEvent] = []
-        of_model = isinstance(event, ThoughtEnded | ToolCalled) or event.message in self._answers
-        if of_model and event.message not in self._asked_messages:
+        is_model_output = (
+            isinstance(event, ThoughtEnded | ToolCalled) or event.message in self._answers
+        )
+        if is_model_output and event.message not in self._asked_messages:
             # The `ModelAsked` event is lost. A message by the agent itself has none.
             self._asked_messages.add(event.message)
             answered = self._answers.get(event.message)
@@ -176,7 +178,7 @@ class _Repair:
         """Return the beginning of the current turn if it is lost."""
         if self._turn is not None:
             return []
-        self._turn = TurnId(f"{self._name}_{index}_turn")
+        self._turn = TurnId(f"{self._id_prefix}_{index}_turn")
         for event in self._events[index:]:
             if isinstance(event, TurnStarted):
                 break
@@ -221,7 +223,7 @@ def _lost_calls(events: Sequence[AnyEvent | None]) -> tuple[dict[int, list[CallI
     The place is a lost event in the last answer before the first event of the call; otherwise, the
     last lost event before that in the same turn.
     """
-    called = {event.call for event in events if isinstance(event, ToolCalled)}
+    started_calls = {event.call for event in events if isinstance(event, ToolCalled)}
     by_provider = {
         event.call for event in events if isinstance(event, ToolCalled) and event.provider
     }
@@ -245,9 +247,9 @@ def _lost_calls(events: Sequence[AnyEvent | None]) -> tuple[dict[int, list[CallI
             if event.call in by_provider:
                 continue
             in_answer_text = False
-            if event.call in called:
+            if event.call in started_calls:
                 continue
-            called.add(event.call)
+            started_calls.add(event.call)
             start = last_gap if answer_gap is None else answer_gap
             if start is None:
                 unplaced.add(event.call)

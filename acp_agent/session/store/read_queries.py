@@ -30,7 +30,7 @@ from acp_agent.session.store.records import (
 )
 from acp_agent.session.store.recovery import is_damaged_event
 from acp_agent.session.store.sqlite_errors import is_damage, primary_code
-from acp_agent.session.store.write_queries import SEQ_BITS, find_extent, find_session
+from acp_agent.session.store.write_queries import SEQ_BITS, find_last_event, find_session
 
 BATCH_EVENTS = 1000
 BATCH_BYTES = 1 << 20  # a batch ends with the event that reaches this size
@@ -266,7 +266,7 @@ def check_sessions(connection: sqlite3.Connection) -> CheckResult:
 
 def _check_session(connection: sqlite3.Connection, session: SessionId) -> DamagedSession | None:
     try:
-        key, last = find_extent(connection, session)
+        key, last = find_last_event(connection, session)
     except SessionNotFoundError:  # its id is damaged
         return DamagedSession(session, None, 1, 1, ())
     positions: list[int] = []

@@ -81,12 +81,12 @@ def recover(stored: Sequence[StoredEvent]) -> list[StoredEvent]:
 
     A notice or substitute has the number and the time of the event that it replaces.
     """
-    read = [_read(item) for item in stored]
+    decoded = [_read(item) for item in stored]
     repaired: list[list[AnyEvent]] = [[] for _ in stored]
-    for stream in _streams(read):
+    for stream in _event_streams(decoded):
         for index, events in enumerate(stream):
             repaired[index] += events
-    notes = _notes(stored, read)
+    notes = _notices(stored, decoded)
     return [
         StoredEvent(item.seq, item.at, event)
         for index, item in enumerate(stored)
@@ -97,29 +97,35 @@ def recover(stored: Sequence[StoredEvent]) -> list[StoredEvent]:
 def _read(item: StoredEvent) -> AnyEvent | None:
     """Return the event, or its readable part; None if nothing can be read."""
     if isinstance(item.event, DamagedEvent):
-        return salvaged(item.event.raw)
+        return salvage(item.event.raw)
     return None if isinstance(item.event, UnknownEvent) else item.event
 
 
 # -- completed events ------------------------------------------------------------------------
 
 
-def _streams(read: Sequence[AnyEvent | None]) -> Iterator[list[list[AnyEvent]]]:
+def _event_streams(decoded: Sequence[AnyEvent | None]) -> Iterator[list[list[AnyEvent]]]:
     """Yield the events for each place: of the session, then of each child."""
     children = list(
-        dict.fromkeys(event.session for event in read if isinstance(event, ChildWorked))
+        dict.fromkeys(event.session for event in decoded if isinstance(event, ChildWorked))
     )
-    indexes = [index for index, event in enumerate(read) if not isinstance(event, ChildWorked)]
-    yield _align(len(read), indexes, make_consistent([read[index] for index in indexes], "lost"))
+    indexes = [index for index, event in enumerate(decoded) if not isinstance(event, ChildWorked)]
+    yield _align(
+        len(decoded),
+        indexes,
+        make_consistent([decoded[index] for index in indexes], "lost"),
+    )
     for number, child in enumerate(children):
-        yield _child(read, child, f"lost_{number}")
+        yield _child_stream(decoded, child, f"lost_{number}")
 
 
-def _child(read: Sequence[AnyEvent | None], child: SessionId, name: str) -> list[list[AnyEvent]]:
+def _child_stream(
+    decoded: Sequence[AnyEvent | None], child: SessionId, name: str
+) -> list[list[AnyEvent]]:
     indexes: list[int] = []
     child_events: list[AnyEvent | None] = []
     calls: list[CallId | None] = []  # the parent's calls
-    for index, event in enumerate(read):
+    for index, event in enumerate(decoded):
         if event is None or (isinstance(event, ChildWorked) and event.session == child):
             indexes.append(index)
             child_events.append(None if event is None else event.did)
@@ -133,23 +139,23 @@ def _child(read: Sequence[AnyEvent | None], child: SessionId, name: str) -> list
         else []
         for call, events in zip(calls, make_consistent(child_events, name), strict=True)
     ]
-    return _align(len(read), indexes, wrapped)
+    return _align(len(decoded), indexes, wrapped)
 
 
 def _align(
     length: int, indexes: Sequence[int], events: Sequence[list[AnyEvent]]
 ) -> list[list[AnyEvent]]:
-    spread: list[list[AnyEvent]] = [[] for _ in range(length)]
+    aligned: list[list[AnyEvent]] = [[] for _ in range(length)]
     for index, replacement in zip(indexes, events, strict=True):
-        spread[index] = replacement
-    return spread
+        aligned[index] = replacement
+    return aligned
 
 
 # -- notices ---------------------------------------------------------------------------------
 
 
-def _notes(
-    stored: Sequence[StoredEvent], read: Sequence[AnyEvent | None]
+def _notices(
+    stored: Sequence[StoredEvent], decoded: Sequence[AnyEvent | None]
 ) -> dict[int, list[NoticeShown]]:
     """Return the notices by the place that each precedes: one for each run of lost events."""
     notes: dict[int, list[NoticeShown]] = {}
@@ -157,10 +163,10 @@ def _notes(
     run: list[tuple[StoredEvent, bool]] = []
     for index, item in enumerate(stored):
         if isinstance(item.event, UnknownEvent) and is_damaged_event(item.event):
-            run.append((item, read[index] is not None))
+            run.append((item, decoded[index] is not None))
             continue
         if run:
-            notes[index - len(run)] = [_note(run)]
+            notes[index - len(run)] = [_damage_notice(run)]
             run = []
         if isinstance(item.event, UnknownEvent) and not newer:
             newer = True
@@ -173,7 +179,7 @@ def _notes(
                 )
             )
     if run:
-        notes[len(stored) - len(run)] = [_note(run)]
+        notes[len(stored) - len(run)] = [_damage_notice(run)]
     return notes
 
 
@@ -182,9 +188,9 @@ def is_damaged_event(event: UnknownEvent) -> bool:
     return isinstance(event, DamagedEvent) or event.tag in _LOST
 
 
-def _note(run: Sequence[tuple[StoredEvent, bool]]) -> NoticeShown:
+def _damage_notice(run: Sequence[tuple[StoredEvent, bool]]) -> NoticeShown:
     items = [item for item, _ in run]
-    is_partial = all(salvaged for _, salvaged in run)
+    is_partial = all(is_readable for _, is_readable in run)
     kinds = [_LOST.get(_tag(item), _UNSPECIFIED) for item in items]
     count = sum(getattr(item.event, "count", 1) for item in items)
     if len(set(kinds)) == 1 and count == 1:
@@ -210,7 +216,7 @@ def _tag(item: StoredEvent) -> str:
     return item.event.tag if isinstance(item.event, UnknownEvent) else ""
 
 
-def salvaged(raw: bytes) -> AnyEvent | None:
+def salvage(raw: bytes) -> AnyEvent | None:
     """Return the event with the readable part of its text; None if too little can be read."""
     value = _parse_beginning(raw)
     if not isinstance(value, dict):

@@ -150,14 +150,14 @@ class Store:
         after = max(after, 0)
         from acp_agent.session.store import read_queries  # noqa: PLC0415 - a new session reads nothing
 
-        key, last = await self._worker.run(lambda db: write_queries.find_extent(db, session_id))
+        key, last = await self._worker.run(lambda db: write_queries.find_last_event(db, session_id))
         while after < last:
             start = after
             batch = await self._worker.run(
                 lambda db: read_queries.read(db, key, start, last)  # noqa: B023 - awaited here
             )
             if not batch:
-                await self._worker.run(lambda db: write_queries.find_extent(db, session_id))
+                await self._worker.run(lambda db: write_queries.find_last_event(db, session_id))
                 from acp_agent.session.store.damaged_events import missing_events  # noqa: PLC0415 - rarely needed
 
                 yield [missing_events(after + 1, last)]

@@ -150,17 +150,17 @@ class Worker:
             self._connection()
         except Exception as error:  # noqa: BLE001 - handed to the caller of `start`
             start.error = error
-            self._answer([start])
+            self._deliver([start])
             return
-        self._answer([start])
-        while self._serve():
+        self._deliver([start])
+        while self._run_waiting_jobs():
             pass
         self._disconnect()
-        self._answer([Job(lambda _: None, self._ended, None)])
+        self._deliver([Job(lambda _: None, self._ended, None)])
 
-    def _serve(self) -> bool:
+    def _run_waiting_jobs(self) -> bool:
         """Run all waiting jobs; return false after `stop`."""
-        jobs, continues = self._take()
+        jobs, continues = self._next_jobs()
         for writes, group in groupby(jobs, key=lambda job: job.chain is not None):
             members = list(group)
             if writes:
@@ -168,10 +168,10 @@ class Worker:
             else:
                 for job in members:
                     self._read(job)
-            self._answer(members)
+            self._deliver(members)
         return continues
 
-    def _take(self) -> tuple[list[AnyJob], bool]:
+    def _next_jobs(self) -> tuple[list[AnyJob], bool]:
         """Return all waiting jobs, at most one group, and false if no more will follow."""
         jobs: list[AnyJob] = []
         job = self._queue.get()
@@ -242,9 +242,9 @@ class Worker:
             ):
                 self._database.read_only = True
             raise
-        self._note(jobs)
+        self._record_last_write(jobs)
 
-    def _note(self, jobs: list[AnyJob]) -> None:
+    def _record_last_write(self, jobs: list[AnyJob]) -> None:
         """Record the last committed write; an integer result is the session's number of events."""
         if self._last_write is None:
             self._last_write = LastWrite(self.path)
@@ -284,7 +284,7 @@ class Worker:
             return described
         return error
 
-    def _answer(self, jobs: list[AnyJob]) -> None:
+    def _deliver(self, jobs: list[AnyJob]) -> None:
         with contextlib.suppress(RuntimeError):  # the event loop ended before the job
             self._loop.call_soon_threadsafe(_settle, jobs)
 

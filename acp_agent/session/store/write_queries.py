@@ -106,7 +106,7 @@ def fork(
 
     Returns the number of its events.
     """
-    first = find_extent(connection, source)[0] << SEQ_BITS
+    first = find_last_event(connection, source)[0] << SEQ_BITS
     key = _new_session(connection, session_id, entry, last + len(entry.bodies))
     connection.execute(
         # Damaged events are copied unchanged; missing ones are missing in the copy too.
@@ -218,7 +218,7 @@ def delete(connection: sqlite3.Connection, session_id: SessionId) -> bool:
     return True
 
 
-def find_extent(connection: sqlite3.Connection, session_id: SessionId) -> tuple[int, int]:
+def find_last_event(connection: sqlite3.Connection, session_id: SessionId) -> tuple[int, int]:
     """Return the session's key and the number of its last event."""
     key, last = find_session(connection, session_id)
     try:

@@ -94,9 +94,9 @@ def _profile(name: str, profile: Mapping[str, object], translation: Translation)
             translation.add(
                 effect, RuleConfig(rule=f"WebFetch(domain:{host_name})"), source_text=host
             )
-    others = {key: value for key, value in profile.items() if key not in _PROFILE_KEYS}
-    others["network"] = {key: value for key, value in network.items() if key != "domains"}
-    for key, value in others.items():
+    other_settings = {key: value for key, value in profile.items() if key not in _PROFILE_KEYS}
+    other_settings["network"] = {key: value for key, value in network.items() if key != "domains"}
+    for key, value in other_settings.items():
         if value != {}:
             _skip(
                 translation,

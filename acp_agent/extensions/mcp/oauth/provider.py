@@ -220,8 +220,8 @@ class Provider(OAuthClientProvider):
             or "none" in methods
         ):
             return request
-        known = [method for method in _SECRET_METHODS if method in methods]
-        client.token_endpoint_auth_method = known[0] if known else "none"
+        supported_methods = [method for method in _SECRET_METHODS if method in methods]
+        client.token_endpoint_auth_method = supported_methods[0] if supported_methods else "none"
         return create_client_registration_request(server, client, self.context.server_url)
 
     async def _perform_authorization_code_grant(self) -> tuple[str, str]:
@@ -229,8 +229,10 @@ class Provider(OAuthClientProvider):
         methods = None if server is None else server.token_endpoint_auth_methods_supported
         if client is not None and client.client_secret and methods:
             used = client.token_endpoint_auth_method
-            known = [method for method in _SECRET_METHODS if method in methods]
-            client.token_endpoint_auth_method = used if used in known or not known else known[0]
+            supported_methods = [method for method in _SECRET_METHODS if method in methods]
+            client.token_endpoint_auth_method = (
+                used if used in supported_methods or not supported_methods else supported_methods[0]
+            )
         if server is not None and "S256" not in (server.code_challenge_methods_supported or ()):
             raise OAuthFlowError("the authorization server does not support PKCE with S256")
         return await super()._perform_authorization_code_grant()
