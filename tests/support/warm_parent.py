@@ -17,10 +17,12 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
+import ctypes
 import fcntl
 import functools
 import gc
 import importlib
+import inspect
 import json
 import os
 import pkgutil
@@ -55,6 +57,9 @@ _LATE = (
     "tree_sitter_bash",
     "truststore",
 )
+
+_HUGE_PAGE = 1 << 21
+_COLLAPSE = 25  # MADV_COLLAPSE of <linux/mman.h>
 
 _Kind = TypeVar("_Kind")
 
@@ -421,8 +426,10 @@ def _import_everything() -> None:
         importlib.import_module(name)
     scrub("")  # reads its patterns
     _describe_types()
+    _read_tables()
     gc.collect()
     gc.freeze()  # so that no collection in a child copies these pages
+    _use_huge_pages()
 
 
 def _describe_types() -> None:
@@ -435,6 +442,32 @@ def _describe_types() -> None:
     for params in _subclasses(pydantic.BaseModel):
         if params.__module__.startswith("acp_agent.tools."):
             parameters_schema(params)
+
+
+def _read_tables() -> None:
+    """Call what keeps its only value: tables of patterns, decoders, texts."""
+    for name, module in list(sys.modules.items()):
+        # What is left out installs an audit hook, which would stay.
+        if name.startswith(("acp_agent.", "protocol.")) and name != "acp_agent.replay.confinement":
+            for function in list(vars(module).values()):
+                if hasattr(function, "cache_info") and not inspect.signature(function).parameters:
+                    function()
+
+
+def _use_huge_pages() -> None:
+    """Lay the memory out in pages of 2 MiB, so that a fork copies tables of hundreds, not tens of
+    thousands of entries; a kernel that cannot (before Linux 6.1) is asked in vain.
+    """
+    if sys.platform != "linux":
+        return
+    libc = ctypes.CDLL(None)
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        extent, access, _, _, inode, *_ = line.split()
+        if access.startswith("rw") and inode == "0":
+            start, end = (int(address, 16) for address in extent.split("-"))
+            start, end = -(-start // _HUGE_PAGE) * _HUGE_PAGE, end // _HUGE_PAGE * _HUGE_PAGE
+            if start < end:
+                libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), _COLLAPSE)
 
 
 def _subclasses(kind: type[_Kind]) -> Iterator[type[_Kind]]:
