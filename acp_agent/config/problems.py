@@ -18,7 +18,7 @@ from msgspec import Meta, Struct
 
 from acp_agent.config.toml_errors import find_lines
 from acp_agent.config.types import BOOLEANS, VARIABLES, Config
-from acp_agent.platform.decoding import convert
+from acp_agent.platform.decoding import convert, struct_fields
 
 MAX_LISTED = 20  # errors of a file that are listed one by one
 Key: TypeAlias = str | int
@@ -132,7 +132,7 @@ def _walk_table(value: object, kind: type[Struct], path: tuple[Key, ...]) -> Ite
     if not isinstance(value, dict):
         yield Problem(path, f"expected a table, found {_describe_value(value)}")
         return
-    fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
+    fields = {field.encode_name: field for field in struct_fields(kind)}
     for key, item in value.items():
         if key in fields:
             yield from _walk(item, fields[key].type, (*path, key), None)

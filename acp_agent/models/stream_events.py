@@ -13,13 +13,12 @@ from types import NoneType, UnionType
 from typing import Any, Final, TypeVar, Union, get_args, get_origin
 
 import msgspec
-from msgspec import structs
 
 from acp_agent.content import JsonObject
 from acp_agent.events import Usage
 from acp_agent.models.base import CallCut, CallDone
 from acp_agent.models.request_parts import is_object
-from acp_agent.platform.decoding import convert, json_decoder
+from acp_agent.platform.decoding import convert, json_decoder, struct_fields
 
 EVENT_LIMIT = 64 * 1024 * 1024  # bytes of one event; no model sends nearly as many
 _UNTYPED = re.compile(rb'\s*\{\s*"(?!type")')
@@ -196,7 +195,7 @@ def _struct(value: object, expected: type[msgspec.Struct]) -> object:
     if not isinstance(value, dict):
         return _UNFIT
     fields: dict[str, object] = {}
-    for field in structs.fields(expected):
+    for field in struct_fields(expected):
         if field.encode_name in value:
             converted = _convert(value[field.encode_name], field.type)
             if converted is not _UNFIT:

@@ -17,7 +17,6 @@ from msgspec import Struct
 
 from acp_agent.permissions.git_reads import is_data
 from acp_agent.permissions.paths import CommandContext
-from acp_agent.sandbox.launch import Confine, unconfined
 from acp_agent.trust.store import Item, file_digest, folder_name
 from acp_agent.workspace.environment import INERT
 from acp_agent.workspace.git_repositories import GitRepositories, Repository
@@ -51,9 +50,9 @@ class WatchedGitPrograms:
     Safe to use from several threads.
     """
 
-    def __init__(self, confine: Confine = unconfined) -> None:
-        """Args: confine: how git is started."""
-        self._confine = confine
+    def __init__(self, repositories: Callable[[Callable[[], bool]], GitRepositories]) -> None:
+        """Args: repositories: returns what finds repositories until its argument returns true."""
+        self._repositories = repositories
         self._lock = threading.Lock()
         self._closed = False
         self._cached: _Cached | None = None
@@ -63,7 +62,7 @@ class WatchedGitPrograms:
         with self._lock:
             if (cached := self._current(folder)) is not None:
                 return cached[2]
-            programs = git_programs(folder, lambda: self._closed, self._confine)
+            programs = git_programs(folder, self._repositories(lambda: self._closed))
             self._cached = str(folder), _stamps(folder, programs), programs
             return programs
 
@@ -100,18 +99,16 @@ def _stamp(file: str) -> object:
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_mode
 
 
-def git_programs(
-    folder: Path, stopped: Callable[[], bool] = lambda: False, confine: Confine = unconfined
-) -> GitPrograms | None:
+def git_programs(folder: Path, git: GitRepositories) -> GitPrograms | None:
     """Return the programs of the repositories that git uses in a folder; None if there are none.
 
-    Submodules are included. If git does not answer in time or `stopped` returns true, the item has
-    no digest and is never trusted. Starts git: call it in a thread.
+    Submodules are included. If git does not answer in time or is stopped, the item has no digest
+    and is never trusted. Starts git: call it in a thread.
     """
     cwd = os.path.realpath(folder)
     if _git_top(Path(cwd)) is None:
         return None
-    repositories = GitRepositories(stopped, confine).used_in(cwd)
+    repositories = git.used_in(cwd)
     top = folder_name(folder) if not repositories else folder_name(Path(repositories[0].work_tree))
     if repositories is None:
         item = Item(kind="git", folder=top, path=".git", digest="")

@@ -8,6 +8,7 @@ to types of its own through these functions, which hold one lock; a test finds c
 from __future__ import annotations
 
 import threading
+from functools import cache
 from typing import Any, Final, TypeVar, overload
 
 import msgspec
@@ -45,3 +46,9 @@ def json_decoder(kind: Any) -> msgspec.json.Decoder[Any]:
     """Return a decoder of a type, which any thread can use then."""
     with _lock:
         return msgspec.json.Decoder(kind)
+
+
+@cache
+def struct_fields(kind: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    """Return the fields of a type; finding them evaluates its annotations, which is slow."""
+    return msgspec.structs.fields(kind)

@@ -231,6 +231,7 @@ def _core(
             account=Account(models, secrets, None, lambda: config),
             gate=gate,
             trust=lambda: trust,
+            repositories=PlainRepositories,
             adapt_tools=calls.adapt,
             sandboxes=sandboxes,
             recorded_hooks=hooks,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from acp_agent.config.load import load_config, locate_errors
 from acp_agent.config.localization import Translator, translator_for
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from acp_agent.permissions.access import Gate
     from acp_agent.server.auth_status import AuthStatusWatch, Subscriber
     from acp_agent.trust.store import TrustStore
+    from acp_agent.workspace.git_repositories import GitRepositories, RepositoryCache
+
+_Made = TypeVar("_Made")
 
 
 class Core:
@@ -174,25 +178,31 @@ async def assemble(
         paths.config_file.parent / "plugins"
     ).driver(provider)
 
-    @cache
+    @_made_once
     def trust() -> TrustStore:
         from acp_agent.trust.store import TrustStore  # noqa: PLC0415 - for prompts only
 
         return TrustStore(paths.trust_file, config.trusted_folders)
 
-    @cache
+    @_made_once
     def gate() -> Gate:
         from acp_agent.permissions.opening import open_permissions  # noqa: PLC0415 - for prompts only
-        from acp_agent.workspace.git_repositories import (  # noqa: PLC0415 - so
-            GitRepositories,
-            RepositoryCache,
-        )
 
         opened = open_permissions(paths, config, environ, trust=trust()).gate
-        confine = sandboxes.confine(config.sandbox, environ.get("PATH"))
-        repositories = RepositoryCache()
-        opened.repositories = lambda stopped: GitRepositories(stopped, confine, repositories)
+        opened.repositories = repositories
         return opened
+
+    @_made_once
+    def repository_cache() -> RepositoryCache:
+        from acp_agent.workspace.git_repositories import RepositoryCache  # noqa: PLC0415 - so
+
+        return RepositoryCache()
+
+    def repositories(stopped: Callable[[], bool]) -> GitRepositories:
+        from acp_agent.workspace.git_repositories import GitRepositories  # noqa: PLC0415 - so
+
+        confine = sandboxes.confine(config.sandbox, environ.get("PATH"))
+        return GitRepositories(stopped, confine, repository_cache())
 
     return Services(
         store=store,
@@ -205,6 +215,7 @@ async def assemble(
         environ=environ,
         gate=gate,
         trust=trust,
+        repositories=repositories,
         outputs=paths.outputs_dir,
         checkpoints=paths.checkpoints_dir,
         memory=paths.memory_dir,
@@ -216,6 +227,17 @@ async def assemble(
         turn_limit=ConcurrencyLimit(config.limits.max_turns_all_sessions),
         call_limit=ConcurrencyLimit(config.limits.max_calls_all_sessions),
     )
+
+
+def _made_once(make: Callable[[], _Made]) -> Callable[[], _Made]:
+    """Return a function that makes a value at its first call; calls in other threads wait."""
+    lock, cached = threading.Lock(), cache(make)
+
+    def get() -> _Made:
+        with lock:
+            return cached()
+
+    return get
 
 
 def _load_models(

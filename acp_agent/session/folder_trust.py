@@ -182,7 +182,7 @@ class FolderTrust:
         self._notice_shown = False
         self._question_lock = asyncio.Lock()
         self._form_is_open = False
-        self._git = WatchedGitPrograms(core.services.confine)
+        self._git = WatchedGitPrograms(core.services.repositories)
 
     async def aclose(self) -> None:
         """Stop git if it runs."""

@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # not at start-up
     from acp_agent.session.plugins import LoadedPlugins, PythonPlugins
     from acp_agent.tools.toolset import Toolset
     from acp_agent.trust.store import TrustStore
+    from acp_agent.workspace.git_repositories import GitRepositories
 
 
 class ConcurrencyLimit:
@@ -322,13 +323,14 @@ class Services(Struct, frozen=True, kw_only=True):
     """The services of a process, made once and passed to its sessions.
 
     `gate` returns the permission gate and `trust` the store of trusted items; both are made when
-    first needed. `outputs` is the folder for outputs that are too long for the model,
-    `checkpoints` the one for saved files and `memory` the one for notes. `user_folder` has the
-    user's own AGENTS.md, skills and agents. `turn_limit` and `call_limit` apply to the turns and
-    calls of all sessions together. `program_files` are the program's own files and folders, which
-    are hidden from confined programs. `watch` stops the programs of MCP servers if this process is
-    killed. `adapt_tools` changes the built-in tools of each session. `recorded_hooks` runs the
-    hooks of a replay; None: hooks are read from files.
+    first needed. `repositories` returns what finds the repositories of folders for one decision,
+    until its argument returns true. `outputs` is the folder for outputs that are too long for the
+    model, `checkpoints` the one for saved files and `memory` the one for notes. `user_folder` has
+    the user's own AGENTS.md, skills and agents. `turn_limit` and `call_limit` apply to the turns
+    and calls of all sessions together. `program_files` are the program's own files and folders,
+    which are hidden from confined programs. `watch` stops the programs of MCP servers if this
+    process is killed. `adapt_tools` changes the built-in tools of each session. `recorded_hooks`
+    runs the hooks of a replay; None: hooks are read from files.
     """
 
     store: Store
@@ -339,6 +341,7 @@ class Services(Struct, frozen=True, kw_only=True):
     environ: Mapping[str, str]
     gate: Callable[[], Gate]
     trust: Callable[[], TrustStore]
+    repositories: Callable[[Callable[[], bool]], GitRepositories]
     outputs: Path
     checkpoints: Path
     memory: Path

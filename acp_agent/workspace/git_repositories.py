@@ -10,8 +10,10 @@ import os
 import select
 import stat
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 from msgspec import Struct
 
@@ -61,10 +63,12 @@ class RepositoryCache:
     """Cache of the repositories of folders; an entry is valid until one of its files changes.
 
     Only simple cases are cached: a folder without a repository, or a `.git` folder without
-    symlinks, submodules or included settings. Safe to use from several threads.
+    symlinks, submodules or included settings. Safe to use from several threads, of which one reads
+    a folder that has no entry, while others wait for its entry.
     """
 
     def __init__(self) -> None:
+        self._locks: dict[str, threading.Lock] = {}
         self._entries: dict[str, tuple[_Stamps, tuple[Repository, ...]]] = {}
 
     def get(self, folder: str) -> tuple[Repository, ...] | None:
@@ -73,6 +77,19 @@ class RepositoryCache:
         if entry is None or entry[0] != _stamps(folder):
             return None
         return entry[1]
+
+    @contextmanager
+    def reading(self, folder: str, stopped: Callable[[], bool]) -> Iterator[None]:
+        """Read a folder in the `with` block, after those who read it now, or once stopped."""
+        lock = self._locks.setdefault(folder, threading.Lock())
+        while not (locked := lock.acquire(timeout=_POLL_SECONDS)) and not stopped():
+            pass
+        try:
+            yield
+        finally:
+            if locked:
+                lock.release()
+                self._locks.pop(folder, None)
 
     def store(
         self, folder: str, before: _Stamps, repositories: tuple[Repository, ...], *, started_at: int
@@ -156,8 +173,13 @@ class GitRepositories:
         be determined. Starts processes: call it in a thread.
         """
         if folder not in self._entries:
-            cached = self._cache.get(folder)
-            self._entries[folder] = self._find(folder) if cached is None else cached
+            entry = self._cache.get(folder)
+            if entry is None:
+                with self._cache.reading(folder, self._stopped):
+                    entry = self._cache.get(folder)
+                    if entry is None:
+                        entry = self._find(folder)
+            self._entries[folder] = entry
         return self._entries[folder]
 
     def _find(self, folder: str) -> tuple[Repository, ...] | None:

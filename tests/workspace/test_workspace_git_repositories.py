@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from acp_agent.workspace import git_repositories
-from acp_agent.workspace.git_repositories import GitRepositories, RepositoryCache
+from acp_agent.workspace.git_repositories import GitRepositories, Repository, RepositoryCache
 
 Settings = list[tuple[str, dict[str, str]]]
 
@@ -141,3 +143,34 @@ def test_a_file_that_changed_a_moment_ago_is_not_relied_on(
     cache = RepositoryCache()
     GitRepositories(cache=cache).used_in(str(workspace_repo))
     assert cache.get(str(workspace_repo)) is None
+
+
+def test_threads_that_ask_at_the_same_time_have_git_read_a_folder_once(
+    workspace_repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(git_repositories, "_SETTLED", -(10**18))
+    cache, folder = RepositoryCache(), os.path.realpath(workspace_repo)
+    queries: list[object] = []
+    both_ask = threading.Barrier(2, timeout=60)
+    records = GitRepositories._records
+
+    def counted(self: GitRepositories, *arguments: object) -> object:
+        queries.append(arguments[0])
+        return records(self, *arguments)  # type: ignore[arg-type]  # passed on as they are
+
+    def ask() -> tuple[Repository, ...] | None:
+        both_ask.wait()
+        return GitRepositories(cache=cache).used_in(folder)
+
+    monkeypatch.setattr(GitRepositories, "_records", counted)
+    with ThreadPoolExecutor(2) as pool:
+        first, second = (answer.result() for answer in [pool.submit(ask), pool.submit(ask)])
+    assert first == second
+    assert first
+    assert len(queries) == len(set(queries)) > 0
+
+
+def test_who_is_stopped_does_not_wait_for_another_thread_that_reads(workspace_repo: Path) -> None:
+    cache, folder = RepositoryCache(), os.path.realpath(workspace_repo)
+    with cache.reading(folder, lambda: False):
+        assert GitRepositories(lambda: True, cache=cache).used_in(folder) is None

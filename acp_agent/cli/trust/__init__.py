@@ -24,6 +24,7 @@ from acp_agent.session.folder_trust import (
     trusted_folder,
 )
 from acp_agent.trust.store import Item, TrustStore, code_item
+from acp_agent.workspace.git_repositories import GitRepositories
 
 
 def run(argv: list[str]) -> int:
@@ -82,7 +83,11 @@ def _items(cwd: Path) -> list[Item]:
     config = load_config(config_file, os.environ)
     code = code_item(project_top(cwd))
     workflows = workflow_items(cwd, user=config_file.parent)
-    return [*find_items(cwd, folders, config, git_programs(cwd)), *workflows, code]
+    return [
+        *find_items(cwd, folders, config, git_programs(cwd, GitRepositories())),
+        *workflows,
+        code,
+    ]
 
 
 def _trust(cwd: Path, *, yes: bool) -> int:

@@ -31,6 +31,7 @@ from acp_agent.extensions.definitions.types import (
     Skill,
     fill_variables,
 )
+from acp_agent.platform.decoding import struct_fields
 
 INHERIT = "inherit"  # means the session's model
 _SMALL_NAMES = frozenset({SMALL, "haiku"})  # haiku is Claude's small model
@@ -316,7 +317,7 @@ class AgentInheritance:
 
 
 def _merged(parent: AgentFile, child: AgentFile) -> AgentFile:
-    names = (field.name for field in msgspec.structs.fields(AgentFields))
+    names = (field.name for field in struct_fields(AgentFields))
     child_values = {
         name: value for name in names if (value := getattr(child.fields, name)) is not None
     }

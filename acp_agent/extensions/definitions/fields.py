@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 from acp_agent.config.model_types import ThoughtLevel
 from acp_agent.errors import ConfigError
 from acp_agent.extensions.definitions.types import AgentMode, Argument
-from acp_agent.platform.decoding import convert
+from acp_agent.platform.decoding import convert, struct_fields
 
 # (?!\n), because Python's $ also matches before a final line break.
 NAME_PATTERN = r"^[a-z0-9]+(-[a-z0-9]+)*$(?!\n)"
@@ -295,7 +295,7 @@ def parse_fields(front_matter: Mapping[str, object], kind: type[_Fields]) -> _Fi
 
 def unused_fields(front_matter: Mapping[str, object], kind: type[RunFields]) -> list[str]:
     """Return the fields that have no meaning here, except those that have none in any program."""
-    field_names = {field.encode_name for field in msgspec.structs.fields(kind)} | _FOR_PEOPLE
+    field_names = {field.encode_name for field in struct_fields(kind)} | _FOR_PEOPLE
     return sorted(name for name in front_matter if FIELD_ALIASES.get(name, name) not in field_names)
 
 
@@ -322,7 +322,7 @@ def drop_invalid_notes(
                 "shorten it"
             )
         )
-    for field in msgspec.structs.fields(kind):
+    for field in struct_fields(kind):
         for name in (name for name in front_matter if normal_name(name) == field.encode_name):
             if field.encode_name in optional and fields[name] is not None:
                 try:
@@ -343,7 +343,7 @@ def _first_mistake(
     fields: dict[str, object], kind: type[Struct], spelled: Mapping[str, str]
 ) -> ConfigError:
     """Return a readable error for the first wrong field; msgspec's message is too technical."""
-    for field in msgspec.structs.fields(kind):
+    for field in struct_fields(kind):
         name = field.encode_name
         if name not in fields:
             if field.required:

@@ -18,11 +18,10 @@ from acp_agent.extensions.definitions.locations import find_repository
 from acp_agent.permissions.git_reads import runs_no_program
 from acp_agent.permissions.paths import CommandContext
 from acp_agent.platform.posix import find_shell
-from acp_agent.sandbox.launch import Confine
 from acp_agent.session.core import SessionCore
+from acp_agent.session.services import Services
 from acp_agent.workspace.file_io import display_name
 from acp_agent.workspace.folder_listing import project_tree, safe_name
-from acp_agent.workspace.git_repositories import GitRepositories
 from acp_agent.workspace.git_status import GitStatus, git_status
 from acp_agent.workspace.scrub import scrub
 from acp_agent.workspace.threads import in_daemon_thread
@@ -49,7 +48,7 @@ class EnvironmentGatherer:
         """Start to gather, unless the data for the same folders is still fresh."""
         folders = (self._core.cwd, *self._core.directories)
         if self._gathering is None or not self._gathering.serves(folders):
-            self._gathering = _Gathering(folders, self._core.services.confine)
+            self._gathering = _Gathering(folders, self._core.services)
 
     async def text(self) -> str:
         """Return the environment's description for the system prompt, without secrets.
@@ -69,16 +68,16 @@ class EnvironmentGatherer:
 class _Gathering:
     """Gathers data of folders, the working folder first. Starts when it is constructed."""
 
-    def __init__(self, folders: Sequence[Path], confine: Confine) -> None:
+    def __init__(self, folders: Sequence[Path], services: Services) -> None:
         self._folders = tuple(folders)
-        self._confine = confine
+        self._services = services
         self._began = time.monotonic()
         self._deadline = self._began + WAIT_SECONDS
         cwd = self._folders[0]
         self._system = asyncio.create_task(in_daemon_thread(describe_system))
         self._git_read = threading.Event()
         self._git = asyncio.create_task(in_daemon_thread(self._read_git))
-        self._tree = asyncio.create_task(project_tree(cwd, confine))
+        self._tree = asyncio.create_task(project_tree(cwd, services.confine))
 
     def serves(self, folders: Sequence[Path]) -> bool:
         """Return whether this is fresh data of these folders."""
@@ -87,7 +86,7 @@ class _Gathering:
     def _read_git(self) -> GitStatus | None:
         try:
             return _read_status(
-                self._folders, lambda: time.monotonic() > self._deadline, self._confine
+                self._folders, lambda: time.monotonic() > self._deadline, self._services
             )
         finally:
             self._git_read.set()
@@ -178,7 +177,7 @@ def _describe_git(git: GitStatus) -> list[str]:
 
 
 def _read_status(
-    folders: Sequence[Path], stopped: Callable[[], bool], confine: Confine
+    folders: Sequence[Path], stopped: Callable[[], bool], services: Services
 ) -> GitStatus | None:
     """Return the status of the working folder's repository.
 
@@ -191,6 +190,6 @@ def _read_status(
         cwd=cwd,
         roots=tuple(map(os.path.realpath, folders)),
         home=str(Path.home()),
-        repositories=GitRepositories(stopped, confine),
+        repositories=services.repositories(stopped),
     )
-    return git_status(cwd, stopped, confine) if runs_no_program(cwd, context) else None
+    return git_status(cwd, stopped, services.confine) if runs_no_program(cwd, context) else None
