@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from acp_agent.session.turns import environment as session_environment
 from acp_agent.session.turns.environment import describe
+from acp_agent.workspace import folder_listing
 from acp_agent.workspace.folder_listing import MAX_LENGTH, MAX_LINES, draw_tree
 from acp_agent.workspace.git_status import GitStatus, parse_status
 from tests.server.server_session import system
@@ -30,6 +32,14 @@ async def environment(desk: Desk, server: ModelServer) -> str:
     return system(server).partition("# Environment at the start of the session\n\n")[2]
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waits for git and the file search as long as a busy machine needs."""
+    monkeypatch.setattr(session_environment, "WAIT_SECONDS", 60.0)
+    monkeypatch.setattr(folder_listing, "_MAX_SECONDS", 60.0)
+
+
+@pytest.mark.usefixtures("patient")
 async def test_the_model_gets_folder_system_shell_date_branch_changes_and_files(
     desk: Desk, model_server: ModelServer
 ) -> None:
@@ -49,6 +59,7 @@ async def test_the_model_gets_folder_system_shell_date_branch_changes_and_files(
     assert found.endswith("```\nsrc/ (1 file)\n  app.py\nREADME.md\n```")
 
 
+@pytest.mark.usefixtures("patient")
 async def test_a_name_is_one_short_line_that_ends_no_quotation(
     desk: Desk, model_server: ModelServer
 ) -> None:
