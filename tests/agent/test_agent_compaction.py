@@ -131,7 +131,7 @@ async def test_the_small_model_sums_up_and_is_paid_for(narrow: Desk, model: Coun
     assert ended.usage.input > side.usage.input  # the turn's usage has both
 
 
-async def test_what_the_summary_lost_is_put_back_word_for_word(
+async def test_details_missing_in_the_summary_are_appended_verbatim(
     narrow: Desk, model: CountingModel
 ) -> None:
     (narrow.folder / "limits.py").write_text("RETRIES = 3\n")
@@ -209,7 +209,7 @@ async def test_names_and_numbers_of_answers_and_calls_survive(
     assert sent.count("ConnectionPool") == 1  # the summary has it already
 
 
-async def test_identifiers_that_only_a_result_had_survive_and_its_other_words_do_not(
+async def test_identifiers_of_a_result_survive_and_its_other_text_does_not(
     narrow: Desk, model: CountingModel
 ) -> None:
     request = "0192f1c4-7d1e-7cc3-98c4-dc0c0c07398f"
@@ -251,7 +251,7 @@ async def test_a_second_summary_tells_of_the_first(narrow: Desk, model: Counting
     ],
     ids=["an error", "an empty summary", "a summary longer than what it replaces"],
 )
-async def test_where_summing_up_fails_the_oldest_turns_are_left_out_and_the_user_is_told(
+async def test_if_summarising_fails_the_oldest_turns_are_dropped_with_a_notice(
     narrow: Desk, model: CountingModel, broken: str | Failed
 ) -> None:
     model.summing = lambda request: broken
@@ -269,7 +269,7 @@ async def test_where_summing_up_fails_the_oldest_turns_are_left_out_and_the_user
     assert max(model.counts) <= WINDOW
 
 
-async def test_the_main_model_sums_up_where_the_small_one_fails(
+async def test_the_main_model_summarises_if_the_small_one_fails(
     narrow: Desk, model: CountingModel
 ) -> None:
     def summing(request: ModelRequest) -> str | Failed:
@@ -297,7 +297,7 @@ async def test_a_model_that_refused_a_length_is_sent_less_than_that_to_sum_up(
         assert len(model.summed_up) == 1
 
 
-async def test_a_summary_that_does_not_come_is_given_up(
+async def test_a_summary_that_takes_too_long_is_abandoned(
     tmp_path: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = f"{CONFIG}\n[context]\ncompaction_timeout = 0.2\n"
@@ -336,7 +336,7 @@ async def test_a_cancel_ends_a_compaction_with_its_turn(
     assert compactions(await narrow.journal()) == ["in_progress", "cancelled"]
 
 
-async def test_what_the_user_says_during_a_compaction_is_kept_and_answered(
+async def test_a_message_during_a_compaction_is_kept_and_answered(
     narrow: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Steered(CountingModel):
@@ -353,7 +353,7 @@ async def test_what_the_user_says_during_a_compaction_is_kept_and_answered(
     assert first_text(request).startswith(SUMMARISED_NOTE)
 
 
-async def test_compact_sums_up_at_once_with_what_matters(
+async def test_compact_summarises_at_once_with_the_given_focus(
     narrow: Desk, model: CountingModel
 ) -> None:
     for _ in range(3):
@@ -382,7 +382,7 @@ async def test_compact_says_why_it_failed_in_one_sentence(
     assert told == "The conversation was not summarised: There is no such model."
 
 
-async def test_compact_says_so_where_there_is_nothing_to_sum_up(
+async def test_compact_says_if_there_is_nothing_to_summarise(
     narrow: Desk, model: CountingModel
 ) -> None:
     model.answering = lambda request: "Yes."
@@ -444,7 +444,9 @@ async def test_a_fork_and_a_restart_send_what_the_source_sends(
     narrow.manager.close_when_idle(opened)
 
 
-async def test_the_journal_keeps_what_is_no_longer_sent(narrow: Desk, model: CountingModel) -> None:
+async def test_the_journal_keeps_messages_that_are_no_longer_sent(
+    narrow: Desk, model: CountingModel
+) -> None:
     await narrow.say("The very first words.")
     await until_compacted(narrow)
     said = [e.content[0] for e in await narrow.journal() if isinstance(e, UserMessage)]

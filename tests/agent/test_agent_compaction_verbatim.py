@@ -84,7 +84,7 @@ def test_a_name_is_seen_in_a_sentence(name: str) -> None:
         assert name in kept(text=sentence).names
 
 
-def test_what_the_agent_says_of_the_day_and_the_mode_is_not_kept() -> None:
+def test_notes_on_the_date_and_the_mode_are_not_kept_in_a_summary() -> None:
     notes = (
         "[Today is Tuesday, 2026-11-24.]\n\n[Mode: draft. Only new files in drafts/ are written.]"
     )
@@ -93,12 +93,12 @@ def test_what_the_agent_says_of_the_day_and_the_mode_is_not_kept() -> None:
     ]
 
 
-def test_ordinary_words_are_no_names() -> None:
+def test_ordinary_words_are_no_identifiers() -> None:
     text = "Please mend the retry limit, and do not touch the old client. I think it's a bug."
     assert kept(text=text).names == []
 
 
-def test_only_words_of_the_part_that_is_summed_up_are_kept_and_no_commands() -> None:
+def test_only_prompts_of_the_summarised_part_are_kept_and_no_commands() -> None:
     found = kept(
         said("u", "first"), said("v", "second"), said("w", "/compact", local=True),
         messages=("u", "w"),
@@ -142,13 +142,13 @@ def test_a_summary_that_lost_nothing_stays_as_it_is() -> None:
     assert append_missing(summary, found, 1_000) == summary
 
 
-def test_a_number_inside_another_is_not_taken_for_it() -> None:
+def test_a_number_inside_another_is_not_counted() -> None:
     found = Verbatim(messages=(), todos=(), files=(), names=["12", "pool.py"])
     text = append_missing("Port 4123, and my_pool.pyc", found, 1_000)
     assert text.endswith("Names and numbers: 12, pool.py")
 
 
-def test_of_many_words_the_first_and_the_newest_are_kept_and_the_gap_is_told() -> None:
+def test_of_many_prompts_the_first_and_the_newest_are_kept_with_a_gap() -> None:
     words = [f"message {number} " + "x" * 100 for number in range(100)]
     text = append_missing("Short.", Verbatim(messages=words, todos=(), files=(), names=()), 1_000)
     assert "> message 0 " in text
@@ -159,7 +159,7 @@ def test_of_many_words_the_first_and_the_newest_are_kept_and_the_gap_is_told() -
     assert lines == sorted(lines, key=lambda line: int(line.split()[2]))
 
 
-def test_words_of_several_lines_stay_lines() -> None:
+def test_prompts_of_several_lines_keep_their_lines() -> None:
     text = append_missing("S.", Verbatim(messages=["a\n  b"], todos=(), files=(), names=()), 1_000)
     assert f"{VERBATIM_HEADING}\nWhat the user said:\n> a\n>   b" in text
 
@@ -169,7 +169,7 @@ def test_words_of_several_lines_stay_lines() -> None:
     st.lists(st.text(min_size=1, max_size=80), max_size=50),
     st.integers(200, 3_000),
 )
-def test_what_is_put_back_never_takes_more_than_the_room(
+def test_appended_details_never_exceed_the_limit(
     words: list[str], names: list[str], room: int
 ) -> None:
     found = Verbatim(
@@ -179,7 +179,7 @@ def test_what_is_put_back_never_takes_more_than_the_room(
     assert added <= room * 1.25 + 100
 
 
-def test_of_very_many_names_as_many_are_put_back_as_there_is_room_for() -> None:
+def test_of_very_many_identifiers_as_many_are_appended_as_fit() -> None:
     names = [f"src/module_{number:04}.py" for number in range(4_000)]
     todos = [PlanEntry(content=f"Look at {name}") for name in names]
     text = append_missing("", Verbatim(messages=(), todos=todos, files=names, names=names), 1_000)

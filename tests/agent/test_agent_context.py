@@ -108,7 +108,7 @@ def test_nothing_is_sent_while_a_call_has_no_result() -> None:
     assert isinstance(context.messages[-1], ModelSide)
 
 
-def test_what_the_user_says_while_tools_run_comes_after_their_results() -> None:
+def test_a_message_during_tool_calls_follows_their_results() -> None:
     context = fed(
         said("hi"),
         asked(),
@@ -123,7 +123,7 @@ def test_what_the_user_says_while_tools_run_comes_after_their_results() -> None:
     ]
 
 
-def test_what_the_user_says_while_the_model_answers_comes_after_that_answer() -> None:
+def test_a_message_during_an_answer_follows_that_answer() -> None:
     context = fed(said("hi"), asked(), said("wait", steering=True), text("Hello"), answered())
     assert list(context.messages) == [
         UserSide((UserText("hi"),)),
@@ -133,7 +133,7 @@ def test_what_the_user_says_while_the_model_answers_comes_after_that_answer() ->
     assert context.awaits_answer
 
 
-def test_an_answer_that_was_asked_for_again_leaves_only_the_second() -> None:
+def test_a_repeated_answer_replaces_the_first() -> None:
     context = fed(
         said("hi"),
         asked("a"),
@@ -147,7 +147,7 @@ def test_an_answer_that_was_asked_for_again_leaves_only_the_second() -> None:
     assert len(context.messages) == 2
 
 
-def test_what_the_user_says_while_a_request_is_made_again_comes_after_its_answer() -> None:
+def test_a_message_during_a_retry_follows_its_answer() -> None:
     context = fed(
         said("hi"),
         asked("a"),
@@ -199,7 +199,7 @@ def test_a_crash_gives_every_open_call_a_result_and_tells_the_model() -> None:
     ]
 
 
-def test_a_crash_in_mid_answer_keeps_what_was_said() -> None:
+def test_a_crash_in_mid_answer_keeps_the_received_text() -> None:
     context = fed(
         TurnStarted(turn=TURN),
         said("hi"),
@@ -210,7 +210,7 @@ def test_a_crash_in_mid_answer_keeps_what_was_said() -> None:
     assert context.messages[-1] == ModelSide((AnswerText("Hel"),))
 
 
-def test_a_refused_turn_is_taken_out_of_the_conversation() -> None:
+def test_a_refused_turn_is_removed_from_the_conversation() -> None:
     context = fed(
         TurnStarted(turn=TURN),
         said("fine"),
@@ -230,7 +230,7 @@ def test_a_refused_turn_is_taken_out_of_the_conversation() -> None:
     ]
 
 
-def test_a_sealed_thought_is_kept_with_its_seal() -> None:
+def test_an_encrypted_thought_is_kept_with_its_signature() -> None:
     context = fed(
         said("hi"),
         asked(),
@@ -283,7 +283,7 @@ EVENTS: list[AnyEvent] = [
 
 
 @pytest.mark.parametrize("cut", range(1, len(EVENTS)))
-def test_every_later_list_of_messages_begins_with_the_earlier_one(cut: int) -> None:
+def test_later_messages_begin_with_the_earlier_ones(cut: int) -> None:
     context = Context()
     context.feed(EVENTS[:cut])
     before: list[Message] = list(context.messages)
@@ -291,7 +291,7 @@ def test_every_later_list_of_messages_begins_with_the_earlier_one(cut: int) -> N
     assert list(context.messages[: len(before)]) == before
 
 
-def test_words_are_unheard_until_a_model_is_asked_whatever_comes_of_that() -> None:
+def test_a_message_counts_as_unsent_until_a_request_starts() -> None:
     context = fed(said("Go"), asked(), text("I see."), answered())
     before = context.has_unsent_message
     context.feed([said("Thank you", steering=True)])

@@ -39,7 +39,7 @@ def model(blind: Desk, monkeypatch: pytest.MonkeyPatch) -> CountingModel:
     return model
 
 
-async def test_a_picture_of_the_users_reaches_the_model_in_the_words_of_another(
+async def test_a_picture_of_a_prompt_is_described_by_another_model(
     blind: Desk, model: CountingModel
 ) -> None:
     await blind.say("What is wrong here?", PICTURE)
@@ -73,7 +73,7 @@ async def test_a_picture_that_a_tool_read_is_described_in_its_result(
     assert len(model.summed_up) == 1
 
 
-async def test_a_scanned_page_reaches_the_model_in_the_words_of_another(
+async def test_a_scanned_page_is_described_by_another_model(
     blind: Desk, model: CountingModel
 ) -> None:
     (blind.folder / "scan.pdf").write_bytes(document("Some words", ""))
@@ -89,7 +89,7 @@ async def test_a_scanned_page_reaches_the_model_in_the_words_of_another(
     assert [part.image.mime_type for part in request.messages[0].parts[:-1]] == ["image/png"]  # type: ignore[union-attr]  # all but the last are pictures
 
 
-async def test_where_nobody_can_look_the_model_is_told_of_a_picture_and_the_user_why(
+async def test_without_a_vision_model_pictures_are_mentioned_and_the_user_sees_why(
     blind: Desk, model: CountingModel
 ) -> None:
     model.summing = lambda request: Failed(kind="bad_request", message="No pictures today.")

@@ -74,7 +74,7 @@ async def reopen(desk: Desk) -> None:
     desk._session.attach(desk.editor)
 
 
-async def test_in_fifty_turns_every_request_begins_with_the_one_before_unless_it_was_shortened(
+async def test_in_fifty_turns_every_request_extends_the_previous_one_unless_shortened(
     tmp_path: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_desk(
@@ -159,7 +159,7 @@ async def test_a_request_that_the_provider_finds_too_long_is_made_once_more_with
         assert [at for at, count in enumerate(model.counts) if count > 9_000] == refused
 
 
-async def test_what_cannot_be_made_shorter_fails_and_says_why(
+async def test_a_context_that_cannot_be_shortened_fails_with_a_reason(
     tmp_path: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_desk(tmp_path, model_server, config=CONFIG, flag="openai/narrow") as desk:
@@ -186,7 +186,7 @@ async def test_a_message_that_is_too_long_by_itself_is_not_sent_a_second_time(
         assert "Then this." in last_words(model.requests[-1])
 
 
-async def test_of_more_results_than_the_window_takes_less_is_kept(
+async def test_results_larger_than_the_window_are_shortened_more(
     tmp_path: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_desk(tmp_path, model_server, config=CONFIG, flag="openai/narrow") as desk:
@@ -231,7 +231,7 @@ async def test_a_window_that_is_full_of_other_things_does_not_cost_a_summary_eac
         assert "Turn 39." in last_words(model.requests[-1])
 
 
-async def test_a_single_turn_that_is_too_long_keeps_what_the_user_wants_in_it(
+async def test_a_single_too_long_turn_keeps_the_users_messages(
     tmp_path: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = f"{CONFIG}\n[context]\ncompaction = false\n"

@@ -101,7 +101,7 @@ def trimmed(**fields: object) -> ContextTrimmed:
     return ContextTrimmed(**fields)  # type: ignore[arg-type]  # fields of the event
 
 
-def test_what_is_left_out_is_told_and_the_rest_is_as_it_was() -> None:
+def test_omitted_messages_are_mentioned_and_the_others_are_unchanged() -> None:
     context = fed(turn("one"), turn("two"), trimmed(keep_from="u-two"))
     assert texts(context) == [OMITTED_NOTE, "words of two", "answer of two"]
     assert context.is_shortened
@@ -120,7 +120,7 @@ def test_results_are_cut_before_a_message_and_whole_behind_it() -> None:
     assert second == "b" * 5_000
 
 
-def test_without_a_message_all_results_so_far_are_cut_and_later_ones_are_not() -> None:
+def test_without_a_message_all_earlier_results_are_cut() -> None:
     context = fed(
         turn("one", steps=1, result="a" * 5_000),
         trimmed(result_limit=1_000),
@@ -144,7 +144,7 @@ def test_pictures_of_results_that_are_cut_are_not_sent_any_more() -> None:
     assert "not shown any more" in result.text
 
 
-def test_a_summary_stands_for_what_came_before_it_began() -> None:
+def test_a_summary_replaces_the_messages_before_it() -> None:
     context = fed(
         turn("one"),
         CompactionChanged(compaction="c", status="in_progress"),
@@ -160,7 +160,7 @@ def test_a_summary_stands_for_what_came_before_it_began() -> None:
     ]
 
 
-def test_turns_that_are_left_out_behind_a_summary_leave_the_summary() -> None:
+def test_dropping_turns_after_a_summary_keeps_the_summary() -> None:
     context = fed(
         turn("one"),
         CompactionChanged(compaction="c", status="in_progress"),
@@ -179,7 +179,7 @@ def test_a_compaction_that_failed_or_was_cancelled_changes_nothing() -> None:
         assert texts(fed(turn("one"), change)) == before
 
 
-def test_a_refused_turn_is_taken_out_with_what_was_shortened_in_it() -> None:
+def test_a_refused_turn_is_removed_with_its_shortened_results() -> None:
     refused: list[AnyEvent] = [
         TurnStarted(turn=TurnId("bad")),
         said("u-bad"),
@@ -236,7 +236,7 @@ def test_before_anything_was_counted_the_estimate_is_on_the_safe_side() -> None:
     assert used_tokens(fed(said("u", chinese)), MODEL, 0) >= len(chinese)
 
 
-def test_what_a_provider_counted_holds_and_what_came_since_is_estimated_by_its_measure() -> None:
+def test_later_messages_are_estimated_from_the_providers_last_count() -> None:
     context = fed(said("u", "x" * 30_000), answer("a", "yes", Usage(input=5_000, output=10)))
     assert used_tokens(context, MODEL, 0) == 5_010
     context.feed([said("v", "x" * 30_000)])
@@ -265,7 +265,7 @@ def test_shortening_makes_the_count_fall_at_once() -> None:
     assert used_tokens(context, MODEL, 0) < before / 5
 
 
-def test_the_room_is_the_fraction_of_the_window_less_what_the_answer_needs() -> None:
+def test_the_context_limit_is_a_fraction_of_the_window_without_the_answer() -> None:
     settings = ContextConfig()
     assert context_limits(MODEL, settings).maximum == 85_000
     assert context_limits(MODEL, ContextConfig(threshold=0.5)).maximum == 50_000
@@ -313,7 +313,7 @@ def test_a_message_that_was_too_long_to_be_answered_is_not_in_the_way_of_the_nex
 
 
 @given(conversations(), st.integers(1_200, 40_000), st.lists(st.integers(0, 3), max_size=5))
-def test_whatever_is_shortened_calls_keep_their_results_and_unanswered_words_are_sent(
+def test_shortening_keeps_results_of_calls_and_unanswered_messages(
     events: list[AnyEvent], window: int, ways: list[int]
 ) -> None:
     context = fed(events)

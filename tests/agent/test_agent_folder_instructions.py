@@ -48,7 +48,7 @@ async def reopen(desk: Desk) -> None:
     desk._session.attach(desk.editor)
 
 
-async def test_they_come_with_the_first_file_read_there_once_and_not_again_after_a_restart(
+async def test_instructions_come_once_with_the_first_file_read_there(
     desk: Desk, model_server: ModelServer
 ) -> None:
     project(desk)
@@ -65,7 +65,7 @@ async def test_they_come_with_the_first_file_read_there_once_and_not_again_after
     assert "Root rules." in model_server.requests[-1].json["messages"][0]["content"]
 
 
-async def test_they_come_with_the_first_file_written_there(
+async def test_instructions_come_with_the_first_file_written_there(
     desk: Desk, model_server: ModelServer
 ) -> None:
     project(desk)
@@ -75,7 +75,7 @@ async def test_they_come_with_the_first_file_written_there(
     assert note.endswith("/web/CLAUDE.md:]\n\nUse React.")
 
 
-async def test_what_a_compaction_took_away_comes_again_and_what_a_rewind_took_too(
+async def test_instructions_come_again_after_a_compaction_or_a_rewind(
     desk: Desk, model_server: ModelServer
 ) -> None:
     project(desk)
@@ -98,7 +98,7 @@ async def test_what_a_compaction_took_away_comes_again_and_what_a_rewind_took_to
     assert len(told(model_server)) == 1
 
 
-async def test_they_come_with_a_message_that_links_to_a_file_there(
+async def test_instructions_come_with_a_message_that_links_to_a_file_there(
     desk: Desk, model_server: ModelServer
 ) -> None:
     project(desk)

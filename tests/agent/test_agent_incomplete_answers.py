@@ -53,7 +53,7 @@ async def test_a_turn_gives_up_an_answer_that_never_ends(
 
 
 @pytest.mark.parametrize("arguments", ["", '{"path": "b", "content": "abc'])
-async def test_a_call_that_was_cut_off_is_not_run_and_the_model_is_told(
+async def test_a_call_that_was_cut_off_does_not_run_and_the_model_reads_why(
     desk: Desk, model_server: ModelServer, arguments: str
 ) -> None:
     cut = (CallStart(index=0, name="write"), CallPiece(index=0, text=arguments))
@@ -112,7 +112,7 @@ async def test_a_call_written_as_text_is_run(desk: Desk, model_server: ModelServ
         ("It reads the header ", "It reads the header ", "It reads the header "),
     ],
 )
-async def test_a_continued_answer_does_not_repeat_its_last_words(
+async def test_a_continued_answer_does_not_repeat_its_end(
     desk: Desk, model_server: ModelServer, first: str, second: str, whole: str
 ) -> None:
     model_server.add(answer(first, stop="length"), answer(*second))

@@ -55,7 +55,7 @@ async def settled(desk: Desk, model_server: ModelServer) -> None:
     assert waiting == []
 
 
-async def test_while_the_answer_streams_what_was_said_is_kept(
+async def test_a_stop_during_an_answer_keeps_its_text(
     desk: Desk, model_server: ModelServer
 ) -> None:
     model_server.add(answer("Half an", Stall(), " answer"))
@@ -76,7 +76,7 @@ async def test_before_the_first_byte_of_the_answer(desk: Desk, model_server: Mod
     await settled(desk, model_server)
 
 
-async def test_while_the_user_is_asked_nothing_happens_to_the_file(
+async def test_a_stop_during_a_question_leaves_the_file_unchanged(
     desk: Desk, model_server: ModelServer
 ) -> None:
     desk.editor.decide = never_answers
@@ -160,7 +160,7 @@ async def test_a_failure_while_the_turn_is_stopped_is_no_error_to_the_user(
     await settled(desk, model_server)
 
 
-async def test_before_the_turn_has_begun_what_the_user_said_is_kept(
+async def test_a_stop_before_the_turn_starts_keeps_the_prompt(
     desk: Desk, model_server: ModelServer
 ) -> None:
     turn = await desk.begin("Go")

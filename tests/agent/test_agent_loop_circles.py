@@ -38,7 +38,7 @@ async def test_the_model_reads_behind_the_third_result_that_it_goes_round_in_cir
     assert "The model is told" in desk.editor.of(NoticeShown)[0].title
 
 
-async def test_every_request_of_a_loop_begins_with_the_one_before(
+async def test_every_request_of_a_loop_begins_with_the_previous_one(
     desk: Desk, model_server: ModelServer
 ) -> None:
     circles(desk, model_server)
@@ -48,7 +48,7 @@ async def test_every_request_of_a_loop_begins_with_the_one_before(
     assert all(later[: len(earlier)] == earlier for earlier, later in itertools.pairwise(requests))
 
 
-async def test_a_user_who_says_go_on_is_asked_once_and_the_turn_ends_at_the_eighth(
+async def test_after_a_continue_the_turn_ends_at_the_eighth_call_without_a_question(
     desk: Desk, model_server: ModelServer
 ) -> None:
     circles(desk, model_server)
@@ -68,7 +68,7 @@ async def test_a_user_who_says_stop_ends_the_turn(desk: Desk, model_server: Mode
     assert STOPPED in spoken(desk)
 
 
-async def test_what_the_user_says_instead_reaches_the_model_with_the_result(
+async def test_another_answer_of_the_user_reaches_the_model_with_the_result(
     desk: Desk, model_server: ModelServer
 ) -> None:
     circles(desk, model_server)

@@ -93,7 +93,7 @@ def failing(tool: str, arguments: str, error: str = "no such thing") -> Given:
 EIGHT = ["", "", "told", "", "asked", "", "", "stopped"]
 
 
-def test_the_same_call_is_told_at_the_third_asked_at_the_fifth_and_stopped_at_the_eighth() -> None:
+def test_the_same_call_warns_at_three_asks_at_five_and_stops_at_eight() -> None:
     run = Run()
     for _ in range(8):
         run.answer(read())
@@ -111,7 +111,7 @@ def test_calls_that_come_again_in_the_same_order_are_a_loop(size: int) -> None:
     assert run.steps.index("stopped") == 8 * size - 1
 
 
-def test_one_error_of_different_calls_is_a_loop_though_reads_come_in_between() -> None:
+def test_the_same_error_of_different_calls_is_a_loop_despite_reads_between() -> None:
     run = Run()
     for number in range(8):
         run.answer(failing("write", f'{{"n":{number}}}'))
@@ -119,7 +119,7 @@ def test_one_error_of_different_calls_is_a_loop_though_reads_come_in_between() -
     assert run.steps[::2] == EIGHT
 
 
-def test_an_error_that_names_what_the_call_was_made_with_is_the_same_for_another_path() -> None:
+def test_errors_that_differ_only_in_the_arguments_are_the_same() -> None:
     run = Run()
     for number in range(8):
         path = f"src/guess_{number}.py"
@@ -145,7 +145,7 @@ def test_an_error_is_the_same_where_a_part_of_an_argument_or_the_time_differs() 
     assert again.steps == EIGHT
 
 
-def test_a_measurement_that_comes_out_differently_is_no_loop() -> None:
+def test_a_measurement_with_changing_results_is_no_loop() -> None:
     run = Run()
     for number in range(12):
         run.answer(("shell", '{"command":"./measure"}', f"it took 0.{number} s", False))
@@ -160,7 +160,7 @@ def test_the_order_in_which_arguments_are_written_makes_no_difference() -> None:
     assert run.steps == EIGHT
 
 
-def test_no_step_is_left_out_however_many_calls_one_answer_has() -> None:
+def test_no_step_is_skipped_however_many_calls_one_answer_has() -> None:
     run = Run()
     assert run.answer(*[read()] * 8) == "told"
     assert run.answer(read()) == "asked"
@@ -207,7 +207,7 @@ def test_searches_that_find_nothing_are_no_row_of_errors() -> None:
         ("shell", '{"command":"tail -n 5 -f log"}', "timed out", True),
     ],
 )
-def test_waiting_for_something_is_no_loop(call: Given) -> None:
+def test_repeated_waiting_is_no_loop(call: Given) -> None:
     run = Run()
     for _ in range(20):
         run.answer(call)
@@ -215,14 +215,14 @@ def test_waiting_for_something_is_no_loop(call: Given) -> None:
     assert not any(run.steps)
 
 
-def test_a_tool_whose_name_only_begins_like_a_wait_is_not_excused() -> None:
+def test_a_tool_whose_name_only_begins_like_a_wait_counts() -> None:
     run = Run()
     for _ in range(3):
         run.answer(("shell", '{"command":"cat waiting.txt sleeper"}', "x", False))
     assert run.steps[-1] == "told"
 
 
-def test_what_the_user_says_lets_it_begin_again_from_where_the_model_is_told() -> None:
+def test_a_message_of_the_user_resets_the_count_to_the_warning() -> None:
     run = Run()
     for _ in range(5):
         run.answer(read())
@@ -231,7 +231,7 @@ def test_what_the_user_says_lets_it_begin_again_from_where_the_model_is_told() -
     assert steps == ["told", "", "asked", "", "", "stopped"]
 
 
-def test_a_session_that_is_opened_again_knows_what_was_before() -> None:
+def test_a_reopened_session_knows_the_earlier_calls() -> None:
     run = Run()
     for _ in range(4):
         run.answer(read())
@@ -240,7 +240,7 @@ def test_a_session_that_is_opened_again_knows_what_was_before() -> None:
     assert again.answer(read()) == "asked"
 
 
-def test_a_step_that_is_turned_off_is_left_out() -> None:
+def test_a_disabled_step_is_skipped() -> None:
     run = Run(LoopLimits(warn=2, ask=0, stop=4))
     for _ in range(4):
         run.answer(read())
@@ -259,9 +259,7 @@ def test_a_step_that_is_turned_off_is_left_out() -> None:
         (LoopLimits(warn=6, ask=0, stop=4), ["", "", "", "stopped"]),
     ],
 )
-def test_a_step_that_would_come_after_a_later_one_is_left_out(
-    patience: LoopLimits, steps: list[str]
-) -> None:
+def test_a_step_after_a_later_one_is_skipped(patience: LoopLimits, steps: list[str]) -> None:
     run = Run(patience)
     for _ in steps:
         run.answer(read())
@@ -302,7 +300,7 @@ def test_reads_behind_changes_are_no_loop(calls: Sequence[Given]) -> None:
 
 
 @given(st.lists(STEPS, max_size=40), st.lists(STEPS, min_size=1, max_size=6, unique=True))
-def test_whatever_came_before_a_cycle_is_stopped_in_time(
+def test_a_cycle_is_stopped_whatever_precedes_it(
     before: Sequence[Given], block: Sequence[Given]
 ) -> None:
     run = Run()

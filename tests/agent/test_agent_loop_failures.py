@@ -49,7 +49,7 @@ class BrokenBuffers:
         (Call("read", {"path": "../outside"}), "outside"),
     ],
 )
-async def test_a_call_that_cannot_work_is_told_to_the_model_and_the_turn_goes_on(
+async def test_an_invalid_call_is_reported_to_the_model_and_the_turn_continues(
     desk: Desk, model_server: ModelServer, call: Call, told: str
 ) -> None:
     model_server.add(answer(call), answer("I see."))
@@ -89,7 +89,7 @@ async def test_a_tool_that_breaks_fails_its_call_only_and_the_log_has_the_detail
     assert any(called in record.getMessage() and record.exc_info for record in caplog.records)
 
 
-async def test_half_a_character_fails_its_call_and_is_shown_as_it_is_kept(
+async def test_a_lone_surrogate_fails_its_call_and_is_shown_as_stored(
     desk: Desk, model_server: ModelServer
 ) -> None:
     model_server.add(answer(Call("read", '{"path": "\\ud83d"}')), answer("I see."))
@@ -115,7 +115,7 @@ OTHER_SECRET = "a-token-of-another-service-42"
 
 
 @pytest.mark.parametrize("secret", [SECRET, OTHER_SECRET])
-async def test_a_secret_that_a_provider_repeats_in_its_errors_is_neither_shown_nor_kept(
+async def test_a_secret_in_a_providers_error_is_neither_shown_nor_stored(
     tmp_path: Path, model_server: ModelServer, secret: str
 ) -> None:
     environ = {"TRACKER_TOKEN": OTHER_SECRET}

@@ -46,7 +46,7 @@ def read(name: str) -> Call:
     return Call("read", {"path": name})
 
 
-async def test_reads_of_one_answer_run_side_by_side(desk: Desk, model_server: ModelServer) -> None:
+async def test_reads_of_one_answer_run_concurrently(desk: Desk, model_server: ModelServer) -> None:
     for name in "abc":
         (desk.folder / name).write_text(f"text of {name}\n")
     desk.editor.files = MeetingBuffers("a", "b", "c")
@@ -115,7 +115,7 @@ async def test_the_user_is_asked_about_one_call_at_a_time_in_their_order(
     assert ["made-0" in asking.title for asking in desk.editor.asked] == [True, False, False]
 
 
-async def test_no_more_reads_run_at_once_than_the_limit(
+async def test_the_number_of_concurrent_reads_is_limited(
     desk: Desk, model_server: ModelServer
 ) -> None:
     names = [f"f{number}" for number in range(9)]

@@ -120,7 +120,7 @@ async def test_a_command_waits_for_all_calls_before_it_and_all_after_it_wait_for
         assert [type(event) for event in order[command:]] == [ToolStarted, ToolEnded] * 2
 
 
-async def test_a_call_that_waits_does_not_hold_up_one_that_need_not(
+async def test_a_waiting_call_does_not_block_independent_ones(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     async with open_desk(tmp_path, model_server, config=FULL) as desk:
@@ -156,7 +156,7 @@ async def test_questions_come_in_the_order_of_the_calls_and_one_at_a_time(
     assert [asking.title for asking in desk.editor.asked] == [f"Create {name}" for name in names]
 
 
-async def test_one_always_answers_the_questions_of_the_calls_behind_it(
+async def test_an_always_answers_the_questions_of_later_calls(
     desk: Desk, model_server: ModelServer
 ) -> None:
     desk.editor.decide = presses("allow_always")
@@ -166,7 +166,7 @@ async def test_one_always_answers_the_questions_of_the_calls_behind_it(
     assert (desk.folder / "b").exists()
 
 
-async def test_the_question_about_one_file_does_not_hold_up_a_read_of_another(
+async def test_a_question_about_one_file_does_not_block_reading_another(
     desk: Desk, model_server: ModelServer
 ) -> None:
     (desk.folder / "b").write_text("text of b\n")
@@ -296,7 +296,7 @@ async def test_summing_up_waits_for_a_slot_like_a_turn(
         assert len(model_server.requests) == 3
 
 
-async def test_a_turn_that_waits_can_be_cancelled_and_leaves_no_slot_taken(
+async def test_a_waiting_turn_can_be_cancelled_and_frees_its_slot(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     config = "[limits]\nmax_turns_all_sessions = 1\n"
@@ -356,7 +356,7 @@ CALLS = st.one_of(
 @given(st.lists(CALLS, min_size=2, max_size=6))
 @example([write("dir/a", "one\n"), Call("read", {"path": "dir"})])
 @example([write("dir/a", "one\n"), Call("list", {"path": "dir"})])
-async def test_any_calls_leave_the_same_files_and_results_as_one_by_one(
+async def test_parallel_calls_have_the_same_effect_as_sequential_ones(
     calls: Sequence[Call],
 ) -> None:
     assert await _done(calls, together=True) == await _done(calls, together=False)

@@ -36,7 +36,7 @@ def make(name: str) -> Call:
 @pytest.mark.parametrize(
     ("pressed", "told"), [("reject_once", REJECTED), ("reject_always", REJECTED), (None, DISMISSED)]
 )
-async def test_a_refused_call_does_not_run_and_the_model_is_told_how_it_was_refused(
+async def test_a_refused_call_does_not_run_and_the_model_reads_why(
     desk: Desk, model_server: ModelServer, pressed: str | None, told: Refusal
 ) -> None:
     desk.editor.decide = presses(pressed)
@@ -62,7 +62,7 @@ async def test_the_question_shows_the_whole_change(desk: Desk, model_server: Mod
     assert json.loads(asking.arguments) == MAKE.arguments
 
 
-async def test_what_the_gate_never_allows_is_refused_without_a_question(
+async def test_a_forbidden_call_is_refused_without_a_question(
     desk: Desk, model_server: ModelServer
 ) -> None:
     await desk.session.set_option("mode", "full")
@@ -87,7 +87,7 @@ async def test_a_call_that_a_mode_allows_is_recorded_with_the_reason(
     assert (desk.folder / "made.txt").read_text() == "made\n"
 
 
-async def test_always_is_remembered_once_and_not_asked_again(
+async def test_an_always_is_stored_once_and_avoids_later_questions(
     desk: Desk, model_server: ModelServer
 ) -> None:
     desk.editor.decide = presses("allow_always")
@@ -100,7 +100,7 @@ async def test_always_is_remembered_once_and_not_asked_again(
     assert len(grants["grants"]) == 1
 
 
-async def test_a_grant_that_cannot_be_kept_holds_for_its_call_and_the_user_is_told(
+async def test_a_grant_that_cannot_be_stored_applies_to_its_call_with_a_notice(
     desk: Desk, model_server: ModelServer
 ) -> None:
     newer = {"version": 99, "grants": []}  # never overwritten
@@ -135,7 +135,7 @@ async def test_a_mode_chosen_while_a_question_is_open_holds_for_the_next_call(
     assert decided == {first: "user", second: "mode"}
 
 
-async def test_a_question_without_forms_is_put_in_words_and_ends_the_turn(
+async def test_a_question_without_forms_is_asked_as_text_and_ends_the_turn(
     desk: Desk, model_server: ModelServer
 ) -> None:
     ask = Call("ask_user", {"question": "Tabs or spaces?", "options": [{"label": "Tabs"}]})
@@ -149,7 +149,7 @@ async def test_a_question_without_forms_is_put_in_words_and_ends_the_turn(
     assert "Tabs or spaces?" not in json.dumps(desk.sent()[1].get("content"))
 
 
-async def test_what_the_user_says_while_a_question_is_put_in_words_is_answered(
+async def test_a_message_during_a_question_in_text_is_answered(
     desk: Desk, model_server: ModelServer
 ) -> None:
     write, ask = make("one"), Call("ask_user", {"question": "Tabs or spaces?"})

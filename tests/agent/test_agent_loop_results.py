@@ -97,7 +97,7 @@ async def test_a_secret_that_comes_in_two_pieces_is_not_shown(desk: Desk, cut: i
     assert "".join(o.text for o in desk.editor.of(ToolOutput)) == "key=[secret] end"
 
 
-async def test_what_only_looks_like_the_beginning_of_a_secret_is_shown_in_the_end(
+async def test_text_that_only_resembles_a_secret_is_shown_at_last(
     desk: Desk,
 ) -> None:
     turn = await desk.session.resources.for_turn()

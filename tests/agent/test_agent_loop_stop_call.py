@@ -46,7 +46,7 @@ async def test_a_command_that_is_stopped_ends_as_cancelled_and_the_model_goes_on
     await until(lambda: not is_alive(shell))
 
 
-async def test_a_call_about_which_the_user_is_asked_is_stopped_and_never_runs(
+async def test_a_call_stopped_during_its_question_never_runs(
     desk: Desk, model_server: ModelServer
 ) -> None:
     withdrawn = asyncio.Event()
@@ -73,7 +73,7 @@ async def test_a_call_about_which_the_user_is_asked_is_stopped_and_never_runs(
 
 
 @pytest.mark.parametrize("stopped", [0, 1, 2])
-async def test_the_other_calls_of_the_answer_run_as_if_nothing_had_happened(
+async def test_the_other_calls_of_the_answer_still_run(
     desk: Desk, model_server: ModelServer, stopped: int
 ) -> None:
     """Three calls, the first of which waits for the user; each of them is stopped once."""
@@ -142,7 +142,7 @@ async def test_stopping_twice_is_stopping_once(desk: Desk, model_server: ModelSe
     assert ends(desk) == [(True, True)]
 
 
-async def test_a_call_and_its_turn_stopped_at_once_leave_one_end_each(
+async def test_a_call_and_its_turn_stopped_together_end_once_each(
     desk: Desk, model_server: ModelServer
 ) -> None:
     desk.editor.decide = presses("allow_once")
@@ -155,7 +155,9 @@ async def test_a_call_and_its_turn_stopped_at_once_leave_one_end_each(
     assert isinstance((await desk.journal())[-1], TurnEnded)
 
 
-async def test_what_is_not_open_cannot_be_stopped(desk: Desk, model_server: ModelServer) -> None:
+async def test_a_call_that_is_not_open_cannot_be_stopped(
+    desk: Desk, model_server: ModelServer
+) -> None:
     unknown = CallId("call_nobody_made")
     with pytest.raises(InvalidInputError, match="call_nobody_made") as idle:
         desk.session.turns.cancel_call(unknown)
@@ -174,7 +176,7 @@ async def test_what_is_not_open_cannot_be_stopped(desk: Desk, model_server: Mode
         desk.session.turns.cancel_call(desk.editor.of(ToolCalled)[1].call)
 
 
-async def test_a_stopped_terminal_ends_its_command_and_the_model_gets_what_came(
+async def test_a_stopped_terminal_ends_its_command_and_the_model_gets_the_output(
     desk: Desk, model_server: ModelServer
 ) -> None:
     model_server.add(answer(Call("shell", {"command": "echo begun; sleep 300"})), answer("Well."))

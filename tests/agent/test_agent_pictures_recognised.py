@@ -79,7 +79,7 @@ async def test_secrets_in_a_picture_do_not_reach_the_model(
     assert SECRET not in model.bodies[-1].decode()
 
 
-async def test_a_broken_picture_is_told_to_the_user_and_to_the_model(
+async def test_a_broken_picture_is_reported_to_the_user_and_the_model(
     blind: Desk, model: CountingModel
 ) -> None:
     assert await blind.say("And these?", BROKEN, SHOT) == "end_turn"
@@ -101,7 +101,7 @@ async def test_a_recogniser_that_fails_ends_no_turn(
     assert "the extra `ocr` cannot be used here" in warning.description
 
 
-async def test_a_vision_model_is_asked_and_not_the_program(
+async def test_a_vision_model_takes_precedence_over_text_recognition(
     tmp_path: Path, model_server: ModelServer, recogniser: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_desk(tmp_path, model_server, config=VISION, flag="openai/blind") as desk:

@@ -64,7 +64,7 @@ def test_instructions_go_from_the_users_own_to_the_innermost_folders(tmp_path: P
     assert f"## {inner / 'AGENTS.md'}\n\nFrom inner." in text
 
 
-def test_instructions_that_are_too_long_or_no_text_are_cut_or_left_out(
+def test_instructions_that_are_too_long_or_no_text_are_cut_or_skipped(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = tmp_path / "folder"
@@ -83,7 +83,7 @@ def test_instructions_that_are_not_utf_8_do_not_stop_the_turn(tmp_path: Path) ->
     assert "caf\N{REPLACEMENT CHARACTER}" in found.text
 
 
-async def test_the_user_sees_which_instructions_are_left_out(
+async def test_the_user_sees_which_instructions_are_skipped(
     desk: Desk, model_server: ModelServer, tmp_path: Path
 ) -> None:
     model_server.otherwise = answer("Yes.")
@@ -161,7 +161,7 @@ async def test_a_linked_file_that_cannot_be_read_is_named_with_the_reason(
         ("#L4-L99", "lines 4 to 99 of {}:]\n4\tfour"),
     ],
 )
-async def test_lines_that_a_link_names_are_told_with_their_numbers(
+async def test_lines_that_a_link_names_are_sent_with_their_numbers(
     tools: ToolUser, place: str, told: str
 ) -> None:
     path = tools.folder / "a.py"
@@ -186,11 +186,11 @@ async def test_a_linked_folder_is_listed_and_a_linked_picture_is_for_read(tools:
     "uri",
     ["https://example.com/a.py", "file://elsewhere/a.py", "http://[broken", "zed:///agent/x", ""],
 )
-async def test_a_link_that_is_no_file_here_is_left_to_the_model(tools: ToolUser, uri: str) -> None:
+async def test_a_link_to_no_local_file_attaches_nothing(tools: ToolUser, uri: str) -> None:
     assert await linked_files([link(uri)], tools.workspace, secrets=[]) == []
 
 
-async def test_linked_files_are_bounded_one_by_one_and_together(tools: ToolUser) -> None:
+async def test_linked_files_are_limited_each_and_in_total(tools: ToolUser) -> None:
     count = TOTAL_LIMIT // FILE_LIMIT + 1
     paths = [tools.folder / f"{number}.txt" for number in range(count)]
     for path in paths:
@@ -233,7 +233,7 @@ def test_a_note_is_due_once_and_again_only_when_it_changed() -> None:
     assert mode.startswith("[Mode: plan.")
 
 
-def test_folders_that_are_not_those_of_the_system_prompt_are_told_once() -> None:
+def test_folders_unlike_those_of_the_system_prompt_are_mentioned_once() -> None:
     notes = PromptNotes()
     day = date(2026, 11, 23)
     notes.take_changed(today=day, mode="ask", moved_to=None)
@@ -244,7 +244,7 @@ def test_folders_that_are_not_those_of_the_system_prompt_are_told_once() -> None
     assert notes.take_changed(today=day, mode="ask", moved_to=moved) == []
 
 
-async def test_the_mode_is_told_with_the_first_prompt_after_it_was_switched(
+async def test_the_first_prompt_after_a_switch_mentions_the_mode(
     desk: Desk, model_server: ModelServer
 ) -> None:
     model_server.otherwise = answer("Yes.")

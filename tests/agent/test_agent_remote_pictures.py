@@ -48,7 +48,7 @@ def test_remote_pictures_become_links_however_the_answer_is_cut_into_pieces(
     assert {shown(text, cut) for cut in range(1, len(text))} == {expected}
 
 
-def test_no_renderer_fetches_anything_of_whatever_an_answer_says() -> None:
+def test_no_text_of_an_answer_makes_a_renderer_fetch_anything() -> None:
     chance = random.Random(20)
     for _ in range(2_000):
         text = "".join(chance.choices(PIECES, k=chance.randint(2, 16)))
@@ -59,7 +59,7 @@ def test_no_renderer_fetches_anything_of_whatever_an_answer_says() -> None:
             assert not FETCHED.search(renderer.render(out)), (text, out)
 
 
-def test_what_is_said_after_a_thought_makes_no_picture_of_what_was_said_before() -> None:
+def test_text_after_a_thought_does_not_complete_an_earlier_picture() -> None:
     for before, after in (
         ("Look!", "[a](https://e)"),
         ("![a]", "(https://e)"),
@@ -70,7 +70,7 @@ def test_what_is_said_after_a_thought_makes_no_picture_of_what_was_said_before()
         assert not FETCHED.search(RENDERERS[0].render(out)), out
 
 
-def test_a_long_answer_is_not_held_back_for_what_never_ends() -> None:
+def test_an_unfinished_construct_does_not_hold_back_a_long_answer() -> None:
     for begin in ("![a", "<img ", "`![", "[a]: "):
         pictures = RemotePictures()
         out = "".join(pictures.feed(piece) for piece in [begin, *["x" * 100] * 100])

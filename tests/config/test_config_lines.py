@@ -87,7 +87,7 @@ def test_a_value_in_an_array_has_the_line_of_its_element() -> None:
     assert find_lines(text, [("x", 1, "b"), ("x", 1), ("x", 0, "missing")]) == [3, 3, 2]
 
 
-def test_line_endings_of_other_systems_are_counted_alike() -> None:
+def test_line_endings_of_other_systems_count_as_lines() -> None:
     assert find_line(TEXT.replace("\n", "\r\n"), ("far", "below", "y")) == 26
 
 

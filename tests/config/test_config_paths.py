@@ -15,7 +15,7 @@ from acp_agent.config.localization import choose_language
 from acp_agent.config.paths import find_paths
 
 
-def test_one_variable_moves_every_file(tmp_path: Path) -> None:
+def test_one_variable_changes_all_paths(tmp_path: Path) -> None:
     paths = find_paths({"ACP_AGENT_HOME": str(tmp_path)})
     files = [
         paths.config_file, paths.data_dir, paths.log_file, paths.secrets_file,
@@ -25,7 +25,7 @@ def test_one_variable_moves_every_file(tmp_path: Path) -> None:
     assert len(set(files)) == len(files)
 
 
-def test_a_relative_home_is_taken_from_where_the_program_starts(
+def test_a_relative_home_is_resolved_against_the_working_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -67,7 +67,7 @@ def test_variables_take_precedence_over_the_file_in_their_order(path: Path) -> N
     assert secrets.origin("zhipu", ("FIRST",)) is None
 
 
-def test_a_key_in_the_environment_needs_no_file_even_a_damaged_one(path: Path) -> None:
+def test_a_key_in_the_environment_works_despite_a_damaged_file(path: Path) -> None:
     path.parent.mkdir()
     path.write_text("{")
     assert Secrets(path, {"K": KEY}).get("openai", ("K",)) == KEY
@@ -81,7 +81,7 @@ def test_a_login_of_another_process_is_seen_after_refresh(path: Path) -> None:
     assert secrets.get("openai", ()) == KEY
 
 
-def test_a_deleted_key_is_gone_and_the_others_stay(path: Path) -> None:
+def test_deleting_a_key_keeps_the_others(path: Path) -> None:
     secrets = Secrets(path, {})
     secrets.set("openai", KEY)
     secrets.set("kimi", OTHER_KEY)

@@ -57,7 +57,7 @@ async def test_the_problems_of_a_server_that_never_pauses_come_with_the_edit(
 
 
 @pytest.mark.parametrize("way", ["pull", "push"])
-async def test_an_edit_reports_what_it_broke_and_not_what_was_broken(
+async def test_an_edit_reports_new_problems_and_not_old_ones(
     tmp_path: Path, model_server: ModelServer, way: str
 ) -> None:
     async with open_desk(tmp_path, model_server, config=scripted_server(way)) as desk:

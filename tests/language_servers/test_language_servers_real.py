@@ -117,9 +117,7 @@ async def project(folder: Path, case: dict[str, Any]) -> AsyncIterator[Project]:
 
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("server", SERVERS)
-async def test_a_server_reports_what_edits_break_and_nothing_else(
-    server: str, tmp_path: Path
-) -> None:
+async def test_a_server_reports_only_new_problems(server: str, tmp_path: Path) -> None:
     case = {"name": server, **SERVERS[server]}
     async with project(tmp_path, case) as at:
         first = at.root / next(iter(case["files"]))

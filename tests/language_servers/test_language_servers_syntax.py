@@ -19,7 +19,7 @@ CASES = tomllib.loads((Path(__file__).parent / "syntax_cases.toml").read_text())
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["path"])
-async def test_a_mistake_is_reported_where_there_is_one(
+async def test_syntax_errors_are_reported_with_their_line(
     case: dict[str, Any], tmp_path: Path
 ) -> None:
     if case["path"].endswith(".js") and shutil.which("node") is None:

@@ -13,7 +13,7 @@ types = pytest.importorskip("lsprotocol.types")
 converters = pytest.importorskip("lsprotocol.converters")
 
 
-def test_what_this_client_offers_is_what_the_protocol_has() -> None:
+def test_the_offered_capabilities_exist_in_the_protocol() -> None:
     params = {"processId": 1, "rootUri": None, "capabilities": wire.client_capabilities()}
     converter = converters.get_converter()
     read = converter.structure(params, types.InitializeParams)
@@ -22,7 +22,7 @@ def test_what_this_client_offers_is_what_the_protocol_has() -> None:
     assert encoded["capabilities"] == params["capabilities"]
 
 
-def test_every_method_that_is_answered_is_one_of_the_protocol() -> None:
+def test_every_answered_method_exists_in_the_protocol() -> None:
     for method in vars(wire).values():
         if isinstance(method, Method):
             assert method.name in types.METHOD_TO_TYPES

@@ -69,7 +69,7 @@ async def test_a_session_saved_by_an_earlier_version_is_replayed_over_version_2(
     assert {call["status"] for call in view.calls.values()} == {"completed", "failed"}
 
 
-def test_every_kind_of_event_saved_by_an_earlier_version_is_read_and_written_alike() -> None:
+def test_every_kind_of_event_of_an_earlier_version_is_read_and_written_unchanged() -> None:
     for line in (SAVED / "2026-11-events.jsonl").read_bytes().splitlines():
         event = decode_event(line)
         assert not isinstance(event, UnknownEvent), line

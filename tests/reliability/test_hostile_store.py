@@ -54,7 +54,7 @@ def forbid_growth(agent: AgentProcess, size: int | None) -> None:
 
 
 @limits_of_others
-async def test_a_disk_that_fills_up_in_mid_answer_is_said_and_all_that_was_shown_is_kept(
+async def test_a_disk_that_fills_up_in_mid_answer_is_reported_and_loses_nothing_shown(
     agent: StartAgent,
     opened: OpenSession,
     model_server: ModelServer,
@@ -95,7 +95,7 @@ def told(updates: list[Json]) -> str:
     return "".join(chunk["content"]["text"] for chunk in chunks)
 
 
-async def test_a_full_disk_under_a_file_is_told_to_the_model_and_the_old_file_stays_whole(
+async def test_a_full_disk_is_reported_to_the_model_and_keeps_the_old_file(
     home: Path, unharmed: list[AgentProcess], model_server: ModelServer, workspace_repo: Path
 ) -> None:
     small = workspace_repo / "small"
@@ -138,7 +138,7 @@ async def test_a_full_disk_under_a_file_is_told_to_the_model_and_the_old_file_st
         await assert_goes_on(agent, session, model_server)
 
 
-async def test_a_store_that_may_not_be_written_is_read_and_says_so_until_it_is_mended(
+async def test_a_read_only_store_is_readable_and_reported_until_it_is_writable(
     home: Path, unharmed: list[AgentProcess], model_server: ModelServer, workspace_repo: Path
 ) -> None:
     command = (*bound_by_permissions(), sys.executable, "-m", "acp_agent")
@@ -260,7 +260,7 @@ async def test_a_store_that_cannot_be_used_is_named_left_alone_and_needs_no_rest
     await assert_goes_on(running, session, model_server)
 
 
-async def test_a_store_that_is_deleted_under_the_agent_is_said_and_new_sessions_work(
+async def test_a_store_deleted_during_use_is_reported_and_new_sessions_work(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path, home: Path
 ) -> None:
     agent, session = await opened()
@@ -275,7 +275,7 @@ async def test_a_store_that_is_deleted_under_the_agent_is_said_and_new_sessions_
     await assert_goes_on(agent, other, model_server)
 
 
-async def test_a_home_that_is_no_folder_is_named(
+async def test_a_home_that_is_no_folder_is_reported_by_name(
     agent: StartAgent, unharmed: list[AgentProcess], home: Path, workspace_repo: Path
 ) -> None:
     (home / "acp-agent").write_text("in the way")

@@ -51,7 +51,7 @@ def assert_holds(shown: list[dict[str, Any]], replay: list[dict[str, Any]]) -> N
 
 @pytest.mark.covers("S4")
 @pytest.mark.parametrize("seed", range(4))
-async def test_what_was_shown_before_a_kill_is_replayed_and_the_session_goes_on(
+async def test_updates_shown_before_a_kill_are_replayed_and_the_session_continues(
     agent: StartAgent, model_server: ModelServer, workspace_repo: Path, seed: int
 ) -> None:
     model_server.add(
@@ -125,7 +125,7 @@ async def test_a_kill_while_a_permission_is_open_leaves_the_call_failed_and_the_
 
 @pytest.mark.covers("S4", "P5")
 @pytest.mark.parametrize("live_terminals", [False, True], ids=["plain", "Zed"])
-async def test_what_a_command_had_put_out_before_a_kill_is_still_to_be_seen(
+async def test_output_of_a_command_before_a_kill_is_still_shown(
     agent: StartAgent, model_server: ModelServer, workspace_repo: Path, live_terminals: bool
 ) -> None:
     client = {"clientCapabilities": {"_meta": {"terminal_output": live_terminals}}}

@@ -39,7 +39,7 @@ def script_a_whole_turn(server: ModelServer) -> None:
 
 @pytest.mark.covers("S4", "P2", "P3")
 @pytest.mark.parametrize("offers", [frozenset(), EVERYTHING - {"terminal"}])
-async def test_a_replay_equals_what_was_shown_live_field_by_field(
+async def test_a_replay_equals_the_live_updates_field_by_field(
     agent: StartAgent, model_server: ModelServer, workspace_repo: Path, offers: frozenset[str]
 ) -> None:
     script_a_whole_turn(model_server)

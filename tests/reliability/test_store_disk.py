@@ -22,7 +22,7 @@ from tests.reliability.store_child import NOBODY, numbered
 from tests.reliability.store_processes import begin, command, finish, kill
 
 
-async def test_a_write_that_the_system_refuses_is_said_and_loses_nothing_and_writing_goes_on(
+async def test_a_refused_write_is_reported_and_later_writes_work(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "journal.db"
@@ -43,7 +43,7 @@ async def test_a_write_that_the_system_refuses_is_said_and_loses_nothing_and_wri
     assert texts == [str(n) for n in range(committed + 1)]  # the last one was written afterwards
 
 
-def test_a_full_disk_is_said_by_name_and_writing_goes_on_when_there_is_room(
+def test_a_full_disk_is_reported_and_writing_continues_when_there_is_space(
     tmp_path: Path,
 ) -> None:
     mount = "mount -t tmpfs -o size=3m tmpfs " + str(tmp_path)
@@ -65,7 +65,7 @@ def test_a_full_disk_is_said_by_name_and_writing_goes_on_when_there_is_room(
     assert lines[4] == "whole True"
 
 
-async def test_a_lock_that_another_process_keeps_too_long_is_said_and_a_short_one_is_waited_for(
+async def test_a_long_lock_of_another_process_is_reported_and_a_short_one_is_awaited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_database, "BUSY_SECONDS", 0.3)

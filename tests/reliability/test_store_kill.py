@@ -30,7 +30,7 @@ def numbers(events: Sequence[object]) -> list[int]:
     return found
 
 
-async def test_after_kill_9_at_any_instant_all_that_was_acknowledged_is_there_in_order(
+async def test_after_kill_9_all_acknowledged_events_are_stored_in_order(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "journal.db"

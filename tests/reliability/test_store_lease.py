@@ -18,7 +18,7 @@ from tests.reliability.store_processes import begin, kill
 SESSION = SessionId("sess_a")
 
 
-async def test_a_session_open_in_another_process_is_refused_until_that_one_lets_go(
+async def test_a_session_open_in_another_process_is_refused_until_it_is_closed(
     tmp_path: Path,
 ) -> None:
     store = await Store.open(tmp_path / "journal.db")
@@ -49,7 +49,7 @@ async def test_a_session_is_free_again_after_kill_9(tmp_path: Path) -> None:
     await store.close()
 
 
-async def test_a_session_is_leased_once_in_one_process_too(tmp_path: Path) -> None:
+async def test_a_session_is_leased_once_within_a_process(tmp_path: Path) -> None:
     one, other = [await Store.open(tmp_path / "journal.db") for _ in range(2)]
     lease = one.lease(SESSION)
     for store in (one, other):
@@ -118,9 +118,7 @@ async def test_locks_that_killed_processes_left_are_removed_and_those_in_use_are
 
 
 @pytest.mark.parametrize("name", ["", "../sess_a", "a/b", "a\x00b", ".", "..", "é", "x" * 101])
-async def test_an_id_that_could_not_be_a_files_name_is_no_session(
-    tmp_path: Path, name: str
-) -> None:
+async def test_an_id_that_is_no_valid_file_name_is_no_session(tmp_path: Path, name: str) -> None:
     store = await Store.open(tmp_path / "data" / "journal.db")
     with pytest.raises(SessionNotFoundError):
         store.lease(SessionId(name))
