@@ -111,7 +111,7 @@ async def test_sessions_are_listed_whatever_is_wrong_with_the_configuration(
     await running.new_session(workspace_repo)
 
 
-async def test_a_configuration_that_is_no_readable_file_is_named(
+async def test_an_unreadable_configuration_is_reported_by_name(
     running: AgentProcess, workspace_repo: Path, home: Path
 ) -> None:
     path = write_config(home, "")
@@ -141,7 +141,7 @@ async def test_a_variable_of_the_environment_that_makes_no_sense_is_named(
     assert "ACP_AGENT_MODE" in await refused(one, workspace_repo)
 
 
-async def test_kept_keys_that_are_damaged_are_named_and_never_shown(
+async def test_damaged_stored_keys_are_reported_and_never_shown(
     agent: StartAgent, unharmed: list[AgentProcess], workspace_repo: Path, home: Path
 ) -> None:
     folder = home / "acp-agent"
@@ -159,7 +159,7 @@ async def test_kept_keys_that_are_damaged_are_named_and_never_shown(
 
 
 @pytest.mark.parametrize("model", ["nobody/nothing", "no-slash", "/x", "demo/none"])
-async def test_a_model_that_does_not_exist_is_refused_with_what_to_do(
+async def test_an_unknown_model_is_refused_with_a_remedy(
     agent: StartAgent,
     unharmed: list[AgentProcess],
     model_server: ModelServer,

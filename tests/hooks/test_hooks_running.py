@@ -34,7 +34,7 @@ async def asked(cwd: Path, command: str, **more: object) -> HookAnswer:
     return await runner(cwd).run(hook, CALL)
 
 
-async def test_what_a_hook_leaves_running_is_ended_and_not_waited_for(tmp_path: Path) -> None:
+async def test_processes_that_a_hook_leaves_running_are_killed(tmp_path: Path) -> None:
     answer = await asked(tmp_path, "sleep 60 & echo $! > pid; echo no >&2; exit 2", timeout=30)
     assert (answer.permission, answer.reason) == ("deny", "no")
     left = int((tmp_path / "pid").read_text())
@@ -101,7 +101,7 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("text", ANSWERS)
-async def test_what_is_printed_is_read_as_the_contract_has_it(tmp_path: Path, text: str) -> None:
+async def test_output_of_hooks_is_read_according_to_the_contract(tmp_path: Path, text: str) -> None:
     (tmp_path / "answer").write_text(text)
     answer = await asked(tmp_path, "cat answer")
     expected = ANSWERS[text]

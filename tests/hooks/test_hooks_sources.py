@@ -94,7 +94,7 @@ def test_events_that_never_happen_here_are_accepted(tmp_path: Path) -> None:
     assert problem.why.startswith("hooks.Nope: ")
 
 
-def test_hooks_of_gemini_are_named_with_their_line_where_there_are_any(tmp_path: Path) -> None:
+def test_hooks_of_gemini_are_reported_with_their_line(tmp_path: Path) -> None:
     file = tmp_path / "project" / ".gemini" / "settings.json"
     write(file, '{"hooks": {"enabled": true, "BeforeTool": []}, "mcpServers": {}}')
     assert find(tmp_path).problems == ()

@@ -33,7 +33,7 @@ def allow_terminals(home: Path) -> None:
 
 
 @pytest.mark.covers("P4")
-async def test_unsaved_text_is_what_the_agent_reads_and_edits(
+async def test_the_agent_reads_and_edits_unsaved_text(
     agent: StartAgent, workspace_repo: Path
 ) -> None:
     editor = Editor(offers=frozenset({"read", "write"}))
@@ -62,7 +62,7 @@ async def test_an_editor_without_files_is_never_asked_for_them(
 
 
 @pytest.mark.covers("P6")
-async def test_always_means_that_the_same_command_is_not_asked_about_again(
+async def test_always_avoids_later_questions_about_the_same_command(
     agent: StartAgent, workspace_repo: Path
 ) -> None:
     editor = Editor(permission="allow_always")
@@ -180,7 +180,7 @@ async def test_terminals_that_are_only_offered_stay_unused(
 
 
 @pytest.mark.covers("P2", "P7")
-async def test_a_cancel_keeps_what_had_streamed_and_closes_the_connection_to_the_model(
+async def test_a_cancel_keeps_the_streamed_text_and_closes_the_connection_to_the_model(
     agent: StartAgent, workspace_repo: Path, model_server: ModelServer
 ) -> None:
     model_server.add(answer("The first ", "words ", Stall(), "never come."), answer("Again."))

@@ -84,7 +84,7 @@ async def connected(
     judge(record)
 
 
-async def test_an_edit_is_asked_about_shown_as_a_diff_and_made_through_the_client(
+async def test_an_edit_is_confirmed_shown_as_a_diff_and_applied_through_the_client(
     home: Path, workspace_repo: Path
 ) -> None:
     async with connected(home, *DEMO, files=True) as (client, agent):
@@ -108,7 +108,7 @@ async def test_an_edit_is_asked_about_shown_as_a_diff_and_made_through_the_clien
         assert "I replace" in client.text()
 
 
-async def test_a_refusal_leaves_the_file_and_the_turn_goes_on(
+async def test_a_refusal_leaves_the_file_unchanged_and_the_turn_continues(
     home: Path, workspace_repo: Path
 ) -> None:
     before = (workspace_repo / "greeting.py").read_text()
@@ -123,7 +123,7 @@ async def test_a_refusal_leaves_the_file_and_the_turn_goes_on(
     assert (workspace_repo / "greeting.py").read_text() == before
 
 
-async def test_a_cancel_ends_a_streaming_answer_and_the_session_goes_on(
+async def test_a_cancel_ends_a_streaming_answer_and_the_session_continues(
     home: Path, workspace_repo: Path, model_server: ModelServer
 ) -> None:
     model_server.add(answer("The first words ", Stall(), "never come."), answer("Hello again."))
@@ -140,9 +140,7 @@ async def test_a_cancel_ends_a_streaming_answer_and_the_session_goes_on(
         assert client.text() == "The first words Hello again."
 
 
-async def test_a_loaded_session_replays_what_was_seen_live(
-    home: Path, workspace_repo: Path
-) -> None:
+async def test_a_loaded_session_replays_the_live_updates(home: Path, workspace_repo: Path) -> None:
     async with connected(home, *DEMO) as (client, agent):
         session = (await agent.new_session(cwd=str(workspace_repo), mcp_servers=[])).session_id
         await agent.prompt(session_id=session, prompt=[text_block("read README.md")])

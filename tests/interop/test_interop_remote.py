@@ -54,7 +54,7 @@ async def drive(
 
 
 @BOTH
-async def test_an_edit_is_asked_about_and_made_and_seen_again_by_who_loads(
+async def test_an_edit_is_confirmed_applied_and_replayed_for_a_later_client(
     home: Path, workspace_repo: Path, started: list[RemoteAgent], transport: str
 ) -> None:
     agent = RemoteAgent(home, *DEMO)

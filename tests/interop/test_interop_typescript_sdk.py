@@ -47,7 +47,7 @@ async def drive(
     return seen
 
 
-async def test_an_edit_is_asked_about_and_made_through_the_client(
+async def test_an_edit_is_confirmed_and_applied_through_the_client(
     home: Path, workspace_repo: Path
 ) -> None:
     seen = await drive(
@@ -68,7 +68,7 @@ async def test_a_refused_command_does_not_run(home: Path, workspace_repo: Path) 
     assert not (workspace_repo / "made.txt").exists()
 
 
-async def test_a_cancel_ends_a_running_command_and_the_session_goes_on(
+async def test_a_cancel_ends_a_running_command_and_the_session_continues(
     home: Path, workspace_repo: Path
 ) -> None:
     seen = await drive(
@@ -97,9 +97,7 @@ async def test_a_cancel_ends_a_streaming_answer(
     assert text(seen["updates"]) == "The first words Hello again."
 
 
-async def test_a_loaded_session_replays_what_was_seen_live(
-    home: Path, workspace_repo: Path
-) -> None:
+async def test_a_loaded_session_replays_the_live_updates(home: Path, workspace_repo: Path) -> None:
     seen = await drive(
         home, workspace_repo, {"prompt": "read README.md and greeting.py"}, {"load": True}
     )

@@ -9,7 +9,7 @@ from acp_agent.permissions.gate import PolicyGate
 from tests.permissions.gate_room import ALL_FOUR, ONCE, Room, kinds
 
 
-def test_the_buttons_say_exactly_what_always_covers(room: Room) -> None:
+def test_the_buttons_describe_exactly_the_scope_of_always(room: Room) -> None:
     def label(verdict: Verdict) -> str:
         assert isinstance(verdict, Ask)
         return verdict.choices[1].label
@@ -92,7 +92,7 @@ def test_a_standard_command_has_no_warning(room: Room) -> None:
         "shift", "fc -s", "history", "compgen -C x", "pushd x", "set -m", "wait -p PATH",
     ],
 )  # fmt: skip
-def test_no_always_is_offered_where_its_words_would_say_too_little(line: str, room: Room) -> None:
+def test_no_always_is_offered_whose_label_would_be_too_vague(line: str, room: Room) -> None:
     assert kinds(room.command(line)) == ONCE
 
 
@@ -111,7 +111,7 @@ def test_no_always_is_offered_where_its_words_would_say_too_little(line: str, ro
         ("cargo build && cargo test", ["cargo build", "cargo test"]),
     ],
 )
-def test_a_never_is_about_the_words_that_name_the_command(
+def test_a_never_covers_the_words_that_name_the_command(
     line: str, patterns: list[str], room: Room
 ) -> None:
     verdict = room.command(line)

@@ -73,7 +73,7 @@ def test_accept_edits_mode_asks_for_all_but_edits(room: Room) -> None:
     assert kinds(room.fetch("https://example.com", "accept-edits")) == ALL_FOUR
 
 
-def test_draft_mode_writes_new_files_in_one_folder_and_nothing_else(room: Room) -> None:
+def test_draft_mode_writes_only_new_files_in_one_folder(room: Room) -> None:
     drafts = room.project / "drafts"
     drafts.mkdir()
     (drafts / "old.md").touch()
@@ -121,14 +121,16 @@ def test_a_deletion_by_an_edit_is_asked_about_each_time(room: Room, mode: Mode) 
     assert isinstance(room.gate.judge(deletion, mode="full", project=str(room.project)), Allow)
 
 
-def test_full_mode_asks_about_what_commands_in_the_sandbox_cannot_change(room: Room) -> None:
+def test_full_mode_asks_about_files_that_the_sandbox_protects(room: Room) -> None:
     for path in (".git/hooks/pre-commit", "sub/.vscode/tasks.json", ".envrc", ".MCP.json"):
         assert kinds(room.write(path, mode="full")) == ONCE, path
     for path in ("pylintrc", "src/.gitignore", "Makefile", ".vscode-notes"):
         assert isinstance(room.write(path, mode="full"), Allow), path
 
 
-def test_full_mode_asks_about_what_steers_agents_unless_it_was_named(room: Room) -> None:
+def test_full_mode_asks_about_files_that_steer_agents_unless_the_user_named_them(
+    room: Room,
+) -> None:
     def judge(path: str, *, named: bool = False) -> Verdict:
         access = WriteAccess((str(room.project / path),), user_named=named)
         return room.gate.judge(access, mode="full", project=str(room.project))
@@ -239,7 +241,7 @@ def test_a_command_beside_our_own_files_is_judged_as_any_other(
     )
 
 
-def test_plan_mode_changes_nothing_and_says_what_to_do(room: Room) -> None:
+def test_plan_mode_changes_nothing_and_suggests_a_remedy(room: Room) -> None:
     for verdict in (room.write("src/x.py", mode="plan"), room.command("npm test", "plan")):
         assert isinstance(verdict, Refuse)
         assert verdict.by == "mode"

@@ -95,7 +95,7 @@ def run_unasked(line: str, folder: Path) -> str:
 
 
 @pytest.mark.parametrize(("text", "line"), TABLE["asked"], ids=lambda text: repr(text)[:60])
-def test_git_is_asked_about_where_the_repository_may_name_a_program(
+def test_git_needs_permission_if_the_repository_may_name_a_program(
     room: Room, project: Path, marker: Path, ran: Callable[[], bool], text: str, line: str
 ) -> None:
     assert not is_asked(room.command(line))
@@ -109,7 +109,7 @@ def test_git_is_asked_about_where_the_repository_may_name_a_program(
 
 
 @pytest.mark.parametrize("text", TABLE["unasked"], ids=lambda text: repr(text)[:60])
-def test_git_runs_unasked_with_what_ordinary_repositories_set(
+def test_git_runs_without_a_question_in_ordinary_repositories(
     room: Room, project: Path, text: str
 ) -> None:
     add_settings(project / ".git", text)
@@ -118,7 +118,7 @@ def test_git_runs_unasked_with_what_ordinary_repositories_set(
 
 
 @pytest.mark.parametrize("line", TABLE["words"])
-def test_git_is_asked_about_where_its_words_may_run_a_program(
+def test_git_needs_permission_if_its_arguments_may_run_a_program(
     room: Room, project: Path, line: str
 ) -> None:
     assert project == room.project
@@ -148,7 +148,7 @@ def test_a_session_in_a_linked_worktree_or_a_submodule_reads_the_repository_outs
     assert not is_asked(room.command("git status"))
 
 
-def test_what_the_users_own_settings_name_is_the_users(
+def test_programs_in_the_users_own_settings_are_trusted(
     room: Room, project: Path, user: Path, marker: Path
 ) -> None:
     assert project == room.project
@@ -239,7 +239,7 @@ def test_the_settings_of_submodules_count(
 
 
 @pytest.mark.parametrize("name", ["config", "HEAD", "index", "commondir"])
-def test_git_is_asked_about_where_its_files_cannot_be_read_in_time(
+def test_git_needs_permission_if_its_files_cannot_be_read_in_time(
     room: Room, project: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr("acp_agent.workspace.git_repositories._MAX_SECONDS", 0.5)
@@ -253,7 +253,7 @@ def test_git_is_asked_about_where_its_files_cannot_be_read_in_time(
 @pytest.mark.parametrize(
     "hook", ["post-index-change", "fsmonitor-watchman", "reference-transaction"]
 )
-def test_what_runs_unasked_runs_no_hook(
+def test_git_without_a_question_runs_no_hook(
     room: Room, project: Path, marker: Path, ran: Callable[[], bool], hook: str
 ) -> None:
     hooks = project / ".git" / "hooks"
@@ -266,7 +266,7 @@ def test_what_runs_unasked_runs_no_hook(
     assert not ran()
 
 
-def test_a_partial_clone_fetches_nothing_where_nobody_was_asked(
+def test_a_partial_clone_fetches_nothing_without_permission(
     sample: Path, tmp_path: Path, marker: Path, ran: Callable[[], bool]
 ) -> None:
     clone = tmp_path / "partial"

@@ -20,13 +20,13 @@ def grant(pattern: str, *, project: str = "/p", allow: bool = True) -> Grant:
     return Grant(project=project, kind="command", pattern=pattern, allow=allow)
 
 
-def test_a_grant_is_there_again_after_a_restart(tmp_path: Path) -> None:
+def test_a_grant_survives_a_restart(tmp_path: Path) -> None:
     path = tmp_path / "data" / "grants.json"
     GrantStore(path).add([grant("npm test")])
     assert GrantStore(path).of("/p") == (grant("npm test"),)
 
 
-def test_a_grant_of_one_project_is_not_one_of_another(tmp_path: Path) -> None:
+def test_a_grant_of_one_project_does_not_apply_to_another(tmp_path: Path) -> None:
     store = GrantStore(tmp_path / "grants.json")
     store.add([grant("npm test"), grant("make test", project="/q")])
     assert store.of("/q") == (grant("make test", project="/q"),)
@@ -40,14 +40,14 @@ def test_nobody_but_the_owner_may_read_the_file(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
-def test_the_last_decision_about_a_command_is_the_one_that_counts(tmp_path: Path) -> None:
+def test_the_last_decision_about_a_command_applies(tmp_path: Path) -> None:
     store = GrantStore(tmp_path / "grants.json")
     store.add([grant("npm test")])
     store.add([grant("npm test", allow=False)])
     assert store.of("/p") == (grant("npm test", allow=False),)
 
 
-def test_what_another_process_remembers_is_seen_at_once(tmp_path: Path) -> None:
+def test_grants_of_another_process_apply_at_once(tmp_path: Path) -> None:
     path = tmp_path / "grants.json"
     mine, other = GrantStore(path), GrantStore(path)
     assert mine.all() == ()
@@ -128,7 +128,7 @@ def test_threads_that_remember_at_the_same_time_lose_nothing(tmp_path: Path) -> 
         b'{"version":1,"grants":[{"project":"\xff"}]}',
     ],
 )
-def test_a_damaged_file_grants_nothing_and_is_kept_aside(
+def test_a_damaged_file_grants_nothing_and_is_preserved(
     content: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "grants.json"
@@ -159,7 +159,7 @@ def test_a_file_of_a_newer_version_is_left_as_it_is(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir() if "damaged" in each.name] == []
 
 
-def test_a_mended_file_is_used_again(tmp_path: Path) -> None:
+def test_a_repaired_file_is_used_again(tmp_path: Path) -> None:
     path = tmp_path / "grants.json"
     GrantStore(path).add([grant("npm test")])
     good = path.read_bytes()

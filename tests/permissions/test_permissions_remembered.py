@@ -62,7 +62,7 @@ def test_an_always_allows_nothing_beside_its_command(line: str, room: Room) -> N
         ("", None, "npm test"),
     ],
 )
-def test_a_grant_of_an_older_version_covers_no_more_than_a_new_one(
+def test_a_grant_of_an_older_version_covers_only_what_a_new_one_covers(
     pattern: str, covered: str | None, asked: str, room: Room, tmp_path: Path
 ) -> None:
     grant = {"project": str(room.project), "kind": "command", "pattern": pattern, "allow": True}
@@ -74,7 +74,7 @@ def test_a_grant_of_an_older_version_covers_no_more_than_a_new_one(
     assert isinstance(room.command(asked), Ask)
 
 
-def test_an_always_is_for_one_project_only(room: Room, tmp_path: Path) -> None:
+def test_an_always_applies_to_one_project_only(room: Room, tmp_path: Path) -> None:
     room.press(room.command("npm test"), "allow_always")
     other = tmp_path / "other"
     other.mkdir()
@@ -110,7 +110,7 @@ def test_a_never_refuses_the_command_wherever_it_stands(line: str, mode: Mode, r
     assert "`npm publish-x`" in verdict.why
 
 
-def test_an_always_for_a_folder_covers_what_is_below_it_and_nothing_else(room: Room) -> None:
+def test_an_always_for_a_folder_covers_only_files_below_it(room: Room) -> None:
     room.press(room.write("src/x.py"), "allow_always")
     assert isinstance(room.write("src/deep/y.py"), Allow)
     for paths in (["x.py"], ["srcx/a.py"], ["src/a.py", "x.py"], ["src/.git/config"]):
@@ -156,7 +156,7 @@ def test_a_never_for_a_host_refuses_it_in_full_mode_too(room: Room) -> None:
         ("https://a b/", ""),
     ],
 )
-def test_the_host_of_an_address_is_the_one_that_is_asked(url: str, host: str) -> None:
+def test_the_host_of_a_grant_is_the_requested_host(url: str, host: str) -> None:
     assert url_host(url) == host
 
 

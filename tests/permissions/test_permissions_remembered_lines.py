@@ -69,7 +69,7 @@ def test_an_always_covers_nothing_that_its_button_does_not_say(
 
 
 @pytest.mark.parametrize("line", TABLE["exact"]["lines"])
-def test_what_no_table_knows_is_remembered_word_for_word(line: str, project: Room) -> None:
+def test_commands_without_a_table_are_remembered_verbatim(line: str, project: Room) -> None:
     choice = project.press(project.command(line), "allow_always")
     assert choice.label == f"Always allow exactly `{line}` in this project"
     assert isinstance(project.command(line), Allow)

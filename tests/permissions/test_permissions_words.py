@@ -34,7 +34,7 @@ PIECES = st.sampled_from(
 @given(
     words=st.lists(st.lists(PIECES, min_size=1, max_size=4).map("".join), min_size=1, max_size=12)
 )
-def test_certain_words_are_what_the_shell_gives_to_the_command(
+def test_certain_words_equal_the_arguments_that_the_shell_passes(
     words: list[str], tmp_path: Path
 ) -> None:
     # A word of its own that begins with # is a comment, and so not a word.
@@ -70,18 +70,18 @@ def test_certain_words_are_what_the_shell_gives_to_the_command(
         ('echo "$(printf %s-%s a b)"', ["echo", "a-b"]),
     ],
 )
-def test_what_a_line_says_about_its_variables_is_followed(line: str, words: list[str]) -> None:
+def test_assignments_of_variables_in_a_line_are_applied(line: str, words: list[str]) -> None:
     parsed = parse_line(line, cwd="/project", home="/home/someone")
     assert [word.text for word in parsed.commands[-1].words] == words
 
 
-def test_a_part_that_only_the_run_shows_is_never_certain() -> None:
+def test_a_part_known_only_at_run_time_is_never_certain() -> None:
     for line in ("echo $X", 'echo "a$X"', "echo $(ls)", "echo `ls`", "echo $((1))", "echo $1"):
         parsed = parse_line(line, cwd="/project", home="/home/someone")
         assert not parsed.commands[-1].words[-1].fixed, line
 
 
-def test_every_command_of_a_here_document_s_line_is_found() -> None:
+def test_every_command_on_the_line_of_a_here_document_is_found() -> None:
     line = "cat <<END > out && rm x | sort\nbody\nEND\nls"
     parsed = parse_line(line, cwd="/project", home="/home/someone")
     assert [str(command) for command in parsed.commands] == ["cat", "rm x", "sort", "ls"]
@@ -90,7 +90,7 @@ def test_every_command_of_a_here_document_s_line_is_found() -> None:
     assert [each.target.text for each in parsed.commands[0].redirects] == ["out"]
 
 
-def test_words_behind_a_redirection_are_arguments() -> None:
+def test_words_after_a_redirection_are_arguments() -> None:
     parsed = parse_line("rm > log -rf x 2>&1", cwd="/project", home="/home/someone")
     (command,) = parsed.commands
     assert str(command) == "rm -rf x"
@@ -114,7 +114,7 @@ FRAGMENTS = st.sampled_from(
 @pytest.mark.skipif(BASH is None, reason="bash is not installed")
 @settings(max_examples=600, suppress_health_check=FOLDER_IS_SHARED)
 @given(st.lists(FRAGMENTS, min_size=1, max_size=9).map("".join))
-def test_what_counts_as_reading_leaves_no_file_behind_in_a_real_shell(
+def test_commands_that_count_as_reading_create_no_file_in_a_real_shell(
     tmp_path: Path, line: str
 ) -> None:
     folder = tmp_path / "project"
@@ -142,8 +142,6 @@ OPTION_TEXTS = st.text("-+abx=", max_size=6)
 @given(
     st.frozensets(OPTION_TEXTS | st.sampled_from(["", "-a", "--ab", "-abx", "+a"])), OPTION_TEXTS
 )
-def test_a_set_of_options_matches_what_one_of_them_matches(
-    options: frozenset[str], word: str
-) -> None:
+def test_a_set_of_options_matches_like_each_of_them(options: frozenset[str], word: str) -> None:
     expected = any(option_matches(word, option) for option in options)
     assert OptionSet(options).matches(word) == expected

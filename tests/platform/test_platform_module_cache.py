@@ -131,7 +131,7 @@ second.save()
     assert output.endswith("True\n")
 
 
-def test_what_a_killed_process_left_is_overwritten(package: Path) -> None:
+def test_leftovers_of_a_killed_process_are_overwritten(package: Path) -> None:
     (package / "cache.bin.new").write_bytes(b"x" * 10_000_000)
     start(package)
     assert cached(start(package)) == MODULES

@@ -37,7 +37,7 @@ async def written(theirs: socket.socket, data: bytes) -> int:
 
 
 @pytest.mark.covers("T9")
-async def test_nothing_more_is_read_while_answers_wait_and_reading_goes_on_with_the_peers() -> None:
+async def test_reading_stops_while_answers_wait_and_continues_with_the_peer() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         agent = over(ours, {"session/list": big_list})
@@ -54,7 +54,7 @@ async def test_nothing_more_is_read_while_answers_wait_and_reading_goes_on_with_
 
 
 @pytest.mark.covers("T9", "T7")
-async def test_the_answer_to_a_question_of_ours_is_read_although_output_waits() -> None:
+async def test_the_answer_to_our_request_is_read_although_output_waits() -> None:
     ours, theirs = socket.socketpair()
     asking = asyncio.Event()
     asked: list[t.ReadTextFileResponse] = []
@@ -83,9 +83,7 @@ async def test_the_answer_to_a_question_of_ours_is_read_although_output_waits() 
 
 
 @pytest.mark.covers("T9")
-async def test_requests_of_too_many_bytes_at_once_are_refused_and_taken_again_after_an_answer() -> (
-    None
-):
+async def test_requests_beyond_the_byte_limit_are_refused_until_one_is_answered() -> None:
     ours, theirs = socket.socketpair()
     go_on = asyncio.Event()
 

@@ -76,7 +76,7 @@ async def assert_alive(peer: PeerProcess) -> None:
         *("deep-params", "deep-message", "surrogate-and-infinity", "control-characters"),
     ],
 )
-async def test_a_line_that_is_no_json_is_answered_once_and_the_connection_goes_on(
+async def test_a_line_that_is_no_json_is_answered_once_and_the_connection_continues(
     peer: PeerProcess, line: bytes
 ) -> None:
     answer = await peer.ask(line)
@@ -104,7 +104,7 @@ async def test_a_line_that_is_no_json_is_answered_once_and_the_connection_goes_o
         (b'{"jsonrpc":"2.0","id":{},"method":"session/prompt"}\n', None),
     ],
 )
-async def test_json_that_is_no_request_is_an_invalid_request(
+async def test_json_that_is_no_request_is_reported_as_an_invalid_request(
     peer: PeerProcess, line: bytes, answered_id: object
 ) -> None:
     answer = await peer.ask(line)
@@ -121,7 +121,7 @@ async def test_a_batch_is_refused_once_and_none_of_it_is_done(peer: PeerProcess)
 
 
 @pytest.mark.covers("T3")
-async def test_a_line_over_the_limit_is_reported_and_the_next_one_is_read() -> None:
+async def test_a_line_over_the_limit_is_reported_and_the_next_is_read() -> None:
     async with running_peer("--limit=100000") as peer:
         await peer.initialize()
         await peer.send(prompt("say " + "x" * 100_000), prompt("say after", 2))
@@ -298,7 +298,7 @@ async def test_wrong_params_are_refused_with_the_field_s_name(
 
 
 @pytest.mark.covers("T4")
-async def test_unknown_keys_and_nulls_and_what_the_schema_lets_pass_are_tolerated(
+async def test_unknown_keys_nulls_and_tolerable_values_are_accepted(
     peer: PeerProcess,
 ) -> None:
     params = {

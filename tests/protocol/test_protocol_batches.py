@@ -100,7 +100,7 @@ def codes(answers: list[Json]) -> list[tuple[object, object]]:
 
 
 @pytest.mark.covers("T3")
-async def test_the_responses_go_out_as_one_array_in_the_order_of_the_requests(
+async def test_the_responses_are_sent_as_one_array_in_the_order_of_the_requests(
     agent: Agent,
 ) -> None:
     agent.wire.send([prompt("wait", "a"), notification("session/cancel", {"sessionId": "x"})])
@@ -112,7 +112,7 @@ async def test_the_responses_go_out_as_one_array_in_the_order_of_the_requests(
 
 
 @pytest.mark.covers("T3")
-async def test_a_message_that_waits_for_a_later_one_of_its_batch_gets_what_it_waits_for(
+async def test_a_message_may_wait_for_a_later_one_of_its_batch(
     agent: Agent,
 ) -> None:
     agent.wire.send([prompt("wait", 1), prompt("release", 2)])
@@ -155,7 +155,7 @@ async def test_a_batch_that_asks_nothing_is_answered_with_nothing(agent: Agent) 
     ],
     ids=lambda value: repr(value[:60]) if isinstance(value, bytes) else None,
 )
-async def test_what_is_no_batch_as_a_whole_gets_one_error_and_no_array(
+async def test_an_invalid_batch_gets_one_error_and_no_array(
     agent: Agent, line: bytes, code: int
 ) -> None:
     agent.wire.write(line + b"\n")
@@ -165,7 +165,7 @@ async def test_what_is_no_batch_as_a_whole_gets_one_error_and_no_array(
 
 
 @pytest.mark.covers("T3")
-async def test_an_entry_that_is_no_message_gets_its_own_error_and_the_others_are_done(
+async def test_an_invalid_entry_gets_its_own_error_and_the_others_run(
     agent: Agent,
 ) -> None:
     entries = [
@@ -203,7 +203,7 @@ async def test_each_request_of_a_batch_fails_for_itself(agent: Agent) -> None:
 
 
 @pytest.mark.covers("T6")
-async def test_what_a_request_says_comes_before_the_array_and_what_follows_it_after(
+async def test_updates_of_a_request_precede_the_array_and_later_ones_follow(
     agent: Agent,
 ) -> None:
     agent.wire.send([prompt("then after", 1), prompt("wait", 2), prompt("say before", 3)])
@@ -216,7 +216,7 @@ async def test_what_a_request_says_comes_before_the_array_and_what_follows_it_af
     assert text_of(await agent.wire.receive()) == "after"
 
 
-async def test_what_fails_after_a_response_keeps_nothing_else_from_following(
+async def test_a_failure_after_a_response_does_not_stop_later_messages(
     agent: Agent, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.ERROR):
@@ -271,7 +271,7 @@ async def test_a_lone_surrogate_in_a_batch_is_replaced(agent: Agent) -> None:
     assert await agent.wire.receive() == [ended(1), ended(2)]
 
 
-async def test_a_surface_that_one_message_of_a_batch_brings_answers_the_rest_of_it(
+async def test_a_new_surface_answers_the_remaining_messages_of_a_batch(
     agent: Agent,
 ) -> None:
     async def other(params: t.PromptRequest, call: Call) -> t.PromptResponse:

@@ -150,7 +150,7 @@ async def test_an_admission_that_fails_by_mistake_is_answered_too(pair: Pair) ->
     assert caught.value.code == -32603
 
 
-async def test_cancelling_who_waits_for_an_answer_cancels_the_peer_s_handler(pair: Pair) -> None:
+async def test_cancelling_a_waiting_request_cancels_the_peers_handler(pair: Pair) -> None:
     begun, ended = asyncio.Event(), asyncio.Event()
 
     async def prompt(params: t.PromptRequest, call: Call) -> object:
@@ -170,7 +170,7 @@ async def test_cancelling_who_waits_for_an_answer_cancels_the_peer_s_handler(pai
     await asyncio.wait_for(ended.wait(), LIMIT)
 
 
-async def test_requests_fail_when_the_peer_goes_and_ever_after(pair: Pair) -> None:
+async def test_requests_fail_once_the_peer_is_gone(pair: Pair) -> None:
     begun = asyncio.Event()
 
     async def prompt(params: t.PromptRequest, call: Call) -> object:
@@ -226,7 +226,7 @@ async def test_a_handler_may_close_its_own_connection(pair: Pair) -> None:
     await asyncio.wait_for(sides["agent"].wait_closed(), LIMIT)
 
 
-async def test_what_was_read_before_the_transport_existed_comes_first() -> None:
+async def test_bytes_read_before_the_transport_existed_come_first() -> None:
     read, write = os.pipe()
     transport = StdioTransport(read, write, initial=b"one\ntw")
     os.write(write, b"o\nthree\n")

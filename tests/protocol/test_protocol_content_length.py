@@ -53,7 +53,7 @@ async def test_messages_are_read_however_they_are_cut(size: int) -> None:
         assert not one.broken
 
 
-async def test_a_long_message_is_reported_and_the_next_one_read() -> None:
+async def test_a_too_long_message_is_reported_and_the_next_is_read() -> None:
     long = b'{"id": 7, "result": "' + b"x" * 200 + b'"}'
     async with transport([b"Content-Length: %d\r\n\r\n%b" % (len(long), long), TWO]) as one:
         assert await messages(one) == [Oversize(100, b"7", True), b"{}", b"[{}]"]
@@ -69,7 +69,7 @@ async def test_a_long_message_is_reported_and_the_next_one_read() -> None:
         b"Content-Length: " + b"9" * 30 + b"\r\n\r\n",
     ],
 )
-async def test_what_is_no_message_ends_the_connection_with_a_reason(sent: bytes) -> None:
+async def test_invalid_framing_ends_the_connection_with_a_reason(sent: bytes) -> None:
     async with transport([sent]) as one:
         assert await messages(one) == []
         assert one.broken

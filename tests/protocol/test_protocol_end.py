@@ -44,7 +44,7 @@ async def test_the_end_of_input_ends_a_turn_and_answers_it(peer: PeerProcess, co
 
 
 @pytest.mark.covers("T8")
-async def test_what_was_asked_right_before_the_end_of_input_is_answered() -> None:
+async def test_requests_right_before_the_end_of_input_are_answered() -> None:
     lines = [
         request("initialize", {"protocolVersion": 1}, 0),
         prompt("say piped", 1),

@@ -56,7 +56,7 @@ NOTIFICATIONS = [
 @pytest.mark.covers("T2", "T3", "T4")
 @pytest.mark.timeout(max(120, INPUTS // 20))
 @pytest.mark.parametrize("batches", [False, True], ids=["single", "batches"])
-def test_every_line_gets_its_one_right_answer_and_good_requests_still_work(
+def test_every_line_gets_one_correct_answer_and_valid_requests_still_work(
     tmp_path: Path, batches: bool
 ) -> None:
     reference = Reference(OUTCOMES, batches=batches, limit=LIMIT)

@@ -17,7 +17,7 @@ def unclear(*lines: str) -> UnclearLines:
     return made
 
 
-def test_an_answer_that_only_one_line_explains_is_explained_whatever_came_before_it() -> None:
+def test_an_answer_is_matched_with_the_only_line_that_explains_it() -> None:
     for order in ([NAMELESS, NAMED], [NAMED, NAMELESS]):
         for lines in (("[broken", '[{"id":62}'), ('[{"id":62}', "[broken")):
             judge = unclear(*lines)
@@ -31,7 +31,7 @@ def test_more_answers_than_lines_are_not_explained() -> None:
     assert not unclear("[broken").explain(NAMED)
 
 
-def test_a_line_of_the_round_before_may_be_answered_yet_but_not_one_of_an_older_round() -> None:
+def test_only_lines_of_the_previous_round_may_still_be_answered() -> None:
     judge = unclear('{"id":62}')
     judge.next_round()
     assert judge.explain([{"id": 62}])

@@ -70,7 +70,7 @@ def between() -> Iterator[Agent]:
 
 
 @pytest.mark.covers("T8")
-async def test_what_a_peer_wrote_before_it_died_is_read_to_its_end() -> None:
+async def test_messages_of_a_peer_before_its_end_are_read() -> None:
     incoming, theirs = os.pipe()
     peer, outgoing = os.pipe()
     transport = StdioTransport(incoming, outgoing)
@@ -87,7 +87,7 @@ async def test_what_a_peer_wrote_before_it_died_is_read_to_its_end() -> None:
 
 
 @pytest.mark.covers("T6")
-async def test_nothing_comes_after_the_answer_of_a_request_that_was_cancelled_for_good() -> None:
+async def test_nothing_follows_the_answer_of_a_cancelled_request() -> None:
     with between() as agent:
 
         async def work(call: Call) -> str:
@@ -105,7 +105,7 @@ async def test_nothing_comes_after_the_answer_of_a_request_that_was_cancelled_fo
 
 
 @pytest.mark.covers("T6", "T8")
-async def test_what_ends_on_shutdown_is_still_told_and_answered() -> None:
+async def test_requests_that_end_on_shutdown_are_still_answered() -> None:
     with between() as agent:
         ended = asyncio.Event()
 
@@ -126,7 +126,7 @@ async def test_what_ends_on_shutdown_is_still_told_and_answered() -> None:
 
 
 @pytest.mark.covers("T2", "T8")
-async def test_a_request_that_came_right_before_the_end_is_answered() -> None:
+async def test_a_request_right_before_the_end_is_answered() -> None:
     with between() as agent:
 
         async def work(call: Call) -> str:

@@ -44,7 +44,7 @@ def _give_up_then_answer(requests: OutgoingRequests, task: asyncio.Task[object])
     ("happens", "withdrawn"),
     [(_answer_then_give_up, []), (_give_up_then_answer, ["$/cancel_request"])],
 )
-async def test_a_terminal_that_nobody_waits_for_any_more_can_be_given_back(
+async def test_a_terminal_can_be_released_without_waiting(
     happens: Callable[[OutgoingRequests, asyncio.Task[object]], None], withdrawn: list[str]
 ) -> None:
     said = Said()

@@ -45,12 +45,12 @@ def test_lines_are_the_same_however_the_bytes_come_in(
     ]
 
 
-def test_a_line_of_exactly_the_limit_is_kept_and_one_byte_more_is_not() -> None:
+def test_a_line_of_exactly_the_limit_is_accepted_and_a_longer_one_is_not() -> None:
     splitter = LineSplitter(LIMIT)
     assert list(splitter.feed(b"12345678\n123456789\n1\n")) == [b"12345678", Oversize(LIMIT), b"1"]
 
 
-def test_what_is_thrown_away_is_not_stored() -> None:
+def test_discarded_bytes_are_not_stored() -> None:
     splitter = LineSplitter(1 << 20)
     tracemalloc.start()
     try:

@@ -35,7 +35,7 @@ async def test_a_handler_that_knows_how_to_stop_answers_by_itself(peer: PeerProc
 
 
 @pytest.mark.covers("T5")
-async def test_cancelling_what_is_not_there_is_silent(peer: PeerProcess) -> None:
+async def test_cancelling_an_unknown_request_is_silent(peer: PeerProcess) -> None:
     await peer.send(
         cancel_request("nobody"),
         cancel_request(None),
@@ -64,7 +64,7 @@ async def test_a_request_of_ours_that_times_out_is_withdrawn(peer: PeerProcess) 
 
 
 @pytest.mark.covers("T5")
-async def test_cancelling_a_turn_withdraws_what_it_asked(peer: PeerProcess) -> None:
+async def test_cancelling_a_turn_withdraws_its_questions(peer: PeerProcess) -> None:
     asked = await peer.ask(prompt("ask", 4))
     withdrawn = await peer.ask(cancel_request(4))
     assert withdrawn["params"] == {"requestId": asked["id"]}
@@ -104,7 +104,7 @@ async def test_an_answer_that_nobody_waits_for_is_ignored(
         ({"error": None, "result": {"outcome": {"outcome": "cancelled"}}}, "CancelledPermission"),
     ],
 )
-async def test_whatever_a_client_answers_the_turn_goes_on(
+async def test_the_turn_continues_whatever_a_client_answers(
     peer: PeerProcess, answer: dict[str, Any], said: str
 ) -> None:
     asked = await peer.ask(prompt("ask"))

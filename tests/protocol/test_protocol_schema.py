@@ -123,7 +123,7 @@ def test_a_type_is_as_tolerant_as_its_definition(version: str, name: str) -> Non
 
 
 @each_struct
-def test_what_is_unstable_says_so(version: str, name: str) -> None:
+def test_unstable_types_are_marked(version: str, name: str) -> None:
     types = VERSIONS[version]
     definition = types.definition_of(name)
     if definition is None:
@@ -135,7 +135,7 @@ def test_what_is_unstable_says_so(version: str, name: str) -> None:
 
 
 @each_type
-def test_what_we_encode_validates_and_comes_back_the_same(version: str, name: str) -> None:
+def test_encoded_values_match_the_schema_and_survive_a_round_trip(version: str, name: str) -> None:
     types = VERSIONS[version]
     kind = types.structs[name]
     place = types.place_of(name)
@@ -154,7 +154,7 @@ def test_what_we_encode_validates_and_comes_back_the_same(version: str, name: st
 
 
 @each_type
-def test_what_the_schema_allows_is_taken_and_sent_on_as_it_came(version: str, name: str) -> None:
+def test_values_that_the_schema_allows_are_accepted_and_unchanged(version: str, name: str) -> None:
     types = VERSIONS[version]
     kind = types.structs[name]
     place = types.place_of(name)
@@ -185,7 +185,7 @@ def test_what_the_schema_allows_is_taken_and_sent_on_as_it_came(version: str, na
 
 
 @each_type
-def test_fields_nobody_knows_are_tolerated_and_metadata_is_kept(version: str, name: str) -> None:
+def test_unknown_fields_are_tolerated_and_metadata_is_kept(version: str, name: str) -> None:
     kind = VERSIONS[version].structs[name]
 
     @settings(max_examples=3, database=None, suppress_health_check=list(HealthCheck))

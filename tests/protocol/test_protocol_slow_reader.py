@@ -104,7 +104,7 @@ async def test_a_stream_that_comes_at_once_is_sent_in_pieces_of_some_millisecond
 
 
 @pytest.mark.covers("T6")
-async def test_what_was_collected_goes_out_before_anything_else_and_at_once() -> None:
+async def test_joined_messages_are_sent_before_any_other_and_at_once() -> None:
     ours, theirs = socket.socketpair()
     sent: list[bytes] = []
     with ours, theirs:

@@ -85,7 +85,7 @@ def update(session: str, text: str = "") -> bytes:
         ("session/prompt", "s", "s"),
     ],
 )
-async def test_a_response_goes_where_its_request_came_from(
+async def test_a_response_goes_to_the_stream_of_its_request(
     method: str, session: str | None, where: str | None
 ) -> None:
     transport = StreamableHttpTransport()
@@ -113,9 +113,7 @@ async def test_updates_and_questions_go_to_the_stream_of_their_session() -> None
     assert transport.session_of_request(b"7") is None
 
 
-async def test_what_is_for_a_session_that_belongs_to_another_goes_along_until_it_has_a_stream() -> (
-    None
-):
+async def test_messages_of_a_child_session_use_the_parents_stream_until_it_has_one() -> None:
     transport = StreamableHttpTransport()
     parent, again, child = Events(), Events(), Events()
     transport.open_stream("parent", parent)
@@ -141,7 +139,7 @@ async def test_what_is_for_a_session_that_belongs_to_another_goes_along_until_it
     assert again.messages[-1]["params"]["text"] == "c"
 
 
-async def test_what_is_said_before_a_stream_is_opened_comes_first_and_in_order() -> None:
+async def test_messages_before_a_stream_is_opened_come_first_and_in_order() -> None:
     transport = StreamableHttpTransport()
     for text in "abc":
         transport.write(update("s", text))
@@ -179,7 +177,7 @@ async def test_a_lost_stream_costs_no_question_and_says_that_updates_may_be_miss
     assert [m["id"] for m in second.messages] == [9]
 
 
-async def test_a_stream_that_takes_the_place_of_one_that_nobody_reads_gets_what_waited() -> None:
+async def test_a_stream_that_replaces_an_unread_one_gets_the_waiting_messages() -> None:
     transport = StreamableHttpTransport()
     outbox = Outbox(transport, None)
     dead, alive = Events(), Events()
@@ -197,7 +195,7 @@ async def test_a_stream_that_takes_the_place_of_one_that_nobody_reads_gets_what_
     assert transport.must_reload("s"), "nobody knows what of the old stream was read"
 
 
-async def test_a_stream_that_takes_the_place_of_one_that_is_read_costs_no_loading() -> None:
+async def test_replacing_a_read_stream_repeats_no_load() -> None:
     transport = StreamableHttpTransport()
     first, second = Events(), Events()
     transport.open_stream("s", first)
@@ -210,7 +208,7 @@ async def test_a_stream_that_takes_the_place_of_one_that_is_read_costs_no_loadin
 
 
 @pytest.mark.parametrize("how", ["answered", "withdrawn"])
-async def test_a_question_that_is_settled_while_no_stream_is_open_is_not_asked_again(
+async def test_a_question_settled_without_an_open_stream_is_not_asked_again(
     how: str,
 ) -> None:
     transport = StreamableHttpTransport()
@@ -249,7 +247,7 @@ async def test_a_question_that_was_withdrawn_is_not_asked_again() -> None:
     assert second.messages == []
 
 
-async def test_a_client_that_takes_nothing_is_cut_and_one_that_takes_a_little_is_not() -> None:
+async def test_a_client_that_reads_nothing_is_disconnected_and_a_slow_one_is_not() -> None:
     transport = StreamableHttpTransport()
     stuck, slow, quick = Events(), Events(), Events()
     for name, stream in (("stuck", stuck), ("slow", slow), ("quick", quick)):
@@ -262,7 +260,7 @@ async def test_a_client_that_takes_nothing_is_cut_and_one_that_takes_a_little_is
     assert slow.data == b""
 
 
-async def test_one_slow_stream_holds_back_and_says_when_it_has_caught_up() -> None:
+async def test_a_slow_stream_causes_waiting_and_reports_when_it_has_caught_up() -> None:
     transport = StreamableHttpTransport()
     told: list[bool] = []
     transport.on_idle = lambda: told.append(transport.waiting)
@@ -280,7 +278,7 @@ async def test_one_slow_stream_holds_back_and_says_when_it_has_caught_up() -> No
     assert await transport.flush(0.01)
 
 
-async def test_the_first_answer_is_handed_out_and_goes_to_no_stream() -> None:
+async def test_the_first_answer_is_returned_and_goes_to_no_stream() -> None:
     transport = StreamableHttpTransport()
     asked = asyncio.create_task(transport.initialize(b"{}", b"1"))
     assert await transport.read_message() == b"{}"

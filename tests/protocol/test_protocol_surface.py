@@ -27,7 +27,7 @@ def answers(stop_reason: str) -> RequestHandler:
     return prompt
 
 
-async def test_what_admits_a_message_may_say_which_surface_answers_it_and_those_behind() -> None:
+async def test_the_admission_of_a_message_may_change_the_surface_for_it_and_later_ones() -> None:
     before = Surface(ALL, {})
     after = Surface(ALL, {INITIALIZE: answers("after"), PROMPT_NAME: answers("after")})
     seen: list[tuple[str, object]] = []
@@ -48,7 +48,7 @@ async def test_what_admits_a_message_may_say_which_surface_answers_it_and_those_
     assert seen[1] == (INITIALIZE, {"protocolVersion": 2})
 
 
-async def test_a_running_handler_s_failure_is_told_as_its_own_surface_tells_it() -> None:
+async def test_the_failure_of_a_running_handler_is_mapped_by_its_own_surface() -> None:
     release = asyncio.Event()
 
     async def prompt(params: object, call: Call) -> object:
@@ -81,7 +81,7 @@ async def test_a_request_s_method_without_an_id_is_not_even_admitted() -> None:
     assert admitted == ["session/cancel", PROMPT_NAME]
 
 
-async def test_what_waits_for_a_slow_reader_is_not_merged_by_another_surface() -> None:
+async def test_messages_that_wait_are_not_merged_by_another_surface() -> None:
     def merge(method: str, before: object, after: object) -> object | None:
         raise AssertionError("what waits is not of this surface")
 

@@ -45,7 +45,7 @@ def test_capabilities_of_the_wrong_type_are_no_capabilities() -> None:
     assert got == t.InitializeRequest(protocol_version=1)
 
 
-def test_invalid_items_of_a_tolerant_list_are_left_out_and_the_others_mended() -> None:
+def test_invalid_items_of_a_tolerant_list_are_dropped_and_others_repaired() -> None:
     got = decode(
         {
             "sessionUpdate": "tool_call",
@@ -141,7 +141,7 @@ def test_everything_else_that_is_malformed_is_refused_and_named(
 
 
 @pytest.mark.parametrize("data", [b'{"cwd":"\xff"}', b"{", b"[" * 100_000, b'{"cwd":"\\ud800"}'])
-def test_bytes_that_are_no_json_are_told_apart_from_wrong_values(data: bytes) -> None:
+def test_bytes_that_are_no_json_are_distinguished_from_wrong_values(data: bytes) -> None:
     with pytest.raises(MalformedJsonError):
         typed_json.decode(data, t.NewSessionRequest)
 

@@ -22,7 +22,7 @@ def again(value: object, kind: type) -> object:
     return msgspec.json.decode(typed_json.encode(decode(value, kind)))
 
 
-def test_a_system_prompt_is_taken_with_any_mode_and_refused_where_it_is_malformed() -> None:
+def test_a_system_prompt_is_accepted_with_any_mode_and_refused_if_malformed() -> None:
     content = [{"type": "text", "text": "x"}]
     for mode in ("append", "override", "_later"):
         request = {"cwd": "/", "mcpServers": [], "systemPrompt": {"mode": mode, "content": content}}
@@ -68,7 +68,7 @@ def test_an_mcp_server_of_the_client_s_is_known_by_its_id() -> None:
         {"state": {"state": "_asleep", "more": [1]}},
     ],
 )
-def test_what_changed_about_a_child_session_comes_back_as_it_was_sent(
+def test_changes_of_a_child_session_survive_a_round_trip(
     patch: dict[str, object],
 ) -> None:
     notification = {
@@ -93,7 +93,7 @@ def test_a_message_between_sessions_is_a_patch() -> None:
     assert again(head, t.SessionMessage) == head
 
 
-def test_an_mcp_result_wins_over_an_error_and_an_error_keeps_all_that_it_holds() -> None:
+def test_an_mcp_result_wins_over_an_error_and_an_error_keeps_its_fields() -> None:
     failure = {"error": {"code": -1, "message": "m", "data": None, "more": [1]}}
     assert again(failure, u.MessageMcpResponse) == failure
     assert decode({"result": None} | failure, u.MessageMcpResponse) == u.MessageMcpResult(
@@ -104,7 +104,7 @@ def test_an_mcp_result_wins_over_an_error_and_an_error_keeps_all_that_it_holds()
             decode(wrong, u.MessageMcpResponse)
 
 
-def test_words_that_later_versions_add_are_kept() -> None:
+def test_values_of_later_versions_are_kept() -> None:
     for value, kind in (
         ({"status": "_frozen"}, u.SessionStatusResponse),
         ({"state": "_expired"}, u.AuthStatusResponse),
@@ -122,7 +122,7 @@ def test_words_that_later_versions_add_are_kept() -> None:
         ("v2", {"content", "initialization", "options", "sessions"}),
     ],
 )  # fmt: skip
-def test_a_start_pays_for_no_more_types_than_it_needs(version: str, needed: set[str]) -> None:
+def test_a_start_imports_only_the_types_that_it_needs(version: str, needed: set[str]) -> None:
     code = (
         f"import sys; from protocol.{version} import methods, types\n"
         "for method in methods.AGENT_METHODS.values(): method.params, method.result\n"

@@ -132,7 +132,7 @@ OWN = {"type": "_later", "more": {"a": [1, None]}}
         ),
     ],
 )
-def test_variants_nobody_knows_yet_are_kept_as_they_came(
+def test_unknown_variants_are_kept_unchanged(
     value: dict[str, object], kind: type, variant: type[UnknownVariant]
 ) -> None:
     got = decode(value, kind)
@@ -212,7 +212,7 @@ def test_malformed_variants_that_are_known_are_refused_and_named(
     assert str(caught.value) == message
 
 
-def test_only_what_the_schema_lets_a_receiver_ignore_is_ignored() -> None:
+def test_only_values_that_the_schema_lets_a_receiver_ignore_are_ignored() -> None:
     got = decode(
         {
             "protocolVersion": 2,
@@ -242,7 +242,7 @@ def test_only_what_the_schema_lets_a_receiver_ignore_is_ignored() -> None:
     assert new == t.NewSessionRequest(cwd="/")
 
 
-def test_an_idle_session_says_why_it_stopped_and_an_error_what_failed() -> None:
+def test_an_idle_state_has_its_reason_and_an_error() -> None:
     head = update("state_update", state="idle")
     assert decode(head, t.SessionUpdate) == t.SessionIdleUpdate()
     assert decode(head | {"stopReason": 5}, t.SessionUpdate) == t.SessionIdleUpdate()
@@ -259,7 +259,7 @@ def test_an_idle_session_says_why_it_stopped_and_an_error_what_failed() -> None:
     )
 
 
-def test_a_state_is_the_same_by_itself_and_as_an_update_but_for_what_names_it() -> None:
+def test_a_state_has_the_same_fields_by_itself_and_as_an_update() -> None:
     for state in ({"state": "running"}, {"state": "requires_action"}, {"state": "unknown"},
                   {"state": "idle", "stopReason": "cancelled"},
                   {"state": "idle", "stopReason": "error"}):  # fmt: skip
@@ -273,7 +273,7 @@ def test_a_state_is_the_same_by_itself_and_as_an_update_but_for_what_names_it() 
     assert child == subagents.SubagentUpdate(session_id="s")
 
 
-def test_an_error_of_an_mcp_server_keeps_all_that_it_holds() -> None:
+def test_an_error_of_an_mcp_server_keeps_all_its_fields() -> None:
     failure = {"error": {"code": 5, "message": "m", "data": None, "more": [1]}}
     assert again(failure, u.MessageMcpResponse) == failure
     both = decode({"result": None} | failure, u.MessageMcpResponse)

@@ -101,7 +101,7 @@ async def test_binary_frames_are_messages_only_where_that_is_wanted() -> None:
         assert first == (b"[1]\n" if wanted else b"[2]")
 
 
-async def test_a_long_message_is_reported_once_and_the_next_one_is_read() -> None:
+async def test_a_too_long_message_is_reported_once_and_the_next_is_read() -> None:
     transport, _ = opened(limit=10)
     for _ in range(3):
         transport.data_received(frame(b"x" * 8, last=False))
@@ -111,7 +111,7 @@ async def test_a_long_message_is_reported_once_and_the_next_one_is_read() -> Non
         assert await transport.read_message() == b"short"
 
 
-async def test_reading_pauses_while_nobody_reads_and_goes_on_afterwards() -> None:
+async def test_reading_pauses_while_nobody_reads_and_continues_afterwards() -> None:
     transport, wire = opened(limit=1_000_000)
     for _ in range(3):
         transport.data_received(frame(b"x" * 600_000))
@@ -126,7 +126,7 @@ async def test_reading_pauses_while_nobody_reads_and_goes_on_afterwards() -> Non
     assert await reading is None
 
 
-async def test_lines_go_out_as_one_frame_each_together() -> None:
+async def test_lines_are_sent_together_as_one_frame_each() -> None:
     transport, wire = opened()
     transport.write(b"one\n")
     transport.write(b"two\nthree\n")
@@ -143,7 +143,7 @@ def test_the_length_of_a_frame_is_written_in_the_shortest_way() -> None:
     assert text_frame(b"x" * 65_536)[:10] == b"\x81\x7f" + (65_536).to_bytes(8, "big")
 
 
-async def test_the_connection_is_told_when_a_slow_reader_has_caught_up() -> None:
+async def test_the_connection_is_notified_when_a_slow_reader_has_caught_up() -> None:
     transport, _ = opened()
     told: list[bool] = []
     transport.on_idle = lambda: told.append(transport.waiting)
@@ -153,7 +153,7 @@ async def test_the_connection_is_told_when_a_slow_reader_has_caught_up() -> None
     assert told == [False]
 
 
-async def test_the_connection_is_told_of_the_end_before_it_reads_of_it() -> None:
+async def test_the_connection_is_notified_of_the_end_before_it_reads_it() -> None:
     transport, wire = opened()
     told: list[str] = []
     transport.on_read_end = lambda: told.append("over")

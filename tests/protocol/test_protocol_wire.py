@@ -42,7 +42,7 @@ async def test_line_ends_inside_of_texts_never_break_a_line(peer: PeerProcess) -
 
 @pytest.mark.covers("T1")
 @pytest.mark.parametrize("closed", [0, 1, 2])
-def test_a_closed_standard_stream_never_puts_the_protocol_where_prints_go(closed: int) -> None:
+def test_a_closed_standard_stream_never_mixes_protocol_and_prints(closed: int) -> None:
     script = (
         "from protocol.transports.claim import claim_stdio\n"
         "import os\n"
@@ -118,7 +118,7 @@ async def test_a_response_has_either_a_result_or_an_error(peer: PeerProcess) -> 
 
 
 @pytest.mark.covers("T2")
-async def test_an_id_in_use_is_refused_and_the_first_request_goes_on(peer: PeerProcess) -> None:
+async def test_an_id_in_use_is_refused_and_the_first_request_continues(peer: PeerProcess) -> None:
     await peer.send(prompt("hang politely", 9))
     refused = await peer.ask(prompt("say again", 9))
     assert (refused["id"], refused["error"]["code"]) == (9, -32600)
@@ -128,7 +128,7 @@ async def test_an_id_in_use_is_refused_and_the_first_request_goes_on(peer: PeerP
 
 
 @pytest.mark.covers("T6")
-async def test_updates_of_a_turn_come_before_its_response_and_what_follows_a_reply_after_it(
+async def test_updates_of_a_turn_precede_its_response_and_later_ones_follow(
     peer: PeerProcess,
 ) -> None:
     texts = "".join(chr(97 + number % 26) for number in range(200))

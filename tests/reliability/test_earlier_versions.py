@@ -40,7 +40,7 @@ def project(home: Path, tmp_path: Path) -> Path:
     return folder
 
 
-async def test_a_session_saved_by_an_earlier_version_is_replayed_and_goes_on(
+async def test_a_session_of_an_earlier_version_is_replayed_and_continues(
     agent: StartAgent, model_server: ModelServer, project: Path
 ) -> None:
     running = await agent(*MODEL, environ=model_server.environ("openai"))

@@ -81,7 +81,7 @@ async def test_a_replay_equals_the_live_updates_field_by_field(
 
 
 @pytest.mark.covers("S4")
-async def test_two_replays_are_the_same_and_the_session_goes_on(
+async def test_two_replays_are_equal_and_the_session_continues(
     agent: StartAgent, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     model_server.add(answer("One."), answer("Two."))

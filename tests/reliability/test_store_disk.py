@@ -94,7 +94,7 @@ async def test_a_long_lock_of_another_process_is_reported_and_a_short_one_is_awa
     await store.close()
 
 
-async def test_a_journal_deleted_while_it_is_in_use_is_said_instead_of_written_in_vain(
+async def test_a_journal_deleted_during_use_is_reported_and_not_written(
     tmp_path: Path,
 ) -> None:
     session, later = SessionId("sess_a"), SessionId("sess_b")
@@ -173,7 +173,7 @@ def test_a_journal_that_may_not_be_written_is_still_listed_and_read(
     assert lines[4] == f"appended {int(count) + 1}"  # once it may be written, it is
 
 
-async def test_a_journal_that_cannot_be_made_is_said_and_nothing_is_left_behind(
+async def test_a_journal_that_cannot_be_created_is_reported_and_leaves_no_file(
     open_folder: Path,
 ) -> None:
     (open_folder / "warm").chmod(0o777)

@@ -84,7 +84,7 @@ async def test_kill_9_while_journals_are_made_leaves_none_that_cannot_be_opened(
     assert opened >= sum(range(8))
 
 
-async def test_processes_that_begin_together_share_one_new_journal(tmp_path: Path) -> None:
+async def test_processes_that_start_together_share_a_new_journal(tmp_path: Path) -> None:
     path = tmp_path / "journal.db"
     children = [begin("write", path, f"sess_{n}", 100) for n in range(4)]
     for child in children:
@@ -99,7 +99,7 @@ async def test_processes_that_begin_together_share_one_new_journal(tmp_path: Pat
     await store.close()
 
 
-async def test_a_process_sees_at_once_what_another_has_written(tmp_path: Path) -> None:
+async def test_a_process_sees_events_of_another_at_once(tmp_path: Path) -> None:
     path = tmp_path / "journal.db"
     store = await Store.open(path)
     child = begin("write", path, "sess_other", 100_000)

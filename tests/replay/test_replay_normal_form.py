@@ -61,7 +61,7 @@ def with_late(events: list[AnyEvent], output: int, end: int) -> list[AnyEvent]:
 
 
 @pytest.mark.parametrize("position", [7, 8, 9, 10])
-def test_output_is_in_its_call_whenever_it_came(position: int) -> None:
+def test_output_belongs_to_its_call_whenever_it_arrived(position: int) -> None:
     events = started()
     assert arrange(with_late(events, position, 10)) == arrange(with_late(events, 7, 10))
 
@@ -82,7 +82,7 @@ def test_an_end_that_another_request_tells_of_is_another_event(position: int) ->
     assert arrange(with_late(events, 7, 7)) != arrange(with_late(events, 7, position))
 
 
-def test_what_a_rewind_says_of_files_does_not_count() -> None:
+def test_the_note_of_a_rewind_about_files_is_not_compared() -> None:
     def rewound(text: str, restored: str) -> list[AnyEvent]:
         message = MessageId("said")
         return [

@@ -65,7 +65,7 @@ def test_a_session_is_recorded_and_replayed_on_the_command_line_with_its_tools(
     assert "\n+" in difference["diff"]
 
 
-def test_what_commands_of_the_agent_set_and_say_is_replayed(tmp_path: Path) -> None:
+def test_settings_and_messages_of_commands_are_replayed(tmp_path: Path) -> None:
     assert replay(read_record(recorded("commands_of_the_agent", tmp_path))).differences == ()
 
 
@@ -186,7 +186,7 @@ DAMAGED: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.parametrize("name", DAMAGED)
-def test_a_damaged_record_says_what_is_wrong(name: str, tmp_path: Path) -> None:
+def test_the_error_for_a_damaged_record_says_what_is_wrong(name: str, tmp_path: Path) -> None:
     content, why = DAMAGED[name]
     path = tmp_path / "record.jsonl"
     path.write_bytes(content)
@@ -194,7 +194,7 @@ def test_a_damaged_record_says_what_is_wrong(name: str, tmp_path: Path) -> None:
         replay(read_record(path))
 
 
-def test_a_record_that_ends_in_a_turn_is_replayed_up_to_there(tmp_path: Path) -> None:
+def test_a_record_that_ends_in_a_turn_is_replayed_to_its_end(tmp_path: Path) -> None:
     path = changed(tmp_path, lambda record: record.__delitem__(slice(20, None)))
     differences = replay(read_record(path)).differences
     assert {difference.turn for difference in differences} == {1}

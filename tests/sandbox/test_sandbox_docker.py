@@ -202,7 +202,7 @@ def test_programs_of_this_machine_are_confined_on_it(docker: Docker, tmp_path: P
     assert launch.argv[0] != "git"
 
 
-def test_what_is_missing_is_said(search_path: str) -> None:
+def test_the_error_says_what_is_missing(search_path: str) -> None:
     found = find_backend(search_path, "docker")
     assert isinstance(found, Unavailable)
     assert "sandbox.image" in str(found)

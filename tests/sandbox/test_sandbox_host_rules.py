@@ -65,7 +65,7 @@ def test_a_host_is_reached_only_where_a_pattern_allows_it_and_none_denies_it(
 
 
 @pytest.mark.parametrize("host", NO_HOSTS)
-def test_what_is_no_usual_name_or_address_is_refused_before_any_rule(host: str) -> None:
+def test_an_unusual_name_or_address_is_refused_before_any_rule(host: str) -> None:
     with pytest.raises(HostRefusedError):
         normalize_host(host)
 
@@ -100,7 +100,7 @@ def test_an_allowed_name_leads_to_public_and_to_listed_addresses_alone(
 
 
 @pytest.mark.parametrize("pattern", NO_PATTERNS)
-def test_what_is_no_pattern_is_an_error_of_the_configuration(pattern: str) -> None:
+def test_an_invalid_pattern_is_a_configuration_error(pattern: str) -> None:
     with pytest.raises(ConfigError, match="is not a host"):
         HostRules([pattern])
 

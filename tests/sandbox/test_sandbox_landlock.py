@@ -135,7 +135,7 @@ def test_a_landlock_that_knows_too_little_is_not_used(monkeypatch: pytest.Monkey
     assert "too old (version 2)" in found.reason
 
 
-def test_what_the_user_chose_is_used_or_nothing(backend: Landlock) -> None:
+def test_the_chosen_backend_is_used_or_none(backend: Landlock) -> None:
     assert backend.why == "the configuration wants it"
     missing = find_backend("/nonexistent", "bubblewrap")
     assert isinstance(missing, Unavailable)

@@ -179,7 +179,7 @@ NOT_ALLOWED = (
     ],
     ids=lambda value: ascii(value[:40]),
 )
-async def test_what_is_not_allowed_or_not_understood_is_refused_with_the_reason(
+async def test_forbidden_and_invalid_requests_are_refused_with_a_reason(
     world: World, said: bytes, answer: str
 ) -> None:
     assert answer in (await world.ask(said)).decode("latin-1")

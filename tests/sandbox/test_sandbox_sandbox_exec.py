@@ -145,7 +145,7 @@ def test_no_name_of_a_file_is_part_of_the_profile(argv: tuple[str, ...], tmp_pat
     assert argv[-3:] == ("/bin/echo", "--", "-Dx=y")
 
 
-def test_on_a_mac_without_a_working_sandbox_the_user_is_told(
+def test_on_a_mac_without_a_working_sandbox_the_user_sees_a_notice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(platform, "system", lambda: "Darwin")

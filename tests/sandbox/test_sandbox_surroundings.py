@@ -74,7 +74,7 @@ def test_a_file_below_two_mounts_has_both_paths(tmp_path: Path) -> None:
     assert "missing" not in found.stdout
 
 
-def test_what_is_hidden_is_hidden_by_all_its_paths(
+def test_a_hidden_file_is_hidden_under_all_its_paths(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "project").mkdir()

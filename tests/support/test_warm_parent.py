@@ -52,7 +52,7 @@ async def test_an_agent_has_the_arguments_and_environment_that_it_is_given(
     assert (tmp_path / "trace").exists()
 
 
-async def test_agents_are_told_apart(warm_parent: WarmParent, tmp_path: Path) -> None:
+async def test_agents_are_distinguished(warm_parent: WarmParent, tmp_path: Path) -> None:
     first = await AgentProcess.start(home=tmp_path, launch=warm_parent.start)
     second = await AgentProcess.start(home=tmp_path, launch=warm_parent.start)
     await first.initialize()

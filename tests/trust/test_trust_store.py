@@ -15,7 +15,7 @@ def item(name: str, raw: bytes = b"Do it.") -> Item:
     return text_item("skill", "/project", Path("/project", name), raw)
 
 
-def test_trust_goes_by_folder_kind_path_and_content(tmp_path: Path) -> None:
+def test_trust_depends_on_folder_kind_path_and_content(tmp_path: Path) -> None:
     store = TrustStore(tmp_path / "trust.json")
     store.trust([item("a")])
     other = TrustStore(tmp_path / "trust.json")
@@ -29,7 +29,7 @@ def test_trust_goes_by_folder_kind_path_and_content(tmp_path: Path) -> None:
     assert not store.trusts(item("a"))
 
 
-def test_what_cannot_be_told_by_its_content_is_never_trusted(tmp_path: Path) -> None:
+def test_an_item_without_readable_content_is_never_trusted(tmp_path: Path) -> None:
     store, unknown = TrustStore(tmp_path / "trust.json"), Item(
         kind="skill", folder="/project", path="a", digest=""
     )  # fmt: skip

@@ -38,7 +38,7 @@ from tests.view.made_page import data_of, html_of, one, page_of, parsed, words_o
 OWN = MessageId("msg_own")
 
 
-def test_what_a_child_did_stands_below_its_call_in_order() -> None:
+def test_the_work_of_a_child_is_below_its_call_in_order() -> None:
     dom = page_of(*whole())
     call = one(dom, "#call-task")
     child = one(call, "details.child")
@@ -54,7 +54,7 @@ def test_what_a_child_did_stands_below_its_call_in_order() -> None:
     assert [note for note in dom.select(".note") if str(CHILD) in note.get_text()] == []
 
 
-def test_the_calls_own_content_does_not_repeat_what_the_child_did() -> None:
+def test_the_content_of_the_call_does_not_repeat_the_childs_work() -> None:
     shown = (text_part("- ✓ Do shell"), text_part("There."))
     events = [*whole()]
     place = next(at for at, event in enumerate(events) if isinstance(event, ToolEnded))
@@ -64,7 +64,7 @@ def test_the_calls_own_content_does_not_repeat_what_the_child_did() -> None:
     assert call.get_text().count("There.") == 1  # what the model was told
 
 
-def test_what_a_child_took_counts_in_the_turn_and_is_told_below_its_call() -> None:
+def test_the_usage_of_a_child_counts_in_the_turn_and_is_shown_below_its_call() -> None:
     own: list[AnyEvent] = [
         ModelAsked(message=OWN, model="openai/large"),
         ModelAnswered(message=OWN, model="openai/large", usage=Usage(input=30, output=3), cost=0.5),
@@ -81,7 +81,7 @@ def test_what_a_child_took_counts_in_the_turn_and_is_told_below_its_call() -> No
     assert "Tool calls: 1" in words_of(one(dom, ".facts.total"))
 
 
-def test_two_children_of_a_turn_are_kept_apart() -> None:
+def test_two_children_of_a_turn_are_shown_separately() -> None:
     other, more = SessionId("sess_other"), CallId("call_more")
     says = AgentThought(message=MessageId("msg_other"), text="Hmm.")
     dom = page_of(
@@ -97,7 +97,7 @@ def test_two_children_of_a_turn_are_kept_apart() -> None:
     assert len(ids) == len(set(ids))
 
 
-def test_turns_keep_their_links_whatever_turns_children_had() -> None:
+def test_turns_keep_their_links_despite_turns_of_children() -> None:
     more = did(
         TurnEnded(turn=TurnId("turn_c"), stop_reason="end_turn"), TurnStarted(turn=TurnId("turn_d"))
     )
@@ -125,7 +125,7 @@ def test_a_child_that_a_crash_cut_off_says_so_and_its_turn_ends_where_it_was() -
     assert words_of(one(dom, "#call-inner .status")) == "interrupted"
 
 
-def test_what_a_rewind_took_back_is_taken_back_in_children_too() -> None:
+def test_a_rewind_also_removes_the_work_of_children() -> None:
     back = Rewound(rewind="rew_1", to="msg_user", title="Where is it?")
     dom = page_of(*whole(), TurnStarted(turn=TurnId("turn_2")), back)
     steps = one(dom, "details.child").select(".step")
@@ -133,14 +133,14 @@ def test_what_a_rewind_took_back_is_taken_back_in_children_too() -> None:
     assert all("undone" in step["class"] for step in steps)
 
 
-def test_a_child_that_did_nothing_here_is_told_of_in_a_line() -> None:
+def test_a_child_without_work_is_shown_in_one_line() -> None:
     dom = page_of(*begun(), SubagentChanged(session=CHILD, title="Child", state="running"))
     assert f"Subagent {CHILD}: Child, running" in words_of(one(dom, "section.turn .note"))
     assert dom.select(".child") == []
     assert str(PARENT) not in dom.get_text()
 
 
-def test_what_works_for_a_child_stands_below_the_childs_call() -> None:
+def test_a_grandchild_is_below_the_call_of_its_parent() -> None:
     inner, call = SessionId("sess_inner"), CallId("call_give")
     dom = page_of(
         *begun(),

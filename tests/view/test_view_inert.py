@@ -173,7 +173,7 @@ def test_links_lead_to_the_web_or_into_the_page_and_tell_nobody(dom: BeautifulSo
     assert {place.removeprefix("#") for place in inside} <= targets
 
 
-def test_ids_are_given_once(dom: BeautifulSoup) -> None:
+def test_every_id_is_unique(dom: BeautifulSoup) -> None:
     ids = [element["id"] for element in dom.select("[id]")]
     assert len(ids) == len(set(ids))
 
@@ -185,7 +185,7 @@ def test_the_words_themselves_are_all_there(dom: BeautifulSoup) -> None:
         assert words in text
 
 
-def test_no_secret_is_in_the_page_whatever_said_it() -> None:
+def test_no_secret_is_in_the_page_whatever_its_source() -> None:
     form = "AKIAIOSFODNN7EXAMPLE"  # told by its form
     page = html_of(data_of(*every_event(f"{SECRET} {form}"), title=SECRET, cwd=SECRET))
     assert SECRET not in page
@@ -215,7 +215,7 @@ def test_a_secret_that_json_writes_with_escapes_is_found() -> None:
     assert said == '{\n  "key": [\n    "it is [secret]."\n  ]\n}'
 
 
-def test_what_cannot_be_seen_is_written_out() -> None:
+def test_hidden_characters_are_written_out() -> None:
     hidden = "a\x1b[31mb\x07c\u202ed\u200be\u2066f\x9bg\U000e0041h\ud800i\r\nj\rk"
     shown = "a␛[31mb␇c⟨U+202E⟩d⟨U+200B⟩e⟨U+2066⟩f⟨U+009B⟩g⟨U+E0041⟩h\ufffdi"
     page = html_of(data_of(*every_event(hidden), title=hidden))
@@ -224,7 +224,7 @@ def test_what_cannot_be_seen_is_written_out() -> None:
     assert shown in one(parsed(page), "main").get_text()
 
 
-def test_markdown_is_shown_as_such_without_what_it_could_do() -> None:
+def test_markdown_is_rendered_without_active_content() -> None:
     text = """# Head
 
 - *one*
@@ -267,7 +267,7 @@ def test_headings_of_an_answer_leave_no_level_out() -> None:
     ]  # fmt: skip
 
 
-def test_each_part_of_an_answer_goes_the_way_of_its_own_language() -> None:
+def test_each_part_of_an_answer_has_the_direction_of_its_language() -> None:
     text = "English.\n\nעברית.\n\n- עוד `code`\n\n```\nlet x = 'שלום'\n```\n"
     parts = BeautifulSoup(markdown(text), "html.parser").find_all(True, recursive=False)
     assert [(part.name, part.get("dir")) for part in parts] == [

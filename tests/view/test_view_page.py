@@ -64,7 +64,7 @@ def moments(*events: AnyEvent) -> list[str]:
     return [str(step["id"]) for step in page_of(*events).select(".section, .step[id]")]
 
 
-def test_links_to_a_moment_stay_the_same_when_the_session_goes_on() -> None:
+def test_links_to_a_moment_stay_the_same_when_the_session_continues() -> None:
     first: list[AnyEvent] = [
         TitleChanged(title="One"), begun(), said("Hi"), answered("Look."),
         called(call="call_0199ab"), answered("More."), ended(),
@@ -143,7 +143,7 @@ def test_arguments_of_any_kind_are_shown() -> None:
         assert one(dom, ".call pre").get_text().strip().startswith(shown)
 
 
-def test_what_the_journal_says_of_a_call_it_does_not_know_is_passed_over() -> None:
+def test_events_of_an_unknown_call_are_ignored() -> None:
     gone = CallId("call_gone")
     page = data_of(begun(), ToolEnded(call=gone), ToolShown(call=gone, title="x"), ended())
     assert page.sections[0].steps == []
@@ -177,7 +177,7 @@ FAMILIES = {
 }
 
 
-def test_every_text_is_said_somewhere_and_every_state_has_one() -> None:
+def test_every_text_is_used_and_every_state_has_one() -> None:
     keys = {f"{family}_{state}" for family, states in FAMILIES.items() for state in states}
     assert keys <= set(TEXTS["en"])
     folder = Path(str(files(view)))
@@ -217,7 +217,7 @@ async def test_a_session_as_it_is_lived_is_a_page_in_both_languages(tmp_path: Pa
 # -- the file
 
 
-def test_the_page_has_landmarks_headings_and_names_for_what_can_be_used() -> None:
+def test_the_page_has_landmarks_headings_and_names_of_controls() -> None:
     dom = page_of(begun(), said("Hi"), answered("# Head\n\n## More"), called(), ended())
     for landmark in ("header.top", "nav[aria-label]", "main", "footer", "form[role=search]"):
         one(dom, landmark)
@@ -236,7 +236,7 @@ def test_the_page_has_landmarks_headings_and_names_for_what_can_be_used() -> Non
         assert named is not None
 
 
-def test_nothing_that_can_be_pressed_is_inside_of_another_and_what_scrolls_takes_the_keys() -> None:
+def test_no_control_is_inside_another_and_scrollable_regions_take_keys() -> None:
     code = answered("```\n" + "long " * 90 + "\n```\n\n| a |\n|---|\n| 1 |")
     spent = took(Usage(input=9, output=1), 0.1)
     dom = page_of(begun(), said("Hi"), asked(), code, spent, called(), ended())
@@ -280,7 +280,7 @@ def test_the_script_is_sound() -> None:
     subprocess.run([program, "--check", path], check=True, timeout=60)
 
 
-def test_a_turn_that_goes_on_is_not_called_ended() -> None:
+def test_a_running_turn_is_not_shown_as_ended() -> None:
     dom = page_of(begun(), said("Hi"), called(), title=None)
     assert words_of(one(dom, ".outcome")) == "Running"
     assert words_of(one(dom, ".call .status")) == "not started"

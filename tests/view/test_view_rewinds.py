@@ -34,7 +34,7 @@ def undone(*events: AnyEvent) -> list[int]:
 BACK = Rewound(rewind="rew_1", to="msg_u2", title="Say 2", replaced="ckpt_1", changed=3)
 
 
-def test_turns_after_the_point_are_taken_back_and_the_command_is_not() -> None:
+def test_a_rewind_removes_the_turns_after_its_point_and_not_its_command() -> None:
     events = [*turn(1), *turn(2), *turn(3), *command(4, BACK), *turn(5)]
     assert undone(*events) == [2, 3]
     dom = page_of(*events)
@@ -51,7 +51,7 @@ def test_turns_after_the_point_are_taken_back_and_the_command_is_not() -> None:
     assert "undone" in dom.select("nav li")[1]["class"]
 
 
-def test_a_summary_that_was_taken_back_says_so_also_where_a_command_made_it() -> None:
+def test_a_removed_summary_is_marked_also_if_a_command_made_it() -> None:
     summed_up = CompactionChanged(compaction="comp_1", status="completed", summary="# All")
     compact: list[AnyEvent] = [
         begun("turn_3"),
@@ -75,13 +75,13 @@ def test_going_back_to_before_the_rewind_brings_everything_back() -> None:
     assert one(step, "a:not(.at)")["href"] == "#rewind-1"
 
 
-def test_a_message_of_a_branch_that_was_left_can_be_gone_back_to() -> None:
+def test_a_rewind_can_return_to_a_message_of_an_abandoned_branch() -> None:
     back = Rewound(rewind="rew_1", to="msg_u1")
     over = Rewound(rewind="rew_2", to="msg_u2")
     assert undone(*turn(1), *turn(2), *command(3, back), *turn(4), *command(5, over)) == [2, 4]
 
 
-def test_the_words_stay_where_the_rewind_keeps_them() -> None:
+def test_messages_stay_if_a_rewind_keeps_them() -> None:
     events: list[AnyEvent] = [
         begun("turn_1"), said("Try"), answered("Wrong way."),
         Rewound(rewind="rew_1", to="msg_u1", keeps_words=True, title="Try", in_turn=True),
@@ -96,7 +96,7 @@ def test_the_words_stay_where_the_rewind_keeps_them() -> None:
     assert "after “Try”" in words_of(one(dom, ".rewind"))
 
 
-def test_files_alone_that_go_back_take_no_words_back() -> None:
+def test_a_rewind_of_files_alone_removes_no_messages() -> None:
     files = Rewound(rewind="rew_1", to="msg_u1", conversation=False, title="Say 1")
     events = [*turn(1), *turn(2), *command(3, files)]
     assert undone(*events) == []
@@ -107,7 +107,7 @@ def test_a_point_that_is_nowhere_to_be_found_takes_nothing_back() -> None:
     assert undone(*turn(1), *command(2, Rewound(rewind="rew_1", to="msg_gone"))) == []
 
 
-def test_settings_and_titles_stay_what_they_are() -> None:
+def test_settings_and_titles_are_not_rewound() -> None:
     note = TitleChanged(title="A title that stays")
     dom = page_of(*turn(1), *turn(2)[:-1], note, ended("turn_2"), *command(3, BACK))
     folded = one(dom, "details.taken-back")

@@ -63,7 +63,7 @@ from tests.view.made_page import (
 CALL = CallId("call_1")
 
 
-def test_what_was_said_stands_in_its_turn_in_order() -> None:
+def test_messages_are_in_their_turn_in_order() -> None:
     dom = page_of(
         SessionStarted(cwd="/work"),
         begun(),
@@ -164,7 +164,7 @@ def test_a_change_is_shown_by_lines_that_can_be_read_without_colour() -> None:
     assert words_of(one(dom, ".call > summary")).startswith("edit Edit a.py +2 −2 done")
 
 
-def test_a_new_file_and_an_end_without_a_line_break_are_told() -> None:
+def test_a_new_file_and_a_missing_final_line_break_are_shown() -> None:
     part = DiffPart("/srv/new.txt", "one\ntwo", None)
     dom = page_of(begun(), called(), ToolEnded(call=CALL, content=(part,)))
     assert one(dom, ".diff pre").get_text() == (
@@ -173,7 +173,7 @@ def test_a_new_file_and_an_end_without_a_line_break_are_told() -> None:
     assert "new file" in words_of(one(dom, ".diff .path"))
 
 
-def test_a_command_shows_its_line_its_output_and_what_the_model_was_told_besides() -> None:
+def test_a_command_shows_its_line_its_output_and_notes_for_the_model() -> None:
     dom = page_of(
         begun(),
         called("`make test`", '{"command": "make test"}', name="shell", kind="execute"),
@@ -196,7 +196,7 @@ def test_a_command_shows_its_line_its_output_and_what_the_model_was_told_besides
     assert one(call, "summary .title code").get_text() == "make test"
 
 
-def test_a_background_command_is_told_at_its_call_and_where_it_ended() -> None:
+def test_a_background_command_is_shown_at_its_call_and_at_its_end() -> None:
     def change(status: str, **more: int) -> BackgroundCommandChanged:
         return BackgroundCommandChanged(call=CALL, name="1", status=status, **more)  # type: ignore[arg-type]  # one of its words
 
@@ -213,7 +213,7 @@ def test_a_background_command_is_told_at_its_call_and_where_it_ended() -> None:
     assert link["href"] == "#call-1"
 
 
-def test_times_count_once_what_runs_side_by_side() -> None:
+def test_concurrent_work_counts_once_in_times() -> None:
     page = data_of(
         (0, begun()),
         (1_000, asked()),
@@ -339,7 +339,7 @@ def test_an_interruption_closes_the_turn_where_the_process_died() -> None:
     )  # not until it was opened again
 
 
-def test_plans_loops_options_and_what_is_unknown_are_told() -> None:
+def test_plans_loops_options_and_unknown_events_are_shown() -> None:
     dom = page_of(
         ConfigChanged(option="mode", value="plan"),
         begun(),
@@ -408,7 +408,7 @@ def test_a_fork_names_where_it_came_from() -> None:
     assert "Copied from sess_0" in words_of(one(dom, ".between"))
 
 
-def test_pictures_are_in_the_page_and_what_is_none_is_left_out() -> None:
+def test_pictures_are_in_the_page_and_other_data_is_not() -> None:
     real = image_block(picture(), "image/jpeg")  # said to be another kind
     dom = page_of(
         begun(),
@@ -454,7 +454,7 @@ def test_the_result_stands_for_a_long_output() -> None:
     assert "Result without the output" not in told
 
 
-def test_a_request_beside_the_conversation_is_told_as_that() -> None:
+def test_a_side_request_is_shown_as_a_side_request() -> None:
     beside = ModelAnswered(
         message=MessageId("msg_title"),
         model="openai/small",
@@ -476,6 +476,6 @@ def test_the_agents_own_answers_are_no_requests_to_a_model() -> None:
     assert dom.select(".requests") == []
 
 
-def test_an_answer_of_nothing_but_calls_is_not_shown_as_empty_words() -> None:
+def test_an_answer_of_only_calls_is_not_shown_as_empty_text() -> None:
     dom = page_of(begun(), said("Hi"), answered("\n\n"), called(), ended())
     assert [step["class"][1] for step in dom.select(".step")] == ["user", "call"]
