@@ -110,3 +110,19 @@ def test_binary_data_that_cannot_be_saved_is_named_with_the_reason(tmp_path: Pat
     (tmp_path / "outputs").write_text("a file, no folder")
     outcome = resource_outcome([blob(b"\x00", None)], save_below(tmp_path / "outputs"))
     assert "could not be saved" in outcome.text
+
+
+def test_structured_content_that_repeats_binary_data_is_not_sent_as_text(tmp_path: Path) -> None:
+    sound = types.AudioContent(
+        type="audio", data=base64.b64encode(b"RIFF" * 99).decode(), mime_type="audio/wav"
+    )
+    for block in (image(PNG + b"x" * 99), sound):
+        structured = {"content": [block.model_dump()]}
+        result = types.CallToolResult(content=[block], structured_content=structured)
+        outcome = tool_outcome(result, save_below(tmp_path))
+        assert block.data not in outcome.text
+        assert outcome.raw_output is None
+    assert ".wav" in outcome.text
+    empty = types.AudioContent(type="audio", data="", mime_type="audio/wav")
+    outcome = tool_outcome(types.CallToolResult(content=[empty], structured_content={"a": 1}))
+    assert outcome.raw_output == {"structuredContent": {"a": 1}}

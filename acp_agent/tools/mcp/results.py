@@ -6,7 +6,7 @@ import base64
 import binascii
 import hashlib
 import mimetypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import mcp_types as types
@@ -31,9 +31,11 @@ MAX_SHOWN_LENGTH = 4_000  # characters of text that the call shows
 # Characters that are taken in at all: looking for secrets in more would hold up everything else.
 TEXT_LIMIT = 2_000_000
 _MAX_RAW_BYTES = 20_000  # bytes of structured content that the call carries
+_MAX_COMPARED = 10_000  # characters of binary data that are searched for in structured content
 _MAX_IMAGES = 8  # of one result
 _MAX_NAME = 200  # characters of a name or an address
 _TEXT_TYPES = ("text/", "application/json", "application/xml", "application/yaml")
+_SUFFIXES = {"audio/wav": ".wav", "audio/ogg": ".ogg", "audio/flac": ".flac", "audio/webm": ".webm"}
 Resource = types.TextResourceContents | types.BlobResourceContents
 Save = Callable[[bytes, str], str]
 
@@ -42,7 +44,7 @@ def save_below(outputs: Path) -> Save:
     """Return a function that saves binary data of a type below `outputs` and describes where."""
 
     def save(data: bytes, mime_type: str) -> str:
-        suffix = mimetypes.guess_extension(mime_type) or ".bin"
+        suffix = _SUFFIXES.get(mime_type) or mimetypes.guess_extension(mime_type) or ".bin"
         path = outputs.resolve() / f"{hashlib.sha256(data).hexdigest()[:16]}{suffix}"
         try:
             replace_file(path, data, label=str(path))
@@ -68,12 +70,26 @@ def tool_outcome(result: types.CallToolResult, save: Save = _leave_out) -> Outco
     for block in result.content:
         _add_block(block, texts, images, save)
     structured = _json(result.structured_content)
+    if any(data and data[:_MAX_COMPARED] in structured for data in _binary_data(result.content)):
+        structured = ""  # it repeats a picture or a sound, which no model reads as text
     if structured and not any(text.strip() for text in texts):
         texts.append(structured)
     raw: JsonObject | None = None
     if structured and len(structured) <= _MAX_RAW_BYTES:
         raw = {"structuredContent": result.structured_content}
     return _outcome(texts, images, failed=result.is_error, raw=raw)
+
+
+def _binary_data(content: Sequence[types.ContentBlock]) -> Iterator[str]:
+    """Yield the base64 data of the blocks of a result."""
+    for block in content:
+        match block:
+            case types.ImageContent() | types.AudioContent():
+                yield block.data
+            case types.EmbeddedResource(resource=types.BlobResourceContents(blob=blob)):
+                yield blob
+            case _:
+                continue
 
 
 def resource_outcome(contents: Sequence[Resource], save: Save = _leave_out) -> Outcome:
