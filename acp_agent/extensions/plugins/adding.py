@@ -82,7 +82,7 @@ def fetch_candidate(
 
 @contextmanager
 def _plugin_folder(fetched_source: Fetched, source: str, chosen: str) -> Iterator[Fetched]:
-    offers = read_marketplace(fetched_source.folder)
+    offers = read_marketplace(fetched_source.folder, chosen)
     if offers is None:
         if chosen:
             raise ConfigError(f"{source}: it is no marketplace, so no plugin of it can be chosen")

@@ -146,17 +146,30 @@ def _run(git: str, folder: Path | None, *arguments: str) -> str:
     return process.stdout.decode("utf-8", "replace").strip()
 
 
-def read_marketplace(folder: Path) -> list[Offer] | None:
-    """Return the plugins of a marketplace; None if a folder is not one, or is itself a plugin.
+def read_marketplace(folder: Path, chosen: str = "") -> list[Offer] | None:
+    """Return the plugins of a marketplace; None if a folder is not one.
+
+    A folder that is also a plugin is a marketplace if one of its plugins is chosen, or if it does
+    not offer itself.
 
     Raises:
         ConfigError: its list is invalid.
     """
-    if any((folder / folder_name / FILE_NAME).is_file() for folder_name in (".", *FOREIGN)):
-        return None
     file = next((entry for name in _MARKETPLACES if (entry := folder / name).is_file()), None)
     if file is None:
         return None
+    if chosen or not any((folder / name / FILE_NAME).is_file() for name in (".", *FOREIGN)):
+        return _read_offers(file, folder)
+    try:
+        offers = _read_offers(file, folder)
+    except ConfigError:
+        return None
+    offers_itself = any(offer.source in (".", "./") for offer in offers)
+    return None if offers_itself or not offers else offers
+
+
+def _read_offers(file: Path, folder: Path) -> list[Offer]:
+    """Return the plugins that a marketplace's file lists. Raises ConfigError."""
     content = read_json(file, folder)
     entries = content.get("plugins")
     if not isinstance(entries, list) or len(entries) > _MAX_PLUGINS:

@@ -279,3 +279,27 @@ def test_the_plugins_that_a_team_enabled_in_another_program_are_added(
     assert names() == ["one", "two"]
     (project / ".claude" / "settings.local.json").unlink()
     assert "No new plugins" in plugin("import", "--cwd", str(project), "--yes")
+
+
+def test_a_plugin_with_a_marketplace_is_one_only_if_it_offers_itself_or_nothing_is_chosen(
+    home: Path, tmp_path: Path
+) -> None:
+    def write(name: str, source: str) -> str:
+        entries = [{"name": "hello", "source": source}]
+        files = {
+            ".cursor-plugin/plugin.json": MANIFEST.replace("hello", "outer"),
+            ".claude-plugin/marketplace.json": json.dumps({"name": "m", "plugins": entries}),
+            "inner/plugin.json": MANIFEST,
+        }
+        return str(write_plugin(tmp_path / name, files))
+
+    assert "hello" in plugin("add", write("market", "./inner"), "--yes", status=2)
+    plugin("add", write("both", "./"), "--yes")
+    assert names() == ["outer"]
+    plugin("add", str(tmp_path / "market"), "hello", "--yes")
+    assert sorted(names()) == ["hello", "outer"]
+    market = tmp_path / "both" / ".claude-plugin" / "marketplace.json"
+    market.write_text("{")
+    plugin("remove", "outer")
+    plugin("add", str(tmp_path / "both"), "--yes")
+    assert sorted(names()) == ["hello", "outer"]
