@@ -174,7 +174,7 @@ async def test_methods_of_our_own_are_known_by_the_names_that_are_advertised(
 
 
 @pytest.mark.covers("T4")
-async def test_what_is_promised_to_nobody_is_not_found(agent: StartAgent, version: int) -> None:
+async def test_unadvertised_methods_are_not_found(agent: StartAgent, version: int) -> None:
     running, _ = await opened(agent, version)
     for method in ("proxy/initialize", "proxy/successor", "session/no_such", "_vendor/method"):
         answer = await running.answer(running.post(method, {}))

@@ -215,7 +215,7 @@ async def test_after_a_logout_sessions_ask_for_a_login_again_and_saved_keys_are_
 
 
 @pytest.mark.covers("I5")
-async def test_what_a_login_cannot_mend_does_not_ask_for_one(
+async def test_an_error_that_a_login_cannot_fix_requests_none(
     agent: StartAgent, home: Path, workspace_repo: Path
 ) -> None:
     path = config_file(home, "model = 7\n")

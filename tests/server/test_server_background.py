@@ -111,7 +111,7 @@ async def test_closing_the_session_ends_its_background_commands(
     assert running.left_behind().keys() == {running.process.pid}
 
 
-async def test_jobs_lists_what_runs_without_the_model(
+async def test_jobs_lists_running_commands_without_asking_the_model(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     running, session = await opened()

@@ -211,7 +211,7 @@ async def test_cancelling_the_request_of_a_prompt_ends_the_turn_like_a_cancel(
 
 
 @pytest.mark.covers("T5")
-async def test_cancelling_a_request_that_is_not_there_is_silent(
+async def test_cancelling_an_unknown_session_request_is_silent(
     agent: StartAgent, workspace_repo: Path
 ) -> None:
     running = await agent(*DEMO)

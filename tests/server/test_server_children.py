@@ -29,7 +29,7 @@ from tests.support.v2_view import SessionView
 
 @every_kind
 @pytest.mark.covers("P13", "I6")
-async def test_what_a_child_does_is_seen_as_it_works_and_in_a_replay_alike(
+async def test_the_work_of_a_child_is_shown_live_and_in_a_replay(
     make_client: ClientOf, model_server: ModelServer, kind: Kind
 ) -> None:
     works(model_server, Call("read", {"path": "greeting.py"}))
@@ -114,7 +114,7 @@ async def test_a_childs_question_reaches_the_user_with_a_card_of_its_own_call(
 
 @every_kind
 @pytest.mark.covers("P13", "S4")
-async def test_a_replay_has_the_card_of_what_the_user_was_asked(
+async def test_a_replay_has_the_card_of_a_childs_question(
     make_client: ClientOf, model_server: ModelServer, kind: Kind
 ) -> None:
     works(model_server, TOUCH)

@@ -201,7 +201,7 @@ def test_version_1_shows_no_client_more_or_less_in_a_replay(seed: int, subagents
 
 @seeds
 @pytest.mark.covers("P13", "S4")
-def test_version_2_shows_who_comes_at_any_moment_what_everybody_else_knows(seed: int) -> None:
+def test_version_2_shows_a_late_client_the_current_state(seed: int) -> None:
     rng = Random(seed)
     events = session_events(rng)
     live = SessionTreeV2(PARENT)

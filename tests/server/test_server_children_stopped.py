@@ -50,7 +50,7 @@ async def asking_client(
     ],
 )
 @pytest.mark.covers("P13", "S4")
-async def test_who_opens_the_session_again_while_a_child_waits_sees_the_child_and_the_rest(
+async def test_reopening_a_session_while_a_child_waits_shows_the_child(
     make_client: ClientOf, model_server: ModelServer, kind: Kind, replay: bool
 ) -> None:
     client, prompt, user = await asking_client(make_client, model_server, kind)
@@ -190,7 +190,7 @@ async def test_a_command_of_a_child_is_stopped_by_its_terminal(
 
 @knows_children
 @pytest.mark.covers("P13", "S6")
-async def test_nothing_else_can_be_asked_of_a_child_and_the_error_says_what_it_is(
+async def test_other_requests_to_a_child_fail_with_an_explanation(
     make_client: ClientOf, model_server: ModelServer, workspace_repo: Path, kind: Kind
 ) -> None:
     stall = Stall()

@@ -66,7 +66,7 @@ def _output(update: dict[str, Any]) -> str:
 
 @pytest.mark.covers("P5", "I6")
 @pytest.mark.parametrize("traced", [False, True])  # a traced connection takes the ordinary way in
-async def test_zed_gets_the_output_once_as_it_comes_in_a_terminal_of_its_own(
+async def test_zed_gets_the_output_once_in_a_terminal(
     agent: StartAgent,
     model_server: ModelServer,
     workspace_repo: Path,
@@ -150,7 +150,7 @@ async def test_a_command_that_takes_too_long_is_ended_and_says_so(
 
 
 @pytest.mark.covers("P5")
-async def test_output_that_is_no_text_and_very_long_lines_do_no_harm(
+async def test_binary_output_and_very_long_lines_are_harmless(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     runs(model_server, "head -c 3000000 /dev/urandom; echo; echo the end")

@@ -41,7 +41,7 @@ TITLED = [{"const": "a", "title": "A"}, {"const": "b", "title": "B"}]
         (field(type="_slider", steps=3), {"at": 2}),
     ],
 )
-def test_a_value_that_the_field_takes_is_taken(schema: dict[str, Any], value: Any) -> None:
+def test_a_valid_value_of_a_field_is_accepted(schema: dict[str, Any], value: Any) -> None:
     assert validate_content(schema, {"x": value}) == {"x": value}
 
 
@@ -83,7 +83,7 @@ def test_any_other_is_refused_by_the_name_of_the_field(schema: dict[str, Any], v
 
 
 @pytest.mark.covers("P12")
-def test_what_the_form_did_not_ask_for_is_left_out_and_what_is_not_required_may_be() -> None:
+def test_unrequested_values_are_dropped_and_optional_ones_may_be_missing() -> None:
     schema = {"properties": {"a": {"type": "integer"}, "b": {"type": "string"}}}
     assert validate_content(schema, {"a": 3.0, "b": None, "c": "more"}) == {"a": 3}
     assert type(validate_content(schema, {"a": 3.0})["a"]) is int

@@ -48,7 +48,7 @@ FINAL: list[tuple[Status, tuple[str, ...]]] = [
 
 
 @pytest.mark.covers("P8", "T4")
-async def test_what_a_retry_cannot_mend_fails_at_once_with_what_to_do(
+async def test_a_failure_that_a_retry_cannot_fix_is_reported_at_once_with_a_remedy(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     running, session = await opened()
@@ -92,7 +92,7 @@ PASSING: dict[str, tuple[Reply, str]] = {
 
 
 @pytest.mark.covers("P8")
-async def test_what_may_pass_is_tried_again_in_sight_of_the_user(
+async def test_a_temporary_failure_is_retried_visibly(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     bodies: dict[str, list[bytes]] = {failure: [] for failure in PASSING}
@@ -180,7 +180,7 @@ async def test_text_streamed_before_a_failure_is_saved(
 
 
 @pytest.mark.covers("P8")
-async def test_a_provider_that_never_answers_is_given_up(
+async def test_a_provider_that_never_answers_is_a_failure(
     opened: OpenSession, home: Path, model_server: ModelServer
 ) -> None:
     config_file(home, "[limits]\nmax_retries = 0\nfirst_byte_timeout = 0.3\nstall_timeout = 0.3\n")

@@ -32,7 +32,7 @@ ONLY_STEER: Json = {"steering": {"idleBehavior": "promptRequired"}}
 
 
 @pytest.mark.covers("I3")
-async def test_what_is_advertised_is_answered_and_nothing_else(agent: StartAgent) -> None:
+async def test_only_advertised_methods_are_answered(agent: StartAgent) -> None:
     first = await agent(*DEMO)
     result = await first.initialize()
     extensions = result["agentCapabilities"]["_meta"]["acp-agent"]
@@ -127,7 +127,7 @@ async def test_a_wrong_export_is_refused_by_the_name_of_what_is_wrong(
 
 
 @pytest.mark.covers("P9")
-async def test_words_are_injected_into_the_turn_that_runs(
+async def test_a_message_is_inserted_into_the_running_turn(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     stall = Stall()

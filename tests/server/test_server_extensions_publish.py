@@ -52,7 +52,7 @@ def test_the_page_of_the_extensions_tells_of_every_method(method: str) -> None:
     assert f"`{method}`" in (ROOT / "docs" / "extensions.md").read_text(encoding="utf-8")
 
 
-async def test_what_is_sent_has_the_published_shape(
+async def test_messages_match_the_published_schema(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     stall = Stall()

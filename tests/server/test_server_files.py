@@ -25,7 +25,7 @@ def last_diff(updates: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 @pytest.mark.covers("P4")
-async def test_unsaved_text_is_what_is_read_and_edited_and_the_editor_writes(
+async def test_unsaved_text_is_read_and_edited_and_the_editor_writes_it(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     file = workspace_repo / "greeting.py"
@@ -120,7 +120,7 @@ async def test_an_edit_is_refused_when_the_buffer_changed_after_it_was_read(
 
 
 @pytest.mark.covers("P4")
-async def test_what_a_command_wrote_is_read_even_where_the_editor_is_behind(
+async def test_output_of_a_command_is_read_even_if_the_editor_is_behind(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     file = workspace_repo / "greeting.py"

@@ -109,7 +109,7 @@ async def test_a_session_can_be_forked_in_the_middle_of_a_turn(
 
 
 @pytest.mark.covers("S6", "T4", "S1")
-async def test_what_cannot_be_forked_says_why(
+async def test_the_error_for_a_failed_fork_says_why(
     agent: StartAgent, model_server: ModelServer, workspace_repo: Path, version: int
 ) -> None:
     client = await EitherClient.before(agent, version, model_server)

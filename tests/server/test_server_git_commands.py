@@ -76,7 +76,7 @@ async def test_a_program_in_the_repositorys_settings_is_refused_in_plan_mode(
 
 
 @pytest.mark.parametrize("terminals", [False, True])
-async def test_what_runs_unasked_runs_no_hook_and_a_commit_that_was_allowed_runs_them(
+async def test_git_without_a_question_runs_no_hook_and_an_allowed_commit_does(
     opened: OpenSession,
     model_server: ModelServer,
     home: Path,

@@ -83,7 +83,7 @@ async def test_the_agent_names_itself_and_what_it_can_do(fresh: AgentProcess) ->
 
 
 @pytest.mark.covers("I3")
-async def test_every_advertised_method_is_served_and_what_is_not_advertised_is_not(
+async def test_exactly_the_advertised_methods_are_served(
     agent: StartAgent, workspace_repo: Path
 ) -> None:
     running = await agent(*DEMO)
@@ -99,7 +99,7 @@ async def test_every_advertised_method_is_served_and_what_is_not_advertised_is_n
 
 
 @pytest.mark.covers("I1")
-async def test_a_version_below_ours_is_refused_with_what_we_speak(fresh: AgentProcess) -> None:
+async def test_an_older_version_is_refused_with_the_supported_ones(fresh: AgentProcess) -> None:
     with pytest.raises(AnswerError) as caught:
         await fresh.initialize(version=0)
     assert caught.value.code == -32022
@@ -157,7 +157,7 @@ async def test_requests_before_initialize_are_refused_and_say_what_is_missing(
 
 @pytest.mark.cold  # the first answer comes before the imports
 @pytest.mark.covers("I2", "T6")
-async def test_what_is_sent_in_one_write_with_initialize_is_answered_after_it(
+async def test_requests_sent_together_with_initialize_are_answered_after_it(
     agent: StartAgent, workspace_repo: Path
 ) -> None:
     running = await agent(*DEMO)

@@ -88,7 +88,7 @@ async def test_a_message_sent_while_an_answer_is_cut_off_is_answered(
 
 
 @pytest.mark.covers("P8")
-async def test_it_is_told_in_the_users_language(
+async def test_the_note_about_a_missing_answer_is_in_the_users_language(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     running, session = await opened(environ={"ACP_AGENT_LANGUAGE": "zh"})

@@ -74,7 +74,7 @@ async def test_archiving_an_open_session_stops_its_work_and_closes_it(
 
 
 @pytest.mark.covers("S6", "T4")
-async def test_what_does_not_exist_is_neither_archived_nor_named_nor_known(
+async def test_an_unknown_session_cannot_be_archived_renamed_or_queried(
     agent: StartAgent, model_server: ModelServer, workspace_repo: Path, version: int
 ) -> None:
     client = await EitherClient.before(agent, version, model_server)

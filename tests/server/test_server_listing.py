@@ -13,7 +13,7 @@ from tests.support.wire_client import AnswerError
 
 
 @pytest.mark.covers("S5")
-async def test_the_list_is_newest_first_has_what_a_person_looks_for_and_hides_empty_ones(
+async def test_the_list_has_newest_sessions_first_with_titles_and_hides_empty_ones(
     agent: StartAgent, workspace_repo: Path, tmp_path: Path
 ) -> None:
     running = await agent(*DEMO)

@@ -33,7 +33,7 @@ async def test_a_prompt_is_repeated_until_the_model_says_that_it_is_done(
     assert after[: len(before)] == before
 
 
-async def test_it_ends_after_the_rounds_that_were_asked_for_and_says_so(
+async def test_a_loop_ends_after_the_requested_rounds_and_says_so(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     running, session = await opened()
@@ -93,7 +93,7 @@ async def test_a_round_that_did_not_come_to_its_end_is_the_last(
 @pytest.mark.parametrize(
     "arguments", ["", "3", "0 go", "101 go", "x go", "-1 go", "٣ go", "1" * 5000]
 )
-async def test_what_is_no_loop_is_explained_and_not_sent(
+async def test_an_invalid_loop_is_explained_and_not_sent(
     opened: OpenSession, model_server: ModelServer, arguments: str
 ) -> None:
     running, session = await opened()

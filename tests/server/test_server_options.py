@@ -30,7 +30,7 @@ async def state(running: AgentProcess, session: str, cwd: Path) -> dict[str, Any
 
 
 @pytest.mark.covers("S3")
-async def test_a_new_session_says_what_can_be_chosen_in_both_forms(
+async def test_a_new_session_has_its_options_and_modes(
     opened: OpenSession, home: Path, workspace_repo: Path
 ) -> None:
     config_file(home, MODELS)
@@ -76,7 +76,7 @@ async def test_setting_either_form_sets_both_and_tells_both(
 
 
 @pytest.mark.covers("S3", "T4")
-async def test_what_cannot_be_chosen_is_refused_and_changes_nothing(
+async def test_an_invalid_option_is_refused_and_changes_nothing(
     agent: StartAgent, workspace_repo: Path
 ) -> None:
     running = await agent(*DEMO)
@@ -129,7 +129,7 @@ async def test_model_and_thought_level_go_to_the_next_request(
 
 
 @pytest.mark.covers("S3", "S4")
-async def test_what_was_chosen_is_still_chosen_after_a_restart(
+async def test_options_survive_a_restart(
     agent: StartAgent, home: Path, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     config_file(home, MODELS)
@@ -160,7 +160,7 @@ async def test_what_was_chosen_is_still_chosen_after_a_restart(
 
 
 @pytest.mark.covers("S3", "P6")
-async def test_a_mode_switched_in_the_middle_of_a_turn_counts_from_then_on(
+async def test_a_mode_switched_during_a_turn_applies_at_once(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     running: AgentProcess

@@ -30,7 +30,7 @@ class Closing:
 
 @pytest.mark.covers("S3", "T6")
 @pytest.mark.parametrize("editor", [EditorV1, EditorV2])
-async def test_what_comes_behind_an_option_is_shown_though_the_session_is_being_closed(
+async def test_updates_after_an_option_are_shown_while_the_session_closes(
     editor: type[EditorV1 | EditorV2],
 ) -> None:
     updates: list[Any] = []

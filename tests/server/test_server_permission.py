@@ -141,7 +141,7 @@ async def test_no_clear_yes_is_a_no(
         (_fails, "The editor could not ask the user", "The editor could not ask you"),
     ],
 )
-async def test_what_the_editor_does_wrong_is_not_put_down_to_the_user(
+async def test_an_error_of_the_editor_is_not_the_users_answer(
     opened: OpenSession,
     model_server: ModelServer,
     permission: PermissionPolicy,
@@ -159,7 +159,7 @@ async def test_what_the_editor_does_wrong_is_not_put_down_to_the_user(
 
 
 @pytest.mark.covers("P6")
-async def test_what_policy_decides_is_not_asked(
+async def test_calls_that_the_policy_decides_need_no_question(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     model_server.add(

@@ -94,7 +94,7 @@ async def test_a_picture_that_no_model_takes_is_refused_and_the_session_continue
 
 
 @pytest.mark.covers("P1")
-async def test_a_picture_is_sent_as_what_it_is_whatever_it_is_called(
+async def test_a_picture_is_sent_with_its_real_type(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     running, session = await opened()

@@ -151,7 +151,7 @@ async def test_a_disabled_provider_ends_in_a_clear_error_and_can_be_set_again(
     assert "Hello?" not in str(model_server.requests[-1].json)
 
 
-async def test_disabling_what_is_not_there_is_done_as_asked(
+async def test_disabling_an_unknown_provider_succeeds(
     agent: StartAgent, home: Path, version: int
 ) -> None:
     client = await keyless(agent, home, version)
@@ -224,7 +224,7 @@ async def test_header_values_are_neither_shown_nor_saved(
     assert trace.read_text()
 
 
-async def test_an_endpoint_is_gone_with_the_process(
+async def test_an_endpoint_ends_with_the_process(
     agent: StartAgent, home: Path, model_server: ModelServer, version: int
 ) -> None:
     client = await keyless(agent, home, version)

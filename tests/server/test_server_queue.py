@@ -77,7 +77,7 @@ async def test_a_prompt_may_steer_all_the_same(
 
 
 @pytest.mark.covers("P7", "P9")
-async def test_version_2_withdraws_what_waits_when_the_session_is_cancelled(
+async def test_version_2_withdraws_waiting_prompts_when_the_session_is_cancelled(
     opened_v2: OpenV2, model_server: ModelServer, home: Path
 ) -> None:
     config_file(home, QUEUES)

@@ -57,7 +57,7 @@ async def ask(client: EitherClient, method: str, **params: Any) -> Json:
 
 
 @VERSIONS
-async def test_points_are_listed_tried_and_gone_back_to(
+async def test_checkpoints_are_listed_previewed_and_restored(
     version: int, agent: StartAgent, model_server: ModelServer, project: Path
 ) -> None:
     client, session = await ready(agent, version, model_server, project)
@@ -155,7 +155,7 @@ async def test_a_rewind_is_shown_live_and_in_the_replay_of_the_whole_conversatio
 
 
 @VERSIONS
-async def test_what_cannot_be_done_is_an_error_that_says_so(
+async def test_an_impossible_request_is_an_error_with_a_reason(
     version: int, agent: StartAgent, model_server: ModelServer, project: Path
 ) -> None:
     client, session = await ready(agent, version, model_server, project)

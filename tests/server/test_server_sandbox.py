@@ -127,7 +127,7 @@ async def test_landlock_confines_a_session_and_its_limits_are_reported_once(
     )
 
 
-async def test_what_git_and_editors_run_by_themselves_stays_as_it_is(
+async def test_files_that_git_and_editors_run_stay_unchanged(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     (workspace_repo / ".vscode").mkdir()

@@ -161,7 +161,7 @@ async def test_commands_follow_the_response_that_makes_the_session_known(
 
 
 @pytest.mark.covers("S6")
-async def test_a_session_that_is_not_there_is_named_and_an_id_of_a_wrong_type_is_no_id(
+async def test_an_unknown_session_is_reported_and_an_id_of_a_wrong_type_is_invalid(
     agent: StartAgent, workspace_repo: Path
 ) -> None:
     running = await agent(*DEMO)
@@ -267,7 +267,7 @@ async def test_a_folder_reached_by_a_link_is_a_folder(agent: StartAgent, tmp_pat
 
 
 @pytest.mark.covers("S1", "T4")
-async def test_a_folder_that_vanishes_during_a_session_fails_what_needs_it_and_no_more(
+async def test_a_folder_deleted_during_a_session_fails_only_calls_that_need_it(
     agent: StartAgent, tmp_path: Path
 ) -> None:
     folder = tmp_path / "short-lived"

@@ -50,7 +50,7 @@ async def test_a_command_that_switches_the_mode_tells_the_editor(
 
 
 @pytest.mark.covers("P11")
-async def test_an_unknown_command_is_words_to_the_model(
+async def test_an_unknown_command_is_sent_to_the_model_as_text(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     model_server.otherwise = answer("I know none.")
@@ -62,7 +62,7 @@ async def test_an_unknown_command_is_words_to_the_model(
 
 
 @pytest.mark.covers("P11", "S4")
-async def test_what_a_command_answered_is_replayed_but_never_sent_to_the_model(
+async def test_the_output_of_a_command_is_replayed_but_never_sent_to_the_model(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     model_server.otherwise = answer("Hello.")
@@ -82,7 +82,7 @@ async def test_what_a_command_answered_is_replayed_but_never_sent_to_the_model(
 
 
 @pytest.mark.covers("P11")
-async def test_init_asks_the_model_for_the_file_with_what_the_user_adds(
+async def test_init_requests_the_file_with_the_users_additions(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     model_server.otherwise = answer("Written.")

@@ -122,7 +122,7 @@ async def test_a_client_that_reads_nothing_cannot_hold_up_the_end(
 @pytest.mark.covers("T9")
 @needs_memory
 @pytest.mark.cold
-async def test_what_large_prompts_took_is_given_back_when_their_session_is_closed(
+async def test_memory_of_large_prompts_is_freed_when_their_session_is_closed(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     stall = Stall()

@@ -188,7 +188,7 @@ async def test_a_turn_s_last_update_precedes_its_response_and_nothing_follows(
         ("-x", "--no-such-flag=1"),
     ],
 )
-async def test_words_that_hosts_add_are_tolerated(
+async def test_arguments_that_hosts_add_are_tolerated(
     agent: StartAgent, workspace_repo: Path, words: tuple[str, ...]
 ) -> None:
     running = await agent(*words, *DEMO)

@@ -32,7 +32,7 @@ async def test_a_second_prompt_reaches_the_model_with_the_next_request_of_the_tu
 
 
 @pytest.mark.covers("P9")
-async def test_words_that_come_during_the_last_answer_get_an_answer_of_their_own(
+async def test_a_message_during_the_last_answer_gets_its_own_answer(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     stall = Stall()
@@ -50,7 +50,7 @@ async def test_words_that_come_during_the_last_answer_get_an_answer_of_their_own
 
 
 @pytest.mark.covers("P9", "P7")
-async def test_a_cancel_ends_every_prompt_of_the_turn_and_none_of_their_words_is_lost(
+async def test_a_cancel_ends_every_prompt_of_the_turn_and_loses_no_message(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     model_server.add(answer("begun", Stall()), answer("All of it."))
@@ -108,7 +108,7 @@ async def test_a_replay_shows_messages_sent_during_the_turn(
 
 
 @pytest.mark.covers("P9", "P6")
-async def test_words_that_come_while_the_user_is_asked_are_sent_with_the_result(
+async def test_a_message_during_a_question_is_sent_with_the_result(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     running: AgentProcess | None = None

@@ -15,7 +15,7 @@ from tests.support.model_server import Call, ModelServer, Stall, Thought, answer
 
 @pytest.mark.covers("P2")
 @pytest.mark.parametrize("api", ["openai", "anthropic"])
-async def test_pieces_are_shown_as_they_come_each_once_and_under_one_message(
+async def test_pieces_of_an_answer_are_shown_once_as_they_arrive(
     opened: OpenSession, model_server: ModelServer, api: Any
 ) -> None:
     first, second = Stall(), Stall()
@@ -58,7 +58,7 @@ async def test_a_long_answer_costs_bytes_in_proportion_to_its_length(
 
 
 @pytest.mark.covers("P2")
-async def test_words_that_come_at_once_are_few_updates_and_a_replay_has_one(
+async def test_pieces_that_arrive_together_are_joined_and_a_replay_has_one(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     words = [f"word{number} " for number in range(1000)]
@@ -112,7 +112,7 @@ async def test_a_call_is_announced_then_runs_then_ends(
 
 
 @pytest.mark.covers("P3")
-async def test_an_edit_is_asked_for_after_it_is_announced_and_before_it_runs(
+async def test_the_question_about_an_edit_follows_its_announcement(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     model_server.add(answer(READ), answer(EDIT), answer("Edited."))

@@ -44,7 +44,7 @@ def opted_in(home: Path) -> None:
 
 
 @pytest.mark.covers("P5", "P7")
-async def test_a_terminal_that_is_made_after_its_turn_was_cancelled_is_given_back(
+async def test_a_terminal_created_after_its_turn_was_cancelled_is_released(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     model_server.add(answer(RUN))

@@ -59,7 +59,7 @@ async def test_the_log_of_a_traced_turn_has_the_trace_and_that_of_others_has_not
 
 
 @pytest.mark.parametrize("version", [1, 2])
-async def test_what_the_agent_asks_in_the_turn_carries_the_trace(
+async def test_requests_of_the_agent_in_a_turn_carry_the_trace(
     agent: StartAgent, home: Path, model_server: ModelServer, workspace_repo: Path, version: int
 ) -> None:
     config_file(home, MODELS)
@@ -118,7 +118,7 @@ def test_a_parent_that_is_not_as_the_specification_says_is_no_trace(parent: obje
     assert trace_context({**META, "traceparent": parent}) is None
 
 
-def test_state_and_baggage_are_left_out_where_they_are_malformed_or_too_long() -> None:
+def test_malformed_or_too_long_state_and_baggage_are_dropped() -> None:
     def parsed(**meta: object) -> tuple[str | None, str | None]:
         context = trace_context({"traceparent": PARENT, **meta})
         assert isinstance(context, TraceContext)

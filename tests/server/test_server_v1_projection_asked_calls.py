@@ -21,7 +21,7 @@ from tests.support.child_work import INNER, PARENT, TASK, TITLE, did, whole
 
 
 @pytest.mark.covers("P13", "I6")
-def test_who_knows_of_no_children_is_shown_one_card_for_all_that_a_child_does() -> None:
+def test_a_client_without_child_sessions_sees_a_childs_work_in_one_card() -> None:
     quiet = [
         *child_work.begun(),
         *child_work.announced(),
@@ -39,7 +39,7 @@ def test_who_knows_of_no_children_is_shown_one_card_for_all_that_a_child_does() 
 
 @pytest.mark.parametrize("allowed", [True, False])
 @pytest.mark.covers("P13", "P6")
-def test_a_call_that_the_user_is_asked_about_has_a_card_from_then_to_its_end(
+def test_a_childs_call_has_a_card_from_its_question_to_its_end(
     allowed: bool,
 ) -> None:
     events = list(whole(allowed=allowed))
@@ -59,7 +59,7 @@ def test_a_call_that_the_user_is_asked_about_has_a_card_from_then_to_its_end(
     assert cards(updates, PARENT)[TASK][-1]["status"] == "completed"
 
 
-def test_the_card_of_such_a_call_begins_with_all_that_is_known_of_it() -> None:
+def test_the_card_of_a_childs_call_starts_with_all_known_fields() -> None:
     shows = ToolShown(call=INNER, content=(text_part("a diff"),))
     events = [
         *child_work.begun(),

@@ -91,7 +91,7 @@ def test_a_call_refers_to_its_child_whatever_else_it_shows() -> None:
 
 
 @pytest.mark.covers("P13")
-def test_what_the_child_was_asked_is_a_message_of_both_sessions_and_no_words_of_the_users() -> None:
+def test_the_task_of_a_child_is_a_message_of_both_sessions_and_not_the_users() -> None:
     updates = project_updates(KNOWS, whole(), replay=True)
     assert "user_message_chunk" not in kinds(updates, CHILD)
     messages = [
@@ -129,7 +129,7 @@ def test_a_replay_shows_children_as_they_were_shown_live(client: ClientProfile) 
     assert replayed == project_updates(client, whole())
 
 
-def test_two_children_side_by_side_are_kept_apart() -> None:
+def test_two_concurrent_children_are_shown_separately() -> None:
     second_session, task = SessionId("sess_other"), CallId("call_other")
     events = [
         *child_work.begun(),
@@ -201,7 +201,7 @@ def test_a_fork_does_not_claim_the_children_of_its_source() -> None:
 
 @pytest.mark.parametrize("client", [KNOWS, KNOWS_NOT])
 @pytest.mark.covers("P13", "S4")
-def test_what_a_dead_process_left_open_of_a_child_is_closed(client: ClientProfile) -> None:
+def test_open_work_of_a_child_is_closed_after_a_crash(client: ClientProfile) -> None:
     events: list[AnyEvent] = [
         *child_work.begun(),
         *child_work.announced(),

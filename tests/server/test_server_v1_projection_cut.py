@@ -36,7 +36,7 @@ def left(*events: AnyEvent) -> list[str]:
     return content
 
 
-def test_what_it_showed_last_stays_and_the_reason_is_added() -> None:
+def test_the_last_content_stays_and_the_reason_is_added() -> None:
     diff = DiffPart("/w/a", "new\n", "old\n")
     assert left(called(diff)) == ["diff", CUT_CALL]
     event = ToolShown(call=CALL, content=(text_part("half done"),))

@@ -26,9 +26,7 @@ from protocol.v1 import types as acp
         ("本轮已中断。", "内容已保留。", "本轮已中断。内容已保留。"),
     ],
 )
-def test_a_title_and_what_explains_it_read_as_one_line(
-    title: str, description: str, line: str
-) -> None:
+def test_a_title_and_its_description_form_one_line(title: str, description: str, line: str) -> None:
     projector = Projector(ClientProfile(), replay=False)
     event = NoticeShown(severity="info", title=title, description=description)
     (update,) = projector.project(event)

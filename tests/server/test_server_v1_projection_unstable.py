@@ -52,7 +52,7 @@ def test_a_client_that_supports_plan_ids_gets_plans_by_id_and_their_removal() ->
     ]
 
 
-def test_any_other_client_gets_the_one_plan_which_is_empty_when_it_is_gone() -> None:
+def test_a_client_without_plan_ids_gets_an_empty_plan_for_a_removed_one() -> None:
     assert projected(ClientProfile(), PLAN, PlanRemoved()) == [
         {"sessionUpdate": "plan", "entries": ENTRIES},
         {"sessionUpdate": "plan", "entries": []},
@@ -77,7 +77,7 @@ SUBAGENT: list[AnyEvent] = [
 ]
 
 
-def test_child_sessions_are_shown_with_what_changed_alone() -> None:
+def test_updates_of_child_sessions_have_only_the_changes() -> None:
     updates = projected(ClientProfile(subagents=True), *SUBAGENT)
     child = {"sessionUpdate": "subagent_update", "sessionId": CHILD}
     failed = {"code": -32000, "message": "no key"}
@@ -130,7 +130,7 @@ def test_no_token_is_counted_twice() -> None:
     )
 
 
-def test_what_was_not_counted_apart_is_left_out() -> None:
+def test_tokens_that_were_not_counted_separately_are_omitted() -> None:
     assert token_counts(Usage(input=3, output=2)) == {
         "total_tokens": 5,
         "input_tokens": 3,

@@ -43,7 +43,7 @@ async def ended_by(client: V2Client, method: str, session: str) -> None:
 
 @pytest.mark.covers("S5", "P7")
 @pytest.mark.parametrize("method", ["session/close", "session/delete"])
-async def test_what_runs_is_reported_cancelled_before_the_session_is_closed_and_nothing_after(
+async def test_running_calls_are_reported_cancelled_before_the_session_is_closed(
     opened_v2: OpenV2, model_server: ModelServer, method: str
 ) -> None:
     model_server.add(answer(SLEEP))
@@ -84,7 +84,7 @@ async def test_closing_an_idle_session_tells_no_further_state(opened_v2: OpenV2)
 
 @pytest.mark.covers("S5", "S6")
 @pytest.mark.parametrize("method", ["session/close", "session/delete"])
-async def test_closing_and_deleting_what_is_not_there_succeeds(
+async def test_closing_and_deleting_an_unknown_session_succeeds(
     opened_v2: OpenV2, method: str
 ) -> None:
     client, session = await opened_v2()
@@ -150,7 +150,7 @@ async def test_a_closed_session_can_be_resumed_and_a_deleted_one_cannot(
 
 
 @pytest.mark.covers("S5")
-async def test_sessions_are_listed_newest_first_with_what_the_user_knows_them_by(
+async def test_sessions_are_listed_newest_first_with_title_and_folder(
     opened_v2: OpenV2, model_server: ModelServer, workspace_repo: Path, tmp_path: Path
 ) -> None:
     model_server.otherwise = answer("Yes.")

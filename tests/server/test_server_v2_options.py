@@ -108,7 +108,7 @@ async def test_a_model_brings_its_own_further_options(opened_v2: OpenV2, home: P
         ({"configId": None, "type": "id", "value": "plan"}, "configId"),
     ],
 )
-async def test_what_cannot_be_set_is_refused_and_everything_stays(
+async def test_an_invalid_setting_is_refused_and_changes_nothing(
     opened_v2: OpenV2, params: dict[str, Any], words: str
 ) -> None:
     client, session = await opened_v2()

@@ -242,7 +242,7 @@ def test_a_compaction_is_one_update_with_its_whole_summary_in_a_replay() -> None
     assert SessionView.of(live(events)).compactions["c"]["summary"] == text
 
 
-def test_the_rest_of_what_a_client_is_told() -> None:
+def test_other_events_have_their_updates() -> None:
     updates = live(
         [
             TitleChanged(title="A title"),

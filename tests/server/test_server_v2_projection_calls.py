@@ -108,7 +108,7 @@ def test_a_command_that_ended_for_another_reason_says_it_beside_its_terminal() -
     assert_same_replay(events)
 
 
-def test_what_a_call_without_a_command_puts_out_is_added_to_what_it_shows() -> None:
+def test_output_of_a_call_without_a_command_is_added_to_its_content() -> None:
     events: list[AnyEvent] = [
         called("mcp"),
         ToolStarted(call=CALL),
@@ -125,7 +125,7 @@ def test_what_a_call_without_a_command_puts_out_is_added_to_what_it_shows() -> N
     assert_same_replay(events)
 
 
-def test_what_a_call_showed_stays_when_its_turn_is_cut_off() -> None:
+def test_content_of_a_call_stays_when_its_turn_is_interrupted() -> None:
     diff = DiffPart("/w/a", "new\n", "old\n")
     cut = TurnInterrupted(turn=TURN, message=MessageId("msg_9"), calls=(CALL,))
     events: list[AnyEvent] = [TurnStarted(turn=TURN), called("edit", content=(diff,)), cut]

@@ -119,7 +119,7 @@ def test_a_child_is_updated_with_its_changes_and_a_message_to_it_is_replayed_who
 
 
 @pytest.mark.covers("P13", "S4")
-def test_who_saw_a_child_at_work_knows_what_the_replay_tells_at_any_moment() -> None:
+def test_live_updates_of_a_child_equal_the_replay_at_any_moment() -> None:
     events = whole()
     for end in range(1, len(events) + 1):
         live_view, updates = live(events[:end]), replayed(events[:end])
@@ -179,7 +179,7 @@ def content_of_task(updates: Updates) -> list[Json]:
 
 
 @pytest.mark.covers("P13")
-def test_each_view_of_what_the_child_was_asked_names_the_other() -> None:
+def test_both_views_of_a_childs_task_refer_to_each_other() -> None:
     messages = of_kind(replayed(whole()), "session_message")
     between = {
         "senderSessionId": PARENT,
@@ -233,7 +233,7 @@ def test_a_form_of_a_childs_call_makes_both_wait() -> None:
     assert (states(answered, CHILD), states(answered, PARENT)) == (["running"],) * 2
 
 
-def test_what_runs_in_the_background_of_a_child_is_the_childs() -> None:
+def test_a_background_command_of_a_child_belongs_to_the_child() -> None:
     running = BackgroundCommandChanged(call=INNER, name="1", status="running")
     events = [
         *child_work.begun(),
@@ -291,7 +291,7 @@ def test_a_client_that_missed_the_start_of_a_child_gets_the_child_and_its_state(
 
 
 @pytest.mark.covers("P13", "S4")
-def test_what_a_dead_process_left_open_of_a_child_is_closed() -> None:
+def test_open_work_of_a_child_is_closed_after_a_crash() -> None:
     events: list[AnyEvent] = [
         *child_work.begun(),
         *child_work.announced(),

@@ -60,7 +60,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize(("old", "new"), TEXTS)
-def test_git_makes_the_new_text_of_the_old_one(tmp_path: Path, old: str, new: str) -> None:
+def test_git_applies_the_patch_to_the_old_text(tmp_path: Path, old: str, new: str) -> None:
     path = tmp_path / "file"
     write_text(path, old)
     apply(git_patch(str(path), old, new))
@@ -98,7 +98,7 @@ def test_git_applies_every_patch(
 
 
 @given(old=st.lists(st.sampled_from("abc"), max_size=30), new=st.lists(st.sampled_from("abc")))
-def test_what_is_between_two_blocks_is_the_same(old: list[str], new: list[str]) -> None:
+def test_the_lines_between_two_blocks_are_equal(old: list[str], new: list[str]) -> None:
     created_ids: list[str] = []
     at = 0
     for block in changed_blocks(old, new):
@@ -172,7 +172,7 @@ def test_a_text_that_stays_the_same_has_no_patch() -> None:
     assert to_diff(DiffPart("/a/b", "x\n", "x\n")).patch is None
 
 
-def test_what_a_call_shows_is_an_added_or_a_modified_file() -> None:
+def test_a_change_is_an_added_or_a_modified_file() -> None:
     assert msgspec.json.decode(typed_json.encode(to_diff(DiffPart("/a/b", "new\n")))) == {
         "type": "diff",
         "changes": [{"operation": "add", "path": "/a/b", "fileType": "text"}],

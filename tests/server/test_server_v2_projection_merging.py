@@ -41,7 +41,7 @@ def test_pieces_of_one_text_become_one_piece() -> None:
     assert merged(thought("a"), thought("b")) == thought("ab")
 
 
-def test_bytes_are_joined_and_not_what_they_are_written_as() -> None:
+def test_bytes_are_joined_and_not_their_encoding() -> None:
     """The first piece ends with padding, and in the middle of a character."""
     data = "好x".encode()
     assert merged(output(data[:1]), output(data[1:])) == output(data)
@@ -64,7 +64,7 @@ def test_bytes_are_joined_and_not_what_they_are_written_as() -> None:
         ),
     ],
 )
-def test_what_is_of_two_things_stays_two(
+def test_pieces_of_two_messages_are_not_joined(
     first: acp.SessionUpdate, second: acp.SessionUpdate
 ) -> None:
     assert merged(first, second) is None

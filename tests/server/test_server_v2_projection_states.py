@@ -84,7 +84,7 @@ def test_a_call_that_is_stopped_while_the_user_is_asked_does_not_wait_any_more()
         ),
     ],
 )
-def test_the_end_of_a_turn_says_why_and_what_it_took(ended: TurnEnded, expected: Json) -> None:
+def test_the_end_of_a_turn_has_its_reason_and_usage(ended: TurnEnded, expected: Json) -> None:
     updates = live([TurnStarted(turn=TURN), ended])
     states = [{"state": "running"}, {"state": "idle"} | expected]
     assert of(updates, "state_update") == [state | {"background": []} for state in states]

@@ -118,7 +118,7 @@ async def test_unsupported_content_is_refused_and_nothing_is_recorded(
 
 
 @pytest.mark.covers("P1")
-async def test_what_is_advertised_is_taken_and_shown_as_it_was_sent(
+async def test_advertised_content_is_accepted_and_shown_unchanged(
     opened_v2: OpenV2, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     model_server.add(answer("I see."))
@@ -142,9 +142,7 @@ async def test_what_is_advertised_is_taken_and_shown_as_it_was_sent(
 
 @pytest.mark.covers("S6")
 @pytest.mark.parametrize("session", ["sess_nobody_made", ""])
-async def test_a_prompt_to_a_session_that_is_not_there_is_refused(
-    opened_v2: OpenV2, session: str
-) -> None:
+async def test_a_prompt_to_an_unknown_session_is_refused(opened_v2: OpenV2, session: str) -> None:
     client, _ = await opened_v2()
     with pytest.raises(AnswerError) as caught:
         await client.wire.request("session/prompt", prompt_params(session, "hello"))
@@ -210,7 +208,7 @@ async def test_a_failure_of_the_provider_ends_the_work_with_an_error_that_a_pers
 
 
 @pytest.mark.covers("P8")
-async def test_a_provider_that_stays_busy_is_tried_again_in_sight_of_the_user_and_then_given_up(
+async def test_a_busy_provider_is_retried_visibly_and_then_reported(
     opened_v2: OpenV2, model_server: ModelServer, home: Path
 ) -> None:
     config_file(home, "[limits]\nmax_retries = 1\n")

@@ -125,7 +125,7 @@ async def test_a_null_cursor_is_none(opened_v2: OpenV2, workspace_repo: Path) ->
 
 
 @pytest.mark.covers("S1", "S4", "S6")
-async def test_what_cannot_be_resumed_says_why(
+async def test_the_error_for_a_failed_resume_says_why(
     opened_v2: OpenV2, workspace_repo: Path, tmp_path: Path
 ) -> None:
     client, session = await opened_v2()
@@ -160,7 +160,7 @@ async def test_a_session_resumed_in_another_folder_works_there(
 
 
 @pytest.mark.covers("S4", "P3", "T8")
-async def test_after_a_kill_in_the_middle_of_an_answer_the_replay_has_all_that_was_shown(
+async def test_after_a_kill_during_an_answer_the_replay_has_all_shown_text(
     opened_v2: OpenV2, agent: StartAgent, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     model_server.add(answer("It was ", "half ", "said", Stall()), answer("Again, then."))
@@ -202,7 +202,7 @@ async def test_after_a_kill_in_the_middle_of_a_command_its_call_has_failed_and_i
 
 
 @pytest.mark.covers("S4", "I5")
-async def test_an_old_session_can_be_looked_at_where_its_model_cannot_be_used_any_more(
+async def test_a_session_can_be_loaded_although_its_model_is_unavailable(
     opened_v2: OpenV2, agent: StartAgent, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     model_server.add(answer("Yes."))

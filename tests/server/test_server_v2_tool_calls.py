@@ -116,7 +116,7 @@ async def _shrugs(_: Json) -> Json:
 
 
 @pytest.mark.covers("P6", "T7")
-async def test_an_outcome_that_is_not_known_allows_nothing_and_is_not_put_down_to_the_user(
+async def test_an_unknown_outcome_allows_nothing_and_is_not_the_users_answer(
     opened_v2: OpenV2, model_server: ModelServer
 ) -> None:
     model_server.add(answer(READ), answer(EDIT), answer("I see."))
@@ -128,7 +128,7 @@ async def test_an_outcome_that_is_not_known_allows_nothing_and_is_not_put_down_t
 
 
 @pytest.mark.covers("P10")
-async def test_a_plan_is_sent_whole_each_time_under_one_id(
+async def test_each_plan_is_sent_completely_under_one_id(
     opened_v2: OpenV2, model_server: ModelServer
 ) -> None:
     def plan(*states: str) -> Call:
@@ -176,7 +176,7 @@ async def test_a_call_that_has_not_started_is_cancelled_and_the_other_calls_cont
 
 
 @pytest.mark.covers("P7", "S6")
-async def test_what_cannot_be_cancelled_is_refused_and_nothing_is_stopped(
+async def test_cancelling_an_unknown_call_is_refused_and_stops_nothing(
     opened_v2: OpenV2, model_server: ModelServer
 ) -> None:
     model_server.add(answer(READ), answer(SLEEP))

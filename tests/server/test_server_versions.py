@@ -91,7 +91,7 @@ async def test_a_connection_keeps_to_its_version(fresh: AgentProcess, workspace_
 
 
 @pytest.mark.covers("I1")
-async def test_of_two_versions_asked_for_at_once_the_first_is_spoken(
+async def test_of_two_versions_requested_at_once_the_first_is_used(
     agent: StartAgent, workspace_repo: Path, tmp_path: Path
 ) -> None:
     running = await agent("--model", "demo/demo", "--trace", str(tmp_path / "trace"))
@@ -106,7 +106,7 @@ async def test_of_two_versions_asked_for_at_once_the_first_is_spoken(
 
 
 @pytest.mark.covers("I1", "T6")
-async def test_what_is_sent_right_behind_initialize_is_of_the_version_asked_for(
+async def test_requests_directly_after_initialize_have_its_version(
     fresh: AgentProcess, workspace_repo: Path
 ) -> None:
     first = fresh.post("initialize", {"protocolVersion": 2} | V2_SHAPE)

@@ -160,7 +160,7 @@ async def test_a_problem_of_a_skill_is_reported_in_the_users_language(
     assert last_line == "`acp-agent doctor` 会说明其余的问题。"
 
 
-async def test_going_back_is_spoken_of_in_the_users_language(opened: OpenSession) -> None:
+async def test_texts_about_rewinds_are_in_the_users_language(opened: OpenSession) -> None:
     running, session = await opened(environ=CHINESE)
     await running.prompt(session, "/rewind")
     await running.prompt(session, "/rewind 9 files")

@@ -93,7 +93,7 @@ async def test_the_key_is_in_no_message_no_log_and_no_page(
 
 
 @pytest.mark.covers("P12")
-async def test_a_key_that_the_provider_refuses_changes_nothing_and_can_be_given_again(
+async def test_a_refused_key_changes_nothing_and_can_be_entered_again(
     agent: StartAgent, home: Path, served: Provider, browser: httpx2.AsyncClient
 ) -> None:
     login = await begin(agent, home, served)
@@ -133,7 +133,7 @@ async def test_a_key_that_cannot_be_checked_is_saved_and_the_page_says_so(
         ({"action": "_later"}, "cancelled"),
     ],
 )
-async def test_a_user_who_does_not_want_the_page_ends_the_login_and_closes_it(
+async def test_declining_the_page_ends_the_login_and_closes_it(
     agent: StartAgent,
     home: Path,
     served: Provider,
@@ -195,7 +195,7 @@ def test_both_languages_say_the_same_things() -> None:
     [("", "en"), ("*", "en"), ("zh", "zh"), ("en;q=0, zh;q=0.1", "zh"), ("zh;q=x,en", "en"),
      ("EN-gb,zh", "en"), ("zh-Hant-TW", "zh"), ("," * 5_000, "en")],
 )  # fmt: skip
-def test_the_language_is_the_one_wished_for_most(accepted: str, language: str) -> None:
+def test_the_page_has_the_most_preferred_language(accepted: str, language: str) -> None:
     assert language_for(accepted) == language
 
 

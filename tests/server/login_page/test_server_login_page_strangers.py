@@ -70,7 +70,7 @@ async def raw(login: Login, data: bytes, *, until_end: bool = True) -> bytes:
 
 
 @pytest.mark.covers("P12")
-async def test_what_is_no_request_or_far_too_large_is_refused_at_once(
+async def test_an_invalid_or_huge_request_is_refused_at_once(
     agent: StartAgent, home: Path, served: Provider, browser: httpx2.AsyncClient
 ) -> None:
     login = await begin(agent, home, served)
@@ -99,7 +99,7 @@ async def test_what_is_no_request_or_far_too_large_is_refused_at_once(
 
 
 @pytest.mark.covers("P12")
-async def test_visitors_who_send_nothing_do_not_keep_the_user_out_for_ever(
+async def test_silent_visitors_do_not_block_the_user(
     agent: StartAgent, home: Path, served: Provider, browser: httpx2.AsyncClient
 ) -> None:
     login = await begin(agent, home, served)
@@ -118,7 +118,7 @@ async def test_visitors_who_send_nothing_do_not_keep_the_user_out_for_ever(
 
 
 @pytest.mark.covers("P12", "T7")
-async def test_a_visitor_who_is_slow_to_ask_is_sent_away_and_others_are_served(
+async def test_a_slow_visitor_is_disconnected_and_others_are_served(
     monkeypatch: pytest.MonkeyPatch, browser: httpx2.AsyncClient
 ) -> None:
     monkeypatch.setattr(server, "READ_SECONDS", 0.2)
@@ -145,7 +145,7 @@ async def test_a_visitor_who_is_slow_to_ask_is_sent_away_and_others_are_served(
 
 
 @pytest.mark.covers("P12")
-async def test_of_two_forms_sent_at_once_one_is_taken(
+async def test_of_two_forms_sent_at_once_one_is_accepted(
     agent: StartAgent, home: Path, served: Provider, browser: httpx2.AsyncClient
 ) -> None:
     login = await begin(agent, home, served)

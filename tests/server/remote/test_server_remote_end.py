@@ -72,7 +72,7 @@ class Link:
 
 @pytest.mark.covers("T6", "T8")
 @pytest.mark.parametrize("subject", ["client", "agent"])
-async def test_sessions_are_left_at_once_to_who_comes_back_unless_the_agent_ends(
+async def test_sessions_pass_at_once_to_a_returning_client(
     subject: str,
 ) -> None:
     """Whoever has left a session is told no more of it, and so not how its calls ended."""

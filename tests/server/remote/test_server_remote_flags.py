@@ -47,12 +47,12 @@ def test_without_a_token_only_this_computer_may_reach_it(home: Path) -> None:
     "address",
     ["", "8080", "127.0.0.1", "127.0.0.1:", "127.0.0.1:70000", "::1:80", "example.com:80"],
 )
-def test_what_is_no_address_is_named(home: Path, address: str) -> None:
+def test_an_invalid_address_is_reported_by_name(home: Path, address: str) -> None:
     assert "--listen" in refused(home, f"--listen={address}")
 
 
 @pytest.mark.parametrize("path", ["", "message", "/a?b", "/a b", "/ü"])
-def test_what_is_no_path_is_named(home: Path, path: str) -> None:
+def test_an_invalid_path_is_reported_by_name(home: Path, path: str) -> None:
     assert "--path" in refused(home, "--listen", "127.0.0.1:0", f"--path={path}")
 
 

@@ -108,7 +108,7 @@ async def test_a_websocket_without_the_token_is_refused_401(remote: RemoteAgent)
     "host",
     ["attacker.example", "attacker.example:80", "127.0.0.1.attacker.example", "", "10.0.0.1"],
 )
-async def test_a_name_that_was_led_here_is_refused(
+async def test_a_request_with_a_foreign_host_is_refused(
     remote: RemoteAgent, version: int, host: str
 ) -> None:
     response = await initialize(remote, version, Host=host, **remote.authorization)
@@ -229,7 +229,7 @@ async def test_without_a_token_this_computer_is_let_in_but_no_page(
         pass
 
 
-async def test_what_the_agent_runs_does_not_see_the_token(
+async def test_programs_of_the_agent_do_not_see_the_token(
     listening: StartListening, project: Path
 ) -> None:
     agent = listening(*DEMO)

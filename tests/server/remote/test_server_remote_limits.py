@@ -128,7 +128,7 @@ async def test_there_are_no_more_connections_than_allowed(listening: StartListen
         headers = await connected(client, agent)
 
 
-async def test_what_broken_clients_left_behind_makes_room_for_new_ones(
+async def test_leftovers_of_broken_clients_make_room_for_new_ones(
     listening: StartListening,
 ) -> None:
     agent = listening(*DEMO, "--max-connections", "2")

@@ -52,7 +52,7 @@ async def test_a_client_on_this_computer_is_offered_the_login_page(
     assert "login-page" in await offered(reachable_by_name, version)
 
 
-async def test_so_is_one_on_a_websocket(reachable_by_name: RemoteAgent) -> None:
+async def test_a_websocket_client_is_offered_the_login_page(reachable_by_name: RemoteAgent) -> None:
     async with connect(
         reachable_by_name.websocket_url, additional_headers=reachable_by_name.authorization
     ) as socket:

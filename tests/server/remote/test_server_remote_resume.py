@@ -50,7 +50,7 @@ async def load(client: RemoteClient, session: str, project: Path) -> None:
 
 
 @EVERY_WAY
-async def test_a_turn_continues_without_its_client_and_who_comes_back_sees_all_of_it(
+async def test_a_turn_continues_without_its_client_which_sees_all_of_it_later(
     listening: StartListening, model_server: ModelServer, project: Path, open_client: Open
 ) -> None:
     first, second = Stall(), Stall()
@@ -103,7 +103,7 @@ def message_text(update: dict[str, Any]) -> str:
 
 
 @EVERY_WAY
-async def test_a_question_that_was_open_is_asked_again_of_who_comes_back(
+async def test_an_open_question_is_asked_again_when_a_client_returns(
     listening: StartListening, project: Path, open_client: Open
 ) -> None:
     agent = listening(*DEMO)

@@ -173,7 +173,7 @@ def frames(remote: RemoteAgent) -> Iterator[Frames]:
         ("x", "a\r\nacp-connection-id: b"),
     ],
 )
-def test_over_http2_what_only_smuggles_is_refused(frames: Frames, field: tuple[str, str]) -> None:
+def test_over_http2_smuggled_requests_are_refused(frames: Frames, field: tuple[str, str]) -> None:
     frames.http.send_headers(1, frames.headers(field))
     with contextlib.suppress(Exception):
         frames.http.send_data(1, INITIALIZE, end_stream=True)
@@ -203,7 +203,7 @@ def test_over_http2_requests_taken_back_in_a_flood_end_the_socket(frames: Frames
     assert any(isinstance(event, h2.events.ConnectionTerminated) for event in frames.events())
 
 
-def test_over_http2_no_more_than_so_many_requests_are_open(frames: Frames) -> None:
+def test_over_http2_the_number_of_open_requests_is_limited(frames: Frames) -> None:
     frames.http.DEFAULT_MAX_OUTBOUND_FRAME_SIZE = 16_384
     next(frames.events())
     assert frames.http.remote_settings.max_concurrent_streams == 100

@@ -33,7 +33,7 @@ REQUESTS: dict[int, dict[str, Json]] = {
 
 @pytest.mark.covers("S6", "P7")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_a_stranger_neither_drives_nor_stops_the_turn_of_a_session(
+async def test_another_connection_neither_drives_nor_stops_a_turn(
     listening: StartListening, model_server: ModelServer, project: Path, version: int
 ) -> None:
     stall = Stall()

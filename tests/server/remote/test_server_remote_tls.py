@@ -54,7 +54,7 @@ async def test_a_websocket_is_served_over_tls(secure: RemoteAgent, authority: Au
         assert '"result"' in str(await client.recv())
 
 
-def test_what_is_no_tls_is_closed_and_harms_nobody(secure: RemoteAgent) -> None:
+def test_a_connection_without_tls_is_closed(secure: RemoteAgent) -> None:
     for data in (b"GET /acp HTTP/1.1\r\nHost: localhost\r\n\r\n", b"\xff" * 5000, b""):
         with socket.create_connection(("localhost", secure.port), timeout=10) as sock:
             sock.sendall(data)

@@ -70,7 +70,7 @@ async def test_a_flood_of_pings_from_a_peer_that_reads_nothing_is_not_kept(
     writer.transport.abort()
 
 
-async def test_one_clients_fault_is_not_anothers(remote: RemoteAgent) -> None:
+async def test_the_fault_of_one_client_does_not_affect_another(remote: RemoteAgent) -> None:
     async with websocket_client(remote) as good:
         await good.initialize()
         _, writer = await plain_websocket(remote)
