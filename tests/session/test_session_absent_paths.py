@@ -46,7 +46,7 @@ def test_a_path_that_appears_is_found(folder: Folder, name: str) -> None:
     assert not folder.any_exists()
 
 
-def test_a_folder_that_is_replaced_by_another_one_is_looked_into(folder: Folder) -> None:
+def test_a_replaced_folder_is_searched(folder: Folder) -> None:
     other = folder.top / "other"
     other.mkdir()
     (other / "settings.json").touch()
@@ -55,7 +55,7 @@ def test_a_folder_that_is_replaced_by_another_one_is_looked_into(folder: Folder)
     assert folder.any_exists()
 
 
-def test_a_file_that_becomes_a_folder_is_looked_into(folder: Folder) -> None:
+def test_a_file_that_becomes_a_folder_is_searched(folder: Folder) -> None:
     (folder.top / "file").unlink()
     (folder.top / "file").mkdir()
     (folder.top / "file" / "x").touch()
@@ -87,7 +87,7 @@ def test_a_change_that_leaves_a_coarse_time_as_it_was_is_noticed(tmp_path: Path)
     assert folder.any_exists()
 
 
-def test_few_folders_are_looked_at_while_nothing_changes(
+def test_few_folders_are_checked_while_nothing_changes(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder.absent = AbsentPaths(lambda: time.time_ns() + LATER)

@@ -76,7 +76,7 @@ async def test_a_session_that_is_not_open_is_named_and_stays_so(
     assert [lock.name for lock in locks.iterdir()] == [f"{session}.lock"]
 
 
-async def test_what_another_process_has_open_is_neither_named_nor_archived(
+async def test_a_session_open_in_another_process_is_neither_renamed_nor_archived(
     desk: Desk, model_server: ModelServer, tmp_path: Path
 ) -> None:
     session = desk.session.id
@@ -94,7 +94,7 @@ async def test_what_another_process_has_open_is_neither_named_nor_archived(
     assert await desk.manager.look_up(session) is desk.session
 
 
-async def test_archiving_ends_what_runs_and_lets_others_have_the_session(
+async def test_archiving_ends_running_work_and_frees_the_session(
     desk: Desk, model_server: ModelServer
 ) -> None:
     model_server.add(answer("Half", Stall()))

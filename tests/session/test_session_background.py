@@ -24,7 +24,7 @@ def look(action: str, **more: object) -> Call:
     ("most", "told"),
     [(1, "1 background commands run already"), (0, "background commands are disabled")],
 )
-async def test_no_more_run_than_the_settings_allow(
+async def test_the_settings_limit_the_running_agents(
     tmp_path: Path, model_server: ModelServer, most: int, told: str
 ) -> None:
     config = f'mode = "full"\n[limits]\nmax_background_commands = {most}\n'

@@ -86,7 +86,7 @@ async def test_the_user_is_warned_once_at_four_fifths(
         ]
 
 
-async def test_the_day_counts_what_other_sessions_took_and_deleted_ones(
+async def test_the_days_budget_includes_other_and_deleted_sessions(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     config = budget(day_tokens=20_000)
@@ -100,7 +100,7 @@ async def test_the_day_counts_what_other_sessions_took_and_deleted_ones(
 
 
 @pytest.mark.parametrize("at", [lambda: midnight() - 1, lambda: midnight(days=1)])
-async def test_yesterday_does_not_count_nor_a_day_from_which_the_clock_was_set_back(
+async def test_usage_of_other_days_does_not_count_even_if_the_clock_was_set_back(
     at: Callable[[], int], tmp_path: Path, model_server: ModelServer
 ) -> None:
     async with open_desk(tmp_path, model_server, config=budget(day_tokens=20_000)) as desk:
@@ -179,7 +179,7 @@ async def test_compact_is_not_made_beyond_a_budget_and_going_back_is(
         assert "rewound to before 1" in desk.editor.of(AgentText)[-1].text
 
 
-async def test_a_turn_whose_summary_took_the_budget_makes_no_further_request(
+async def test_a_turn_whose_summary_used_up_the_budget_makes_no_further_request(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     config = f'small_model = "{MODEL}"\ntitles = "prompt"\n' + budget(session_tokens=50_000)
@@ -196,7 +196,7 @@ async def test_a_turn_whose_summary_took_the_budget_makes_no_further_request(
         assert "The budget of this session is used up: 53,200 tokens" in spoken(desk)
 
 
-async def test_the_command_shows_what_was_spent_and_changes_what_may_be(
+async def test_the_budget_command_shows_usage_and_changes_limits(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     async with open_desk(tmp_path, model_server, config=budget(turn_cost=1.0)) as desk:
@@ -229,9 +229,7 @@ async def test_the_command_shows_what_was_spent_and_changes_what_may_be(
         "turn €5",
     ],
 )
-async def test_the_command_says_what_it_takes_where_it_is_used_wrongly(
-    rest: str, desk: Desk
-) -> None:
+async def test_the_budget_command_explains_its_usage_after_a_mistake(rest: str, desk: Desk) -> None:
     await desk.say(f"/budget {rest}")
     assert "To change a budget of this session" in spoken(desk)
     assert not desk.session.resources.budget.limits
@@ -251,9 +249,7 @@ async def test_the_command_says_what_it_takes_where_it_is_used_wrongly(
         ("0", "0 tokens of 0 tokens"),
     ],
 )
-async def test_a_budget_is_taken_and_shown_exactly_as_it_was_given(
-    amount: str, most: str, desk: Desk
-) -> None:
+async def test_a_budget_is_stored_and_shown_exactly(amount: str, most: str, desk: Desk) -> None:
     await desk.say(f"/budget day {amount}")
     (line,) = [line for line in spoken(desk).splitlines() if "Today" in line]
     assert most in line

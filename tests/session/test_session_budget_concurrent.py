@@ -35,7 +35,7 @@ def agents_at_work(desk: Desk, server: ModelServer, *, until: Stall | None = Non
     server.otherwise = works(found, parent=took(*[TASK] * AGENTS))
 
 
-async def test_agents_side_by_side_do_not_spend_more_than_one_after_the_other(
+async def test_concurrent_agents_spend_no_more_than_sequential_ones(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     most = 12_000
@@ -49,7 +49,7 @@ async def test_agents_side_by_side_do_not_spend_more_than_one_after_the_other(
         assert reasons == ["end_turn", "end_turn", "refusal", "refusal"]
 
 
-async def test_agents_whose_requests_surely_fit_together_do_not_wait_for_each_other(
+async def test_agents_whose_requests_fit_the_budget_do_not_wait(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     async with open_desk(tmp_path, model_server, config=budget(turn_tokens=100_000)) as desk:
@@ -79,7 +79,7 @@ async def test_an_agent_that_is_stopped_makes_room_for_the_next(
         assert len(model_server.requests) == 4
 
 
-async def test_sessions_that_ask_in_the_same_moment_share_what_is_left_of_the_day(
+async def test_sessions_share_the_remaining_budget_of_the_day(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     async with open_desk(tmp_path, model_server, config=budget(day_tokens=9_000)) as desk:
@@ -151,9 +151,7 @@ async def test_requests_that_end_in_the_same_moment_are_all_part_of_the_cost(des
     assert desk.session.core.state.cost == pytest.approx(3.0)
 
 
-async def test_what_an_agent_cost_that_is_stopped_with_its_answer_is_part_of_the_cost(
-    desk: Desk, model_server: ModelServer
-) -> None:
+async def test_the_cost_of_a_stopped_agent_counts(desk: Desk, model_server: ModelServer) -> None:
     write_agent(desk.folder)
     model_server.add(took(TASK), took("4711."))
     once_shown(desk, a_child(UsageReported), desk.session.cancel)

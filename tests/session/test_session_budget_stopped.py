@@ -50,7 +50,7 @@ async def test_a_stopped_answer_counts_as_far_as_its_provider_reported(
         assert turn.usage == Usage(input=SENT, output=ANSWERED)
 
 
-async def test_every_attempt_counts_that_its_provider_had_counted(
+async def test_every_attempt_with_reported_usage_counts(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     async with open_desk(tmp_path, model_server) as desk:
@@ -66,7 +66,7 @@ async def test_every_attempt_counts_that_its_provider_had_counted(
         assert [one.complete for one in answers if one.model] == [False, True, True]
 
 
-async def test_what_comes_with_the_count_may_be_unreadable(
+async def test_usage_counts_despite_an_unreadable_answer(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     async with open_desk(tmp_path, model_server) as desk:
@@ -99,7 +99,7 @@ async def test_attempts_that_come_to_nothing_use_a_budget_up(
         assert len(model_server.requests) == 2
 
 
-async def test_what_failed_is_not_asked_again_beyond_a_budget(
+async def test_a_failed_request_is_not_retried_beyond_a_budget(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     config = "[budget]\nturn_tokens = 8_000\n"
@@ -128,7 +128,7 @@ async def test_a_side_request_counts_each_of_its_attempts(
         assert "They saThey" not in str(await desk.journal())
 
 
-async def test_a_provider_that_tells_at_the_beginning_what_it_was_sent_is_believed(
+async def test_input_usage_reported_at_the_start_counts(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     environ = model_server.environ("anthropic")

@@ -16,7 +16,7 @@ from tests.support.open_session import Desk, open_desk
 
 
 @pytest.mark.parametrize("kind", ["skills", "agents"])
-def test_the_index_says_what_the_files_say(kind: str) -> None:
+def test_the_index_agrees_with_the_files(kind: str) -> None:
     committed = (BUNDLED / kind / BUNDLED_INDEX).read_text("utf-8")
     assert committed == index_text(kind), "run 'make schemas' and commit what it wrote"
 
@@ -28,7 +28,7 @@ def test_their_fields_are_yaml_that_other_agents_can_read(pattern: str) -> None:
         assert isinstance(fields["description"], str), path
 
 
-async def test_each_is_small_and_names_tools_and_skills_that_there_are(
+async def test_each_bundled_skill_is_small_and_names_existing_tools_and_skills(
     desk: Desk, model_server: ModelServer
 ) -> None:
     model_server.add(answer("Hello."))
@@ -46,7 +46,7 @@ async def test_each_is_small_and_names_tools_and_skills_that_there_are(
     assert "summarize" not in str(request.json)
 
 
-async def test_they_are_commands_and_one_is_read_when_the_user_chooses_it(
+async def test_bundled_skills_are_commands_and_are_read_when_used(
     desk: Desk, model_server: ModelServer
 ) -> None:
     (desk.folder / "a.md").write_text("Text.")
@@ -62,7 +62,7 @@ async def test_they_are_commands_and_one_is_read_when_the_user_chooses_it(
     assert "skill:translate" in [command.name for command in desk.session.extensions.commands]
 
 
-async def test_one_of_the_projects_replaces_that_of_its_name(
+async def test_a_projects_skill_replaces_the_bundled_one_of_its_name(
     desk: Desk, model_server: ModelServer
 ) -> None:
     write_skill(desk.folder)

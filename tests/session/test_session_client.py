@@ -48,7 +48,7 @@ async def test_an_idle_session_is_closed_when_its_editor_leaves(desk: Desk) -> N
         desk.manager.get(desk.session.id, desk.editor)
 
 
-async def test_who_opens_a_session_of_another_editor_sees_the_rest_of_its_turn(
+async def test_opening_a_session_of_another_editor_shows_the_rest_of_its_turn(
     desk: Desk, model_server: ModelServer
 ) -> None:
     stall = Stall()
@@ -69,7 +69,7 @@ async def test_who_opens_a_session_of_another_editor_sees_the_rest_of_its_turn(
     assert desk.manager.find(session.id) is session
 
 
-async def test_a_question_is_asked_again_of_who_takes_the_seat(
+async def test_a_question_is_asked_again_when_another_client_attaches(
     desk: Desk, model_server: ModelServer
 ) -> None:
     model_server.add(answer(Call("shell", {"command": "touch made"})), answer("Done."))
@@ -102,7 +102,7 @@ async def test_a_question_waits_for_an_editor_that_left_before_it_answered(
     assert (desk.folder / "made").exists()
 
 
-async def test_a_turn_whose_question_nobody_comes_back_for_is_stopped(
+async def test_a_turn_whose_question_nobody_answers_is_stopped(
     tmp_path: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client_module.AttachedClient.__init__, "__kwdefaults__", {"timeout": 0.05})
@@ -119,7 +119,7 @@ async def test_a_turn_whose_question_nobody_comes_back_for_is_stopped(
         ]
 
 
-async def test_files_are_those_of_the_disk_while_nobody_is_there(
+async def test_files_are_read_from_disk_while_no_client_is_attached(
     desk: Desk, model_server: ModelServer
 ) -> None:
     buffers = desk.session.client.buffers(desk.session.id)

@@ -50,7 +50,7 @@ async def test_closing_while_a_permission_is_open_ends_the_call(
     assert not (desk.folder / "made").exists()
 
 
-async def test_what_breaks_while_a_turn_is_stopped_is_no_error_to_who_stopped_it(
+async def test_a_failure_during_a_stop_is_no_error_of_the_stop(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reached = asyncio.Event()
@@ -131,7 +131,7 @@ async def test_the_lease_is_held_until_the_session_is_closed(desk: Desk) -> None
     desk.services.store.lease(desk.session.id).release()
 
 
-async def test_what_is_prepared_in_the_background_ends_with_the_session_and_never_raises(
+async def test_background_preparation_ends_with_the_session_and_never_raises(
     desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     begun = asyncio.Event()
@@ -152,7 +152,7 @@ async def test_what_is_prepared_in_the_background_ends_with_the_session_and_neve
     assert "broke" in caplog.text
 
 
-async def test_closing_does_not_wait_for_what_is_being_imported(
+async def test_closing_does_not_wait_for_imports(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     imported = threading.Event()

@@ -51,7 +51,7 @@ def turn(number: int) -> list[AnyEvent]:
     return [event for event in stored if isinstance(event, AnyEvent)]
 
 
-def test_a_long_session_and_what_the_model_is_sent_of_it_are_nothing_to_the_collector() -> None:
+def test_a_long_session_and_its_messages_are_not_tracked_by_the_collector() -> None:
     gc.collect()
     before = len(gc.get_objects())
     events = [event for number in range(TURNS) for event in turn(number)]

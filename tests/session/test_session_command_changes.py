@@ -86,7 +86,7 @@ def watched(kept: Path, tmp_path: Path) -> Callable[[str], tuple[str, list[DiffP
 
 
 @pytest.mark.parametrize(("command", "said", "lines"), CASES)
-def test_what_a_command_changed_is_named_with_the_lines_of_short_texts(
+def test_changes_of_a_command_are_shown_with_the_lines_of_short_texts(
     watched: Callable[[str], tuple[str, list[DiffPart]]],
     tmp_path: Path,
     command: str,

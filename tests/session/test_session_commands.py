@@ -96,7 +96,7 @@ async def test_a_command_may_come_after_what_an_editor_adds(desk: Desk) -> None:
     assert "- Cost so far" in told(desk)
 
 
-async def test_the_model_learns_nothing_of_what_the_agent_answered_by_itself(
+async def test_answers_of_the_agent_itself_are_not_sent_to_the_model(
     desk: Desk, model_server: ModelServer
 ) -> None:
     model_server.add(answer("Yes."))

@@ -23,7 +23,7 @@ async def waiting(
     return tasks
 
 
-async def test_sessions_are_served_in_turn_however_much_one_of_them_wants() -> None:
+async def test_sessions_share_the_slots_fairly() -> None:
     slots, served = ConcurrencyLimit(1), list[str]()
     await slots.acquire("first")
     tasks = await waiting(slots, served, "a", "a", "a", "b", "c")
@@ -35,7 +35,7 @@ async def test_sessions_are_served_in_turn_however_much_one_of_them_wants() -> N
     await asyncio.gather(*tasks)
 
 
-async def test_who_comes_later_does_not_overtake_who_waits() -> None:
+async def test_a_later_request_does_not_overtake_a_waiting_one() -> None:
     slots, served = ConcurrencyLimit(1), list[str]()
     await slots.acquire("first")
     tasks = await waiting(slots, served, "a")
@@ -54,7 +54,9 @@ async def test_who_comes_later_does_not_overtake_who_waits() -> None:
         max_size=60,
     ),
 )
-async def test_no_slot_is_lost_or_given_twice(count: int, actions: list[tuple[str, int]]) -> None:
+async def test_no_slot_is_lost_or_assigned_twice(
+    count: int, actions: list[tuple[str, int]]
+) -> None:
     slots = ConcurrencyLimit(count)
     tasks: list[asyncio.Task[None]] = []
     given_back = 0

@@ -27,7 +27,7 @@ async def test_a_skill_that_only_the_user_may_choose_is_not_run_again_by_a_model
     assert "/skill:review" in repr(second.content)  # for the user
 
 
-async def test_keys_in_what_skills_and_agents_say_reach_neither_the_model_nor_the_editor(
+async def test_keys_in_texts_of_skills_and_agents_reach_neither_model_nor_editor(
     desk: Desk, model_server: ModelServer
 ) -> None:
     front = f"---\nname: {{0}}\ndescription: Signs with {SECRET}.\nargument-hint: {SECRET}\n---\n"

@@ -139,7 +139,7 @@ def test_the_tree_is_bounded_and_shows_the_top_level_first() -> None:
         (b"nonsense", None),
     ],
 )
-def test_what_git_prints_is_read(printed: bytes, status: GitStatus | None) -> None:
+def test_output_of_git_is_parsed(printed: bytes, status: GitStatus | None) -> None:
     assert parse_status(printed) == status
 
 

@@ -190,6 +190,6 @@ async def test_a_cursor_of_somebody_else_is_refused(store: Store, cursor: str) -
         await export_page(store, session, form="md", secrets=[], limit=1, cursor=cursor)
 
 
-async def test_there_is_no_export_of_a_session_that_is_not_there(store: Store) -> None:
+async def test_an_unknown_session_cannot_be_exported(store: Store) -> None:
     with pytest.raises(SessionNotFoundError):
         await export_page(store, SessionId("sess_none"), form="md", secrets=[], limit=1)

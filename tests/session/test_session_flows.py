@@ -50,7 +50,7 @@ def said(desk: Desk) -> str:
     return "".join(event.text for event in desk.editor.of(AgentText))
 
 
-async def test_a_flow_tells_the_model_one_step_after_the_other_and_shows_as_the_plan(
+async def test_a_flow_sends_the_model_one_step_at_a_time_and_is_shown_as_the_plan(
     desk: Desk, model_server: ModelServer
 ) -> None:
     write_flow(desk.folder)
@@ -99,7 +99,7 @@ async def test_a_flow_that_was_cancelled_continues_where_it_was_stopped(
     assert "There is no stopped run of the flow check in this session." in said(desk)
 
 
-async def test_a_branch_that_does_not_exist_is_asked_for_again_and_then_the_flow_stops(
+async def test_an_unknown_branch_is_requested_again_and_then_the_flow_stops(
     desk: Desk, model_server: ModelServer
 ) -> None:
     write_flow(desk.folder)

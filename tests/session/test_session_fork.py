@@ -62,7 +62,7 @@ async def test_a_fork_sends_the_model_what_the_source_would_and_both_continue_ap
     )
 
 
-async def test_the_title_of_a_fork_says_that_it_is_one(
+async def test_the_title_of_a_fork_marks_it_as_a_fork(
     desk: Desk, model_server: ModelServer
 ) -> None:
     model_server.otherwise = answer("Yes.")
@@ -77,7 +77,7 @@ async def test_the_title_of_a_fork_says_that_it_is_one(
     assert again.core.state.title == "Mend the parser (fork 2)"
 
 
-async def test_a_fork_of_a_session_without_words_gets_its_title_from_its_own(
+async def test_a_fork_of_an_empty_session_gets_its_title_from_its_own_prompt(
     desk: Desk, model_server: ModelServer
 ) -> None:
     model_server.otherwise = answer("Yes.")
@@ -89,7 +89,7 @@ async def test_a_fork_of_a_session_without_words_gets_its_title_from_its_own(
     assert fork.core.state.title == "Own words"
 
 
-async def test_a_turn_that_runs_is_taken_over_up_to_where_nothing_is_half_done(
+async def test_a_fork_copies_a_running_turn_up_to_the_last_complete_step(
     desk: Desk, model_server: ModelServer
 ) -> None:
     (desk.folder / "note.txt").write_text("the note")
@@ -167,9 +167,7 @@ async def test_a_session_of_the_store_and_one_of_another_process_can_be_forked(
     assert desk.manager.find(source) is None  # it was read, not opened
 
 
-async def test_what_cannot_be_forked_leaves_no_session_and_no_lock(
-    desk: Desk, tmp_path: Path
-) -> None:
+async def test_a_failed_fork_leaves_no_session_and_no_lock(desk: Desk, tmp_path: Path) -> None:
     locks = desk.services.store.path.parent / "locks"
     before = sorted(locks.iterdir())
     with pytest.raises(SessionNotFoundError, match="sess_unknown"):
@@ -282,7 +280,7 @@ def test_an_open_turn_counts_up_to_its_last_complete_point(
     assert sound_length([*BEGUN, *more, *BEGUN[1:2]][:-1]) == len(BEGUN) + sound
 
 
-async def test_forks_and_words_at_the_same_time_do_not_disturb_each_other(
+async def test_forks_and_prompts_at_the_same_time_do_not_interfere(
     desk: Desk, model_server: ModelServer
 ) -> None:
     model_server.otherwise = answer(*("word " for _ in range(200)))

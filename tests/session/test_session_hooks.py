@@ -74,7 +74,7 @@ def told(path: Path) -> dict[str, Any]:
     return found
 
 
-async def test_a_hook_that_ends_with_2_refuses_the_call_with_its_words(
+async def test_a_hook_with_exit_code_2_refuses_the_call_with_its_reason(
     hooked: Hooked, model_server: ModelServer, tmp_path: Path
 ) -> None:
     line = f"cat > {tmp_path}/told; echo 'use make instead' >&2; exit 2"
@@ -121,7 +121,7 @@ deny = ["Bash(touch denied)"]
 
 
 @pytest.mark.parametrize("command", ["touch asked", "touch denied", "rm -rf ~/x"])
-async def test_a_hook_cannot_allow_what_the_policy_asks_about_or_refuses(
+async def test_a_hook_cannot_allow_calls_that_the_policy_asks_about_or_refuses(
     hooked: Hooked, model_server: ModelServer, command: str
 ) -> None:
     everything = {
@@ -187,7 +187,7 @@ async def test_a_hook_has_the_user_asked_although_nothing_else_would(
         assert not (desk.folder / "made").exists()
 
 
-async def test_the_model_reads_what_hooks_say_about_a_result(
+async def test_the_model_reads_comments_of_hooks_on_a_result(
     hooked: Hooked, model_server: ModelServer, tmp_path: Path
 ) -> None:
     hooks: dict[str, str | dict[str, Any]] = {

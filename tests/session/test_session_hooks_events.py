@@ -226,7 +226,7 @@ async def test_an_agent_reads_files_before_it_decides_for_a_hook(
         assert offered <= {"read", "grep", "glob", "list"}
 
 
-async def test_the_first_prompt_after_a_summary_begins_with_what_a_hook_says(
+async def test_the_first_prompt_after_a_summary_begins_with_the_text_of_a_hook(
     hooked: Hooked, model_server: ModelServer
 ) -> None:
     hooks = {"SessionStart compact": "echo 'Remember: use Bun.'", "SessionStart startup": "true"}

@@ -74,7 +74,7 @@ async def test_events_have_the_prompt_the_effort_and_how_long_a_call_took(
         assert "effort" not in told(tmp_path / "start")
 
 
-async def test_what_a_hook_in_the_background_refuses_has_the_model_continue(
+async def test_a_refusal_of_a_background_hook_makes_the_model_continue(
     hooked: Hooked, model_server: ModelServer, tmp_path: Path
 ) -> None:
     line = "echo 'the tests fail' >&2; touch ran; exit 2"

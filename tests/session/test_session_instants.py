@@ -93,7 +93,7 @@ async def test_a_message_sent_as_a_loop_sends_its_last_text_is_answered(
     assert desk.words()[-1] == "One more thing"
 
 
-async def test_words_that_a_model_was_asked_about_are_not_asked_about_again(
+async def test_a_sent_message_causes_no_further_request(
     desk: Desk, model_server: ModelServer
 ) -> None:
     begun = Stall()
@@ -191,7 +191,7 @@ async def test_files_are_not_saved_for_a_turn_that_was_stopped_meanwhile(
 # -- logging in ----------------------------------------------------------------------------------
 
 
-async def test_who_logs_out_while_they_log_in_is_logged_out(desk: Desk) -> None:
+async def test_a_logout_during_a_login_wins(desk: Desk) -> None:
     account = desk.services.account
     begun, go, read = threading.Event(), threading.Event(), account._read_config
 
@@ -214,7 +214,7 @@ async def test_who_logs_out_while_they_log_in_is_logged_out(desk: Desk) -> None:
 # -- editors -------------------------------------------------------------------------------------
 
 
-async def test_who_sits_down_in_the_last_moment_is_asked() -> None:
+async def test_a_client_that_attaches_at_the_last_moment_is_asked() -> None:
     abandoned = list[str]()
     client = AttachedClient(SessionId("s"), on_timeout=lambda: abandoned.append("s"), timeout=0)
 
@@ -250,7 +250,7 @@ async def test_an_editor_that_comes_back_as_the_turn_ends_finds_the_session_open
     assert await desk.say("Are you there?") == "end_turn"
 
 
-async def test_who_opened_a_session_and_leaves_again_closes_it(
+async def test_a_client_that_opened_a_session_and_disconnects_closes_it(
     desk: Desk, model_server: ModelServer
 ) -> None:
     session, stall = desk.session, Stall()
@@ -263,7 +263,7 @@ async def test_who_opened_a_session_and_leaves_again_closes_it(
     await until(lambda: desk.manager.find(session.id) is None)
 
 
-async def test_who_is_gone_before_all_of_a_session_was_shown_to_them_does_not_keep_it(
+async def test_a_client_that_disconnects_during_a_load_does_not_keep_the_session(
     desk: Desk, model_server: ModelServer
 ) -> None:
     stall, reading, go = Stall(), asyncio.Event(), asyncio.Event()
@@ -291,7 +291,7 @@ async def test_who_is_gone_before_all_of_a_session_was_shown_to_them_does_not_ke
 # -- opening, closing, deleting ------------------------------------------------------------------
 
 
-async def test_two_who_open_a_session_in_the_same_moment_get_the_same_one(
+async def test_two_clients_that_open_a_session_at_once_get_the_same_one(
     desk: Desk, model_server: ModelServer
 ) -> None:
     session = await closed(desk, model_server)
@@ -301,7 +301,7 @@ async def test_two_who_open_a_session_in_the_same_moment_get_the_same_one(
     assert first is second
 
 
-async def test_a_session_that_is_deleted_while_it_is_opened_is_gone(
+async def test_a_session_deleted_while_it_is_opened_does_not_exist(
     desk: Desk, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session, look = await closed(desk, model_server), desk.store.get

@@ -100,7 +100,7 @@ def test_a_compaction_that_was_cut_off_is_closed_as_failed_before_the_turn_is() 
     assert close_open_turn([STARTED, begun, ENDED]) == []
 
 
-def test_a_child_that_was_at_work_is_closed_with_all_that_it_had_open() -> None:
+def test_a_working_child_is_closed_with_its_open_calls() -> None:
     begun = [
         *child_work.begun(),
         *child_work.announced(),

@@ -66,7 +66,7 @@ async def test_events_are_saved_applied_and_shown_in_the_order_of_the_writes(ben
     assert bench.shown == bench.taken == titles == await bench.kept()
 
 
-async def test_what_waits_is_written_in_one_go(bench: Bench) -> None:
+async def test_waiting_events_are_written_in_one_transaction(bench: Bench) -> None:
     bench.store.held = asyncio.Event()
     first = bench.journal.write((title("first"),))
     await asyncio.sleep(0)
@@ -76,7 +76,7 @@ async def test_what_waits_is_written_in_one_go(bench: Bench) -> None:
     assert bench.bursts == [1, 5]
 
 
-async def test_a_failed_write_tells_everyone_in_it_and_nothing_of_it_is_taken_in_or_shown(
+async def test_a_failed_write_fails_for_all_its_callers_and_is_not_shown(
     bench: Bench,
 ) -> None:
     bench.store.full = True
@@ -188,7 +188,7 @@ async def test_pieces_of_sound_text_are_shown_one_by_one(bench: Bench) -> None:
     assert await bench.kept() == [text("aé")]
 
 
-async def test_what_is_written_after_the_journal_was_read_is_part_of_its_history(
+async def test_events_written_after_reading_the_journal_are_part_of_its_history(
     bench: Bench,
 ) -> None:
     bench.journal.cache_history([SessionStarted(cwd="/a")])

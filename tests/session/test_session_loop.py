@@ -112,7 +112,9 @@ async def test_a_missing_skill_is_reported_and_not_sent(
     assert model_server.requests == []
 
 
-async def test_a_loop_of_one_round_is_no_plural(desk: Desk, model_server: ModelServer) -> None:
+async def test_a_loop_of_one_round_is_in_the_singular(
+    desk: Desk, model_server: ModelServer
+) -> None:
     model_server.add(answer("Done."))
     await desk.say("/loop 1 go")
     assert "The loop ended after one round." in said_by_the_agent(desk)

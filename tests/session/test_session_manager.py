@@ -87,7 +87,7 @@ async def test_a_session_that_is_open_is_found_and_not_read_again(desk: Desk) ->
     assert await desk.manager.open(opened(desk), str(desk.folder), []) is desk.session
 
 
-async def test_what_is_not_there_or_closed_is_not_found(desk: Desk) -> None:
+async def test_unknown_and_closed_sessions_are_not_found(desk: Desk) -> None:
     unknown = SessionId("sess_unknown")
     for find in (
         desk.manager.open(unknown, str(desk.folder), []),
@@ -118,7 +118,7 @@ async def test_a_turn_that_a_crash_cut_off_is_closed_when_the_session_is_opened(
     assert list(await again.core.history()) == await desk.journal()
 
 
-async def test_another_process_cannot_open_or_delete_what_is_open_here(
+async def test_another_process_cannot_open_or_delete_an_open_session(
     desk: Desk, tmp_path: Path, model_server: ModelServer
 ) -> None:
     async with open_desk(tmp_path, model_server, session=False) as other:
@@ -179,7 +179,7 @@ async def test_deleting_stops_the_turn_and_removes_everything(
         await desk.services.store.get(opened(desk))
 
 
-async def test_deleting_what_is_gone_is_no_error(desk: Desk) -> None:
+async def test_deleting_a_deleted_session_is_no_error(desk: Desk) -> None:
     for _ in range(2):
         await desk.manager.delete(opened(desk))
     await desk.manager.delete(SessionId("sess_never_was"))
@@ -197,7 +197,7 @@ async def test_deleting_removes_no_folder_that_is_not_a_sessions(desk: Desk, nam
     assert all(victim.is_dir() for victim in victims)
 
 
-async def test_closing_all_closes_the_others_though_one_fails(
+async def test_closing_all_closes_the_others_if_one_fails(
     desk: Desk, model_server: ModelServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     other = await desk.manager.create(str(desk.folder), [], desk.editor)
@@ -213,7 +213,7 @@ async def test_closing_all_closes_the_others_though_one_fails(
     assert "did not close" in caplog.text
 
 
-async def test_cancelling_what_is_not_open_is_silent(desk: Desk) -> None:
+async def test_cancelling_a_session_that_is_not_open_is_silent(desk: Desk) -> None:
     desk.manager.cancel(SessionId("sess_unknown"), desk.editor)
     desk.manager.cancel(opened(desk), desk.editor)
     assert desk.manager.running == []

@@ -90,7 +90,7 @@ async def test_nothing_is_remembered_of_a_folder_that_is_not_trusted(
         (memory("recall", text=" "), "nothing to look for"),
     ],
 )
-async def test_what_cannot_be_remembered_is_refused_with_the_reason(
+async def test_an_invalid_note_is_refused_with_the_reason(
     tmp_path: Path, model_server: ModelServer, call: Call, why: str
 ) -> None:
     async with open_desk(tmp_path, model_server) as desk:

@@ -169,7 +169,7 @@ async def gives_nothing_of_length(texts: list[str]) -> list[list[float]]:
         (fails, "nobody/model", "unknown model"),
     ],
 )
-async def test_words_alone_answer_where_no_meaning_can_be_had_and_the_answer_says_so(
+async def test_without_embeddings_a_search_uses_words_and_says_so(
     tmp_path: Path,
     model_server: ModelServer,
     monkeypatch: pytest.MonkeyPatch,

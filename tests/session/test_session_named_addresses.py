@@ -74,7 +74,7 @@ async def test_only_addresses_from_the_user_or_a_search_count_as_named(
     assert await addresses()(url) is named
 
 
-async def test_what_a_search_found_is_not_named_by_the_user() -> None:
+async def test_an_address_from_a_search_is_not_named_by_the_user() -> None:
     assert await addresses()("https://named.example/b", by_user=True)
     assert not await addresses()("https://found.example/page", by_user=True)
 

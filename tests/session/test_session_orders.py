@@ -230,9 +230,7 @@ class Scene:
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + COUNT))
-def test_whatever_comes_in_whatever_order_nothing_is_lost_or_left_open(
-    seed: int, tmp_path: Path
-) -> None:
+def test_no_order_of_events_loses_anything_or_leaves_it_open(seed: int, tmp_path: Path) -> None:
     faults: list[dict[str, Any]] = []
     with asyncio.Runner(loop_factory=lambda: ShuffledLoop(seed)) as runner:
         runner.get_loop().set_exception_handler(lambda _, context: faults.append(context))

@@ -107,7 +107,7 @@ async def test_the_first_prompt_imports_nothing_more(
     assert not re.findall(r"imports (?:acp_agent|protocol|_ssl).*", agent.stderr.decode())
 
 
-def test_the_first_prompt_does_not_import_what_only_some_tools_use() -> None:
+def test_the_first_prompt_imports_no_modules_of_rare_tools() -> None:
     program = """
 import sys
 from importlib import import_module

@@ -18,7 +18,7 @@ async def say(desk: Desk, text: str) -> PromptResult:
     return await desk.session.prompts.submit((TextBlock(text=text),), cancelled=lambda: False)
 
 
-async def test_words_are_inserted_when_they_are_in_the_journal_not_before(
+async def test_a_message_counts_as_inserted_once_it_is_in_the_journal(
     desk: Desk, model_server: ModelServer
 ) -> None:
     model_server.add(answer("Yes."))
@@ -61,7 +61,7 @@ async def test_a_failure_after_the_insertion_is_the_turns(
     assert ended.usage is None
 
 
-async def test_words_stopped_at_once_are_inserted_all_the_same(desk: Desk) -> None:
+async def test_a_message_stopped_at_once_is_still_inserted(desk: Desk) -> None:
     desk.store.held = asyncio.Event()
     said = await say(desk, "Go")
     await asyncio.sleep(0)
@@ -73,7 +73,7 @@ async def test_words_stopped_at_once_are_inserted_all_the_same(desk: Desk) -> No
     assert [event.message for event in desk.editor.of(UserMessage)] == [said.message]
 
 
-async def test_words_that_steer_are_inserted_when_the_prompt_returns(
+async def test_a_steering_message_is_inserted_when_the_prompt_returns(
     desk: Desk, model_server: ModelServer
 ) -> None:
     stall = Stall()

@@ -169,7 +169,7 @@ async def test_files_alone_go_back_and_the_model_still_knows(
     assert said(desk) == ["Write one", "Change one", "And?"]
 
 
-async def test_what_would_change_is_shown_first_with_what_others_changed(
+async def test_a_preview_shows_the_changes_and_those_of_others(
     desk: Desk, model_server: ModelServer
 ) -> None:
     await two_turns(desk, model_server)
@@ -326,7 +326,7 @@ async def test_files_that_are_not_saved_are_named(
         assert made[0].left_out_count == 1
 
 
-async def test_going_back_names_what_a_checkpoint_does_not_have_a_few_of_many(
+async def test_a_rewind_names_a_few_of_the_unsaved_files(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     config = "[checkpoints]\nmax_file_bytes = 1000\n"
@@ -371,7 +371,7 @@ async def test_a_folder_that_cannot_be_saved_is_reported_once_and_the_work_conti
         assert said(desk) == ["Write one", "Next"]
 
 
-async def test_a_turn_whose_files_could_not_be_kept_is_no_point_for_files_when_later_ones_are(
+async def test_a_turn_without_saved_files_is_no_point_to_restore_files(
     desk: Desk, tmp_path: Path, model_server: ModelServer
 ) -> None:
     (desk.folder / "a").write_text("precious")
@@ -404,7 +404,7 @@ async def test_a_folder_that_another_session_locked_for_too_long_is_saved_later(
         assert [bool(point.files) for point in points] == [False, True, True]
 
 
-async def test_where_the_files_are_kept_no_more_it_does_not_say_that_they_went_back(
+async def test_a_rewind_without_saved_files_reports_no_restore(
     desk: Desk, model_server: ModelServer, tmp_path: Path
 ) -> None:
     await two_turns(desk, model_server)
@@ -454,7 +454,7 @@ async def test_a_rewind_keeps_title_and_options_and_writes_no_event_for_them(
     ]
 
 
-async def test_what_a_restore_that_was_cut_off_replaced_can_be_put_back(
+async def test_files_replaced_by_an_interrupted_restore_can_be_restored(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     async with open_desk(tmp_path, model_server) as desk:

@@ -98,7 +98,7 @@ CHANGES = pytest.mark.parametrize(
 
 @CHANGES
 @pytest.mark.parametrize("what", ["files", "both"])
-async def test_what_the_user_changed_after_the_turn_is_left_unchanged_and_named(
+async def test_files_that_the_user_changed_after_the_turn_stay_and_are_named(
     what: str,
     change: Callable[[Path], dict[str, str]],
     shared_desk: Desk,
@@ -136,7 +136,7 @@ async def test_nobody_hears_of_a_turns_end_before_its_files_are_saved(
     assert kinds.index(TurnEnded) > len(kinds) - 1 - kinds[::-1].index(CheckpointMade)
 
 
-async def test_what_the_user_changed_between_two_turns_is_left_unchanged(
+async def test_files_that_the_user_changed_between_two_turns_stay(
     shared_desk: Desk, model_server: ModelServer
 ) -> None:
     await agent_works(shared_desk, model_server)
@@ -154,7 +154,7 @@ async def test_what_the_user_changed_between_two_turns_is_left_unchanged(
     assert tree(shared_desk) == BEFORE | {"mine.txt": "mine\n", "theirs.txt": "my edit\n"}
 
 
-async def test_what_was_once_restored_by_force_is_the_agents_when_it_changes_it_again(
+async def test_a_file_restored_by_force_is_the_agents_after_its_next_change(
     shared_desk: Desk, model_server: ModelServer
 ) -> None:
     await agent_works(shared_desk, model_server)
@@ -289,7 +289,7 @@ async def test_a_client_with_forms_asks_whether_what_others_changed_is_restored(
         assert tree(desk) == ({} if restored else {"mine.txt": "mine\n"})
 
 
-async def test_nobody_is_asked_where_all_that_changed_is_the_agents(
+async def test_no_question_is_asked_if_all_changes_are_the_agents(
     desk: Desk, model_server: ModelServer
 ) -> None:
     await turn(desk, model_server, shell("echo agent > made.txt"))

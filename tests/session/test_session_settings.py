@@ -48,7 +48,7 @@ async def test_every_value_that_an_option_offers_can_be_chosen(desk: Desk) -> No
         ("colour", "red", "mode, model, thought_level"),
     ],
 )
-async def test_what_cannot_be_chosen_is_refused_with_what_can(
+async def test_an_invalid_choice_is_refused_with_the_valid_ones(
     desk: Desk, option: str, value: str, told: str
 ) -> None:
     before = current(desk)

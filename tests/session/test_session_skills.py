@@ -19,7 +19,7 @@ def models(server: ModelServer) -> list[str]:
     return [request.json["model"] for request in server.requests]
 
 
-async def test_a_skill_is_a_command_that_sends_its_text_with_the_users_words(
+async def test_a_skill_is_a_command_that_sends_its_text_with_the_users_request(
     desk: Desk, model_server: ModelServer
 ) -> None:
     folder = write_skill(desk.folder)
@@ -46,9 +46,7 @@ async def test_a_skill_answers_with_the_model_that_it_names_for_its_turn_alone(
     assert desk.session.core.settings.model.ref == "openai/gpt-5"
 
 
-async def test_a_skill_can_be_given_to_the_small_model(
-    tmp_path: Path, model_server: ModelServer
-) -> None:
+async def test_a_skill_can_use_the_small_model(tmp_path: Path, model_server: ModelServer) -> None:
     async with open_desk(tmp_path, model_server, config='small_model = "openai/blind"\n') as desk:
         write_skill(desk.folder, "model: small")
         model_server.add(answer("Fine."))
@@ -92,7 +90,7 @@ async def test_a_skill_with_an_output_folder_edits_files_only_there(
     assert (desk.folder / "notes.md").read_text() == "newer\n"
 
 
-async def test_a_skill_whose_model_cannot_be_used_says_so_and_nothing_is_sent(
+async def test_a_skill_with_an_unusable_model_reports_it_and_sends_nothing(
     desk: Desk, model_server: ModelServer
 ) -> None:
     write_skill(desk.folder, "model: anthropic/claude-sonnet-4-5")
@@ -196,7 +194,7 @@ async def test_a_skill_with_a_model_of_its_own_is_run_apart_when_the_model_uses_
 
 
 @pytest.mark.parametrize("more", ["context: fork", "context: fork\ndisable-model-invocation: true"])
-async def test_a_skill_that_the_user_chooses_to_be_run_apart_is_and_the_model_tells_what_came_of_it(
+async def test_a_skill_runs_in_an_agent_and_the_model_reports_its_result(
     desk: Desk, model_server: ModelServer, more: str
 ) -> None:
     write_skill(desk.folder, more + "\nmodel: openai/blind")
@@ -295,7 +293,7 @@ def write_compare(folder: Path) -> None:
     )
 
 
-async def test_an_input_that_a_skill_needs_is_asked_for_before_the_model_is(
+async def test_a_missing_input_of_a_skill_is_requested_before_the_model_runs(
     desk: Desk, model_server: ModelServer
 ) -> None:
     write_compare(desk.folder)
@@ -310,7 +308,7 @@ async def test_an_input_that_a_skill_needs_is_asked_for_before_the_model_is(
     assert "- old: a.md" in desk.words()[-1]
 
 
-async def test_an_input_is_asked_for_in_text_where_the_editor_has_no_forms(
+async def test_an_input_is_requested_as_text_if_the_editor_has_no_forms(
     desk: Desk, model_server: ModelServer
 ) -> None:
     write_compare(desk.folder)
@@ -343,7 +341,7 @@ async def test_a_command_of_another_program_works_under_its_own_name(
     assert "Use it for this" not in desk.words()[-1]
 
 
-async def test_a_skill_of_some_files_is_told_with_them_and_not_listed(
+async def test_a_skill_for_some_files_is_sent_with_them_and_not_listed(
     desk: Desk, model_server: ModelServer
 ) -> None:
     write_skill(desk.folder, "paths: src/**/*.ts, '*.{sql,ddl}'")
@@ -361,7 +359,7 @@ async def test_a_skill_of_some_files_is_told_with_them_and_not_listed(
     assert "Look at the diff first." in desk.results()[-1]
 
 
-async def test_the_words_of_the_model_fill_the_place_that_a_skill_has_for_them(
+async def test_arguments_of_the_model_fill_the_placeholder_of_a_skill(
     desk: Desk, model_server: ModelServer
 ) -> None:
     path = write_skill(desk.folder) / "SKILL.md"

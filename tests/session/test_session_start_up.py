@@ -89,7 +89,7 @@ def test_the_collector_does_not_look_before_a_session_is_open(tmp_path: Path) ->
     assert done.stderr == ""
 
 
-def test_afterwards_it_looks_as_usual_at_what_is_new() -> None:
+def test_later_turns_check_for_new_files() -> None:
     start_up.raise_gc_threshold()
     made_before: list[list[int]] = [[] for _ in range(3)]
     start_up.freeze_objects()

@@ -68,7 +68,7 @@ def what_follows(state: SessionState) -> list[object]:
     ]
 
 
-def test_a_restored_journal_is_the_same_as_one_that_was_lived_through(desk: Desk) -> None:
+def test_a_restored_state_equals_the_live_one(desk: Desk) -> None:
     lived = SessionState(desk.services, None)
     for event in JOURNAL:
         lived.apply([event])
@@ -85,7 +85,7 @@ def test_a_loop_of_a_restored_journal_is_known_whatever_is_asked_for_first(desk:
 
 
 @pytest.mark.parametrize("looks", [False, True])
-def test_what_happens_after_a_restored_journal_comes_behind_it(desk: Desk, *, looks: bool) -> None:
+def test_events_after_a_restored_journal_follow_it(desk: Desk, *, looks: bool) -> None:
     lived = SessionState(desk.services, None)
     lived.apply([*JOURNAL, *turn(TURNS)])
     restored = SessionState(desk.services, None)

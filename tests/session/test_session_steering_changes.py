@@ -124,7 +124,7 @@ async def test_a_warning_is_in_the_journal_of_a_session_that_is_closed_before_it
         ]
 
 
-async def test_what_is_not_watched_is_compared_with_the_files_that_were_saved(
+async def test_unwatched_files_are_compared_with_the_saved_ones(
     tmp_path: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(

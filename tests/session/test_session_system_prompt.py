@@ -55,7 +55,7 @@ async def test_they_are_part_of_the_system_prompt_of_every_request_also_after_a_
     assert len(written) == 1
 
 
-async def test_what_is_added_comes_after_all_else(desk: Desk, model_server: ModelServer) -> None:
+async def test_added_instructions_come_last(desk: Desk, model_server: ModelServer) -> None:
     model_server.otherwise = answer("Yes.")
     (desk.folder / "AGENTS.md").write_text("Use tabs.\n")
     await start(desk, RULES)
@@ -119,7 +119,9 @@ def test_texts_are_joined_and_secrets_are_removed() -> None:
         ("override", [" ", "\n"], "systemPrompt.content"),
     ],
 )
-def test_what_cannot_be_applied_is_refused_by_name(mode: str, texts: list[str], field: str) -> None:
+def test_an_invalid_client_prompt_is_refused_by_field(
+    mode: str, texts: list[str], field: str
+) -> None:
     with pytest.raises(InvalidInputError) as caught:
         client_prompt_event(mode, texts, secrets=[])
     assert caught.value.field == field

@@ -57,7 +57,7 @@ async def test_the_small_model_gives_a_better_title_after_the_first_turn(
     ],
     ids=["an error", "nothing", "a sermon"],
 )
-async def test_the_first_words_stay_where_no_title_comes_of_it(
+async def test_the_first_prompt_stays_the_title_if_no_model_gives_one(
     tmp_path: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, answer: str | Failed
 ) -> None:
     async with open_desk(tmp_path, model_server, config=CONFIG) as desk:

@@ -31,7 +31,7 @@ def brings(tmp_path: Path) -> Path:
     return project
 
 
-async def test_what_a_folder_brings_along_is_used_only_after_the_user_trusts_it(
+async def test_files_of_a_folder_are_used_only_after_the_user_trusts_it(
     tmp_path: Path, model_server: ModelServer, brings: Path
 ) -> None:
     # One of each is called review, too.

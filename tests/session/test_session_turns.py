@@ -25,7 +25,7 @@ from tests.support.open_session import Desk, is_alive
 from tests.support.waiting import until
 
 
-async def test_words_during_an_answer_reach_the_model_with_the_next_request(
+async def test_a_message_during_an_answer_is_sent_with_the_next_request(
     desk: Desk, model_server: ModelServer
 ) -> None:
     stall = Stall()
@@ -40,7 +40,7 @@ async def test_words_during_an_answer_reach_the_model_with_the_next_request(
     assert [event.steering for event in desk.editor.of(UserMessage)] == [False, True]
 
 
-async def test_words_at_the_very_end_of_a_turn_are_answered_in_it_or_in_the_next(
+async def test_a_message_at_the_end_of_a_turn_is_answered_in_it_or_in_the_next(
     desk: Desk, model_server: ModelServer
 ) -> None:
     """The words come while the last event of the answer is still being written."""
@@ -94,7 +94,7 @@ async def test_a_prompt_cancelled_before_it_began_is_recorded_and_runs_nothing(
         ((ImageBlock(data="AAAA", mime_type="image/png"),), "cannot see images"),
     ],
 )
-async def test_a_prompt_that_cannot_be_taken_leaves_no_trace(
+async def test_a_refused_prompt_leaves_no_trace(
     desk: Desk, content: tuple[TextBlock | ImageBlock, ...], told: str
 ) -> None:
     await desk.session.set_option("model", "openai/blind")

@@ -24,7 +24,7 @@ def tools(server: ModelServer, request: int) -> list[str]:
 
 
 @pytest.mark.parametrize("place", ["project", "user"])
-async def test_a_skill_is_written_where_it_is_meant_for_once_the_user_saw_it(
+async def test_a_skill_is_written_to_its_folder_after_the_users_approval(
     tmp_path: Path, model_server: ModelServer, place: str
 ) -> None:
     environ = {"HOME": str(tmp_path / "user")}
@@ -72,7 +72,7 @@ async def test_a_skill_that_the_user_refuses_is_not_written(
         ({"name": "review"}, "there is a skill review already"),
     ],
 )
-async def test_a_skill_that_could_not_be_used_or_is_there_is_refused(
+async def test_an_invalid_or_existing_skill_is_refused(
     desk: Desk, model_server: ModelServer, more: dict[str, Any], why: str
 ) -> None:
     folder = write_skill(desk.folder)

@@ -69,7 +69,7 @@ async def test_a_bundled_agent_does_a_task_with_its_own_tools_and_prompt(
         assert "In a.py:1." in str(after["messages"])
 
 
-async def test_an_agent_sees_its_task_and_its_own_words_alone_and_its_answer_is_the_calls_result(
+async def test_an_agent_sees_only_its_task_and_its_answer_is_the_result_of_the_call(
     explorer: Desk, model_server: ModelServer
 ) -> None:
     model_server.add(answer(TASK), answer("It is 4711."), answer("The port is 4711."))
@@ -85,7 +85,7 @@ async def test_an_agent_sees_its_task_and_its_own_words_alone_and_its_answer_is_
     assert str(model_server.requests[2].body).startswith(str(model_server.requests[0].body)[:2000])
 
 
-async def test_an_agent_has_neither_agents_nor_skills_so_that_none_calls_itself(
+async def test_an_agent_has_neither_agents_nor_skills(
     explorer: Desk, model_server: ModelServer
 ) -> None:
     write_skill(explorer.folder)
@@ -134,7 +134,7 @@ async def test_a_model_that_an_agents_file_names_answers_for_it_and_the_sessions
     assert "temperature" not in model_server.requests[2].json
 
 
-async def test_a_temperature_that_a_file_names_is_left_out_where_the_model_reasons(
+async def test_the_temperature_of_a_file_is_ignored_for_reasoning_models(
     desk: Desk, model_server: ModelServer
 ) -> None:
     write_agent(desk.folder, "temperature: 0.1")  # gpt-5 refuses any but its own
@@ -144,7 +144,7 @@ async def test_a_temperature_that_a_file_names_is_left_out_where_the_model_reaso
     assert "temperature" not in model_server.requests[1].json
 
 
-async def test_the_users_configuration_beats_what_an_agents_file_says(
+async def test_the_users_configuration_overrides_an_agents_file(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     config = '[agents.explore]\nmodel = "openai/gpt-5"\nthought_level = "low"\n'
@@ -156,7 +156,7 @@ async def test_the_users_configuration_beats_what_an_agents_file_says(
         assert model_server.requests[1].json["reasoning_effort"] == "low"
 
 
-async def test_an_agent_whose_model_cannot_be_used_says_so_to_the_model_and_the_turn_continues(
+async def test_an_agent_with_an_unusable_model_is_reported_and_the_turn_continues(
     desk: Desk, model_server: ModelServer
 ) -> None:
     write_agent(desk.folder, "model: anthropic/claude-sonnet-4-5")
@@ -169,7 +169,7 @@ async def test_an_agent_whose_model_cannot_be_used_says_so_to_the_model_and_the_
     assert "cannot be used" in ended.result
 
 
-async def test_an_agent_learns_the_mode_and_obeys_what_it_forbids(
+async def test_an_agent_knows_the_mode_and_obeys_it(
     explorer: Desk, model_server: ModelServer
 ) -> None:
     await explorer.session.set_option("mode", "plan")
@@ -193,7 +193,7 @@ async def test_an_agent_has_only_the_tools_that_its_file_leaves_it(
     assert "there is no tool 'shell'" in str(model_server.requests[2].json["messages"][-1])
 
 
-async def test_what_an_agent_wants_to_do_is_asked_of_the_user_and_a_refusal_is_its_to_deal_with(
+async def test_calls_of_an_agent_need_permission_and_a_refusal_reaches_the_agent(
     explorer: Desk, model_server: ModelServer
 ) -> None:
     write = Call("write", {"path": "found.txt", "content": "4711"})
@@ -243,7 +243,7 @@ async def test_the_card_of_a_task_lists_what_its_agent_does(
     assert "4711." in str(ended.content)
 
 
-async def test_what_an_agent_does_is_in_the_journal_of_its_session_and_nowhere_else(
+async def test_the_work_of_an_agent_is_only_in_the_journal_of_its_session(
     explorer: Desk, model_server: ModelServer
 ) -> None:
     (explorer.folder / "a.py").write_text("PORT = 4711\n")
@@ -265,7 +265,7 @@ async def test_what_an_agent_does_is_in_the_journal_of_its_session_and_nowhere_e
     assert [record.id for record in page.sessions] == [explorer.session.id]
 
 
-async def test_what_agents_take_counts_for_the_turn_the_budget_and_the_cost(
+async def test_usage_of_agents_counts_for_the_turn_the_budget_and_the_cost(
     explorer: Desk, model_server: ModelServer
 ) -> None:
     model_server.add(answer(TASK, TASK), *[answer("4711.")] * 2, answer("Done."))
@@ -394,7 +394,7 @@ async def test_many_broken_files_of_a_collection_are_reported_in_one_notice(
     assert len(told) == 2, "a problem of many files is given once"
 
 
-async def test_an_agent_written_in_a_session_is_there_from_its_next_turn_on(
+async def test_an_agent_written_in_a_session_is_available_from_the_next_turn(
     desk: Desk, model_server: ModelServer
 ) -> None:
     model_server.otherwise = answer("Yes.")

@@ -33,7 +33,7 @@ def team(desk: Desk) -> Desk:
     return desk
 
 
-async def test_an_agent_whose_file_says_so_has_others_work_for_it(
+async def test_an_agent_may_use_agents_if_its_file_says_so(
     team: Desk, model_server: ModelServer
 ) -> None:
     model_server.add(answer(LEAD), answer(give("scout")), answer("80."), answer("It is 80."))
@@ -51,7 +51,7 @@ async def test_an_agent_whose_file_says_so_has_others_work_for_it(
     assert began == ["lead: All", "scout: Do it, scout."]
 
 
-async def test_it_can_do_no_more_than_who_it_works_for(
+async def test_an_inner_agent_has_no_more_rights_than_its_parent(
     team: Desk, model_server: ModelServer
 ) -> None:
     model_server.add(answer(LEAD), answer(give("worker")), answer(give("scout")), answer("80."))
@@ -63,7 +63,7 @@ async def test_it_can_do_no_more_than_who_it_works_for(
     assert set(tools_of(model_server, 3)) == {"read", "edit"}
 
 
-async def test_its_requests_are_bounded_by_those_of_who_it_works_for(
+async def test_an_inner_agent_has_no_more_requests_than_its_parent(
     team: Desk, model_server: ModelServer
 ) -> None:
     (team.folder / "a.py").write_text("PORT = 80\n")
@@ -74,7 +74,7 @@ async def test_its_requests_are_bounded_by_those_of_who_it_works_for(
     assert "reached a limit" in team.results(7)[0]
 
 
-async def test_there_are_three_levels_and_no_more(desk: Desk, model_server: ModelServer) -> None:
+async def test_agents_have_at_most_three_levels(desk: Desk, model_server: ModelServer) -> None:
     names = ["one", "two", "three", "four"]
     for name in names:
         write_agent(desk.folder, "subagents: '*'", name=name)
@@ -90,7 +90,7 @@ async def test_there_are_three_levels_and_no_more(desk: Desk, model_server: Mode
     assert "three" in tools_of(model_server, 2)["task"]
 
 
-async def test_who_may_have_agents_is_in_the_file_alone(
+async def test_only_the_file_of_an_agent_lets_it_use_agents(
     desk: Desk, model_server: ModelServer
 ) -> None:
     write_agent(desk.folder, name="explore")
@@ -113,7 +113,7 @@ async def test_another_name_is_refused(team: Desk, model_server: ModelServer) ->
     assert "there is no agent '#1'" in third
 
 
-async def test_what_it_costs_is_part_of_what_each_above_it_costs(
+async def test_the_cost_of_an_inner_agent_counts_for_each_above_it(
     team: Desk, model_server: ModelServer
 ) -> None:
     model_server.add(answer(LEAD), answer(give("scout")), answer("80."), answer("It is 80."))
@@ -131,7 +131,7 @@ async def test_what_it_costs_is_part_of_what_each_above_it_costs(
     assert costs[lead] == pytest.approx(costs[scout] * 3, rel=0.5)
 
 
-async def test_stopping_an_agent_stops_who_works_for_it(
+async def test_stopping_an_agent_stops_its_inner_agents(
     team: Desk, model_server: ModelServer
 ) -> None:
     stall = Stall()
@@ -149,7 +149,7 @@ async def test_stopping_an_agent_stops_who_works_for_it(
     assert len(ends) == 2
 
 
-async def test_one_of_them_is_stopped_and_the_other_continues(
+async def test_one_agent_is_stopped_and_the_other_continues(
     team: Desk, model_server: ModelServer
 ) -> None:
     stall = Stall()

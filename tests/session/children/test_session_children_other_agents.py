@@ -110,7 +110,7 @@ async def test_another_agent_does_a_task_and_its_last_message_is_the_result(
     assert set(child_processes()) <= set(before)
 
 
-async def test_what_another_agent_took_counts_in_the_budgets(
+async def test_usage_of_another_agent_counts_in_the_budgets(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     desk = await given(
@@ -229,7 +229,7 @@ def turn(say):
     ],
     ids=["not shown before", "as shown before", "other than shown before"],
 )
-async def test_what_another_agent_writes_is_asked_about_once_and_can_be_undone(
+async def test_a_write_of_another_agent_is_asked_about_once_and_can_be_undone(
     tmp_path: Path,
     model_server: ModelServer,
     shows: bool,
@@ -250,7 +250,7 @@ async def test_what_another_agent_writes_is_asked_about_once_and_can_be_undone(
     await desk.aclose()
 
 
-async def test_the_users_refusal_reaches_another_agent_in_its_own_words(
+async def test_the_users_refusal_reaches_another_agent_as_its_own_option(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     script = WRITES.replace("SHOWS", "True").replace("CHANGE", "('a', 'b')")
@@ -435,7 +435,7 @@ async def test_stopping_the_turn_cancels_another_agent_and_ends_its_processes(
     await desk.aclose()
 
 
-async def test_another_agent_hears_what_the_user_says_to_it_once_it_is_done(
+async def test_another_agent_gets_a_message_of_the_user_after_its_turn(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     desk = await given(
@@ -571,7 +571,7 @@ async def test_the_user_gives_another_agent_a_task_which_reads_lines_of_a_file(
         assert len(desk.editor.asked) == 1
 
 
-async def test_what_cannot_be_written_to_the_journal_ends_another_agent_with_the_turn(
+async def test_a_failed_journal_ends_another_agent_with_the_turn(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     desk = await given(

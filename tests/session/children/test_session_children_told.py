@@ -51,7 +51,7 @@ def exported(events: Sequence[AnyEvent], form: ExportFormat) -> str:
     return "".join(export_pieces(form, record, stored(events), [SECRET]))
 
 
-def test_what_a_child_did_stands_below_its_call_and_is_marked_as_the_childs() -> None:
+def test_the_work_of_a_child_is_below_its_call_and_marked_as_the_childs() -> None:
     assert passages(whole()) == [
         Passage("user", "Where is it?"),
         Passage("tool", TITLE),
@@ -106,7 +106,7 @@ def test_the_work_of_a_child_for_a_call_that_never_ended_is_shown(closed: bool) 
     assert found[-2:] == ends if closed else found[-1] == ("agent", "Half", CHILD)
 
 
-def test_markdown_quotes_what_a_child_did() -> None:
+def test_markdown_quotes_the_work_of_a_child() -> None:
     diff = DiffPart(path="/w/a", old_text="a\n", new_text="b\n")
     events = [
         *child_work.begun(),
@@ -157,7 +157,7 @@ def test_a_secret_in_two_pieces_of_a_childs_text_is_in_no_export(form: ExportFor
     assert halves[1] not in text
 
 
-def test_json_lines_have_what_a_child_did_with_whose_it_is() -> None:
+def test_json_lines_have_the_work_of_a_child_with_its_session() -> None:
     _, *lines = [json.loads(line) for line in exported(whole(), "jsonl").splitlines()]
     work = [line["event"] for line in lines if line["event"]["event"] == "child_worked"]
     assert {(one["session"], one["call"]) for one in work} == {(CHILD, TASK)}
@@ -176,7 +176,7 @@ def test_the_work_of_a_child_is_shown_in_the_readers_language() -> None:
     assert f"子智能体：{TITLE}" in texts
 
 
-def test_a_call_of_a_child_is_no_call_of_the_parents() -> None:
+def test_a_call_of_a_child_is_not_a_call_of_its_parent() -> None:
     begun = ToolCalled(call=TASK, message=SAID, name="task", arguments="{}", title="outer")
     inner = did(child_work.called(TASK, title="inner"), ToolEnded(call=TASK))
     events = [begun, *child_work.announced(), *inner, ToolEnded(call=TASK)]

@@ -40,7 +40,7 @@ async def test_an_agent_that_the_model_makes_has_its_role_and_the_tools_of_the_s
     assert desk.editor.of(SubagentChanged)[0].title == "porter: Ports"
 
 
-async def test_it_is_there_by_its_name_later_and_when_the_session_is_opened_again(
+async def test_a_created_agent_is_available_later_and_after_reopening(
     desk: Desk, model_server: ModelServer
 ) -> None:
     model_server.add(answer(MAKE), answer("80."), answer(AGAIN), answer("443."), answer("Both."))
@@ -67,7 +67,7 @@ async def test_it_is_there_by_its_name_later_and_when_the_session_is_opened_agai
         ({"agent": "long", "task": "t", "role": "x" * 20_001}, "at most 20,000 characters"),
     ],
 )
-async def test_a_name_is_taken_once_and_is_plain(
+async def test_the_name_of_a_created_agent_is_unique_and_plain(
     desk: Desk, model_server: ModelServer, arguments: dict[str, str], why: str
 ) -> None:
     model_server.add(answer(MAKE), answer("80."), answer(Call("task", arguments)), answer("No."))
@@ -76,13 +76,15 @@ async def test_a_name_is_taken_once_and_is_plain(
     assert len(model_server.requests) == 4, "no further agent worked"
 
 
-async def test_the_same_role_may_be_given_again(desk: Desk, model_server: ModelServer) -> None:
+async def test_a_created_agent_may_be_created_again_with_the_same_role(
+    desk: Desk, model_server: ModelServer
+) -> None:
     model_server.add(answer(MAKE), answer("80."), answer(MAKE), answer("81."), answer("Both."))
     await desk.say("Go")
     assert [one.partition("\n")[0] for one in desk.results()] == ["80.", "81."]
 
 
-async def test_it_may_do_no_more_than_the_turn_that_makes_it(
+async def test_a_created_agent_has_no_more_rights_than_its_turn(
     desk: Desk, model_server: ModelServer
 ) -> None:
     write_skill(desk.folder, "tools: [read, task]\nmax-requests: 2")

@@ -92,7 +92,7 @@ def assert_sound(messages: Sequence[Message]) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_whatever_is_lost_the_model_is_sent_a_conversation_in_order(seed: int) -> None:
+def test_the_model_gets_a_consistent_conversation_whatever_is_lost(seed: int) -> None:
     source = random.Random(seed)
     events: list[AnyEvent] = [SessionStarted(cwd="/w"), *turn(1), *turn(2), *turn(3)]
     for _ in range(150):
@@ -134,7 +134,7 @@ def test_lost_events_are_named_to_the_user_in_their_language_and_to_the_model() 
     assert len(sent(found)) == 4  # the note, an answer, its results, an answer
 
 
-def test_neighbours_that_are_lost_have_one_note_in_their_place_and_time() -> None:
+def test_adjacent_lost_events_have_one_note_at_their_place_and_time() -> None:
     stored = damaged(turn(1), _8=b"", _9=b"", _10=b"", _12=b"")
     notes = [one for one in recover(stored) if isinstance(one.event, NoticeShown)]
     assert [(one.seq, one.at) for one in notes] == [(8, 1_008), (12, 1_012)]
@@ -191,7 +191,7 @@ def test_a_turn_whose_end_is_lost_at_the_end_of_the_journal_is_closed_once() -> 
     assert close_open_turn(again) == []
 
 
-def test_what_a_child_did_is_in_order_where_a_part_of_it_is_lost() -> None:
+def test_the_work_of_a_child_stays_consistent_if_a_part_is_lost() -> None:
     work: list[AnyEvent] = [
         SubagentChanged(session=CHILD, state="running"),
         *(ChildWorked(session=CHILD, call=TASK, did=event) for event in turn(2)),

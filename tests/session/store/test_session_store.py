@@ -43,7 +43,7 @@ async def events_of(store: Store, session: SessionId) -> list[object]:
     return [stored.event for stored in await store.read_all(session)]
 
 
-async def test_what_was_appended_is_read_back_as_it_was_also_after_opening_again(
+async def test_appended_events_are_read_back_unchanged_also_after_reopening(
     tmp_path: Path,
 ) -> None:
     call, message, turn = CallId("call_1"), MessageId("msg_1"), TurnId("turn_1")

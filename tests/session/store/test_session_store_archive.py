@@ -55,7 +55,7 @@ async def test_a_list_leaves_archived_sessions_out_has_them_too_or_has_them_alon
     await store.close()
 
 
-async def test_a_session_that_is_taken_out_again_is_as_it_was(tmp_path: Path) -> None:
+async def test_an_unarchived_session_is_unchanged(tmp_path: Path) -> None:
     store = await Store.open(tmp_path / "journal.db")
     (session,) = await made(store, 1)
     before = await store.get(session), await store.read_all(session)
@@ -70,7 +70,7 @@ async def test_a_session_that_is_taken_out_again_is_as_it_was(tmp_path: Path) ->
     await store.close()
 
 
-async def test_what_is_not_there_cannot_be_archived(tmp_path: Path) -> None:
+async def test_an_unknown_session_cannot_be_archived(tmp_path: Path) -> None:
     store = await Store.open(tmp_path / "journal.db")
     for archived in (True, False):
         with pytest.raises(SessionNotFoundError):

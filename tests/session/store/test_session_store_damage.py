@@ -102,7 +102,7 @@ async def test_an_event_at_no_time_is_read_all_the_same(path: Path, at: object) 
     assert found[3].at == 0
 
 
-async def test_events_that_are_gone_leave_a_gap_and_no_more(path: Path) -> None:
+async def test_missing_events_leave_only_a_gap(path: Path) -> None:
     with changing(path) as database:
         places = [place_of(ONE, seq) for seq in (1, 4, 5, 8)]
         database.execute(f"DELETE FROM events WHERE place IN ({','.join(map(str, places))})")

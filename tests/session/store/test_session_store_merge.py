@@ -49,7 +49,7 @@ def by_character(given_events: list[AnyEvent]) -> list[object]:
 
 
 @given(st.lists(events, max_size=30))
-def test_no_character_is_lost_moved_or_given_to_another_text(given_events: list[AnyEvent]) -> None:
+def test_merging_neither_loses_nor_moves_characters(given_events: list[AnyEvent]) -> None:
     assert by_character(merge_adjacent(given_events)) == by_character(given_events)
 
 
@@ -85,7 +85,7 @@ def test_only_pieces_of_the_same_text_are_joined() -> None:
     ]
 
 
-def test_what_is_given_stays_as_it_was() -> None:
+def test_merging_does_not_change_its_input() -> None:
     given_events = [ToolOutput(call=CallId("a"), text="1"), ToolOutput(call=CallId("a"), text="2")]
     copy = list(given_events)
     merge_adjacent(given_events)

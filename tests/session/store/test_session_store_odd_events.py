@@ -29,7 +29,7 @@ async def events_of(store: Store, session: SessionId) -> list[object]:
     return [stored.event for stored in await store.read_all(session)]
 
 
-async def test_an_event_of_a_newer_version_survives_with_what_this_one_does_not_know(
+async def test_an_event_of_a_newer_version_keeps_its_unknown_fields(
     tmp_path: Path,
 ) -> None:
     store = await Store.open(tmp_path / "journal.db")

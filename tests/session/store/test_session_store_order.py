@@ -88,7 +88,7 @@ async def test_an_append_behind_a_failed_one_fails_too_so_that_there_is_no_hole(
     await store.close()
 
 
-async def test_an_append_whose_task_was_cancelled_is_written_all_the_same(tmp_path: Path) -> None:
+async def test_an_append_of_a_cancelled_task_is_still_written(tmp_path: Path) -> None:
     store = await Store.open(tmp_path / "journal.db")
     session = new_session_id()
     await store.create(session, [START])
@@ -101,7 +101,7 @@ async def test_an_append_whose_task_was_cancelled_is_written_all_the_same(tmp_pa
     await store.close()
 
 
-async def test_what_was_asked_for_before_closing_is_written_and_nothing_after(
+async def test_appends_before_closing_are_written_and_later_ones_fail(
     tmp_path: Path,
 ) -> None:
     store = await Store.open(tmp_path / "journal.db")

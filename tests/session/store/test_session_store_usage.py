@@ -20,7 +20,7 @@ def answered(cost: float | None = None) -> ModelAnswered:
     return ModelAnswered(message=MessageId("m"), model="a/b", usage=TOOK, cost=cost)
 
 
-async def test_what_is_written_is_counted_in_the_same_moment(tmp_path: Path) -> None:
+async def test_usage_is_recorded_in_the_same_transaction(tmp_path: Path) -> None:
     store = await Store.open(tmp_path / "journal.db", clock=lambda: 5 * QUARTER + 7)
     session = new_session_id()
     await store.create(session, [SessionStarted(cwd="/w")])
@@ -55,7 +55,7 @@ async def test_a_deleted_session_leaves_its_numbers_without_its_name_and_place(
     assert session.encode() not in content
 
 
-async def test_a_journal_from_before_is_counted_once_without_what_forks_copied(
+async def test_usage_of_an_older_journal_is_counted_once_without_copies_of_forks(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "journal.db"
@@ -81,7 +81,7 @@ async def test_a_journal_from_before_is_counted_once_without_what_forks_copied(
     await store.close()
 
 
-async def test_what_is_not_asked_for_is_summed_up_before_it_is_read(tmp_path: Path) -> None:
+async def test_usage_is_summed_before_it_is_read(tmp_path: Path) -> None:
     store = await Store.open(
         tmp_path / "journal.db", clock=iter(range(0, 10**12, QUARTER)).__next__
     )
