@@ -493,10 +493,12 @@ def _main() -> NoReturn:
     sys.argv = ["acp-agent", *request["arguments"]]
     from acp_agent.cli import agent_client, chat
     from acp_agent.cli.main import main
+    from acp_agent.platform import module_cache
     from acp_agent.session.mcp import servers
 
     for module in () if "ACP_AGENT_TEST_COLD" in os.environ else (agent_client, chat):
         module.self_command = lambda *words: [*_command(path), *words]  # type: ignore[attr-defined]  # imported
+    module_cache.use = lambda: None  # all is imported, and the file is that of other processes
     servers.READY_TIMEOUT = 60.0  # MCP servers start slowly on a busy machine
 
     _end(main)
