@@ -72,7 +72,7 @@ async def test_an_agent_without_a_name_is_wrong_use(home: Path) -> None:
         assert (status, err) == (2, "acp-agent: --command needs the command line of an agent\n")
 
 
-async def test_without_a_terminal_each_line_is_a_prompt_and_what_needs_permission_is_refused(
+async def test_without_a_terminal_each_line_is_a_prompt_and_permissions_are_refused(
     home: Path, tmp_path: Path
 ) -> None:
     agent = scripted_agent(
@@ -210,7 +210,7 @@ async def test_forms_pages_and_options_are_answered_by_keys(home: Path, tmp_path
         await quit_chat(person)
 
 
-async def test_typed_input_is_saved_without_secrets_for_its_owner_alone(
+async def test_typed_input_is_saved_without_secrets_and_readable_only_by_its_owner(
     home: Path, tmp_path: Path
 ) -> None:
     agent = scripted_agent(tmp_path, "")
@@ -322,9 +322,7 @@ def new(say):
         await quit_chat(person)
 
 
-async def test_an_agent_that_is_started_again_twice_at_once_is_there_once(
-    home: Path, tmp_path: Path
-) -> None:
+async def test_two_simultaneous_restarts_start_one_agent(home: Path, tmp_path: Path) -> None:
     agent = scripted_agent(
         tmp_path,
         """
@@ -345,7 +343,7 @@ async def test_an_agent_that_is_started_again_twice_at_once_is_there_once(
         await quit_chat(person)
 
 
-async def test_an_agent_that_crashes_again_and_again_is_left_alone_until_asked_for(
+async def test_an_agent_that_crashes_repeatedly_is_restarted_only_on_request(
     home: Path, tmp_path: Path
 ) -> None:
     agent = scripted_agent(
@@ -376,7 +374,7 @@ async def test_an_agent_that_crashes_again_and_again_is_left_alone_until_asked_f
         await quit_chat(person)
 
 
-async def test_what_an_agent_cannot_do_with_sessions_is_not_offered(
+async def test_session_commands_that_an_agent_lacks_are_not_offered(
     home: Path, tmp_path: Path
 ) -> None:
     agent = scripted_agent(
@@ -424,9 +422,7 @@ async def test_an_unreadable_question_is_answered_and_reported(home: Path, tmp_p
         await quit_chat(person)
 
 
-async def test_a_closed_output_ends_the_chat_as_it_ends_any_command(
-    home: Path, tmp_path: Path
-) -> None:
+async def test_a_closed_output_ends_the_chat_like_any_command(home: Path, tmp_path: Path) -> None:
     agent = scripted_agent(
         tmp_path,
         f"""
@@ -468,7 +464,7 @@ async def test_a_chat_that_cannot_be_written_says_so_and_fails(home: Path, tmp_p
     assert (chat.returncode, err) == (1, message)
 
 
-async def test_what_is_typed_before_there_is_an_agent_waits_for_it(
+async def test_input_typed_before_the_agent_is_ready_waits_for_it(
     home: Path, tmp_path: Path
 ) -> None:
     agent = scripted_agent(

@@ -98,7 +98,7 @@ async def test_a_flood_and_a_thousand_calls_leave_the_keys_working(
         await quit_chat(person)
 
 
-async def test_a_change_of_a_file_that_is_not_what_it_was_is_warned_of(
+async def test_a_warning_is_shown_if_a_file_changed_since_its_diff(
     home: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "a.py").write_text("now = 2\n")
@@ -148,7 +148,7 @@ async def test_a_long_paste_is_sent_whole_and_shown_by_its_ends(home: Path, tmp_
         await quit_chat(person)
 
 
-async def test_what_is_hidden_in_a_paste_is_seen_before_it_is_sent(
+async def test_hidden_characters_of_a_paste_are_shown_before_it_is_sent(
     home: Path, tmp_path: Path
 ) -> None:
     agent = scripted_agent(tmp_path, "")
@@ -223,7 +223,7 @@ def turn(say):
     assert not re.search(rb"\x1b[\]]|\x1b\[2J|\x08", person.raw)
 
 
-def test_nothing_that_colours_code_is_imported_before_there_is_an_answer() -> None:
+def test_syntax_colours_are_imported_with_the_first_answer() -> None:
     code = """
 import sys
 from acp_agent.cli.chat import terminal

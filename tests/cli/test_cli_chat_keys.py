@@ -118,7 +118,7 @@ def test_paths_match_best_in_their_last_part_then_without_gaps_then_with() -> No
     assert best_matches("zzz", files) == []
 
 
-async def test_the_chat_begins_with_the_words_of_the_command_line(
+async def test_the_chat_starts_with_the_prompt_of_the_command_line(
     home: Path, workspace_repo: Path
 ) -> None:
     async with terminal(home, workspace_repo, *DEMO, "read", "README.md") as person:

@@ -122,7 +122,7 @@ def test_html_is_text_and_links_show_where_they_lead() -> None:
     assert "http://e/x.png" in output
 
 
-def test_what_terminals_show_in_different_widths_is_shown_in_one() -> None:
+def test_characters_that_terminals_show_differently_are_unified() -> None:
     text = "👩\u200d💻 👍\U0001f3fd 🇩🇪 ❤\ufe0f می\u200cخواهم क\u094d\u200dष"
     even = "👩💻 👍 ＤＥ ❤ می\u200cخواهم क\u094d\u200dष"
     renderer = Renderer("standard")
@@ -236,7 +236,7 @@ def test_the_toolbar_shows_no_cost_as_zero_that_is_not() -> None:
     assert "0.00003 USD" in toolbar(state, 80, waiting=0)
 
 
-def test_the_toolbar_drops_what_matters_least_where_it_is_narrow() -> None:
+def test_a_narrow_toolbar_drops_the_least_important_parts() -> None:
     state = SessionState()
     state.update(acp.UsageUpdate(used=50, size=200, cost=acp.Cost(amount=1.5, currency="USD")))
     entry = acp.PlanEntry(content="Write it", priority="high", status="in_progress")
@@ -253,7 +253,7 @@ def test_the_toolbar_drops_what_matters_least_where_it_is_narrow() -> None:
     assert len(narrow) == 20
 
 
-def test_a_calls_output_is_bounded_and_shows_what_was_not_written_over() -> None:
+def test_a_calls_output_is_limited_and_shows_overwritten_lines_once() -> None:
     calls = Calls()
     data = {"terminal_output": {"data": "x" * 30_000 + "\n"}}
     piece = acp.ToolCallProgress(tool_call_id="c", meta=data)
@@ -291,7 +291,7 @@ def test_a_diff_of_a_long_file_shows_the_change_with_its_line_numbers_at_once() 
     assert lines[-1] == "... 399941 more lines"
 
 
-def test_no_other_command_imports_what_only_the_chat_needs() -> None:
+def test_no_other_command_imports_modules_of_the_chat() -> None:
     code = (
         "import sys; from acp_agent.cli.main import main; main(['version']); main(['--help']); "
         "import acp_agent.cli.run, acp_agent.cli.serve, acp_agent.server.stdio; "
@@ -388,7 +388,7 @@ async def test_a_permission_takes_no_keys_while_somebody_types(
     assert await question == Answer(option)
 
 
-def test_a_frame_leaves_in_one_piece() -> None:
+def test_a_frame_is_written_in_one_piece() -> None:
     output_pieces: list[str] = []
 
     class Recorder(io.StringIO):

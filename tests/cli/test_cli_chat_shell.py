@@ -233,9 +233,7 @@ async def test_a_dumb_terminal_runs_commands_and_keeps_them_as_history(
 
 
 @pytest.mark.parametrize("shell", ["/no/such/shell", ""])
-async def test_a_shell_that_is_not_there_is_not_missed(
-    home: Path, tmp_path: Path, shell: str
-) -> None:
+async def test_a_missing_shell_is_no_error(home: Path, tmp_path: Path, shell: str) -> None:
     agent = scripted_agent(tmp_path, ECHO)
     async with terminal(
         home, tmp_path, "chat", "--command", agent, environ={"SHELL": shell}

@@ -91,7 +91,7 @@ async def test_a_permission_is_given_by_arrow_keys_and_enter(
         await quit_chat(person)
 
 
-async def test_words_steer_the_turn_and_ctrl_c_cancels_it_then_quits(
+async def test_a_message_steers_the_turn_and_ctrl_c_cancels_it_then_quits(
     home: Path, workspace_repo: Path, model_server: ModelServer
 ) -> None:
     stalls = Stall(), Stall()

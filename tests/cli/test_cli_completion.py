@@ -90,7 +90,7 @@ async def keep_sessions(home: Path, *titles: str | None) -> list[SessionId]:
     return names
 
 
-def test_what_can_be_typed_is_what_the_parsers_read() -> None:
+def test_the_grammar_agrees_with_the_parsers() -> None:
     committed = (files("acp_agent.cli.completion") / "grammar.json").read_text("utf-8")
     assert committed == grammar_text(), "run 'make schemas' and commit what it wrote"
 
@@ -155,7 +155,7 @@ def test_bash_completes_a_value_behind_an_equals_sign_or_a_colon(tmp_path: Path)
 
 
 @bash
-async def test_bash_lists_sessions_with_their_titles_and_puts_in_the_id_alone(
+async def test_bash_lists_sessions_with_titles_and_inserts_only_the_id(
     tmp_path: Path,
 ) -> None:
     old, new = await keep_sessions(tmp_path, "Mend the greeting", None)
@@ -221,7 +221,7 @@ def test_models_and_providers_of_the_configuration_are_offered_too(tmp_path: Pat
 @pytest.mark.parametrize(
     "broken", ["model = [", 'providers = 3\nmodels = "x"\nfallback_models = 1\nlanguage = 2']
 )
-def test_a_broken_configuration_or_store_offers_what_is_known_without_it(
+def test_completion_works_despite_a_broken_configuration_or_store(
     broken: str, tmp_path: Path
 ) -> None:
     configure(tmp_path, broken)

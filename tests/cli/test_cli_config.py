@@ -56,7 +56,7 @@ def test_show_lists_unset_keys_below_their_table(tmp_path: Path) -> None:
     assert tomllib.loads(output)["providers"]["x"]["region"] == "eu"
 
 
-def test_show_hides_what_should_not_be_in_the_file(tmp_path: Path) -> None:
+def test_show_hides_secrets_in_the_file(tmp_path: Path) -> None:
     write_config(
         tmp_path,
         '[providers.x]\napi = "openai"\nbase_url = "https://me:hunter2@host:8/v1?key=hunter2"\n'

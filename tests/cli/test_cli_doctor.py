@@ -131,7 +131,7 @@ def test_every_error_of_the_configuration_is_reported_with_its_line(tmp_path: Pa
     assert sections["Configuration"][1]["what"].startswith(f"{file}:3: limits.max_retries: ")
 
 
-def test_a_provider_of_ones_own_without_address_is_broken(tmp_path: Path) -> None:
+def test_an_own_provider_without_an_address_is_an_error(tmp_path: Path) -> None:
     file = tmp_path / "agent" / "config.toml"
     file.parent.mkdir()
     file.write_text('[providers.mine]\napi = "openai"\n')
@@ -298,7 +298,7 @@ def test_the_models_of_usable_providers_are_listed_and_the_chosen_one_marked(
     assert KEY not in ran.stdout
 
 
-def test_a_provider_of_ones_own_is_asked_which_models_it_has(tmp_path: Path) -> None:
+def test_an_own_provider_is_queried_for_its_models(tmp_path: Path) -> None:
     with provider(KEY) as served:
         file = tmp_path / "agent" / "config.toml"
         file.parent.mkdir()
@@ -312,7 +312,7 @@ def test_a_provider_of_ones_own_is_asked_which_models_it_has(tmp_path: Path) -> 
         assert (ran.returncode, "mine/one" in ran.stdout) == (0, False)
 
 
-def test_a_preset_at_another_address_is_asked_which_models_it_has_and_one_is_to_be_named(
+def test_a_preset_at_another_address_is_queried_for_its_models(
     tmp_path: Path,
 ) -> None:
     with provider("") as served:  # a server of one's own that wants no key

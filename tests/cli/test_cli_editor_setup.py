@@ -55,7 +55,7 @@ def setup(*words: str) -> int:
     return setup_command.run([*words, "--no-check"])
 
 
-def test_the_change_is_shown_written_and_taken_back_to_the_byte(
+def test_the_change_is_shown_written_and_exactly_removed(
     zed: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert setup("zed", "--yes") == 0
@@ -79,7 +79,7 @@ def test_the_change_is_shown_written_and_taken_back_to_the_byte(
     assert zed.read_text() == BEFORE
 
 
-def test_the_diff_has_no_key_of_another_agent_wherever_it_stands(
+def test_the_diff_shows_no_key_of_another_agent(
     zed: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     hidden = ["plain-1", "plain-2", "plain-3", "plain-4", f"ghp_{'a1b2c3' * 6}"]
@@ -96,7 +96,7 @@ def test_the_diff_has_no_key_of_another_agent_wherever_it_stands(
     assert all(secret in zed.read_text() for secret in hidden)
 
 
-def test_the_diff_of_a_line_of_200_000_characters_is_short_and_soon_there(
+def test_the_diff_of_a_line_of_200_000_characters_is_short_and_fast(
     zed: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = json.dumps({"long": "key" * 50_000, "API_KEY": "plain-1", "other": "x" * 60_000})
@@ -129,7 +129,7 @@ def test_leftovers_of_a_killed_setup_are_reported_and_removed(
     assert list(zed.parent.iterdir()) == [zed]
 
 
-def test_a_key_that_is_written_with_escapes_is_taken_back_to_the_byte(zed: Path) -> None:
+def test_an_entry_written_with_escapes_is_exactly_removed(zed: Path) -> None:
     before = r'{"agent\u005fservers": {"x": {"command": "y"}}}'
     zed.write_text(before)
     assert setup("zed", "--yes") == 0
@@ -139,7 +139,7 @@ def test_a_key_that_is_written_with_escapes_is_taken_back_to_the_byte(zed: Path)
     assert list(zed.parent.iterdir()) == [zed]
 
 
-def test_taking_back_leaves_what_changed_since(zed: Path) -> None:
+def test_removing_keeps_later_changes(zed: Path) -> None:
     setup("zed", "--yes")
     zed.write_text(zed.read_text().replace("One Dark", "One Light"))
     assert setup("zed", "--undo", "--yes") == 0

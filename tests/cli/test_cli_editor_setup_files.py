@@ -48,7 +48,7 @@ def test_a_link_stays_a_link_and_its_target_is_written(tmp_path: Path) -> None:
     assert (dotfiles / f"zed.json{BACKUP_SUFFIX}").read_bytes() == b"before"
 
 
-def test_a_link_to_a_file_that_is_not_there_yet_makes_the_file(tmp_path: Path) -> None:
+def test_a_link_to_a_missing_file_creates_the_file(tmp_path: Path) -> None:
     link = tmp_path / "settings.json"
     link.symlink_to(tmp_path / "dotfiles" / "zed.json")
     file = read(link)
@@ -80,7 +80,7 @@ def test_a_file_that_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_disk_that_takes_no_more_leaves_everything_as_it_was(
+def test_a_full_disk_leaves_everything_unchanged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "settings.json"
@@ -112,7 +112,7 @@ write(read(Path(sys.argv[1])), b"after", keep=True)
 
 
 @pytest.mark.parametrize("write_that_is_cut", ["1", "2"])
-def test_what_a_killed_setup_left_is_taken_away_by_the_next_and_nothing_else(
+def test_the_next_setup_removes_only_leftovers_of_a_killed_one(
     tmp_path: Path, write_that_is_cut: str
 ) -> None:
     path = tmp_path / "settings.json"
@@ -143,7 +143,7 @@ def test_what_a_killed_setup_left_is_taken_away_by_the_next_and_nothing_else(
     assert delete_temporary_files(read(path)) == []
 
 
-def test_what_another_setup_is_writing_is_left_alone(
+def test_files_that_another_setup_is_writing_stay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "settings.json"
@@ -164,7 +164,7 @@ def test_what_another_setup_is_writing_is_left_alone(
     assert delete_temporary_files(read(path)) == [unfinished]
 
 
-def test_what_is_no_ordinary_file_is_left_alone(tmp_path: Path) -> None:
+def test_a_special_file_is_not_changed(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "round").symlink_to(tmp_path / "round")
     (tmp_path / "one").write_bytes(b"")
@@ -192,7 +192,7 @@ def test_a_file_that_nix_writes_is_left_alone(
     assert "Nix" in refusal(tmp_path / "settings.json")
 
 
-def test_what_belongs_to_another_user_or_lies_in_a_closed_folder_is_left_alone() -> None:
+def test_files_of_another_user_or_in_a_closed_folder_are_not_changed() -> None:
     with shared_folder() as folder:
         closed = folder / "closed"
         closed.mkdir()

@@ -51,7 +51,7 @@ def test_comments_order_and_trailing_commas_stay() -> None:
     assert remove_entry(expected, ENTRY_PLACE) == COMMENTED
 
 
-def test_a_second_time_there_is_nothing_to_change() -> None:
+def test_a_second_setup_changes_nothing() -> None:
     once = added(COMMENTED)
     assert add_entry(once, ENTRY_PLACE, ENTRY) == once
 
@@ -91,11 +91,11 @@ def test_the_entry_is_written_as_the_file_is(before: bytes, after: bytes) -> Non
         b'\xef\xbb\xbf{ "a": "// no comment", "b": 2 }',
     ],
 )
-def test_what_was_added_can_be_taken_out_again_to_the_byte(before: bytes) -> None:
+def test_an_added_entry_can_be_exactly_removed(before: bytes) -> None:
     assert remove_entry(added(before), ENTRY_PLACE) == before
 
 
-def test_what_others_added_since_stays_when_ours_goes() -> None:
+def test_later_entries_of_others_stay_when_ours_is_removed() -> None:
     once = added(b'{\n  "a": 1\n}\n')
     since = once.replace(
         b'"agent_servers": {\n',

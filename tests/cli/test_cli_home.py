@@ -23,9 +23,7 @@ def acp_agent(home: Path, cwd: Path, *arguments: str) -> str:
     return ran.stdout + ran.stderr
 
 
-def test_a_relative_home_is_one_and_the_same_wherever_the_agent_works(
-    home: Path, tmp_path: Path
-) -> None:
+def test_a_relative_home_is_the_same_in_every_folder(home: Path, tmp_path: Path) -> None:
     start_folder, project = tmp_path / "here", tmp_path / "project"
     start_folder.mkdir()
     project.mkdir()

@@ -99,7 +99,7 @@ def test_a_redirect_is_not_sent_the_key(tmp_path: Path) -> None:
     assert [path for path, _ in served.asked] == ["/models"]
 
 
-def test_a_provider_of_ones_own_is_found_in_the_configuration(tmp_path: Path) -> None:
+def test_an_own_provider_is_found_in_the_configuration(tmp_path: Path) -> None:
     home = tmp_path / "agent"
     home.mkdir()
     with provider(KEY) as served:
@@ -121,7 +121,7 @@ def test_an_unknown_provider_is_reported_with_the_closest_name(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("arguments", [[], ["openai"], ["--key-stdin"]])
-def test_without_a_terminal_the_flags_are_asked_for(tmp_path: Path, arguments: list[str]) -> None:
+def test_without_a_terminal_flags_are_required(tmp_path: Path, arguments: list[str]) -> None:
     ran = acp_agent(tmp_path, "login", *arguments, stdin=KEY)
     assert ran.returncode == 2
     assert "PROVIDER --key-stdin" in ran.stderr

@@ -29,7 +29,7 @@ def test_a_path_with_a_space_is_one_word_for_the_shell(
     assert shlex.split(program_command()) == ["my tools/acp-agent"]
 
 
-def test_the_whole_path_is_shown_where_the_current_folder_is_gone(
+def test_the_whole_path_is_shown_if_the_current_folder_was_deleted(
     program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deleted_folder = tmp_path / "gone"

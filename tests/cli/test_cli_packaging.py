@@ -68,7 +68,7 @@ def imported() -> set[str]:
     return packages - sys.stdlib_module_names - {"acp_agent", "protocol"} - SIBLINGS
 
 
-def test_every_dependency_is_imported_and_whatever_is_imported_is_one() -> None:
+def test_dependencies_and_imports_agree() -> None:
     distributions = packages_distributions()
     used = {canonicalize_name(distributions[name][0]) for name in imported()}
     extras = {
@@ -99,7 +99,7 @@ def test_the_classified_versions_of_python_are_allowed() -> None:
     assert "3.10" not in allowed
 
 
-def test_the_package_says_what_a_person_looks_for() -> None:
+def test_the_package_has_complete_metadata() -> None:
     assert (ROOT / PROJECT["readme"]).is_file()
     assert all((ROOT / name).is_file() for name in PROJECT["license-files"])
     assert PROJECT["license"] == AGENT["license"] == "Apache-2.0"

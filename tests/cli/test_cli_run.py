@@ -101,7 +101,7 @@ async def test_an_allowed_edit_is_made_and_shown_as_a_diff(
         (("--json",), "create made.txt with hi", "--allow edits"),
     ],
 )
-async def test_a_call_that_nobody_allowed_does_not_run(
+async def test_a_call_without_permission_does_not_run(
     home: Path, workspace_repo: Path, flags: tuple[str, ...], prompt: str, needed: str
 ) -> None:
     status, out, err = await run(home, workspace_repo, *DEMO, *flags, prompt)
@@ -115,7 +115,7 @@ async def test_a_call_that_nobody_allowed_does_not_run(
     assert (workspace_repo / "made.txt").exists()
 
 
-async def test_a_call_that_the_user_forbade_is_refused_without_a_failure(
+async def test_a_call_that_the_user_denies_is_refused_without_a_failure(
     home: Path, workspace_repo: Path
 ) -> None:
     status, _, err = await run(home, workspace_repo, *DEMO, "--allow", "none", "$ touch made.txt")
@@ -270,7 +270,9 @@ async def test_a_session_continues_where_it_stopped(
     assert "I like blue." in json.dumps(model_server.requests[1].json)
 
 
-async def test_a_run_without_a_model_says_what_to_do(home: Path, workspace_repo: Path) -> None:
+async def test_the_error_for_a_run_without_a_model_has_a_remedy(
+    home: Path, workspace_repo: Path
+) -> None:
     status, _, err = await run(home, workspace_repo, "hello")
     assert status == 1
     assert "acp-agent login" in err
@@ -380,7 +382,7 @@ async def test_an_interrupt_before_a_command_is_ready_ends_it_silently(
     assert await finish(process) == (130, "", "")
 
 
-async def test_output_that_nobody_reads_cancels_the_turn_quietly(
+async def test_a_closed_output_cancels_the_turn_silently(
     home: Path, workspace_repo: Path, model_server: ModelServer
 ) -> None:
     slowly = [step for _ in range(100) for step in ("many words ", Pause(0.05))]

@@ -29,7 +29,7 @@ async def test_a_person_is_asked_and_the_answer_counts(home: Path, workspace_rep
         assert (workspace_repo / "made.txt").exists()
 
 
-async def test_what_is_no_answer_is_asked_again_and_then_refused(
+async def test_an_invalid_answer_is_requested_again_and_then_refused(
     home: Path, workspace_repo: Path
 ) -> None:
     async with terminal(home, workspace_repo, *RUN, "$ touch made.txt") as person:

@@ -31,7 +31,7 @@ def part(text: str) -> acp.Content:
     return acp.Content(content=acp.TextContent(text=text))
 
 
-def test_what_ends_a_line_for_nobody_but_python_is_written_out_in_a_question(
+def test_unusual_line_separators_are_escaped_in_a_question(
     screen: Screen, lines: list[str]
 ) -> None:
     call = acp.ToolCallProgress(tool_call_id="call_1", content=[part(HIDDEN)])
@@ -44,7 +44,7 @@ def test_what_ends_a_line_for_nobody_but_python_is_written_out_in_a_question(
     )
 
 
-def test_the_same_holds_for_why_a_call_failed_and_for_the_output_of_a_command(
+def test_unusual_line_separators_are_escaped_in_errors_and_output(
     screen: Screen, lines: list[str]
 ) -> None:
     screen.update(acp.ToolCall(tool_call_id="call_1", title="Run"))
@@ -59,7 +59,7 @@ def test_the_same_holds_for_why_a_call_failed_and_for_the_output_of_a_command(
     assert text.endswith(f"    {first}    the second line\n")
 
 
-def test_a_notice_and_what_it_is_about_are_two_things(screen: Screen, lines: list[str]) -> None:
+def test_a_notice_has_a_title_and_a_description(screen: Screen, lines: list[str]) -> None:
     screen.update(acp.Notice(severity="warning", title="Big answers instead", description="Why."))
     screen.update(acp.Notice(severity="info", title="Said"))
     screen.update(acp.Notice(severity="info", title="That is wrong.", description="So."))

@@ -60,7 +60,7 @@ async def test_the_beginning_of_an_id_is_enough_where_no_other_begins_so(
 
 
 @pytest.mark.parametrize("name", ["", "sess_03", "01aa", "SESS_01ab", "sess_01ab*", "sess_01abcd"])
-async def test_what_no_id_begins_with_is_not_found(store: Store, name: str) -> None:
+async def test_an_unknown_prefix_of_an_id_is_not_found(store: Store, name: str) -> None:
     with pytest.raises(SessionNotFoundError):
         await find_session(store, name)
     await store.close()
@@ -84,7 +84,7 @@ async def test_the_commands_take_a_beginning_and_say_which_session_they_mean(
     assert "sess_01aab" in (await asyncio.to_thread(acp_agent, tmp_path, "sessions", "list")).stdout
 
 
-def test_at_most_five_that_are_meant_are_listed() -> None:
+def test_at_most_five_matching_sessions_are_listed() -> None:
     sessions = [(f"sess_{number}", "about\nit " * 20) for number in range(9)]
     with pytest.raises(InvalidInputError) as raised:
         match_id("sess", sessions)

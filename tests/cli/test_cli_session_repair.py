@@ -175,7 +175,7 @@ async def test_a_damaged_file_is_saved_and_its_readable_part_is_used(
     assert "is intact; nothing to repair" in repeated.stdout
 
 
-async def test_what_only_a_damaged_log_has_is_taken_out_too(
+async def test_events_that_only_a_damaged_log_has_are_recovered_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await fill(tmp_path, 3)
@@ -213,7 +213,7 @@ async def test_a_deleted_conversation_does_not_come_back(tmp_path: Path) -> None
         assert b"Question 5" not in file.read_bytes()
 
 
-async def test_what_was_put_aside_can_be_taken_out_later(tmp_path: Path) -> None:
+async def test_a_preserved_journal_can_be_recovered_later(tmp_path: Path) -> None:
     names = await fill(tmp_path)
     old = journal(tmp_path).rename(tmp_path / "old.db")
     before = await everything(old)
@@ -232,7 +232,7 @@ async def test_what_was_put_aside_can_be_taken_out_later(tmp_path: Path) -> None
     await store.close()
 
 
-async def test_a_file_that_never_was_a_journal_is_put_aside_and_one_of_another_program_is_not(
+async def test_an_invalid_journal_is_set_aside_and_another_programs_file_is_not(
     tmp_path: Path,
 ) -> None:
     path = journal(tmp_path)
@@ -268,7 +268,7 @@ async def test_nothing_is_repaired_under_a_session_that_is_open(tmp_path: Path) 
     await store.close()
 
 
-async def test_sessions_that_are_lost_from_the_list_come_back_with_what_they_are(
+async def test_sessions_missing_in_the_list_are_recovered_with_their_titles(
     tmp_path: Path,
 ) -> None:
     names = await fill(tmp_path, 3)

@@ -61,7 +61,7 @@ async def sessions_in(path: Path) -> list[SessionId]:
 
 
 @pytest.mark.parametrize("emptied", [False, True])
-async def test_a_log_without_its_journal_is_named_and_what_it_has_is_recovered(
+async def test_a_log_without_its_journal_is_reported_and_recovered(
     tmp_path: Path, journal: Path, emptied: bool
 ) -> None:
     names = await killed(journal)
@@ -113,7 +113,7 @@ async def test_a_journal_without_its_log_is_not_sound(
     assert "is intact" in checked.stdout
 
 
-async def test_an_older_journal_in_the_place_of_a_newer_one_is_not_sound(
+async def test_an_older_journal_that_replaced_a_newer_one_is_reported(
     tmp_path: Path, journal: Path
 ) -> None:
     store = await Store.open(journal)

@@ -28,7 +28,7 @@ async def tour(home: Path, cwd: Path, *arguments: str, **variables: str) -> tupl
     return process.returncode, out.decode(), err.decode()
 
 
-async def test_the_tour_without_a_key_uses_the_demo_and_says_what_is_next(
+async def test_the_tour_without_a_key_uses_the_demo_and_names_the_next_step(
     home: Path, tmp_path: Path
 ) -> None:
     status, out, err = await tour(home, tmp_path)

@@ -42,7 +42,7 @@ def test_both_directions_are_recorded_in_order_with_their_times(tmp_path: Path) 
     assert before <= times[0] <= times[-1] <= time.time()
 
 
-def test_the_file_is_its_owners_alone_also_when_it_was_there_before(tmp_path: Path) -> None:
+def test_the_file_is_readable_only_by_its_owner_even_if_it_existed(tmp_path: Path) -> None:
     path = tmp_path / "trace.jsonl"
     path.write_text('{"old":1}\n')
     path.chmod(0o644)
@@ -78,7 +78,7 @@ def test_no_secret_is_recorded(tmp_path: Path, message: dict[str, object]) -> No
     assert "[secret]" in text
 
 
-def test_what_only_sounds_secret_is_recorded(tmp_path: Path) -> None:
+def test_values_that_only_sound_secret_are_recorded(tmp_path: Path) -> None:
     message = {
         "usage": {"inputTokens": 12, "max_tokens": 5},
         "sessionId": "sess_019ab",
@@ -123,7 +123,7 @@ def test_a_secret_on_the_cut_leaves_no_half(tmp_path: Path) -> None:
     assert KEY[:10] not in path.read_text()
 
 
-def test_a_full_trace_says_that_there_was_more(tmp_path: Path) -> None:
+def test_a_full_trace_says_that_messages_are_missing(tmp_path: Path) -> None:
     path = tmp_path / "trace.jsonl"
     trace = Trace(path, scrub_known, limit_bytes=2_000)
     for number in range(1_000):
@@ -136,7 +136,7 @@ def test_a_full_trace_says_that_there_was_more(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["folder", "pipe", "missing folder", "device"])
-def test_what_cannot_be_a_trace_is_refused_at_once(tmp_path: Path, kind: str) -> None:
+def test_an_invalid_trace_file_is_refused_at_once(tmp_path: Path, kind: str) -> None:
     import os
 
     path = tmp_path / "trace"
@@ -154,7 +154,7 @@ def test_what_cannot_be_a_trace_is_refused_at_once(tmp_path: Path, kind: str) ->
     assert (path.stat().st_mode if path.exists() else None) == mode
 
 
-def test_a_slow_disk_holds_up_nobody_and_what_was_left_out_is_counted() -> None:
+def test_a_slow_disk_delays_nothing_and_dropped_messages_are_counted() -> None:
     release, is_consuming = threading.Event(), threading.Event()
     consumed: list[int] = []
     lost: list[int] = []
@@ -179,7 +179,7 @@ def test_a_slow_disk_holds_up_nobody_and_what_was_left_out_is_counted() -> None:
     assert lost == [5]
 
 
-def test_what_is_larger_than_the_limit_is_still_written_when_nothing_waits() -> None:
+def test_a_message_over_the_limit_is_written_if_nothing_waits() -> None:
     consumed: list[int] = []
     queue: Background[int] = Background("test", consumed.extend, lambda _: None, limit_bytes=5)
     queue.put(1, 1_000)

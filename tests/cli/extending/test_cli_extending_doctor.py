@@ -32,14 +32,14 @@ def doctor(home: Path) -> tuple[int, Findings]:
     return ran.returncode, findings
 
 
-def test_without_any_there_is_nothing_to_say(tmp_path: Path) -> None:
+def test_the_doctor_omits_extensions_that_do_not_exist(tmp_path: Path) -> None:
     status, findings = doctor(tmp_path)
 
     assert status == 0
     assert not {"MCP servers", "Hooks", "Workflows"} & findings.keys()
 
 
-def test_what_is_there_is_counted(home: Path) -> None:
+def test_the_doctor_counts_existing_extensions(home: Path) -> None:
     (home / ".mcp.json").write_text('{"mcpServers": {"one": {"command": "true"}}}')
     hooks = {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}
     (home / ".claude" / "settings.json").write_text(json.dumps({"hooks": hooks}))

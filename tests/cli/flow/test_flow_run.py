@@ -42,7 +42,7 @@ steps:
 """
 
 
-async def test_steps_run_in_order_or_at_once_and_the_last_output_alone_is_on_stdout(
+async def test_steps_run_in_order_or_concurrently_and_only_the_last_output_is_on_stdout(
     home: Path, workspace_repo: Path, model_server: ModelServer
 ) -> None:
     (workspace_repo / "f.yaml").write_text(WORKFLOW)
@@ -101,7 +101,7 @@ steps:
 """
 
 
-async def test_a_new_run_says_how_to_continue_the_last_one_that_was_cut_off(
+async def test_a_new_run_says_how_to_resume_the_interrupted_one(
     home: Path, workspace_repo: Path, model_server: ModelServer
 ) -> None:
     (workspace_repo / "f.yaml").write_text(THREE)
@@ -154,7 +154,7 @@ async def test_a_run_that_was_killed_in_its_second_step_continues_with_it(
     assert len(model_server.requests) == 4
 
 
-async def test_a_failure_skips_what_does_not_ask_for_it_and_retries_first(
+async def test_a_failure_is_retried_and_then_skips_later_steps(
     home: Path, workspace_repo: Path, model_server: ModelServer
 ) -> None:
     (workspace_repo / "f.yaml").write_text("""\
@@ -190,7 +190,7 @@ steps:
     assert prompts(model_server.requests[-1])[-1] == "Clean up: failed"
 
 
-async def test_a_call_that_nobody_allowed_does_not_run_and_a_file_grants_itself_no_rights(
+async def test_a_call_without_permission_does_not_run_and_a_file_grants_itself_no_rights(
     home: Path, workspace_repo: Path, model_server: ModelServer
 ) -> None:
     file = workspace_repo / "f.yaml"
