@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import html
 import re
 import shlex
 from collections.abc import Callable
@@ -43,10 +44,14 @@ MAX_TIMEOUT = 600.0  # seconds
 _SHELL = re.compile(r"(?:/\S*/)?(?:ba|z|da)?sh")
 # A here-document for `apply_patch`, as codex's models write it.
 _PATCH_LINES = re.compile(
-    r"\s*apply_patch\s*<<-?\s*(?P<quote>['\"]?)(?P<end>\w+)(?P=quote)\s*\n"
+    r"\s*(?:cd\s+(?P<folder>[^\s;&|]+)\s*(?:&&|;)\s*)?"
+    r"apply_patch\s*<<-?\s*(?P<quote>['\"]?)(?P<end>\w+)(?P=quote)\s*\n"
     r"(?P<patch>\*\*\* Begin Patch\n.*)\n(?P=end)\s*",
     re.DOTALL,
 )
+_CALLS_PATCH = re.compile(r"\s*(?:cd\s+[^\s;&|]+\s*(?:&&|;)\s*)?apply_patch\b")
+_QUOTED = re.compile(r"\"(?:\\.|[^\"\\])*\"|'[^']*'", re.DOTALL)
+_ESCAPED_OPERATOR = re.compile(r"\s(?:&amp;&amp;|(?:&gt;){1,2}|&lt;)\s")  # no command has these
 _TIMEOUT_ADVICE = "; give a larger `timeout`, or set `background` for what does not end by itself"
 
 
@@ -61,6 +66,8 @@ def command_text(value: object) -> object:
             words = read_json(value)
     if isinstance(words, str) and re.match(r"\$ \S", words) and "\n" not in words.strip():
         return words[2:]  # the prompt of a shell
+    if isinstance(words, str) and _ESCAPED_OPERATOR.search(_QUOTED.sub("", words)):
+        return html.unescape(words)
     if not isinstance(words, list) or not words:
         return value
     line = [str(word) if isinstance(word, int | float) else word for word in words]
@@ -71,11 +78,11 @@ def command_text(value: object) -> object:
     return line[0] if len(line) == 1 else shlex.join(line)
 
 
-def extract_patch(command: str) -> str | None:
+def extract_patch(command: str, cwd: str) -> str | None:
     """Return the patch of a command line that gives one to `apply_patch` and does nothing else."""
     match = _PATCH_LINES.fullmatch(command)
     if match is not None:
-        return match["patch"]
+        return match["patch"] if match["folder"] in {None, ".", cwd} else None
     if not re.match(r"\s*apply_patch\s", command):
         return None
     with contextlib.suppress(ValueError):
@@ -132,7 +139,7 @@ class ShellTool(Tool[ShellParams]):
         folders = {arguments.get(name) or "." for name in ("workdir", "cwd")}
         if not isinstance(command, str) or folders - {".", str(self.workspace.cwd)}:
             return None
-        patch = extract_patch(command)
+        patch = extract_patch(command, str(self.workspace.cwd))
         return None if patch is None else ("apply_patch", {"input": patch})
 
     def title(self, arguments: JsonObject) -> str:
@@ -152,7 +159,7 @@ class ShellTool(Tool[ShellParams]):
         line = first_line(params.command, TITLE_LIMIT)
         if not line:
             raise ToolError("the command is empty", advice="give a command line")
-        if re.match(r"\s*apply_patch\b", params.command):
+        if _CALLS_PATCH.match(params.command):
             raise ToolError(
                 "apply_patch is a tool and not a program", advice="call it as a tool, or use `edit`"
             )

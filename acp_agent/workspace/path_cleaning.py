@@ -10,6 +10,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -66,10 +67,15 @@ def clean_path(path: str, cwd: Path, *, existing: bool) -> str:
 def listed_paths(text: str, cwd: Path) -> list[str]:
     """Return the paths of a text that lists several; empty if it is one path. Blocks.
 
-    Commas and line ends separate paths if one of them exists, spaces if all of them do.
+    Commas and line ends separate paths if one of them exists, spaces if all of them do. A pattern
+    such as `src/*.py` stands for the files of its folder.
     """
-    if not re.search(r"[,\s]", text.strip()) or _exists(cwd, clean_path(text, cwd, existing=True)):
+    if not re.search(r"[,*\s]", text.strip()) or _exists(cwd, clean_path(text, cwd, existing=True)):
         return []
+    folder, _, pattern = text.strip().rpartition("/")
+    if "*" in pattern.replace("**", "") and "*" not in folder and _is_inside(cwd, folder):
+        matches = list(islice((cwd / folder).glob(pattern), _MAX_LISTED_PATHS + 1))
+        return sorted(map(str, matches)) if len(matches) <= _MAX_LISTED_PATHS else []
     for separator in ("\n", ",", " "):
         pieces = text.strip().strip("[]").split(separator)
         paths = [path for piece in pieces if (path := piece.strip().strip("'\""))]

@@ -75,6 +75,8 @@ def read_json(text: str) -> object:
         return json.loads(text, object_pairs_hook=_without_contradiction)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         stripped = text.lstrip("\ufeff").strip()
+        if '"' not in stripped:  # the quotation marks of a text
+            stripped = re.sub("[\u201c\u201d]", '"', stripped)
         fenced = _FENCE.fullmatch(stripped)
         try:
             return _Reader(fenced[1] if fenced else stripped).read()
@@ -108,6 +110,8 @@ class _Reader:
         Raises:
             _UnclearError: the text ends before it, or may mean something else.
         """
+        if self._text.startswith(("{}{", "{} {")):  # an object that began empty, and the whole one
+            self._position = 2
         value = self._value(_MAX_DEPTH)
         end = self._position
         trailing_text = self._text[end:].strip()

@@ -201,6 +201,16 @@ def _variable(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def _words(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
+    """The words after a command."""
+    command = converted.get(target)
+    if not value or not isinstance(command, str):
+        return {}
+    if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
+        raise NotConvertibleError("`args` is not a list of words")
+    return {target: f"{command} {shlex.join(value)}"}
+
+
 def _milliseconds(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
     number = _real(value)
     return {target: value if number is None else min(number / 1000, MAX_TIMEOUT)}
@@ -345,7 +355,7 @@ CONVERSIONS: Final[Mapping[str, Conversion]] = {
     "checklist": _checklist, "unless": _unless, "in_text": _in_text, "file_type": _file_type,
     "operation": _operation, "cell_mode": _cell_mode, "text": _as_text,
     "text_lines": _text_lines, "globs": _globs, "alternatives": _alternatives,
-    "line_count": _line_count,
+    "line_count": _line_count, "words": _words,
 }  # fmt: skip
 
 FILTERS: Final = {
@@ -354,5 +364,6 @@ FILTERS: Final = {
     "environment",
     "literal",
     "not_literal",
+    "words",
 }  # that change a value which another field gave
 COMPLETE: Final = {"insert", "search_replace"}  # whose items are in our fields already

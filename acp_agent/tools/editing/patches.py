@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import takewhile
+from itertools import islice, takewhile
 
 import msgspec
 from msgspec import Struct
@@ -17,6 +17,7 @@ from msgspec import Struct
 from acp_agent.errors import ToolError
 from acp_agent.tools.editing.folding import fold
 from acp_agent.tools.editing.replace import (
+    END_OF_FILE,
     Edit,
     EditResult,
     apply_edits,
@@ -27,8 +28,12 @@ from acp_agent.workspace.file_io import TextFile
 FILE_LINE = re.compile(r"^\*\*\* (Update|Add|Delete) File: *(.+?)\s*$", re.MULTILINE)
 _BEGIN_MARKER, _END_MARKER = "*** Begin Patch", "*** End Patch"
 _MOVE_MARKER = "*** Move to:"
+_END_OF_FILE = "*** End of File"
 _HEREDOC = re.compile(r"(?:apply_patch\s*)?<<-?\s*(['\"]?)(\w+)\1\n(.*)\n\2", re.DOTALL)
 _FENCE = re.compile(r"```\w*\n(.*?)\n?```", re.DOTALL)
+_BARE_PATCH = re.compile(
+    rf"^{re.escape(_BEGIN_MARKER)}$.*?^{re.escape(_END_MARKER)}$", re.DOTALL | re.MULTILINE
+)
 _RANGE = re.compile(r"-\d+(?:,\d+)? \+\d+(?:,\d+)?(?: @@|$)")
 _LINE_NUMBER = re.compile(r"^\s*\d+(?:\t|[:|→] ?)")
 _DIFF = re.compile(
@@ -37,11 +42,15 @@ _DIFF = re.compile(
 
 
 class Hunk(Struct, frozen=True):
-    """Lines that replace others, below the lines that are named in `after`."""
+    """Lines that replace others, below the lines that are named in `after`.
+
+    `at_end` is set if the last of them is the last line of the file.
+    """
 
     after: tuple[str, ...]
     old: tuple[str, ...]
     new: tuple[str, ...]
+    at_end: bool = False
 
 
 class FilePatch(Struct, frozen=True):
@@ -69,6 +78,8 @@ def parse_patch(text: str) -> list[FilePatch]:
     stripped = fenced[1].strip("\n ") if fenced else stripped
     if heredoc := _HEREDOC.fullmatch(stripped):
         stripped = heredoc[3].strip("\n ")
+    elif (bare := _BARE_PATCH.findall(stripped)) and len(bare) == 1:
+        stripped = bare[0]  # without words around it
     files = _join_updates(
         _parse_unified_diff(stripped)
         if _DIFF.search(stripped) and _BEGIN_MARKER not in stripped
@@ -126,10 +137,16 @@ def apply_hunks(file: TextFile, hunks: Sequence[Hunk], display_path: str) -> Edi
 
 
 def _apply(file: TextFile, hunk: Hunk, display_path: str) -> EditResult:
-    if not hunk.old:
-        raise ToolError("a hunk only adds lines", advice="give a line before or after them as well")
-    edit = Edit(_join_lines(hunk.old), _join_lines(hunk.new))
     start = _offset_after(file.text, hunk.after)
+    if not hunk.old:
+        if not start and not hunk.at_end:
+            raise ToolError(
+                "a hunk only adds lines", advice="give a line before or after them as well"
+            )
+        line = END_OF_FILE if hunk.at_end else file.text.count("\n", 0, start)
+        edit = Edit("", _join_lines(hunk.new), after_line=line)
+        return apply_edits(file, (edit,), display_path)
+    edit = Edit(_join_lines(hunk.old), _join_lines(hunk.new))
     head, tail = file.text[:start], file.text[start:]
     try:
         edited = apply_edits(msgspec.structs.replace(file, text=tail), (edit,), display_path)
@@ -182,8 +199,16 @@ def _offset_after(text: str, after: Sequence[str]) -> int:
         target = name.strip()
         line = re.compile(rf"^[^\S\n]*{re.escape(target)}\s*?$\n?", re.MULTILINE)
         match = line.search(text, offset)
-        if match is None:
-            raise ToolError(f"the line after @@ is not there: {target[:80]}")
+        if match is None:  # perhaps a part of a line
+            line = re.compile(rf"^.*(?<!\w){re.escape(target)}(?!\w).*$\n?", re.MULTILINE)
+            matches = list(islice(line.finditer(text, offset), 2))
+            if len(matches) != 1:
+                problem = "in several lines" if matches else "not there"
+                raise ToolError(
+                    f"the line after @@ is {problem}: {target[:80]}",
+                    advice="give one whole line of the file after @@, or leave it out",
+                )
+            match = matches[0]
         offset = match.end()
     return offset
 
@@ -263,13 +288,14 @@ def _parse_hunks(lines: Sequence[str]) -> Iterator[Hunk]:
     for number, line in enumerate((*lines, "@@")):
         if line.startswith("@@"):
             if old or new:
-                yield Hunk(tuple(after), tuple(old), tuple(new))
+                at_end = number > 0 and lines[number - 1] == _END_OF_FILE
+                yield Hunk(tuple(after), tuple(old), tuple(new), at_end)
                 after, old, new = [], [], []
             context_sign = _context_sign(lines, number + 1)
             heading = line[2:].strip().removesuffix("@@").rstrip()
             if heading.strip(".") and not _RANGE.match(heading):
                 after.append(heading)
-        elif line == "*** End of File":
+        elif line == _END_OF_FILE:
             continue
         elif line.startswith("+"):
             new.append(line[1:])
