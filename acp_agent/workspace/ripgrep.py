@@ -29,6 +29,7 @@ from acp_agent.workspace.ignore_files import (
 
 TIME_LIMIT = 20.0  # seconds for one search
 _MAX_RECORD = 4_000_000  # bytes; a longer record (such as a line of a minified file) is skipped
+_MAX_SKIPPED = 16_000_000  # bytes of skipped records, after which the search ends
 _CHUNK = 262_144
 # Kinds of ignore files, with the options that disable them.
 _DISABLING_OPTIONS = {
@@ -105,8 +106,8 @@ async def run_ripgrep(
     try:
         with watch:
             async with asyncio.timeout(timeout):
-                stopped, skipped = await _read_records(reader, separator, on_record)
-                if not stopped:
+                stopped, skipped, timed_out = await _read_records(reader, separator, on_record)
+                if not stopped and not timed_out:
                     await process.wait()
     except TimeoutError:
         timed_out = True
@@ -183,9 +184,14 @@ def _endless_file_options(folder: Path) -> Sequence[str]:
 
 async def _read_records(
     reader: asyncio.StreamReader, separator: bytes, on_record: Callable[[bytes], bool]
-) -> tuple[bool, int]:
-    """Pass on records; return whether `on_record` stopped, and how many were too long."""
-    skipped = 0
+) -> tuple[bool, int, bool]:
+    """Pass on records.
+
+    Returns:
+        Whether `on_record` stopped, how many records were too long, and whether these were so long
+        that the others were not read.
+    """
+    skipped = skipped_size = 0
     remainder = b""
     too_long = False
     while chunk := await reader.read(_CHUNK):
@@ -194,14 +200,17 @@ async def _read_records(
             del records[0]
             too_long = False
         if not all(map(on_record, records)):
-            return True, skipped
-        if len(remainder) > _MAX_RECORD:
+            return True, skipped, False
+        if too_long or len(remainder) > _MAX_RECORD:
             skipped += not too_long
+            skipped_size += len(remainder)
             too_long = True
             remainder = b""
+            if skipped_size > _MAX_SKIPPED:
+                return False, skipped, True
     if remainder and not too_long:
         on_record(remainder)
-    return False, skipped
+    return False, skipped, False
 
 
 class MatchLine(Struct, frozen=True, kw_only=True):

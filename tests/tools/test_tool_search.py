@@ -246,6 +246,14 @@ async def test_a_line_of_many_megabytes_is_skipped_and_counted(user: ToolUser) -
     assert text == "huge.txt\n2:needle\n[1 matches in enormous lines are left out]"
 
 
+async def test_a_line_with_millions_of_matches_ends_the_search_early(user: ToolUser) -> None:
+    (user.folder / "a.txt").write_text("needle\n")
+    (user.folder / "b.txt").write_text("needle " * 400_000)
+    text = (await user.call("grep", pattern="n|e|d|l")).text
+    assert "\na.txt\n1:needle\n[1 matches in enormous lines are left out]\n" in text
+    assert text.endswith("[the search took too long and is incomplete: name a smaller folder]")
+
+
 async def test_the_users_own_ripgrep_configuration_changes_nothing(
     user: ToolUser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,7 +27,7 @@ from acp_agent.tools.editing.indentation import FileIndents, Indentation
 from acp_agent.tools.editing.partial_lines import cut_lines
 
 _MAX_MATCHES = 1_000  # places that are found
-_MAX_COMPARED_LINES = 200_000  # lines that are compared in full
+_MAX_COMPARED_LINES = 60_000  # lines that are compared in full
 _MAX_REPORTED_LINES = 10  # lines in an error
 _LEVELS = {
     "line ends": 1,

@@ -10,10 +10,12 @@ _NEW_TAG = re.compile(
     r"\s*<(?P<tag>new_(?:text|str|string|content|code))>(.*)</(?P=tag)>\s*", re.DOTALL
 )
 _CDATA = re.compile(r"\s*<!\[CDATA\[\n?(.*)\]\]>\s*", re.DOTALL)
-_END_TAGS = re.compile(
-    r"(?:</(?:(?:new|old)_(?:text|str|string)|arg_value|content|file_text|function(?:_calls)?|invoke"
-    r"|parameter|tool_call)>\s*)+\Z"
+_END_TAG = re.compile(
+    r"</((?:new|old)_(?:text|str|string)|arg_value|content|file_text|function(?:_calls)?|invoke"
+    r"|parameter|tool_call)>\Z"
 )
+_MAX_END_TAGS = 8
+_MAX_END_TAG_LENGTH = 20
 
 
 def correct_new_text(
@@ -41,10 +43,21 @@ def without_call_tags(text: str, *before: str) -> str:
         return tagged[2].strip("\n") if "\n" in tagged[2] else tagged[2]
     if (cdata := _CDATA.fullmatch(text)) and not any("<![CDATA[" in each for each in before):
         return cdata[1]
-    end = _END_TAGS.search(text)
-    if end is None or not end.start():
-        return text
-    names = set(re.findall(r"\w+", end[0]))
+    body, names = without_end_tags(text)
     if any(f"<{name}" in text or f"{name}>" in each for name in names for each in before):
         return text
-    return text[: end.start()]
+    return body
+
+
+def without_end_tags(text: str) -> tuple[str, set[str]]:
+    """Return a text without the closing tags of a call at its end, and their names."""
+    names: set[str] = set()
+    body = text
+    for _ in range(_MAX_END_TAGS):
+        stripped = body.rstrip()
+        tag = _END_TAG.search(stripped, max(0, len(stripped) - _MAX_END_TAG_LENGTH))
+        if tag is None or not tag.start():
+            break
+        names.add(tag[1])
+        body = stripped[: tag.start()]
+    return body, names

@@ -20,6 +20,7 @@ from acp_agent.tools.editing.escapes import (
 )
 from acp_agent.tools.editing.folding import fold
 from acp_agent.tools.editing.matching import STRICT, EditVariant
+from acp_agent.tools.editing.new_text import without_end_tags
 
 # What encloses a text: a fence, the marks of a search and replace block.
 _FENCES = tuple(
@@ -31,14 +32,13 @@ _FENCES = tuple(
         r"(?P<fence>`)(?P<text>[^`\n]+)`\n?",
     )
 )
-# Tags of a call around a text, as Claude and Zed ask for edits, and those that end a call.
+# Tags of a call around a text, as Claude and Zed ask for edits.
 _TAG_NAMES = r"(?:old|new|search|replace|find)(?:_?(?:text|str|string|content|code))?"
 _TAGS = tuple(
     re.compile(pattern, re.DOTALL | re.IGNORECASE)
     for pattern in (
         rf"\s*<(?P<tag>{_TAG_NAMES})(?: [^<>]*)?>\n?(?P<text>.*?)\n?</(?P=tag)>\s*",
         r"\s*<!\[CDATA\[\n?(?P<text>.*?)\n?\]\]>\s*",
-        r"(?P<text>.*?)\n?(?:</(?:(?:old|new)_(?:text|str|string)|parameter|invoke)>\s*)+",
     )
 )
 # What follows a text that is a part of a line, if the end of that line was not forgotten.
@@ -130,13 +130,17 @@ def _fenced_text(text: str) -> str | None:
 
 
 def _without_tags(variant: EditVariant) -> EditVariant | None:
-    old, new = (
-        next((match["text"] for tags in _TAGS if (match := tags.fullmatch(text))), None)
-        for text in (variant.old, variant.new)
-    )
-    if not old:
+    old, new = _tagged_text(variant.old), _tagged_text(variant.new)
+    if not old or old == variant.old:
         return None
-    return rewrite(variant, "what encloses it", old, variant.new if new is None else new)
+    return rewrite(variant, "what encloses it", old, new)
+
+
+def _tagged_text(text: str) -> str:
+    """Return a text without the tags around it or at its end, and the line ends at these."""
+    tagged = next((match["text"] for tags in _TAGS if (match := tags.fullmatch(text))), None)
+    body, names = without_end_tags(text) if tagged is None else (tagged, set())
+    return body.removesuffix("\n") if names else body
 
 
 def _without_entities(variant: EditVariant) -> EditVariant | None:
