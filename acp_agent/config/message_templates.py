@@ -46,7 +46,8 @@ class Templates:
 
     def _translate(self, text: str, depth: int) -> str:
         match = self._find(text, depth)
-        if text.endswith(".") and (match is None or (match[1][-1:] and match[1][-1].endswith("."))):
+        ends_sentence = text.endswith(".") and not text.endswith((" .", ".."))
+        if ends_sentence and (match is None or (match[1][-1:] and match[1][-1].endswith("."))):
             # A reason with a full stop added: the full stop is not part of its last value.
             reason = self._find(text[:-1], depth + 1)
             if reason is not None:

@@ -106,6 +106,9 @@ def test_only_our_own_chinese_texts_are_joined_without_spaces() -> None:
     assert titled("Edit a.py") == "编辑 a.py"
     assert titled("Edit 任何文件夹") == "编辑 任何文件夹"
     assert titled("Read 笔记.txt (from line 3)") == "读取 笔记.txt（从第 3 行起）"
+    assert titled("List .") == "列出 ."
+    assert titled("Edit a.py and 2 more files") == "编辑 a.py，另有 2 个文件"
+    assert titled("Search for `x` in src and 1 more") == "在 src，另有 1 项中搜索 `x`"
 
 
 def test_the_more_specific_of_two_matching_templates_is_used() -> None:
