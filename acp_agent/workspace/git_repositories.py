@@ -21,7 +21,7 @@ from acp_agent.platform.posix import end_group, find_git
 from acp_agent.sandbox.launch import Confine, unconfined
 from acp_agent.workspace.environment import added_variables, with_settings
 
-_MAX_SECONDS = 10.0  # for one folder
+_MAX_SECONDS = 3.0  # for one folder
 _POLL_SECONDS = 0.05  # between checks for cancellation
 _MAX_REPOSITORIES = 100  # a repository and its submodules
 _MAX_SETTINGS = 10_000
@@ -136,6 +136,15 @@ def _stamps(folder: str) -> _Stamps:
     return tuple(map(_stamp, paths))
 
 
+def _blocks(path: str) -> bool:
+    """Return whether git would wait for data from a file, such as a pipe, or read a device."""
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116 - one of many
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
 def _stamp(path: str) -> tuple[int, ...] | None:
     try:
         status = os.lstat(path)
@@ -184,6 +193,8 @@ class GitRepositories:
 
     def _find(self, folder: str) -> tuple[Repository, ...] | None:
         before, started_at, self._has_links = _stamps(folder), time.time_ns(), False
+        if any(_blocks(f"{_top(folder)}/.git{name}") for name in _FILES):
+            return None
         try:
             repositories = tuple(self._walk(folder, time.monotonic() + _MAX_SECONDS))
         except (_UnreadableError, OSError, ValueError):

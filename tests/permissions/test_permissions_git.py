@@ -16,6 +16,7 @@ import pytest
 
 from acp_agent.permissions.access import Allow, Ask, Verdict
 from acp_agent.workspace.environment import added_variables, command_environ
+from acp_agent.workspace.git_repositories import GitRepositories
 from tests.permissions.gate_room import Room
 
 TABLE = tomllib.loads((Path(__file__).parent / "git_settings.toml").read_text("utf-8"))
@@ -239,14 +240,23 @@ def test_the_settings_of_submodules_count(
 
 
 @pytest.mark.parametrize("name", ["config", "HEAD", "index", "commondir"])
-def test_git_needs_permission_if_its_files_cannot_be_read_in_time(
+def test_git_is_not_started_where_it_would_wait_for_a_pipe(
     room: Room, project: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr("acp_agent.workspace.git_repositories._MAX_SECONDS", 0.5)
+    monkeypatch.setattr(GitRepositories, "_walk", lambda *_: pytest.fail("git was started"))
     (project / ".git" / name).unlink(missing_ok=True)
     (project / ".git" / "config").write_text("")
     (project / ".git" / name).unlink(missing_ok=True)
     os.mkfifo(project / ".git" / name)
+    assert is_asked(room.command("git status"))
+
+
+def test_git_needs_permission_if_its_files_cannot_be_read_in_time(
+    room: Room, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("acp_agent.workspace.git_repositories._MAX_SECONDS", 0.5)
+    os.mkfifo(project / "pipe")
+    add_settings(project / ".git", f"[include]\npath = {project}/pipe")
     assert is_asked(room.command("git status"))
 
 

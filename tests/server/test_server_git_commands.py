@@ -126,8 +126,9 @@ async def test_a_background_command_that_runs_unasked_runs_no_hook(
 async def test_judging_a_slow_repository_holds_up_nothing_else(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
-    (workspace_repo / ".git" / "config").unlink()
-    os.mkfifo(workspace_repo / ".git" / "config")
+    os.mkfifo(workspace_repo / "pipe")
+    with (workspace_repo / ".git" / "config").open("a") as config:
+        config.write(f"[include]\n\tpath = {workspace_repo}/pipe\n")
     runs(model_server, "git status")
     running, session = await opened()
     prompt = running.post_prompt(session, "look")
