@@ -18,11 +18,12 @@ from acp_agent.sandbox.git_data import (
     subfolders,
     submodules,
 )
-from acp_agent.sandbox.git_listings import FolderListing, FolderListings
+from acp_agent.sandbox.git_listings import FolderListing, FolderListings, is_filled
 from acp_agent.sandbox.git_settings import referenced_paths
 
 _WATCHED_LEVELS = 2  # levels below a root that are checked while a command runs
 _MAX_FOLDERS = 2_000  # maximum number of searched folders
+_MAX_FILLED = 300  # maximum number of folders searched in those that tools fill
 _MAX_REPOSITORIES = 100
 _WORKTREE_CONFIG = re.compile(rb"^\s*worktreeconfig\b", re.IGNORECASE | re.MULTILINE)
 _WORKTREE = re.compile(rb"^\s*worktree\s*=\s*\"?([^\"\n]+?)\"?\s*$", re.IGNORECASE | re.MULTILINE)
@@ -88,18 +89,27 @@ class GitFolders:
         yield from self._list(new_folders)
 
     def _list(self, folders: list[tuple[str, int]]) -> Iterator[str]:
-        """Yield those of the folders, and of the folders below them, that have a repository."""
-        pending, count = deque(folders), 0
-        while pending and count < _MAX_FOLDERS:
-            folder, level = pending.popleft()
-            count += 1
+        """Yield those of the folders, and of the folders below them, that have a repository.
+
+        Folders that tools fill, such as `node_modules`, come last and have a limit of their own.
+        """
+        pending, filled = deque(folders), deque[tuple[str, int]]()
+        budget, filled_budget = _MAX_FOLDERS, _MAX_FILLED
+        while (pending and budget) or (filled and filled_budget):
+            if pending and budget:
+                budget -= 1
+                folder, level = pending.popleft()
+            else:
+                filled_budget -= 1
+                folder, level = filled.popleft()
             self._known[folder] = level, None  # retried if listing fails
             with suppress(OSError):
                 listing = self._listings.find(folder)
                 self._known[folder] = level, listing
                 if listing.has_repository:
                     yield folder
-                pending += [(f"{folder}/{name}", level + 1) for name in sorted(listing.subfolders)]
+                below = [(f"{folder}/{name}", level + 1) for name in sorted(listing.subfolders)]
+                (filled if below and is_filled(below[0][0]) else pending).extend(below)
 
     def _add_work_tree(self, folder: str) -> None:
         dot_git = f"{folder}/.git"

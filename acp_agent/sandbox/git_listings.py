@@ -12,7 +12,8 @@ from msgspec import Struct
 
 from acp_agent.sandbox.git_data import is_git_dir
 
-SKIPPED_FOLDERS = frozenset({"node_modules", ".venv", "venv", "target", "__pycache__", ".git"})
+# Folders that tools fill: only the folders in them, and in scopes and `src`, are searched.
+FILLED_FOLDERS = frozenset({"node_modules", ".venv", "venv", "target", "__pycache__", ".git"})
 _SETTLED = 50_000_000  # nanoseconds after which another change of a folder has another ctime
 _MAX_FOLDERS = 1_000  # of a git folder that are searched for links
 # Folders of a git folder that are protected, are git folders themselves, or have thousands of
@@ -53,7 +54,7 @@ class FolderListings:
         if cached is not None and cached.settled and cached.ctime == ctime:
             return cached
         settled = time.time_ns() - ctime > _SETTLED
-        if folder.rpartition("/")[2] in SKIPPED_FOLDERS:
+        if is_filled(folder) and not _is_scope(folder):
             has_repository, subfolders = _has_repository(folder), frozenset[str]()
         else:
             with os.scandir(folder) as iterator:
@@ -68,6 +69,18 @@ class FolderListings:
         if cached is None or cached != listing:
             self._listings[folder] = cached = listing
         return cached
+
+
+def is_filled(folder: str) -> bool:
+    """Return whether a folder is one of those that tools fill, or in one."""
+    *_, scope, parent, _ = ["", "", *folder.split("/")]
+    return parent in FILLED_FOLDERS or (scope in FILLED_FOLDERS and _is_scope(f"/{parent}"))
+
+
+def _is_scope(folder: str) -> bool:
+    """Return whether a folder contains packages: `@types`, or the clones in `.venv/src`."""
+    name = folder.rpartition("/")[2]
+    return name[:1] == "@" or name == "src"
 
 
 def _has_repository(folder: str) -> bool:

@@ -40,7 +40,7 @@ LIMITS = SandboxLimitsConfig(processes=80, memory_bytes=200_000_000, file_bytes=
 USES = """
 git status; git add -A; git commit -qm x; git st; git checkout -qb other
 git log -1 -p; git diff HEAD~1; git submodule status
-for folder in below target older/a/b/c; do
+for folder in below target older/a/b/c node_modules/x node_modules/@x/y .venv/src/z; do
   ls -d $folder/.git || ls -d $folder/HEAD && (cd $folder; git status; git st)
 done
 """
