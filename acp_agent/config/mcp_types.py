@@ -23,6 +23,10 @@ class McpOAuthConfig(Table, frozen=True, kw_only=True):
         Variable | None,
         Meta(description="The variable with the secret of that client, if it has one."),
     ] = None
+    grant: Annotated[
+        Literal["authorization_code", "client_credentials"],
+        Meta(description="`client_credentials`: that client logs in by itself, without a browser."),
+    ] = "authorization_code"
     client_metadata_url: Annotated[
         str, Meta(description="Where a client's metadata document is, which is then its id.")
     ] = ""

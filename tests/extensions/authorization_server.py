@@ -163,6 +163,8 @@ class AuthorizedServer(WebServer):
         self.access.add(access)
         self.refreshing.add(refresh)
         tokens = {"access_token": access, "refresh_token": refresh, "token_type": "Bearer"}
+        if form["grant_type"] == "client_credentials":
+            del tokens["refresh_token"]
         await answer(send, 200, tokens | {"expires_in": self.lifetime})
 
     def _error(self, form: Form) -> str:
@@ -191,6 +193,10 @@ class AuthorizedServer(WebServer):
                 if not known:
                     return "invalid_grant"
                 return "authorization_pending" if self.devices > 0 else ""
+            case "client_credentials":
+                self.access.clear()
+                good = bool(form.get("client_secret")) and form["resource"] == self.url
+                return "" if good else "invalid_client"
             case _:
                 return "unsupported_grant_type"
 

@@ -335,3 +335,56 @@ async def test_a_session_uses_a_login_and_headers_of_its_own_win(
         (notice,) = notices(running, session)
         assert "'other' could not be connected" in notice
         assert place.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("methods", [None, ["client_secret_post"]])
+async def test_a_client_logs_in_by_itself_and_again_when_its_token_is_refused(
+    tmp_path: Path, methods: list[str] | None
+) -> None:
+    server = AuthorizedServer()
+    server.secret = "known-to-both"
+    server.changes = {"token_endpoint_auth_methods_supported": methods}
+    (tmp_path / "agent").mkdir()
+    config = tmp_path / "agent" / "config.toml"
+    async with web_server(made=server):
+        config.write_text(
+            f"[mcp_servers.web]\nurl = '{server.url}'\noauth.client_id = 'team'\n"
+            "oauth.client_secret_env = 'TEAM_SECRET'\noauth.grant = 'client_credentials'\n"
+        )
+        code, said = await (await Command.start(tmp_path, "login", "web")).end()
+        assert (code, "oauth.client_secret_env" in said) == (1, True), said
+        secret = {"TEAM_SECRET": server.secret}
+        code, said = await (await Command.start(tmp_path, "login", "web", environ=secret)).end()
+        assert (code, server.log) == (0, ["/token"]), said
+        assert server.secret not in said
+        server.access.clear()
+        code, said = await (await Command.start(tmp_path, "test", "web")).end()
+        assert (code, server.log) == (0, ["/token"] * 2), said
+        server.access.clear()
+        server.secret = "another"
+        code, said = await (await Command.start(tmp_path, "test", "web")).end()
+        assert code == 1
+        assert "invalid_client" in said or "login" in said
+
+
+async def test_the_secret_of_a_client_is_sent_to_no_other_authorization_server(
+    tmp_path: Path,
+) -> None:
+    server = AuthorizedServer()
+    server.secret = "known-to-both"
+    (tmp_path / "agent").mkdir()
+    async with web_server(made=server):
+        (tmp_path / "agent" / "config.toml").write_text(
+            f"[mcp_servers.web]\nurl = '{server.url}'\noauth.client_id = 'team'\n"
+            "oauth.client_secret_env = 'TEAM_SECRET'\noauth.grant = 'client_credentials'\n"
+        )
+        secret = {"TEAM_SECRET": server.secret}
+        code, said = await (await Command.start(tmp_path, "login", "web", environ=secret)).end()
+        assert code == 0, said
+        logins = json.loads(kept(tmp_path).read_text())
+        logins["logins"][server.url]["metadata"]["issuer"] = "https://auth.example.org"
+        kept(tmp_path).write_text(json.dumps(logins))
+        server.access.clear()
+        server.log.clear()
+        code, said = await (await Command.start(tmp_path, "test", "web")).end()
+        assert (code, server.log) == (1, []), said

@@ -33,6 +33,7 @@ from acp_agent.extensions.mcp.oauth.challenge import has_authorization_server, r
 from acp_agent.extensions.mcp.oauth.device import device_login
 from acp_agent.extensions.mcp.oauth.logins import Login, LoginStore
 from acp_agent.extensions.mcp.oauth.provider import (
+    CLIENT_CREDENTIALS,
     ClientSettings,
     Person,
     Provider,
@@ -65,6 +66,11 @@ def login(options: argparse.Namespace) -> int:
     store = LoginStore(setup.paths.mcp_logins_file)
     previous = store.get(server.url)
     settings = _with_secret(settings, previous, options)
+    if settings.without_user and not (settings.client_id and settings.client_secret):
+        raise ConfigError(
+            f"{options.name} logs in without a user, which takes oauth.client_id and the secret of "
+            "that client; set oauth.client_secret_env, or use --client-secret"
+        )
     initial = Login(keyring=options.keyring, scope="" if previous is None else previous.scope)
     try:
         required = asyncio.run(_login(server, settings, store, initial, options))
@@ -117,6 +123,7 @@ def _find(name: str, setup: UserConfig) -> tuple[HttpServer, ClientSettings]:
     return server, ClientSettings(
         client_id=oauth.client_id,
         client_secret=Secret(secret) if secret else None,
+        without_user=oauth.grant == CLIENT_CREDENTIALS,
         client_metadata_url=oauth.client_metadata_url,
         scopes=tuple(oauth.scopes),
     )

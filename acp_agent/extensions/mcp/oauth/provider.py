@@ -32,6 +32,7 @@ from acp_agent.extensions.mcp.config import HttpServer
 from acp_agent.extensions.mcp.errors import missing_scope
 from acp_agent.extensions.mcp.oauth.logins import Login, LoginStore
 
+CLIENT_CREDENTIALS = "client_credentials"
 NO_REDIRECT = "http://127.0.0.1/callback"  # for a provider that never opens a page
 _EARLY_SECONDS = 30.0  # seconds before its expiry that a token is refreshed
 _LOCK_SECONDS = 30.0  # longest time that another process may take for a refresh
@@ -54,6 +55,7 @@ class ClientSettings(Struct, frozen=True, kw_only=True):
 
     client_id: str = ""
     client_secret: Secret | None = None
+    without_user: bool = False  # the client logs in by itself, with its secret
     client_metadata_url: str = ""
     scopes: tuple[str, ...] = ()
 
@@ -191,7 +193,7 @@ class Provider(OAuthClientProvider):
                         has_refreshed = True
                         self.context.token_expiry_time = 1.0
                         break
-                    if outgoing is request and not self._has_user:
+                    if outgoing is request and not (self._has_user or self._is_without_user):
                         scope = union_scopes(self._login.scope, missing_scope(response)) or ""
                         if scope != self._login.scope:
                             self._login = replace(self._login, scope=scope)
@@ -224,7 +226,36 @@ class Provider(OAuthClientProvider):
         client.token_endpoint_auth_method = supported_methods[0] if supported_methods else "none"
         return create_client_registration_request(server, client, self.context.server_url)
 
-    async def _perform_authorization_code_grant(self) -> tuple[str, str]:
+    @property
+    def _is_without_user(self) -> bool:
+        """Return whether the client logs in by itself (RFC 6749, section 4.4)."""
+        client = self.context.client_info
+        return client is not None and CLIENT_CREDENTIALS in client.grant_types
+
+    async def _perform_authorization(self) -> httpx2.Request:
+        if not self._is_without_user:
+            return await super()._perform_authorization()
+        context = self.context
+        known, current = _valid(OAuthMetadata, self._login.metadata), context.oauth_metadata
+        if current is None:
+            raise OAuthFlowError("the authorization server has no metadata")
+        if known is not None and known.issuer != current.issuer:
+            raise OAuthFlowError(
+                f"the server names another authorization server, {current.issuer}; log in again"
+            )
+        self._choose_secret_method()
+        data, headers = context.prepare_token_auth(
+            {"grant_type": CLIENT_CREDENTIALS},
+            {"Content-Type": "application/x-www-form-urlencoded"},
+        )
+        if context.should_include_resource_param(context.protocol_version):
+            data["resource"] = context.get_resource_url()
+        if context.client_metadata.scope:
+            data["scope"] = context.client_metadata.scope
+        return httpx2.Request("POST", self._get_token_endpoint(), data=data, headers=headers)
+
+    def _choose_secret_method(self) -> None:
+        """Send the client's secret in a way that the server supports."""
         server, client = self.context.oauth_metadata, self.context.client_info
         methods = None if server is None else server.token_endpoint_auth_methods_supported
         if client is not None and client.client_secret and methods:
@@ -233,6 +264,10 @@ class Provider(OAuthClientProvider):
             client.token_endpoint_auth_method = (
                 used if used in supported_methods or not supported_methods else supported_methods[0]
             )
+
+    async def _perform_authorization_code_grant(self) -> tuple[str, str]:
+        self._choose_secret_method()
+        server = self.context.oauth_metadata
         if server is not None and "S256" not in (server.code_challenge_methods_supported or ()):
             raise OAuthFlowError("the authorization server does not support PKCE with S256")
         return await super()._perform_authorization_code_grant()
@@ -310,9 +345,11 @@ def configured_client(settings: ClientSettings, redirect_uri: str) -> dict[str, 
     """Return the registration that the user configured, or {} if there is none."""
     if not settings.client_id:
         return {}
-    client = {"client_id": settings.client_id, "redirect_uris": [redirect_uri]}
+    client: dict[str, Any] = {"client_id": settings.client_id, "redirect_uris": [redirect_uri]}
     if settings.client_secret is None:
         return client | {"token_endpoint_auth_method": "none"}
+    if settings.without_user:
+        client["grant_types"] = [CLIENT_CREDENTIALS]
     # The default of RFC 8414; the grant follows the server's metadata.
     return client | {
         "client_secret": settings.client_secret.reveal(),
