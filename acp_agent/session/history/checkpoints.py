@@ -30,9 +30,8 @@ from acp_agent.session.history.checkpoint_files import (
     sweep,
 )
 from acp_agent.session.history.steering_changes import ChangeReports
-from acp_agent.workspace.checkpoints.base import Deadline, Rules, Snapshot, Span
+from acp_agent.workspace.checkpoints.base import NO_GIT, Deadline, Rules, Snapshot, Span
 from acp_agent.workspace.checkpoints.folders import FolderCheckpoints, RestorePlan
-from acp_agent.workspace.checkpoints.git_repository import NO_GIT
 
 if TYPE_CHECKING:
     from acp_agent.content import CallContent

@@ -18,6 +18,7 @@ Reason = Literal["size", "unreadable", "name", "folders"]
 
 LINK = 0o120000  # the mode of a symlink in a tree, as git writes it
 EXECUTABLE = 0o100755
+NO_GIT = "git is not installed; install it to save files for /rewind"
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # built into git
 
 _POLL_SECONDS = 0.05  # seconds between checks for cancellation

@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -26,9 +27,11 @@ from acp_agent.workspace.checkpoints.base import (
     Span,
     UnsavedFile,
 )
-from acp_agent.workspace.checkpoints.git_repository import GitRepository
 from acp_agent.workspace.checkpoints.restore import Restorer, SkippedFile
 from acp_agent.workspace.checkpoints.store import CheckpointStore
+
+if TYPE_CHECKING:
+    from acp_agent.workspace.checkpoints.git_repository import GitRepository
 
 RETRY_SECONDS = 3_600.0  # before a folder that took too long is tried again
 
@@ -93,6 +96,8 @@ class FolderCheckpoints:
         """Return the store and the repository of a folder. Lock the store before use."""
         opened = self._open_stores.get(root)
         if opened is None:
+            from acp_agent.workspace.checkpoints.git_repository import GitRepository  # noqa: PLC0415 - to save
+
             store = CheckpointStore(self._folder, root)
             repository = GitRepository(store, self._program, self._rules.exclude, self._confine)
             opened = self._open_stores[root] = (store, repository)

@@ -17,6 +17,7 @@ from acp_agent.platform.decoding import decode_json
 from acp_agent.sandbox.launch import ConfineWriting, unconfined_writing
 from acp_agent.workspace.checkpoints.base import (
     EMPTY_TREE,
+    NO_GIT,
     Blob,
     Change,
     Deadline,
@@ -34,8 +35,6 @@ from acp_agent.workspace.checkpoints.isolated_git import (
 )
 from acp_agent.workspace.checkpoints.rules import FileFilter, is_private, rules_at
 from acp_agent.workspace.checkpoints.store import CheckpointStore
-
-NO_GIT = "git is not installed; install it to save files for /rewind"
 
 _CHUNK = 20_000  # files per git update-index; the index is written after each chunk
 _SECOND = 1_000_000_000  # nanoseconds: git compares times to the second

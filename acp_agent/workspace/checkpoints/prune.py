@@ -10,7 +10,6 @@ from pathlib import Path
 from acp_agent.errors import WorkspaceError
 from acp_agent.platform.posix import find_git
 from acp_agent.workspace.checkpoints.base import Deadline
-from acp_agent.workspace.checkpoints.git_repository import GitRepository
 from acp_agent.workspace.checkpoints.store import CheckpointStore, all_stores, remove_leftovers
 
 SWEEP_INTERVAL = 86_400.0  # between two sweeps
@@ -117,6 +116,8 @@ def _sweep(
     if not store.records():
         store.remove()
         return
+    from acp_agent.workspace.checkpoints.git_repository import GitRepository  # noqa: PLC0415 - rare
+
     size, files = _measure(store.path / "objects")
     repository = GitRepository(store, program)
     max_size = float("inf") if max_bytes is None else max_bytes
