@@ -37,6 +37,7 @@ _LIMITS = frozenset(
         "disable-model-invocation", "user-invocable",
     }
 )  # fmt: skip
+_SPEECH = re.compile(r"[A-Za-z][\w-]*: *\"")
 _MAX_ENDS = 20  # possible ends of a description that are tried
 _CACHE_SIZE = 1_024  # cached results: a session reads all of its files repeatedly
 
@@ -94,7 +95,8 @@ def _load_leniently(front_matter: str, first: int) -> object | None:
     """Return the fields of invalid YAML that other programs accept, or None if that fails.
 
     A text with a colon is treated as quoted. A description may continue over lines that are not
-    fields, such as examples, if the lines below them are YAML.
+    fields, such as examples, if the lines below them are YAML. A line such as `user: "…" more` is
+    no field: it is not YAML.
     """
     quoted = _PROSE.sub(lambda match: f"{match[1]} {json.dumps(match[2])}", front_matter)
     quoted = _QUOTES.sub(lambda match: f"{match[1]} {json.dumps(match[2])}", quoted)
@@ -112,7 +114,12 @@ def _load_leniently(front_matter: str, first: int) -> object | None:
     ends = [match.start() for match in fields[: first_limit + 1]]
     for end in ends if first_limit < len(fields) else (*ends, len(front_matter)):
         prose = front_matter[start.end() : end].rstrip()
-        if _FIELD.search(prose) and not _NO_FIELD.search(prose, prose.find("\n")):
+        further = [line for line in prose.split("\n")[1:] if _FIELD.match(line)]
+        if (
+            further
+            and not _NO_FIELD.search(prose, prose.find("\n"))
+            and not all(map(_is_speech, further))
+        ):
             continue
         remainder = _STAR.sub(
             lambda match: f"{match[1]}{json.dumps(match[2].rstrip())}", front_matter[end:]
@@ -120,6 +127,17 @@ def _load_leniently(front_matter: str, first: int) -> object | None:
         with suppress(yaml.MarkedYAMLError, ConfigError):
             return _load(f"{before}description: {json.dumps(prose)}\n{remainder}", first)
     return None
+
+
+def _is_speech(line: str) -> bool:
+    """Return whether a line is no field but a part of an example, such as `user: "…" more`."""
+    if not _SPEECH.match(line):
+        return False
+    try:
+        _load(line, 1)
+    except yaml.MarkedYAMLError:
+        return True
+    return False
 
 
 def field_line(text: str, name: str) -> int | None:

@@ -67,9 +67,12 @@ def fetch_candidate(
     ):
         root = Path(new, "plugin")
         copy_folder(plugin_source.folder, root)
-        plugin = read_plugin(
-            root, data=plugins_folder, source="user", marketplace_entry=plugin_source.manifest
-        )
+        try:
+            plugin = read_plugin(
+                root, data=plugins_folder, source="user", marketplace_entry=plugin_source.manifest
+            )
+        except ConfigError as error:  # the folder is temporary, so the source is named
+            raise ConfigError(str(error).replace(str(root), source)) from None
         record = Installed(
             source=_stored_source(source),
             revision=plugin_source.revision,

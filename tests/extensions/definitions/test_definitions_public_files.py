@@ -83,3 +83,17 @@ def test_an_agent_without_front_matter_is_used_where_its_own_program_uses_it(
         [(name, "Look closely")] if name else []
     )
     assert [problem.is_note for problem in found.problems] == ([] if name else [True])
+
+
+def test_examples_whose_lines_look_like_fields_belong_to_the_description(files: Files) -> None:
+    path = files.project / ".claude" / "agents" / "look.md"
+    path.parent.mkdir(parents=True)
+    said = ['user: "Look?"\\nassistant: "I look."', 'user: "Again: look?" and more']
+    lines = ["name: look", "description: Looks. Examples:\\n Context: a start", *said]
+    path.write_text("\n".join(["---", *lines, "color: red", "tools: Read", "---", "You look."]))
+    (agent,) = files.find().agents
+    assert agent.uses.tools == ("read",)
+    assert agent.description.startswith("Looks. Examples:")
+    assert "and more" in agent.description
+    path.write_text(path.read_text().replace("tools: Read", "tools: Read: more"))
+    assert not files.find().agents

@@ -303,3 +303,11 @@ def test_a_plugin_with_a_marketplace_is_one_only_if_it_offers_itself_or_nothing_
     plugin("remove", "outer")
     plugin("add", str(tmp_path / "both"), "--yes")
     assert sorted(names()) == ["hello", "outer"]
+
+
+def test_a_folder_that_is_no_plugin_is_named_as_the_user_named_it(
+    home: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "empty").mkdir()
+    output = plugin("add", str(tmp_path / "empty"), "--yes", status=1)
+    assert f"{tmp_path / 'empty'}: it has no plugin.json" in output
