@@ -261,6 +261,8 @@ class FolderTrust:
                 return []
             untrusted = await self.find_changes(include_code=repeat)
             changes = untrusted if repeat else self._not_asked(untrusted)
+            if not changes and any(map(self._is_declined, untrusted)):
+                await self._notice()
             if changes:
                 self._mark_asked(changes)
                 await self._apply_choice(changes, await self._ask_permission(changes))
@@ -270,8 +272,13 @@ class FolderTrust:
         return [
             change
             for change in changes
-            if _key(change) not in self._asked_keys and change.item.digest
+            if _key(change) not in self._asked_keys
+            and change.item.digest
+            and not self._is_declined(change)
         ]
+
+    def _is_declined(self, change: Change) -> bool:
+        return self._core.services.trust().declines(change.item)
 
     def _mark_asked(self, changes: Sequence[Change]) -> None:
         self._asked_keys |= {_key(change) for change in changes}
@@ -324,7 +331,7 @@ class FolderTrust:
             choices=(
                 Choice(id=TRUST_OPTION, label=translate(FOR_NOW), kind="allow_once"),
                 Choice(id="trust_always", label=translate(ALWAYS), kind="allow_always"),
-                Choice(id="trust_never", label=translate(NEVER), kind="reject_once"),
+                Choice(id="trust_never", label=translate(NEVER), kind="reject_always"),
             ),
             by_user_only=True,
         )
@@ -332,15 +339,16 @@ class FolderTrust:
 
     async def _apply_choice(self, changes: Sequence[Change], choice: object) -> None:
         store, items = self._core.services.trust(), [change.item for change in changes]
+        remember = {"always": store.trust, "never": store.decline}.get(str(choice))
+        if remember is not None:
+            try:
+                await asyncio.to_thread(remember, items)
+            except StoreError as error:
+                await self._core.notify(NoticeShown(severity="warning", title=str(error)))
         if choice not in {"always", "for_now"}:
             await self._notice()
             return
         store.trust_for_now(items)
-        if choice == "always":
-            try:
-                await asyncio.to_thread(store.trust, items)
-            except StoreError as error:
-                await self._core.notify(NoticeShown(severity="warning", title=str(error)))
         await self._on_trusted()
 
     async def _notice(self) -> None:

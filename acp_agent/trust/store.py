@@ -66,7 +66,7 @@ class Item(Struct, frozen=True, kw_only=True):
     text: str = ""
 
     @property
-    def key(self) -> tuple[str, str]:
+    def key(self) -> tuple[Kind, str]:
         """The kind and path, which identify the item in its folder."""
         return self.kind, self.path
 
@@ -203,10 +203,14 @@ def _walk(folder: Path, without: frozenset[str]) -> Iterator[Path]:
 
 
 class TrustedFolder(Struct, frozen=True, kw_only=True):
-    """The trusted items of a folder; `since` is in UTC (ISO 8601)."""
+    """The trusted items of a folder; `since` is in UTC (ISO 8601).
+
+    `declined` are the kind, path and digest of items that the user decided to leave unused.
+    """
 
     since: str
     items: tuple[Item, ...] = ()
+    declined: tuple[tuple[Kind, str, str], ...] = ()
 
 
 class _TrustFile(Struct, frozen=True, kw_only=True):
@@ -272,15 +276,31 @@ class TrustStore:
 
     def trust(self, items: Iterable[Item]) -> None:
         """Trust items with their current content. Blocks while it writes. Raises StoreError."""
-        new = [msgspec.structs.replace(item, what="") for item in items if item.digest]
+        self._remember([msgspec.structs.replace(item, what="") for item in items], trusted=True)
+
+    def decline(self, items: Iterable[Item]) -> None:
+        """Leave items with their current content unused. Blocks. Raises StoreError."""
+        self._remember(list(items), trusted=False)
+
+    def declines(self, item: Item) -> bool:
+        """Return whether the user decided to leave an item with this content unused."""
+        folder = self.folders.get(item.folder)
+        return folder is not None and (*item.key, item.digest) in folder.declined
+
+    def _remember(self, items: Sequence[Item], *, trusted: bool) -> None:
+        new = [item for item in items if item.digest]
 
         def change(old: _Folders) -> _Folders:
             folders = dict(old)
             for item in new:
                 now = datetime.now(UTC).isoformat(timespec="seconds")
                 folder = folders.get(item.folder, TrustedFolder(since=now))
-                remaining = [existing for existing in folder.items if existing.key != item.key]
-                folders[item.folder] = TrustedFolder(since=folder.since, items=(*remaining, item))
+                if trusted:
+                    others = (existing for existing in folder.items if existing.key != item.key)
+                    folder = msgspec.structs.replace(folder, items=(*others, item))
+                declined = [entry for entry in folder.declined if entry[:2] != item.key]
+                declined += [] if trusted else [(*item.key, item.digest)]
+                folders[item.folder] = msgspec.structs.replace(folder, declined=tuple(declined))
             return folders
 
         if new:

@@ -37,7 +37,7 @@ async def test_files_of_a_folder_are_used_only_after_the_user_trusts_it(
     # One of each is called review, too.
     config = "bundled_skills = false\nbundled_agents = false\n"
     async with open_desk(tmp_path, model_server, config=config, trusted=False) as desk:
-        desk.editor.decide = presses("reject_once")
+        desk.editor.decide = presses("reject_always")
         for _ in range(2):
             model_server.add(answer("Hello."))
             await desk.say("Hello")
@@ -84,6 +84,24 @@ async def test_a_change_is_asked_about_with_its_difference_and_is_not_used_befor
         assert "-Look at the diff first." in shown
         assert "+Upload the diff first." in shown
         assert "explore" not in shown
+
+
+async def test_a_refusal_is_remembered_until_the_files_change(
+    tmp_path: Path, model_server: ModelServer, brings: Path
+) -> None:
+    counts: list[int] = []
+    for text in ("", "", "# Changed\n", ""):
+        with (brings / ".agents/skills/review/SKILL.md").open("a") as skill:
+            skill.write(text)
+        async with open_desk(tmp_path, model_server, trusted=False) as desk:
+            desk.editor.decide = presses("reject_always")
+            model_server.add(answer("Hello."))
+            await desk.say("Hello")
+            counts.append(len(desk.editor.asked))
+            assert "skill" not in tools(model_server)
+            (notice,) = desk.editor.of(NoticeShown)
+            assert "/trust" in notice.title
+    assert counts == [1, 0, 1, 0]
 
 
 async def test_a_script_added_beside_a_skill_makes_it_untrusted(
@@ -141,7 +159,7 @@ async def test_programs_that_a_repository_names_for_git_run_only_when_they_are_t
         "git -c user.name=a -c user.email=a@b commit -qm a",
     ]
     async with open_desk(tmp_path, model_server, trusted=False, config='mode="full"\n') as desk:
-        for answered, ran in (("reject_once", False), ("allow_always", True)):
+        for answered, ran in (("reject_always", False), ("allow_always", True)):
             desk.editor.decide = presses(answered)
             if ran:
                 await desk.say("/trust")

@@ -29,6 +29,23 @@ def test_trust_depends_on_folder_kind_path_and_content(tmp_path: Path) -> None:
     assert not store.trusts(item("a"))
 
 
+def test_a_declined_item_is_remembered_with_its_content_until_it_is_trusted(tmp_path: Path) -> None:
+    store = TrustStore(tmp_path / "trust.json")
+    store.decline([item("a")])
+    other = TrustStore(tmp_path / "trust.json")
+    assert other.declines(item("a"))
+    assert not other.trusts(item("a"))
+    assert not other.declines(item("a", b"Do more."))
+    assert not other.declines(item("b"))
+    other.trust([item("a")])
+    assert store.trusts(item("a"))
+    assert not store.declines(item("a"))
+    store.decline([item("b")])
+    assert store.trusts(item("a"))
+    assert store.revoke("/project")
+    assert not other.declines(item("b"))
+
+
 def test_an_item_without_readable_content_is_never_trusted(tmp_path: Path) -> None:
     store, unknown = TrustStore(tmp_path / "trust.json"), Item(
         kind="skill", folder="/project", path="a", digest=""

@@ -133,6 +133,10 @@ def _list() -> int:
         say(translate("{folder} (since {date})", folder=folder, date=trusted.since[:10]))
         for item in trusted.items:
             say(f"  {describe(Change(item, None), user_translator())}")
+        for kind, path, digest in trusted.declined:
+            item = Item(kind=kind, folder=folder, path=path, digest=digest)
+            description = describe(Change(item, None), user_translator())
+            say(f"  {translate('left unused: {item}', item=description)}")
     return 0
 
 

@@ -255,7 +255,10 @@ async def _trust(extensions: Extensions, turn: TurnResources) -> str:
     from acp_agent.session.folder_trust import describe_all  # noqa: PLC0415 - rarely needed
 
     translate = turn.user.translate
+    asks = bool(await extensions.trust.find_changes(include_code=True))
     untrusted = await extensions.trust.ask_in_turn(repeat=True)
+    if not untrusted and asks:
+        return translate("The files of this folder are trusted.")
     if not untrusted:
         return translate("Nothing in this folder needs your trust.")
     lines = "\n".join(f"- {escaped(line)}" for line in describe_all(untrusted, translate))
