@@ -83,3 +83,13 @@ def test_the_users_files_are_found_where_variables_put_them(tmp_path: Path) -> N
         tmp_path / "project", tmp_path, {"CODEX_HOME": str(tmp_path / "codex")}
     )
     assert [(each.file, each.project) for each in permission_files] == [(rules, False)]
+
+
+def test_a_file_whose_rules_apply_without_an_import_is_named(tmp_path: Path) -> None:
+    settings = tmp_path / "project" / ".claude" / "settings.json"
+    settings.parent.mkdir(parents=True)
+    settings.write_text('{"permissions": {"deny": ["Bash(make *)"]}}')
+    imported = acp_agent(tmp_path, "policy", "import", "--cwd", "project")
+    assert f"{settings} applies without an import" in imported.stdout
+    listed = acp_agent(tmp_path, "policy", "list", "--cwd", "project")
+    assert "Bash(make *)" in listed.stdout

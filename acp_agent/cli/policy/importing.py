@@ -14,7 +14,12 @@ from tomlkit.items import Array, Table
 from acp_agent.cli.editors import config_file
 from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.cli.output import FAILED, can_ask, complain, confirm, say, say_json
-from acp_agent.cli.policy.imports.sources import find_files, find_files_at, read_permissions
+from acp_agent.cli.policy.imports.sources import (
+    applied_files,
+    find_files,
+    find_files_at,
+    read_permissions,
+)
 from acp_agent.cli.policy.imports.translation import Translation
 from acp_agent.config.load import parse, read_text
 from acp_agent.config.paths import Paths
@@ -75,6 +80,8 @@ def import_rules(options: argparse.Namespace, paths: Paths, folder: Path, home: 
         say_json(_as_json([translation for _, translation in translations], additions))
     else:
         _show([translation for _, translation in translations], additions, targets)
+        for file in applied_files(folder) if not options.path else ():
+            say(translate("{file} applies without an import: acp-agent policy list", file=file))
     if additions and _confirmed(options):
         for addition in additions:
             save(addition)

@@ -101,9 +101,14 @@ def _reader(file: Path) -> Callable[[Path], Translation]:
     return read_claude if file.name.startswith(("settings", "managed-")) else read_opencode
 
 
+def applied_files(folder: Path) -> list[Path]:
+    """Return the existing files of a folder whose rules apply without an import."""
+    names = ("settings.json", "settings.local.json")
+    return [file for name in names if (file := folder / ".claude" / name).is_file()]
+
+
 def _project_files(folder: Path) -> Iterator[Path]:
-    yield folder / ".claude" / "settings.json"
-    yield folder / ".claude" / "settings.local.json"
+    yield from applied_files(folder)
     yield from _imported_files(folder)
 
 
