@@ -59,3 +59,18 @@ async def test_a_message_reaches_an_agent_with_its_next_request_and_a_stop_ends_
     await desk.begin("/agents stop 1")
     assert await turn.result() == "end_turn"
     assert desk.editor.of(SubagentChanged)[-1].stop_reason == "cancelled"
+
+
+async def test_a_message_to_an_agent_that_has_ended_continues_its_task(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    write_agent(desk.folder)
+    model_server.add(answer("Port 80."), answer("It is 80."), answer("8080."), answer("Now 8080."))
+    await desk.say("/agents start explore Which port is used?")
+    await desk.say("/agents message 1 And the other one?")
+    child = str(model_server.requests[2].json["messages"])
+    assert "Which port is used?" in child
+    assert "And the other one?" in child
+    assert "8080." in str(desk.editor.of(ToolEnded)[-1])
+    await desk.say("/agents message 2 Nobody?")
+    assert "No running agent has the number 2" in last_words(desk)

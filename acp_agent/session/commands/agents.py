@@ -52,11 +52,16 @@ async def agents_command(tasks: AgentTasks, arguments: str) -> FoundCommand:
     action, _, text = arguments.strip().partition(" ")
     if action == "start":
         return await _start(tasks, text.strip())
+    if action == "message":
+        number, _, message = text.strip().partition(" ")
+        task = (await tasks.children.records.all()).get(number)
+        if task is not None and message.strip() and tasks.children.find_call(task.session) is None:
+            return _call(f"#{number}", message.strip())  # the task continues
     return FoundCommand(answer=partial(_answer, tasks, action, text.strip()))
 
 
 async def _start(tasks: AgentTasks, arguments: str) -> FoundCommand:
-    """Return a call of the tool `task`, as if the model had made it."""
+    """Return a call that starts a task, or how to write the command."""
     await tasks.definitions.load()  # its file may be new
     name, _, task = arguments.partition(" ")
     task = task.strip()
@@ -67,8 +72,13 @@ async def _start(tasks: AgentTasks, arguments: str) -> FoundCommand:
             "Usage: /agents start NAME TASK. The agents are {names}.", names=", ".join(names)
         )
         return FoundCommand.answering(tasks.core.clean(text))
-    call = msgspec.json.encode({"agent": name, "task": task}).decode()
-    return FoundCommand(ask=f"Give this task to the agent {name}: {task}", call=("task", call))
+    return _call(name, task)
+
+
+def _call(agent: str, task: str) -> FoundCommand:
+    """Return a call of the tool `task`, as if the model had made it."""
+    call = msgspec.json.encode({"agent": agent, "task": task}).decode()
+    return FoundCommand(ask=f"Give this task to the agent {agent}: {task}", call=("task", call))
 
 
 async def _answer(tasks: AgentTasks, action: str, arguments: str) -> str:
