@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from acp_agent.content import JsonObject, text_part
 from acp_agent.errors import ToolError
@@ -30,6 +30,14 @@ MAX_FILES = 200
 _LISTED_PATTERN = re.compile(r"(?![/!]|\./)[^{}\s]*[*?][^{}\s]*")  # in a list with commas
 
 
+def _working_folder(path: object) -> object:
+    """Return `.` for an empty path."""
+    return "." if path == "" else path
+
+
+FolderPath = Annotated[str, BeforeValidator(_working_folder)]
+
+
 def searched_path(tool: AnyTool, arguments: JsonObject) -> str:
     """Return the path that a search looks in; "" for the working folder."""
     path = path_argument(tool, arguments)
@@ -40,7 +48,7 @@ class GlobParams(ToolParams):
     """What to find."""
 
     pattern: Annotated[str, Field(min_length=1)]
-    path: Annotated[str, Field(description="Folder to search.")] = "."
+    path: Annotated[FolderPath, Field(description="Folder to search.")] = "."
 
 
 class GlobTool(Tool[GlobParams]):

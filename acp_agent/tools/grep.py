@@ -18,7 +18,7 @@ from acp_agent.errors import ToolError, WorkspaceError
 from acp_agent.events import ToolKind
 from acp_agent.permissions.access import ReadAccess
 from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams, text_argument
-from acp_agent.tools.glob import relative_pattern, searched_path
+from acp_agent.tools.glob import FolderPath, relative_pattern, searched_path
 from acp_agent.tools.quoting import code_block, code_span, first_line, shorten
 from acp_agent.workspace.file_io import display_path, file_kind
 from acp_agent.workspace.folder_listing import suggest_existing
@@ -39,7 +39,7 @@ class GrepParams(ToolParams):
     """What to search for."""
 
     pattern: Annotated[str, Field(min_length=1)]
-    path: Annotated[str, Field(description="File or folder.")] = "."
+    path: Annotated[FolderPath, Field(description="File or folder.")] = "."
     glob: Annotated[str | None, Field(description="Only files like *.py")] = None
     ignore_case: bool = False
     context: Annotated[int, Field(ge=0, le=20, description="Lines around each match.")] = 0

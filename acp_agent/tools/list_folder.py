@@ -12,6 +12,7 @@ from acp_agent.errors import ToolError
 from acp_agent.events import ToolKind
 from acp_agent.permissions.access import ReadAccess
 from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams, path_argument
+from acp_agent.tools.glob import FolderPath
 from acp_agent.tools.quoting import code_block, shorten
 from acp_agent.workspace.file_io import display_name, display_path, file_kind
 from acp_agent.workspace.files import WorkspaceFiles
@@ -24,7 +25,7 @@ MAX_SHOWN_LENGTH = 10_000  # characters that the user is shown
 class ListParams(ToolParams):
     """What to list."""
 
-    path: str = "."
+    path: FolderPath = "."
     depth: Annotated[int, Field(ge=1, le=5, description="Levels of folders.")] = 1
 
 

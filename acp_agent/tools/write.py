@@ -10,7 +10,7 @@ from pydantic import Field
 
 from acp_agent.errors import MissingFileError
 from acp_agent.tools.base import Outcome, Prepared, Progress
-from acp_agent.tools.editing.escapes import refuse_eaten_backslash
+from acp_agent.tools.editing.escapes import decode_line_escapes, refuse_eaten_backslash
 from acp_agent.tools.editing.new_text import without_call_tags
 from acp_agent.tools.editing.placeholders import refuse_placeholder
 from acp_agent.tools.editing.replace import EditResult
@@ -54,7 +54,12 @@ class WriteTool(FileTool[WriteParams]):
         fenced = _FENCED.fullmatch(text) if path.suffix.lower() not in _MARKDOWN else None
         text = fenced[1] if fenced else text
         bare = without_call_tags(text, before.text if before else "")
-        text, tagged = bare, bare != text
+        decoded = decode_line_escapes(bare, display_path)
+        corrections = (
+            " Removed: the tags of the call around the text." if bare != text else "",
+            " Decoded: the escapes of all lines." if decoded != bare else "",
+        )
+        text = decoded
         await asyncio.to_thread(refuse_placeholder, text, before.text if before else "")
         refuse_eaten_backslash(text, before.text if before else "")
         line = await asyncio.to_thread(_first_difference, before.text, text) if before else 1
@@ -75,7 +80,7 @@ class WriteTool(FileTool[WriteParams]):
         )
         message = f"{display_path} {'replaced' if before else 'created'}, {count_lines(text)}."
         message += " Removed: the code fence around the text." if fenced else ""
-        message += " Removed: the tags of the call around the text." if tagged else ""
+        message += "".join(corrections)
 
         async def run(_: Progress) -> Outcome:
             return await apply_change(change, files, lambda _: message)

@@ -18,6 +18,7 @@ _MAX_ENTRIES = 2_000  # entries of a folder whose names are compared
 _QUOTES = "`\"'"
 _LINE = re.compile(r"(.+?)(?::|#L?)(\d+)(?:([-:,])L?(\d+))?")
 _DASHES = dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2212"), "-")
+_LINK = re.compile(r"\[[^\]]*\]\(([^()\s]+)\)|<([^<>]+)>")  # in Markdown
 _MAX_LISTED_PATHS = 50
 
 
@@ -121,6 +122,12 @@ def _variants(path: str, cwd: Path) -> Iterator[str]:
         yield path.rstrip("/")
     if match := _LINE.fullmatch(path):
         yield match[1]
+    if match := _LINK.fullmatch(path):
+        yield match[1] or match[2]
+    if "%" in path:
+        yield unquote(path)
+    if "\\ " in path:
+        yield path.replace("\\ ", " ")
 
 
 def _find_respelled(cwd: Path, path: str) -> str | None:

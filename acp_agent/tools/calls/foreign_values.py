@@ -73,7 +73,7 @@ def _range(target: str, value: object, converted: Mapping[str, object]) -> JsonO
         (value,) = value
     ends = value
     if isinstance(value, str):
-        ends = re.split(r"\s*[-,:]\s*", re.sub(r"[Ll](?=\d)|[\[\]]", "", value).strip())
+        ends = re.split(r"\s*(?:[-,:]|\.\.)\s*", re.sub(r"[Ll](?=\d)|[\[\]]", "", value).strip())
     elif isinstance(value, dict) and value.keys() == {"start", "end"}:
         ends = [value["start"], value["end"]]
     if not isinstance(ends, list) or len(ends) not in {1, 2}:

@@ -65,6 +65,10 @@ _ONE_LINE_LITERALS = {
 }
 
 
+_OTHER_CODE = {"css", "html", "md", "php", "rb", "rs", "sql", "toml", "vue", "yaml", "yml"}
+_MIN_LINE_ESCAPES = 3  # fewer may be meant
+
+
 def without_json_quotes(variant: EditVariant) -> EditVariant | None:
     """Both texts without the quotation marks and escapes of a string in JSON."""
     old, new = _parse_json_string(variant.old), _parse_json_string(variant.new)
@@ -176,6 +180,16 @@ def restore_lost_escapes(old: str, new: str, display_path: str) -> str:
     restored, literals = _escape_literals(new, pattern)
     is_clear = all(literal.endswith('\\n"') for literal in literals)
     return restored if is_clear and not _escape_literals(old, pattern)[1] else new
+
+
+def decode_line_escapes(text: str, display_path: str) -> str:
+    r"""Return code that has `\n` for all its line ends with line ends; other text unchanged."""
+    if "\n" in text or display_path.rpartition(".")[2] not in _ONE_LINE_LITERALS | _OTHER_CODE:
+        return text
+    count = len(_LINE_ESCAPE.findall(_STRING_LITERAL.sub("", text)))
+    if count + text.endswith("\\n") < _MIN_LINE_ESCAPES or _has_broken_string(text):
+        return text
+    return _ESCAPE.sub(_unescape_char, text)
 
 
 def _without_code_points(variant: EditVariant) -> EditVariant | None:

@@ -25,6 +25,7 @@ from acp_agent.tools.editing.variants import (
     begins_with_line_end,
     differs_only_in_form,
     edit_variants,
+    indented_block,
 )
 from acp_agent.workspace.file_io import TextFile, with_lf
 from acp_agent.workspace.scrub import REPLACEMENT
@@ -236,7 +237,8 @@ def _spans(
             return [Span(at + 1, at + len(old), new) for at in exact], (
                 "the line end before `new`",
             )
-        return [Span(at, at + len(old), new) for at in exact], ()
+        block = indented_block(text, exact[0], old, new) if len(exact) == 1 else new
+        return [Span(at, at + len(old), block) for at in exact], ("indentation",) * (block != new)
     if REPLACEMENT in old:
         raise hidden_value_error()
     if len(old) + len(new) > _MAX_NORMALIZED_LENGTH:
@@ -331,11 +333,8 @@ def _ambiguity_error(
     text: str, offsets: Sequence[int], display_path: str, expected_note: str = ""
 ) -> ToolError:
     numbers = [text.count("\n", 0, offset) + 1 for offset in offsets[:_MAX_REPORTED_LINES]]
-    line_list = ", ".join(str(number) for number in numbers)
-    suffix = " and more" if len(offsets) > _MAX_REPORTED_LINES else ""
-    summary = (
-        f"the text to replace is in {display_path} {len(offsets)} times (lines {line_list}{suffix})"
-    )
+    lines = ", ".join(map(str, numbers)) + " and more" * (len(offsets) > len(numbers))
+    summary = f"the text to replace is in {display_path} {len(offsets)} times (lines {lines})"
     return ToolError(
         f"{summary}{expected_note}",
         advice="add lines around it in `old` until it is unique, or set `all`"

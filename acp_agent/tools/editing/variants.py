@@ -41,6 +41,7 @@ _TAGS = tuple(
         r"\s*<!\[CDATA\[\n?(?P<text>.*?)\n?\]\]>\s*",
     )
 )
+_CLOSERS = ("}", ")", "]", "</")
 # What follows a text that is a part of a line, if the end of that line was not forgotten.
 _CLOSING = r"[;,)\]}:]|\s*(?://|#|--)"
 # The number of a line as this and other agents show it, the signs after it, and its text.
@@ -104,6 +105,29 @@ def begins_in_indentation(text: str, at: int, old: str, new: str) -> bool:
     return min(depths) < at - line_start + shallow or any(
         depth - shallow in (2, 4, 8) for depth in depths
     )
+
+
+def indented_block(text: str, at: int, old: str, new: str) -> str:
+    """Return `new` with the indentation of the file's line, if it is a block that lacks it.
+
+    That is a block in brackets or tags whose first and last line begin without indentation, for a
+    part of a line.
+    """
+    indent = text[text.rfind("\n", 0, at) + 1 : at]
+    first, *inner = new.strip("\n").split("\n")
+    if not indent or indent.strip() or "\n" in old or old[:1].isspace() or not inner:
+        return new
+    has_ends = first.rstrip().endswith(("{", "(", "[", ">")) and inner[-1].startswith(_CLOSERS)
+    depths = [len(_leading_space(line)) for line in inner if line.strip()]
+    if not has_ends or not all(depths[:-1]):
+        return new
+    unit = min(depths[:-1], default=0)
+    with_tabs = "\t" in indent and "\t" not in new and not any(depth % unit for depth in depths)
+    lines = [
+        "\t" * (len(_leading_space(line)) // unit) + line.lstrip(" ") if with_tabs else line
+        for line in inner
+    ]
+    return "\n".join([first, *(indent + line if line.strip() else line for line in lines)])
 
 
 def differs_only_in_form(variant: EditVariant) -> bool:
