@@ -92,23 +92,25 @@ def test_a_broken_configuration_does_not_end_the_check(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "why"),
+    ("content", "state", "why"),
     [
-        ('{\n "hooks": [', ": line 2 is not JSON (Expecting value); fix the line"),
-        ("[]", ": line 1: expected an object; write { first"),
-        ('{\n"hooks": {\n"Nope": []}}', ":3: hooks.Nope: there is no such event here"),
-        ('{\n"hooks": {\n"Stop": 5}}', ":3: hooks.Stop: Expected `array`, got `int`"),
-        ('{"hooks":\n[1]}', ":1: hooks: expected an object with a list for each event"),
+        ('{\n "hooks": [', "broken", ": line 2 is not JSON (Expecting value); fix the line"),
+        ("[]", "broken", ": line 1: expected an object; write { first"),
+        ('{\n"hooks": {\n"Nope": []}}', "missing", ":3: hooks.Nope: there is no such event here"),
+        ('{\n"hooks": {\n"Stop": 5}}', "broken", ":3: hooks.Stop: Expected `array`, got `int`"),
+        ('{"hooks":\n[1]}', "broken", ":1: hooks: expected an object with a list for each event"),
     ],
 )
-def test_a_problem_of_hooks_is_reported_with_its_line(home: Path, content: str, why: str) -> None:
+def test_a_problem_of_hooks_is_reported_with_its_line(
+    home: Path, content: str, state: str, why: str
+) -> None:
     file = home / ".claude" / "settings.json"
     file.write_text(content)
 
     _, findings = doctor(home)
 
-    [(state, text)] = findings["Hooks"]
-    assert state == "broken"
+    [(reported, text)] = findings["Hooks"]
+    assert reported == state
     assert text.startswith(f"{file}{why}")
 
 
