@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
@@ -32,7 +33,10 @@ from acp_agent.replay.normal_form import Folders, Normaliser, arrange
 from acp_agent.replay.record import FORMAT, SETTINGS, VERSION, Head, Record, RecordedRequest, Step
 from acp_agent.replay.replay import Replayed
 from acp_agent.tools.spec import ToolSpec
-from acp_agent.workspace.scrub import scrub
+from acp_agent.workspace.scrub import find_keys, scrub
+
+_MAX_KEYS = 100  # found by their format
+_LINE_BREAK = re.compile(r"\\[nrt]")  # in JSON
 
 
 class Recorded(Struct, frozen=True, kw_only=True):
@@ -62,9 +66,13 @@ def make_record(
         secrets: values that the record must not contain.
     """
     folders = Folders(*recorded.folders)
+    # A key that only its format shows may occur in another encoding, too.
+    texts = _LINE_BREAK.sub(" ", msgspec.json.encode(events).decode())
+    keys = find_keys(texts)
+    values = (*secrets, *sorted(keys)[:_MAX_KEYS])
 
     def clean(text: str) -> str:
-        return scrub(folders.hide(text), secrets)
+        return scrub(folders.hide(text), values)
 
     normal = Normaliser(clean)
     events = _before_interruption(events)

@@ -17,6 +17,7 @@ from acp_agent.workspace.string_search import Hit, StringSearcher
 
 REPLACEMENT = "[secret]"
 _WORD_AT_END = re.compile(r"[A-Za-z0-9_+/=.%\\-]+\Z")
+_KEY = re.compile(r"[\w.~+/=-]{16,512}", re.ASCII)
 _MAX_WORD = 512  # characters; keys recognised by their format are not longer
 _MIN_WORD = 20  # letters and digits; keys with a format are longer, and most words shorter
 _MAX_BLOCK = 8_192  # characters of a private key
@@ -49,6 +50,12 @@ def holds_credential(text: str, secrets: Iterable[str]) -> bool:
         secrets: values that must not appear; see `KnownSecrets`.
     """
     return _finder(frozenset(secrets)).holds(text)
+
+
+def find_keys(text: str) -> set[str]:
+    """Return the keys in `text` that are recognised by their format and have only one line."""
+    keys = {text[start:end] for start, end in _finder(frozenset()).format_spans(text)}
+    return {key for key in keys if _KEY.fullmatch(key)}
 
 
 def incomplete_tail(text: str, secrets: Iterable[str]) -> int:
@@ -96,6 +103,10 @@ class _Finder:
         return bool(
             self.known_secrets.spans(text, value_hits) or secret_formats.spans(text, formats)
         )
+
+    def format_spans(self, text: str) -> list[Span]:
+        """Return the spans of keys with a recognisable format."""
+        return secret_formats.spans(text, self._find_hits(text)[1])
 
     def _find_hits(self, text: str) -> tuple[list[Hit], list[Hit], list[Hit]]:
         """Return the places of the strings of known values, of formats and of names."""

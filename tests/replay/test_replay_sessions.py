@@ -123,6 +123,21 @@ def test_no_secret_of_a_session_is_in_its_record(
     assert replay(read_record(path)).turns == 1
 
 
+def test_a_key_known_by_its_format_alone_is_removed_in_every_encoding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = GITHUB.encode()
+    spellings = [base64.b64encode(key).decode(), key.hex(), GITHUB[::-1]]
+
+    async def tell(at: Scene) -> None:
+        at.server.add(answer(f"Not {' or '.join(spellings)}."))
+        await at.say(f"My key\n{GITHUB}\nis also {' and '.join(spellings)}.")
+
+    monkeypatch.setitem(SCENES, "tell", tell)
+    text = recorded("tell", tmp_path).read_text("utf-8")
+    assert [spelling for spelling in (GITHUB, *spellings) if spelling in text] == []
+
+
 def outside(record: list[Json]) -> None:
     """The files of calls lie outside of the folder."""
     for line in record:
