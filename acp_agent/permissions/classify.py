@@ -314,8 +314,9 @@ class _Classifier:
                 return "read_only", "sets variables of the line"
             return "standard", "sets variables"
         name = base_name(command)
-        is_listed = command.words[0].origin and "…" in name
-        if is_listed or {UNKNOWN, NONEMPTY} & {*name} or command.words[0].pattern:
+        is_listed = bool(command.words[0].origin) and "…" in name
+        is_unknown = UNKNOWN in name or NONEMPTY in name or is_listed
+        if is_unknown or command.words[0].pattern:
             return "destructive", "runs a program that is only known when it runs"
         texts = [word.text for word in expand_tar_letters(name, command.words[1:])]
         discards = name == "git" and discards_changes(texts, self.folders)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 
 from acp_agent.permissions.arguments import Arguments, parse_arguments
 from acp_agent.permissions.git_reads import parse_git_subcommand, runs_no_program
@@ -79,10 +78,9 @@ def sets_own_variables(command: Command, context: CommandContext, folders: Seque
 
 def is_own_variable(name: str) -> bool:
     """Return whether a name has no meaning to any shell and is not in the environment."""
-    special = read_only_rules().special_variables
     return (
         _OWN_NAME.fullmatch(name) is not None
-        and not any(fnmatchcase(name, pattern) for pattern in special)
+        and not read_only_rules().is_special_variable(name)
         and name not in os.environ
         and name not in QUIET
     )

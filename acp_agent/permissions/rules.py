@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import translate
 from functools import cache
 from importlib.resources import files
 from typing import Literal
@@ -226,6 +228,15 @@ class ReadOnlyRules(Struct, frozen=True, forbid_unknown_fields=True):
     versions: dict[str, frozenset[str]]
     commands: dict[str, Reader]
     shared: dict[str, Reader]
+
+    def is_special_variable(self, name: str) -> bool:
+        """Return whether a variable has a meaning to a shell or a program."""
+        return _any_pattern(self.special_variables).fullmatch(name) is not None
+
+
+@cache
+def _any_pattern(patterns: frozenset[str]) -> re.Pattern[str]:
+    return re.compile("|".join(map(translate, sorted(patterns))))
 
 
 @cache

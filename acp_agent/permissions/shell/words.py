@@ -86,7 +86,8 @@ class Piece(Struct):
 
     def add(self, text: str, kind: str, *, static: bool = True, origin: Origin = "exact") -> None:
         """Append characters of one kind."""
-        self._add_origin(origin, text, kind)
+        if origin != "exact" or self.origin in LISTED:
+            self._add_origin(origin, text, kind)
         self.text += text
         self.kinds += kind * len(text)
         self.static = self.static and static
@@ -94,7 +95,8 @@ class Piece(Struct):
 
     def join(self, piece: Piece) -> None:
         """Append another piece."""
-        self._add_origin(piece.origin, piece.text, piece.kinds)
+        if piece.origin != "exact" or self.origin in LISTED:
+            self._add_origin(piece.origin, piece.text, piece.kinds)
         self.text += piece.text
         self.kinds += piece.kinds
         self.static = self.static and piece.static
