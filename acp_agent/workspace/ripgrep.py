@@ -201,6 +201,7 @@ async def _read_records(
             too_long = False
         if not all(map(on_record, records)):
             return True, skipped, False
+        await asyncio.sleep(0)  # `read` does not let others run while there is data
         if too_long or len(remainder) > _MAX_RECORD:
             skipped += not too_long
             skipped_size += len(remainder)

@@ -249,7 +249,7 @@ async def _allowed_names(
     """Return the files that are not ignored, or None if there is no glob to filter by them."""
     if glob is None:
         return None
-    return set(await list_files(folder, timeout=timeout, confine=confine))
+    return await asyncio.to_thread(set, await list_files(folder, timeout=timeout, confine=confine))
 
 
 def _target(path: Path) -> tuple[Path, str]:
