@@ -35,7 +35,7 @@ async def test_the_model_reads_behind_the_third_result_that_it_goes_round_in_cir
     assert "text of a" in first
     assert "same call" not in first + second
     assert "You made this same call 3 times" in third
-    assert "The model is told" in desk.editor.of(NoticeShown)[0].title
+    assert "The model was informed" in desk.editor.of(NoticeShown)[0].title
 
 
 async def test_every_request_of_a_loop_begins_with_the_previous_one(
