@@ -37,8 +37,9 @@ class Listening:
             env=clean_environment(self._folder.name, extra),
         )
         assert self.process.stderr is not None
-        url = self.process.stderr.readline().decode().split()[-1]
-        self.port = urlsplit(url).port or 0
+        line = self.process.stderr.readline().decode()
+        self.port = urlsplit(line.split()[-1]).port or 0
+        assert self.port, f"the agent says {line!r} instead of its address"
 
     def __enter__(self) -> Self:
         return self
