@@ -39,7 +39,8 @@ class Listening:
         assert self.process.stderr is not None
         line = self.process.stderr.readline().decode()
         self.port = urlsplit(line.split()[-1]).port or 0
-        assert self.port, f"the agent says {line!r} instead of its address"
+        if not self.port:
+            raise RuntimeError(line + self.process.stderr.read().decode())
 
     def __enter__(self) -> Self:
         return self

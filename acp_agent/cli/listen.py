@@ -30,11 +30,11 @@ _MIN_LENGTH = 16  # minimum characters of a token
 def listen(argv: list[str]) -> int:
     """Serve clients until a signal arrives, then end the process; return a status if that fails."""
     options = _parser().parse_args(argv)
-    claim_stdio()  # stdin is not read, and stdout is not written
     return run_guarded(lambda: _listen(options))
 
 
 def _listen(options: argparse.Namespace) -> NoReturn:
+    claim_stdio()  # stdin is not read, and stdout is not written
     raise_descriptor_limit()
     posix.forbid_inspection()  # the token is in the environment or in memory
     environ = dict(os.environ)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -54,6 +55,27 @@ def test_an_invalid_address_is_reported_by_name(home: Path, address: str) -> Non
 @pytest.mark.parametrize("path", ["", "message", "/a?b", "/a b", "/ü"])
 def test_an_invalid_path_is_reported_by_name(home: Path, path: str) -> None:
     assert "--path" in refused(home, "--listen", "127.0.0.1:0", f"--path={path}")
+
+
+def test_it_listens_although_its_output_goes_to_a_file_and_its_messages_do_not(
+    home: Path, tmp_path: Path
+) -> None:
+    words = ["serve", "--listen", "127.0.0.1:0", "--no-token", *DEMO]
+    with (tmp_path / "output").open("wb") as output:
+        agent = subprocess.Popen(
+            [sys.executable, "-m", "acp_agent", *words],
+            cwd=home,
+            env=environment(home, {"PYTHONPATH": str(ROOT)}),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.PIPE,
+        )
+    assert agent.stderr is not None
+    with agent.stderr:
+        assert b" http://127.0.0.1:" in agent.stderr.readline()
+        agent.terminate()
+        assert agent.wait(60) == 0
+    assert (tmp_path / "output").read_bytes() == b""
 
 
 async def test_the_endpoint_is_where_a_client_that_fixes_its_path_looks(
