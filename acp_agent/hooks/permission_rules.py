@@ -89,13 +89,12 @@ class PermissionRules:
             yield "a rule that allows must come from a hook of yours"
             return
         texts = {rule.text for rule in update.rules}
-        removed = texts if update.type == "removeRules" else None
         if update.type != "addRules":
             self._rules = [
                 rule
                 for rule in self._rules
                 if rule.effect != update.behavior
-                or (removed is not None and rule.text not in removed)
+                or (update.type == "removeRules" and rule.text not in texts)
             ]
         if update.type == "removeRules":
             return

@@ -95,10 +95,10 @@ _RESOLVED = re.compile(r"git rev-parse(?: --(?:short|verify|quiet))* (?!-)([\w./
 
 def appended_words(command: Command) -> tuple[Word, ...]:
     """Return the words that xargs appends, as far as they are known."""
-    if command.stdin is not None:
-        guess = tuple(Word(text, static=False) for text in command.stdin.text.split())
-        return piped_names(command) or guess
-    return piped_names(command) or (Word("…", static=False),)
+    if names := piped_names(command):
+        return names
+    texts = ["…"] if command.stdin is None else command.stdin.text.split()
+    return tuple(Word(text, static=False) for text in texts)
 
 
 def piped_names(command: Command) -> tuple[Word, ...]:

@@ -31,20 +31,9 @@ _NAMES = (
 )
 _TAG = re.compile(r"<(\w{1,64})>")
 # The arguments with which a call may begin; a page of HTML has others.
-_FIRST = {
-    *(
-        "args",
-        "command",
-        "file_path",
-        "message",
-        "mode",
-        "path",
-        "pattern",
-        "regex",
-        "todos",
-        "url",
-    ),
-}
+_FIRST = frozenset(
+    {"args", "command", "file_path", "message", "mode", "path", "pattern", "regex", "todos", "url"}
+)
 _STRAY = "There is text between the arguments of the call: it was not run. Write it again."
 _PARTIAL_TAG = re.compile(r"(?:<\w{0,64})?")
 _FOLLOWING = re.compile(r"\s*(?:<\w{1,64}>|</(\w{1,64})>)")
