@@ -33,8 +33,8 @@ class SkillTool(Tool[SkillParams]):
 
     Args:
         skills: the names and descriptions of the skills that the model may choose.
-        unlisted: the names of those that only the user may choose, or that belong to some files,
-            of which the model is told with these files.
+        unlisted: the names of those that only the user may choose, or that are offered with some
+            files.
     """
 
     name: ClassVar[str] = "skill"

@@ -27,7 +27,7 @@ Answer = Callable[[bytes, Callable[[], None] | None], None]
 MAX_CALLS: Final = 1_000  # requests being answered from which no further message is read
 MAX_BYTES: Final = 64 * 1024 * 1024  # of the requests that are being answered; one may have more
 _LARGE_BYTES, _SMALL_BYTES = 4 * 1024 * 1024, 1024 * 1024  # bytes of them, see `IncomingRequests`
-_END_TIMEOUT = 1.0  # seconds for handlers that were cancelled for good
+_END_TIMEOUT = 1.0  # seconds for cancelled handlers to end
 
 
 class Call:

@@ -193,7 +193,10 @@ class SkillFields(RunFields, frozen=True, kw_only=True, rename="kebab"):
     ] = None
     paths: Annotated[
         Names | None,
-        Meta(description="Patterns of files with which the model is told of it.", extra=_NAMES),
+        Meta(
+            description="Patterns of files; the skill is offered when the model uses one of them.",
+            extra=_NAMES,
+        ),
     ] = None
     version: Annotated[
         str | int | float | None, Meta(description="Its version, for people.", extra=_TEXT)

@@ -126,7 +126,7 @@ class Skill(Struct, frozen=True, kw_only=True):
         by_user: whether it is a command for the user.
         runs_in_subagent: whether a subagent runs it, instead of the conversation itself.
         agent: the agent that runs it in that case; None leaves the choice to the program.
-        paths: patterns of the files with which the model is told of it; empty: always.
+        paths: patterns of files; it is offered when one of them is used. Empty: always.
         inputs: its inputs: words in this order, or `name=value`.
         flow: the chart that it follows step by step, if it is a flow.
         hooks: its hooks, which run while it is in use: a list for each event.

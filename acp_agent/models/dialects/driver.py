@@ -44,7 +44,7 @@ FORMS: Mapping[str, Form] = {
     "tagged": Tagged(),
     "gemma": Gemma(),
 }
-# What is looked for in an answer of any model: the dialects, and a form that no model is told.
+# What is looked for in an answer of any model: the dialects, and a form that no prompt describes.
 READERS: tuple[CallReader, ...] = (*FORMS.values(), NamedTags())
 
 
