@@ -95,6 +95,7 @@ class PermissionRules:
                 for rule in self._rules
                 if rule.effect != update.behavior
                 or (update.type == "removeRules" and rule.text not in texts)
+                or (rule.hook.may_allow and not hook.may_allow)  # it stays as strict as the user's
             ]
         if update.type == "removeRules":
             return
