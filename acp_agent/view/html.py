@@ -25,7 +25,6 @@ from markupsafe import Markup, escape
 
 from acp_agent.config.amounts import format_decimal
 from acp_agent.config.localization import Language
-from acp_agent.view import plot as plotting
 from acp_agent.view.page import Page, all_steps
 
 _OPEN_LINES = 40  # changes of up to so many lines are shown unfolded
@@ -52,8 +51,6 @@ def render(page: Page, *, language: Language, zone: tzinfo | None = None) -> Ite
         .generate(
             page=page,
             say=say,
-            plot=plotting.plot(page.turns),
-            plotting=plotting,
             open_lines=_OPEN_LINES if calls <= _OPEN_CALLS else -1,
             calls=calls,
             style=Markup(_file("page.css")),  # noqa: S704 - our own

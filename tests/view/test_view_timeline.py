@@ -243,7 +243,7 @@ def test_concurrent_work_counts_once_in_times() -> None:
     assert "model 3.0 s" in one(dom, ".lanes svg")["aria-label"]
 
 
-def test_the_numbers_of_the_plot_are_the_sums_of_the_events() -> None:
+def test_the_table_of_tokens_and_cost_has_the_sums_of_the_events() -> None:
     page = data_of(
         begun(), said("One"),
         asked(), took(Usage(input=900, cache_read=300, output=50, reasoning=20), 0.25),
@@ -254,52 +254,22 @@ def test_the_numbers_of_the_plot_are_the_sums_of_the_events() -> None:
         asked("msg_a3"), took(Usage(input=400, output=100), None, "msg_a3"), ended("turn_3"),
     )  # fmt: skip
     dom = parsed(html_of(page))
-    assert [
-        [words_of(cell) for cell in row.select("th, td")] for row in dom.select(".numbers tbody tr")
-    ] == [
+    rows = dom.select(".spending tbody tr")
+    assert [[words_of(cell) for cell in row.select("th, td")][:6] for row in rows] == [
         ["1", "1,000", "300", "100", "20", "$0.7500"],
         ["2", "0", "0", "0", "0", "$0.0000"],
         ["3", "400", "0", "100", "0", "?"],
     ]
-    tokens, cost = dom.select("svg.plot")
-    # The axis of tokens goes to 2,000, that of cost to 0.8; the bars stand in 140 units of height.
+    # The longest bar of a column is 100 wide.
     assert [
-        [(part["class"][0], float(attribute(part, "height"))) for part in bar.select("rect")]
-        for bar in tokens.select("a")
+        [(part["class"][0], float(attribute(part, "width"))) for part in row.select("rect")]
+        for row in rows
     ] == [
-        [("cached", 21.0), ("input", 49.0), ("output", 7.0)],
+        [("cached", 30.0), ("input", 70.0), ("output", 100.0), ("cost", 100.0)],
         [],
-        [("input", 28.0), ("output", 7.0)],
+        [("input", 40.0), ("output", 100.0)],
     ]
-    assert [float(attribute(part, "height")) for part in cost.select("rect")] == [
-        pytest.approx(131.25)
-    ]
-    labels = [words_of(text) for text in tokens.select("text")]
-    assert {"0", "500", "1k", "1.5k", "2k", "1", "2", "3", "Turn", "Tokens of each turn"} <= set(
-        labels
-    )
-    assert tokens["role"] == "group"  # its bars are links
-    named = [dom.select_one(f"#{name}") for name in attribute(tokens, "aria-labelledby").split()]
-    assert all(text is not None and words_of(text) for text in named)
     assert "Cost $0.75 +?" in words_of(one(dom, ".facts.total")).replace("0.7500", "0.75")
-
-
-def test_many_turns_share_a_bar_and_none_is_lost() -> None:
-    events = [
-        event
-        for number in range(1, 102)
-        for event in (
-            begun(f"turn_{number}"), asked(f"msg_{number}"),
-            took(Usage(input=10, output=1), 0.01, f"msg_{number}"), ended(f"turn_{number}"),
-        )
-    ]  # fmt: skip
-    dom = page_of(*events)
-    rows = dom.select(".numbers tbody tr")
-    assert len(rows) == 51
-    assert [words_of(one(row, "th")) for row in rows[-2:]] == ["99–100", "101"]
-    assert sum(int(words_of(row.select("td")[0])) for row in rows) == 1_010
-    requests = [words_of(one(turn, ".requests summary")) for turn in dom.select("section.turn")]
-    assert requests == ["Model requests: 1"] * 101
 
 
 def test_errors_retries_and_the_model_that_stood_in_are_shown() -> None:
@@ -439,7 +409,7 @@ def test_a_session_without_anything_says_so() -> None:
     dom = page_of(SessionStarted(cwd="/work"), title=None)
     assert words_of(one(dom, "h1")) == "Untitled"
     assert "This session has no messages." in words_of(one(dom, "main"))
-    assert dom.select(".plots") == []
+    assert dom.select(".spending") == []
 
 
 def test_the_result_stands_for_a_long_output() -> None:
