@@ -12,9 +12,15 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from acp_agent.language_servers.problems import Problem, line_moves, moved_problems, new_problems
+from acp_agent.language_servers.problems import (
+    Problem,
+    changed_lines,
+    line_moves,
+    moved_problems,
+    new_problems,
+)
 from acp_agent.language_servers.server import LanguageServer
 from acp_agent.language_servers.service import LanguageServers, check_text, check_workspace
 
@@ -36,10 +42,15 @@ class _Change(Struct):
 
 
 class _Baseline(Struct):
-    """The problems of a server at the last report."""
+    """The problems of a server at the last report.
+
+    `changed_lines` are those of files whose problems before the first change are not known because
+    the server was busy. Only problems in these lines are certain to be new.
+    """
 
     generation: int
     problems: dict[Path, tuple[Problem, ...]]
+    changed_lines: dict[Path, set[int]] = field(default_factory=dict)
 
 
 class EditChecks:
@@ -161,8 +172,9 @@ class EditChecks:
             if before is None and is_open:  # it was opened since, and had these before any change
                 continue
             new = new_problems(before or (), current)
+            lines = baseline.changed_lines.get(path)
             if is_open:
-                reported += new
+                reported += [problem for problem in new if lines is None or problem.line in lines]
             elif any(path.is_relative_to(root) for root in roots):
                 reported += [problem for problem in new if problem.severity == "error"]
         return reported
@@ -174,9 +186,12 @@ class EditChecks:
         if previous_check is not None and not previous_check.done():
             previous_check.cancel()
             await asyncio.wait([previous_check])
+        unchecked_paths: set[Path] = set()
         for path, change in changes.items():
-            if change.old is not None:
-                await check_text(server, path, change.old, timeout=_LATE_SECONDS)
+            if change.old is not None and not await check_text(
+                server, path, change.old, timeout=_LATE_SECONDS
+            ):
+                unchecked_paths.add(path)
         await check_workspace(server)
         running = server.running
         if running is None:
@@ -192,12 +207,18 @@ class EditChecks:
             if path in snapshot:
                 baseline.problems.setdefault(path, snapshot[path])
         for path, change in changes.items():
+            lines = baseline.changed_lines.pop(path, None)
+            before = baseline.problems.setdefault(path, snapshot.get(path, ()))
             if change.old is None:
-                baseline.problems.setdefault(path, ())
-            else:
-                baseline.problems.setdefault(path, snapshot.get(path, ()))
-                moves = line_moves(change.old, change.new)
-                baseline.problems[path] = moved_problems(baseline.problems[path], moves)
+                continue
+            moves = line_moves(change.old, change.new)
+            baseline.problems[path] = moved_problems(before, moves)
+            document = running.documents.get(path)
+            was_checked = lines is None and document is not None and document.checked is not None
+            if path in unchecked_paths and not was_checked:
+                baseline.changed_lines[path] = {
+                    moved for line in lines or () if (moved := moves(line)) is not None
+                } | changed_lines(change.old, change.new, moves)
         return server.running is running
 
     async def _syntax_problems(self, changes: Mapping[Path, _Change]) -> Sequence[Problem]:

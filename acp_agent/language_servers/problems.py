@@ -142,6 +142,12 @@ def line_moves(old: str, new: str) -> Callable[[int], int | None]:
     return move_line
 
 
+def changed_lines(old: str, new: str, new_line: Callable[[int], int | None]) -> set[int]:
+    """Return the lines of `new`, from 1, that `old` does not have; see `line_moves`."""
+    unchanged = {new_line(line) for line in range(1, len(split_lines(old)) + 1)}
+    return set(range(1, len(split_lines(new)) + 1)).difference(unchanged)
+
+
 def _match_middle(before: list[str], after: list[str], head: int) -> dict[int, int]:
     if not before or not after or max(len(before), len(after)) > _MAX_COMPARED_LINES:
         return {}

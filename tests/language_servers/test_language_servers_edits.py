@@ -11,7 +11,7 @@ import pytest
 
 from acp_agent.content import ContentPart, TextBlock
 from acp_agent.events import NoticeShown, ToolEnded
-from acp_agent.language_servers import edit_checks
+from acp_agent.language_servers import diagnostics, edit_checks
 from acp_agent.language_servers.service import LanguageServers
 from acp_agent.session.turns.parts import TurnTools
 from tests.language_servers.conftest import scripted_server, until_reported
@@ -80,6 +80,31 @@ async def test_an_edit_reports_new_problems_and_not_old_ones(
     assert isinstance(part, ContentPart)
     assert isinstance(part.content, TextBlock)
     assert "new is bad" in part.content.text
+
+
+async def test_old_problems_that_a_busy_server_reports_after_an_edit_are_not_new(
+    tmp_path: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(diagnostics, "_MAX_PUSH_TIMEOUT", 0.2)
+    async with open_desk(tmp_path, model_server, config=scripted_server("push", "busy")) as desk:
+        (desk.folder / "a.txt").write_text("one\nold BAD\ntwo\n")
+        await ready(desk, "a.txt")
+        model_server.add(
+            answer(edit("one\n", "zero\none\n"), edit("two", "new BAD")),
+            answer(edit("zero\n", "")),
+            answer(edit("one\n", "one BAD\n")),
+            answer("Done."),
+        )
+        await desk.say("Go.")
+        problems = [
+            result.partition("New problems after this edit:\n")[2] for result in desk.results()
+        ]
+    assert problems == [
+        "",
+        "a.txt:4:5: error: new is bad [scripted bad]",
+        "",
+        "a.txt:1:5: error: one is bad [scripted bad]",
+    ]
 
 
 async def test_errors_in_other_files_are_reported(

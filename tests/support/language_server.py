@@ -1,6 +1,7 @@
 """A language server that finds each `BAD` in a document, and behaves as its arguments say.
 
-Arguments: `push` sends problems unasked instead of being asked; `hold=FILE` sends none while the
+Arguments: `push` sends problems unasked instead of being asked; `busy` none of a document that was
+just opened; `hold=FILE` sends none while the
 file exists; `project` knows of all files: each `BAD` anywhere is also an error in `other.txt` of
 the root; `start=FILE` answers the handshake once the file exists; `pid=FILE` adds the process's id
 to a file; `stubborn` ends for no request; `edits=FILE` offers to rename, with the edits that the
@@ -79,7 +80,7 @@ class Server:
         self.versions[uri] = document["version"]
         changes = params.get("contentChanges")
         self.texts[uri] = changes[-1]["text"] if changes else document["text"]
-        if "push" in OPTIONS:
+        if "push" in OPTIONS and ("busy" not in OPTIONS or changes):
             wait_until(lambda: "hold" not in OPTIONS or not Path(OPTIONS["hold"]).exists())
             found = {
                 "uri": uri,
