@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from time import monotonic
+from typing import NamedTuple
 
 from msgspec import json
 from msgspec.structs import replace
+from pydantic import BaseModel
 
 from acp_agent.agent.resources import TurnResources
 from acp_agent.agent.scrub_events import scrub_object
@@ -15,29 +17,48 @@ from acp_agent.content import JsonObject, text_part
 from acp_agent.errors import PermissionRefusedError
 from acp_agent.events import NoticeShown, PermissionDecided, ToolEnded
 from acp_agent.hooks.session_hooks import SessionHooks, context_notice
-from acp_agent.hooks.types import HookAnswer
+from acp_agent.hooks.types import NO_ANSWER, HookAnswer, combine_answers
 from acp_agent.permissions.access import Access, Choice
+from acp_agent.tools.base import AnyTool
 from acp_agent.tools.calls.argument_json import read_arguments
+from acp_agent.tools.calls.effective_calls import effective_calls
 from acp_agent.workspace.scrub import scrub
 
 CHANGED_CALL = "A hook changed a call."  # the title of a notice
 
 
+class _HookedCall(NamedTuple):
+    """A call as hooks see it: in our names, of one file, without secrets."""
+
+    call: ProposedCall
+    arguments: JsonObject
+
+
 class CallHooks:
-    """Runs the hooks around the calls of one answer."""
+    """Runs the hooks around the calls of one answer.
+
+    Hooks see what a call does, in whatever form the model made it: a call that edits several files
+    is an event for each file and each replacement.
+    """
 
     def __init__(self, turn: TurnResources, hooks: SessionHooks) -> None:
         self._turn = turn
         self._hooks = hooks
         self._accesses: dict[str, Access] = {}
-        self._arguments: dict[str, JsonObject] = {}
-        self._batch: dict[str, JsonObject] = {}  # ended calls, for the hooks on all calls together
+        self._calls: dict[str, list[_HookedCall]] = {}
+        self._batch: list[JsonObject] = []  # ended calls, for the hooks on all calls together
         self._notes: dict[str, list[str]] = {}  # for the model, from the hooks before each call
         self._started_at: dict[str, float] = {}
         self._ends_turn = False
 
-    async def before_call(self, call: ProposedCall, access: Access) -> HookAnswer:
+    async def before_call(
+        self, call: ProposedCall, tool: AnyTool, params: BaseModel, access: Access
+    ) -> HookAnswer:
         """Ask the hooks about a call before its permission is checked.
+
+        Args:
+            tool: the tool that the call means.
+            params: its parameters.
 
         Returns:
             The answer of the hooks. If it has arguments, they replace those of the call.
@@ -47,9 +68,17 @@ class CallHooks:
             StoreError: the journal could not be written.
         """
         self._accesses[call.call] = access
-        answer = await self._hooks.before_call(call, self._call_arguments(call), access)
-        if answer.blocked or answer.stop:
-            raise await self._record_refusal(call, answer)
+        secrets = self._turn.journal.secrets
+        self._calls[call.call] = [
+            _HookedCall(replace(call, name=each.tool), scrub_object(each.arguments, secrets) or {})
+            for each in effective_calls(tool, params, access)
+        ]
+        answers = []
+        for hooked, arguments in self._hooked_calls(call):
+            answers.append(await self._hooks.before_call(hooked, arguments, access))
+            if answers[-1].blocked or answers[-1].stop:
+                break
+        answer = await self._decided(call, answers)
         if answer.context:
             self._note(call, answer.context)
         if answer.arguments is not None:
@@ -68,12 +97,36 @@ class CallHooks:
             PermissionRefusedError: a hook refuses the call.
             StoreError: the journal could not be written.
         """
-        answer = await self._hooks.on_question(call, self._call_arguments(call), access, choices)
-        if answer.blocked or answer.stop:
-            raise await self._record_refusal(call, answer)
+        answers = [
+            await self._hooks.on_question(hooked, arguments, access, choices)
+            for hooked, arguments in self._hooked_calls(call)
+        ]
+        answer = await self._decided(call, answers)
         if answer.permission == "allow" and answer.arguments is not None:
             await self._record_change(call, answer, answer.arguments)
         return answer
+
+    async def _decided(self, call: ProposedCall, answers: Sequence[HookAnswer]) -> HookAnswer:
+        """Return the answers about all that a call does as one. Only all together allow it.
+
+        Raises:
+            PermissionRefusedError: a hook refuses the call.
+            StoreError: the journal could not be written.
+        """
+        answer = combine_answers(answers) if answers else NO_ANSWER
+        if answer.arguments is not None and len(answers) > 1:
+            answer = replace(
+                answer, blocked=True, reason="it changes a part; make a call for each change"
+            )
+        if answer.blocked or answer.stop:
+            raise await self._record_refusal(call, answer)
+        if answer.permission == "allow" and any(each.permission is None for each in answers):
+            return replace(answer, permission=None)
+        return answer
+
+    def _hooked_calls(self, call: ProposedCall) -> list[_HookedCall]:
+        """Return what a call does, or the call itself if that is unknown."""
+        return self._calls.get(call.call) or [_HookedCall(call, _arguments(call))]
 
     def _note(self, call: ProposedCall, text: str) -> None:
         self._notes.setdefault(call.call, []).append(text)
@@ -82,7 +135,7 @@ class CallHooks:
         self, call: ProposedCall, answer: HookAnswer, arguments: JsonObject
     ) -> None:
         """Record and show the arguments that replace those of a call."""
-        self._arguments[call.call] = arguments
+        self._calls[call.call] = [_HookedCall(self._hooked_calls(call)[0].call, arguments)]
         changed = json.encode(scrub_object(arguments, self._turn.journal.secrets)).decode()
         self._note(call, f"A hook changed the arguments to: {changed}")
         await self._turn.journal.emit(
@@ -95,7 +148,8 @@ class CallHooks:
 
     async def report_refusal(self, call: ProposedCall, access: Access, reason: str) -> None:
         """Tell the hooks that a call was refused."""
-        await self._hooks.report_refusal(call, self._call_arguments(call), access, reason)
+        for hooked, arguments in self._hooked_calls(call):
+            await self._hooks.report_refusal(hooked, arguments, access, reason)
 
     def record_start(self, call: ProposedCall) -> None:
         """Note that the tool of a call begins to run."""
@@ -108,19 +162,29 @@ class CallHooks:
     async def after_call(self, call: ProposedCall, end: ToolEnded) -> tuple[ToolEnded, bool]:
         """Return the end of a call as changed by the hooks, and whether the turn ends here."""
         started_at = self._started_at.pop(call.call, None)
-        answer = await self._hooks.after_call(
-            call,
-            self._call_arguments(call),
-            self._accesses.get(call.call),
-            end.result,
-            failed=end.failed,
-            duration=None if started_at is None else monotonic() - started_at,
-        )
+        files = {  # a program that formats a file runs once for it
+            (hooked.call.name, hooked.arguments.get("path")): hooked
+            for hooked in reversed(self._hooked_calls(call))
+        }
+        answers = [
+            await self._hooks.after_call(
+                hooked,
+                arguments,
+                self._accesses.get(call.call),
+                end.result,
+                failed=end.failed,
+                duration=None if started_at is None else monotonic() - started_at,
+            )
+            for hooked, arguments in reversed(files.values())
+        ]
+        answer = combine_answers(answers)
         secrets = self._turn.journal.secrets
         result = end.result if answer.output is None else scrub(answer.output, secrets)
         if self._hooks.has("PostToolBatch"):
-            report = self._hooks.batched_call(call, self._call_arguments(call), result)
-            self._batch[call.call] = report
+            self._batch += [
+                self._hooks.batched_call(hooked, arguments, result)
+                for hooked, arguments in self._hooked_calls(call)
+            ]
         notes = [*self._notes.get(call.call, ()), answer.reason if answer.blocked else ""]
         notes.append(answer.context)
         text = scrub("\n".join(filter(None, notes)), secrets)
@@ -143,8 +207,8 @@ class CallHooks:
         await self._hooks.report_files()
         if not self._batch:
             return self._ends_turn
-        answer = await self._hooks.after_batch(list(self._batch.values()))
-        self._batch.clear()
+        answer = await self._hooks.after_batch(self._batch)
+        self._batch = []
         ends_turn = self._ends_turn or answer.stop or answer.blocked
         notes = [answer.reason if answer.blocked else "", answer.context]
         if text := scrub("\n".join(filter(None, notes)), self._turn.journal.secrets):
@@ -155,14 +219,6 @@ class CallHooks:
                 )
             await self._turn.journal.emit(notice)
         return ends_turn
-
-    def _call_arguments(self, call: ProposedCall) -> JsonObject:
-        if call.call in self._arguments:
-            return self._arguments[call.call]
-        try:
-            return read_arguments(call.safe_arguments)
-        except ValueError:
-            return {}
 
     async def _record_refusal(
         self, call: ProposedCall, answer: HookAnswer
@@ -192,3 +248,11 @@ class CallHooks:
 
 def _name(answer: HookAnswer) -> str:
     return "" if answer.by is None else answer.by.name
+
+
+def _arguments(call: ProposedCall) -> JsonObject:
+    """Return a call's arguments as the model wrote them, without secrets."""
+    try:
+        return read_arguments(call.safe_arguments)
+    except ValueError:
+        return {}

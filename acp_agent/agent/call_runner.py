@@ -136,7 +136,7 @@ class CallRunner:
             prepared = await tool.prepare(params)
             answer = None
             if self._hooks is not None:
-                answer = await self._hooks.before_call(call, prepared.access)
+                answer = await self._hooks.before_call(call, tool, params, prepared.access)
                 if answer.arguments is not None:
                     prepared = await self._reprepare(tool, answer.arguments)
             await self._show_checked(call, prepared)

@@ -59,6 +59,79 @@ async def test_a_call_is_refused_as_the_reference_says(
         assert len(model_server.requests) == (1 if stopped else 2)
 
 
+PATCH = """*** Begin Patch
+*** Add File: new.txt
++new
+*** Add File: kept.env
++new
+*** End Patch"""
+FORMS = {
+    "a name of another agent": Call("bash", {"command": "touch kept.env"}),
+    "fields of another agent": Call("run_shell_command", {"cmd": "touch kept.env"}),
+    "a patch of several files": Call("apply_patch", {"input": PATCH}),
+    "a command that is a patch": Call("shell", {"command": f"apply_patch <<'EOF'\n{PATCH}\nEOF"}),
+    "a path in another form": Call("write", {"path": "@./kept.env", "content": "new"}),
+    "edits of several files": Call(
+        "edit",
+        {
+            "edits": [
+                {"path": "new.txt", "old": "", "new": "x"},
+                {"path": "kept.env", "old": "", "new": "x"},
+            ]
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_a_hook_sees_what_a_call_does_in_whatever_form_it_is_made(
+    hooked: Hooked, model_server: ModelServer, form: str
+) -> None:
+    line = (
+        'python3 -c \'import json, sys; made = json.load(sys.stdin)["tool_input"];'
+        'text = made.get("command") or made["file_path"]; sys.exit(2 * text.endswith("/kept.env")'
+        ' or 2 * text.endswith(" kept.env"))\''
+    )
+    async with hooked({"PreToolUse Bash|Edit|Write": line}) as desk:
+        desk.editor.decide = presses("allow_once")
+        model_server.add(answer(FORMS[form]), answer("Pity."))
+        await desk.say("Do it")
+        (ended,) = desk.editor.of(ToolEnded)
+        assert "hook" in ended.result
+        assert not (desk.folder / "kept.env").exists()
+        assert not (desk.folder / "new.txt").exists()
+
+
+async def test_a_hook_sees_each_replacement_before_and_each_file_once_after(
+    hooked: Hooked, model_server: ModelServer, tmp_path: Path
+) -> None:
+    line = f"cat >> {tmp_path}/told; echo >> {tmp_path}/told"
+    edits = [{"old": "one", "new": "1"}, {"old": "two", "new": "2"}]
+    async with hooked({"PreToolUse": line, "PostToolUse": line}) as desk:
+        desk.editor.decide = presses("allow_once")
+        (desk.folder / "a.txt").write_text("one two\n")
+        model_server.add(answer(Call("edit", {"path": "a.txt", "edits": edits})), answer("Done."))
+        await desk.say("Do it")
+        assert (desk.folder / "a.txt").read_text() == "1 2\n"
+        events = [json.loads(event) for event in (tmp_path / "told").read_text().splitlines()]
+        made = [(event["hook_event_name"], event["tool_input"]["new_string"]) for event in events]
+        assert made == [("PreToolUse", "1"), ("PreToolUse", "2"), ("PostToolUse", "1")]
+        assert {event["tool_input"]["file_path"] for event in events} == {
+            str(desk.folder / "a.txt")
+        }
+
+
+async def test_new_arguments_for_a_part_of_a_call_refuse_it(
+    hooked: Hooked, model_server: ModelServer
+) -> None:
+    async with hooked({"PreToolUse Edit": says(updatedInput={"file_path": "b.txt"})}) as desk:
+        desk.editor.decide = presses("allow_once")
+        model_server.add(answer(FORMS["edits of several files"]), answer("Pity."))
+        await desk.say("Do it")
+        assert "make a call for each change" in desk.editor.of(ToolEnded)[0].result
+        assert not (desk.folder / "new.txt").exists()
+
+
 async def test_an_exit_code_other_than_2_does_not_hide_what_a_hook_adds(
     hooked: Hooked, model_server: ModelServer
 ) -> None:

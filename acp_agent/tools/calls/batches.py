@@ -31,11 +31,11 @@ class Batch(Tool[BatchParams]):
 
     def __init__(self, tool: AnyTool) -> None:
         super().__init__(tool.workspace)
-        self._tool = tool
+        self.tool = tool
 
     def touches(self, params: BatchParams) -> Touches:
         """Everything that its calls read."""
-        touches = [self._tool.touches(call) for call in params.calls]
+        touches = [self.tool.touches(call) for call in params.calls]
         return Touches(reads=tuple(path for each in touches for path in each.reads))
 
     async def prepare(self, params: BatchParams) -> Prepared:
@@ -44,7 +44,7 @@ class Batch(Tool[BatchParams]):
         for call in params.calls:
             label = str(call.path)
             try:
-                prepared.append((label, await self._tool.prepare(call)))
+                prepared.append((label, await self.tool.prepare(call)))
             except AcpAgentError as error:
                 prepared.append((label, error))
         ready = [item for _, item in prepared if isinstance(item, Prepared)]

@@ -1,0 +1,67 @@
+"""What a call does, in the names of our tools: one entry for each file and each replacement."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import BaseModel
+
+from acp_agent.content import JsonObject
+from acp_agent.errors import ToolError, WorkspaceError
+from acp_agent.permissions.access import Access, WriteAccess
+from acp_agent.tools.apply_patch import PatchParams
+from acp_agent.tools.base import AnyTool, SchemaArguments
+from acp_agent.tools.calls.batches import Batch, BatchParams
+from acp_agent.tools.edit import EditFilesParams, EditParams, EditTool
+from acp_agent.tools.file_changes import FileTool
+
+
+class EffectiveCall(NamedTuple):
+    """A call of one of our tools, or of a server's: its name and arguments."""
+
+    tool: str
+    arguments: JsonObject
+
+
+def effective_calls(tool: AnyTool, params: BaseModel, access: Access) -> list[EffectiveCall]:
+    """Return what a call does, whatever names the model used for the tool and the arguments.
+
+    Paths are absolute and lead to the file itself, in the form that the editor uses.
+
+    Args:
+        access: the access of the prepared call.
+    """
+    if isinstance(params, SchemaArguments):
+        return [EffectiveCall(tool.name, params.values)]
+    if isinstance(params, PatchParams) and isinstance(access, WriteAccess):
+        files = tool.workspace.files
+        paths = [str(files.editor_path(Path(path))) for path in access.paths]
+        return [EffectiveCall(tool.name, {"path": path, "input": params.input}) for path in paths]
+    if isinstance(tool, Batch) and isinstance(params, BatchParams):
+        return [call for each in params.calls for call in _file_calls(tool.tool, each)]
+    if isinstance(params, EditFilesParams):
+        edit = EditTool(tool.workspace)
+        return [call for each in params.files for call in _file_calls(edit, each)]
+    return _file_calls(tool, params)
+
+
+def _file_calls(tool: AnyTool, params: BaseModel) -> list[EffectiveCall]:
+    """The call of a tool that names one file at most; an edit has one for each replacement."""
+    path = _real_path(tool, params)
+    more = params.more if isinstance(params, EditParams) else ()
+    arguments = params.model_dump(mode="json", exclude_unset=True, exclude={"more"}) | path
+    items = [item.model_dump(mode="json", exclude_unset=True) | path for item in more]
+    return [EffectiveCall(tool.name, each) for each in (arguments, *items)]
+
+
+def _real_path(tool: AnyTool, params: BaseModel) -> JsonObject:
+    path = getattr(params, "path", None)
+    if not isinstance(path, str) or not path:
+        return {}
+    files, writes = tool.workspace.files, isinstance(tool, FileTool)
+    with suppress(ToolError, WorkspaceError):
+        cleaned = tool.cleaned_path(params) if isinstance(tool, FileTool) else path
+        return {"path": str(files.editor_path(files.resolve(cleaned, to_read=not writes)))}
+    return {}
