@@ -8,7 +8,6 @@ import platform
 import subprocess
 import sys
 from collections.abc import Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -25,7 +24,6 @@ from acp_agent.platform.posix import find_program, is_private, make_private
 
 if TYPE_CHECKING:
     from acp_agent.config.sandbox_types import SandboxConfig
-    from acp_agent.session.store.last_write import LostWrite
     from acp_agent.session.store.read_queries import CheckResult
 
 PROGRAM_SECONDS = 5.0
@@ -106,11 +104,11 @@ def check_files(paths: Paths) -> list[Finding]:
 
 async def check_store(paths: Paths) -> list[Finding]:
     """Check that every conversation can be read."""
-    from acp_agent.session.store.database import has_traces  # noqa: PLC0415 - likewise
+    from acp_agent.session.store.database import has_log  # noqa: PLC0415 - likewise
     from acp_agent.session.store.store import Store  # noqa: PLC0415 - only for this part
 
     file = paths.sessions_file
-    if not file.exists() and not has_traces(file):
+    if not file.exists() and not has_log(file, "-wal"):
         return [
             Finding(
                 "info",
@@ -124,7 +122,6 @@ async def check_store(paths: Paths) -> list[Finding]:
         try:
             problems = await store.check()
             checked = await store.check_sessions()
-            lost_writes = [_lost_write(write) for write in await store.lost_writes()]
         finally:
             await store.close()
     except AcpAgentError as error:
@@ -134,8 +131,8 @@ async def check_store(paths: Paths) -> list[Finding]:
             "Run `acp-agent sessions repair`: it renames the file and recovers what is readable"
         )
         return [Finding("broken", f"{file}: {line}", remedy) for line in problems]
-    if checked.damaged or checked.strays or lost_writes:
-        return [*_damaged_sessions(checked), *lost_writes]
+    if checked.damaged or checked.strays:
+        return _damaged_sessions(checked)
     size = f"{file.stat().st_size / 1_000_000:.1f}"
     return [Finding("ok", translate("{file} is intact ({size} MB)", file=file, size=size))]
 
@@ -164,34 +161,6 @@ def _damaged_sessions(checked: CheckResult) -> list[Finding]:
         remedy = translate("`acp-agent sessions repair` restores them as sessions")
         findings.append(Finding("missing", text, remedy))
     return findings
-
-
-def _lost_write(write: LostWrite) -> Finding:
-    """Return the finding for a write that is missing from the journal."""
-    session, at = write.note.session, datetime.fromtimestamp(write.note.at / 1000)  # noqa: DTZ006
-    when = f"{at:%Y-%m-%d %H:%M}"
-    if write.present is None:
-        text = translate(
-            "session {session}, last written at {when}, is missing; others may be missing too: "
-            "the journal's log (-wal) was lost, or the journal was replaced by an older copy",
-            session=session,
-            when=when,
-        )
-    else:
-        text = translate(
-            "session {session} had {count} events at {when} and now has {there}; other sessions "
-            "may be incomplete too: the journal's log (-wal) was lost, or the journal was "
-            "replaced by an older copy",
-            session=session,
-            count=write.note.events,
-            when=when,
-            there=write.present,
-        )
-    remedy = translate(
-        "Stop all agents and restore the journal with its log from a backup, or accept the loss "
-        "with `acp-agent sessions repair`"
-    )
-    return Finding("broken", text, remedy)
 
 
 def _check_privacy(file: Path, *, close: bool) -> list[Finding]:

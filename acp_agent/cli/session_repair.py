@@ -25,7 +25,6 @@ from acp_agent.errors import (
 )
 from acp_agent.session.store.database import has_log, is_foreign_database, is_missing, open_database
 from acp_agent.session.store.database_recovery import RecoveredSessions, recover_sessions
-from acp_agent.session.store.last_write import forget_lost_writes
 from acp_agent.session.store.lease import any_lease_held
 from acp_agent.session.store.sqlite_errors import store_error
 from acp_agent.session.store.store import Store
@@ -70,10 +69,7 @@ def repair(options: argparse.Namespace) -> int:
         )
         return 0
     if not missing and asyncio.run(_is_sound(file)):
-        if asyncio.run(_accept_loss(file)):
-            say(translate("{file} is intact; the loss is no longer reported", file=file))
-        else:
-            say(translate("{file} is intact; nothing to repair", file=file))
+        say(translate("{file} is intact; nothing to repair", file=file))
         return 0
     if any_lease_held(file.parent / "locks"):
         raise SessionBusyError(
@@ -87,7 +83,6 @@ def repair(options: argparse.Namespace) -> int:
             asyncio.run(Store.open(file))  # raises an error that says what it is
         renamed = _rename_damaged(file)
         new_file.rename(file)
-        forget_lost_writes(file)
     finally:
         for suffix in ("", *_SIDE_SUFFIXES):
             new_file.with_name(new_file.name + suffix).unlink(missing_ok=True)
@@ -97,18 +92,6 @@ def repair(options: argparse.Namespace) -> int:
     else:
         say(translate("The damaged journal is saved as {file}.", file=renamed))
     return 0
-
-
-async def _accept_loss(file: Path) -> bool:
-    """Clear the record of lost events; return whether there was one."""
-    store = await Store.open(file)
-    try:
-        lost = bool(await store.lost_writes())
-    finally:
-        await store.close()
-    if lost:
-        forget_lost_writes(file)
-    return lost
 
 
 async def _is_sound(file: Path) -> bool:

@@ -150,11 +150,6 @@ def is_missing(path: Path) -> bool:
         return True
 
 
-def has_traces(path: Path) -> bool:
-    """Return whether files beside it show that there was a journal."""
-    return has_log(path, "-wal", ".newest", ".lost")
-
-
 def _is_blank(path: Path) -> bool:
     """Return whether a file in which SQLite finds nothing may become a journal.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
@@ -26,42 +26,7 @@ _NEWER_TITLE = (
 _NEWER_ADVICE = "Update acp-agent to see it."
 _DAMAGE_ADVICE = "The readable part follows; `acp-agent sessions check` has details."
 
-# What is missing, by kind of event: for the user, and for the model unless it was not sent to it.
-_USER = ("what you said", "what the user said")
-_ANSWER = ("a part of an answer", "a part of your answer")
-_CALL = ("a call of a tool", "a call of a tool")
-_RESULT = ("the result of a call", "the result of a call")
-_UNSPECIFIED = ("something that was said or done", "something that was said or done")
-_LOST: dict[str, tuple[str, str]] = {
-    "user_message": _USER,
-    "prompt_repeated": _USER,
-    "agent_text": _ANSWER,
-    "agent_thought": ("a part of the reasoning", ""),
-    "thought_sealed": ("a part of the reasoning", ""),
-    "model_asked": ("when the model was asked", ""),
-    "model_answered": ("the end of an answer", ""),
-    "tool_called": _CALL,
-    "tool_started": ("how a call began", ""),
-    "tool_output": ("a part of the output of a command", ""),
-    "tool_shown": ("what a call showed", ""),
-    "tool_ended": _RESULT,
-    "permission_asked": ("a question for permission", ""),
-    "permission_decided": ("who allowed or refused a call", ""),
-    "plan_changed": ("a plan", ""),
-    "config_changed": ("a change of the settings", ""),
-    "system_prompt_written": ("the system prompt", ""),
-    "system_prompt_given": ("instructions of the editor", ""),
-    "session_started": ("the beginning", ""),
-    "turn_started": ("the beginning of a turn", ""),
-    "turn_ended": ("the end of a turn", ""),
-    "usage_reported": ("what a request took", ""),
-    "title_changed": ("a title", ""),
-    "checkpoint_made": ("a checkpoint of the files", ""),
-    "rewound": ("that the conversation went back to an earlier point",) * 2,
-    "compaction_changed": ("a summary of what came before",) * 2,
-    "child_worked": ("what an agent did", ""),
-    "subagent_changed": ("what an agent did", ""),
-}
+_KNOWN_TAGS = {kind.__struct_config__.tag for kind in get_args(AnyEvent)}
 # The kinds whose text is worth reading in part, with the field of that text.
 _TEXTS = {
     "user_message": "content",
@@ -185,35 +150,19 @@ def _notices(
 
 def is_damaged_event(event: UnknownEvent) -> bool:
     """Return whether this version should be able to read the event."""
-    return isinstance(event, DamagedEvent) or event.tag in _LOST
+    return isinstance(event, DamagedEvent) or event.tag in _KNOWN_TAGS
 
 
 def _damage_notice(run: Sequence[tuple[StoredEvent, bool]]) -> NoticeShown:
-    items = [item for item, _ in run]
     is_partial = all(is_readable for _, is_readable in run)
-    kinds = [_LOST.get(_tag(item), _UNSPECIFIED) for item in items]
-    count = sum(getattr(item.event, "count", 1) for item in items)
-    if len(set(kinds)) == 1 and count == 1:
-        lost_item, model_text = kinds[0]
-    else:
-        lost_item = model_text = _UNSPECIFIED[0]
-        if not any(text for _, text in kinds):
-            model_text = ""
-    extent = "only in part here" if is_partial else "missing here"
-    for_model = f"[The record of this conversation is damaged: {model_text} is {extent}.]"
+    extent = "incomplete" if is_partial else "missing"
     return NoticeShown(
         severity="warning",
-        title=f"The journal is damaged here; this is only partly readable: {lost_item}."
-        if is_partial
-        else f"The journal is damaged here; this is no longer readable: {lost_item}.",
+        title=f"The journal is damaged here: a part of the conversation is {extent}.",
         description=_DAMAGE_ADVICE,
-        message=MessageId(f"lost_{items[0].seq}"),
-        for_model=for_model if model_text else "",
+        message=MessageId(f"lost_{run[0][0].seq}"),
+        for_model=f"[The record of this conversation is damaged: a part is {extent} here.]",
     )
-
-
-def _tag(item: StoredEvent) -> str:
-    return item.event.tag if isinstance(item.event, UnknownEvent) else ""
 
 
 def salvage(raw: bytes) -> AnyEvent | None:

@@ -30,7 +30,6 @@ from acp_agent.session.store.worker import Worker, WriteChain
 from acp_agent.session.store.write_queries import JournalEntry
 
 if TYPE_CHECKING:
-    from acp_agent.session.store.last_write import LostWrite
     from acp_agent.session.store.read_queries import CheckResult
     from acp_agent.session.store.usage import By, SpentTotal, UsageRow
 
@@ -318,16 +317,6 @@ class Store:
             StoreError: it could not be read at all.
         """
         return await self._worker.run(write_queries.check)
-
-    async def lost_writes(self) -> Sequence[LostWrite]:
-        """Return recorded writes that the journal lacks, because its log or a newer file was lost.
-
-        Raises:
-            StoreError: the file could not be read.
-        """
-        from acp_agent.session.store.last_write import lost_writes  # noqa: PLC0415 - rarely needed
-
-        return await self._worker.run(lambda db: lost_writes(self.path, db))
 
     async def checkpoint(self) -> None:
         """Move the log into the file, as far as possible without waiting for other processes.

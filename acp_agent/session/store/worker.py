@@ -20,7 +20,6 @@ from typing import Any, Generic, TypeVar
 
 from acp_agent.errors import StoreDamagedError, StoreError
 from acp_agent.session.store.database import Database, open_database
-from acp_agent.session.store.last_write import LastWrite, record_lost_writes
 from acp_agent.session.store.sqlite_errors import damage_error, primary_code, store_error
 
 T = TypeVar("T")
@@ -92,7 +91,6 @@ class Worker:
         self._loop = loop
         self._queue: queue.SimpleQueue[AnyJob | None] = queue.SimpleQueue()
         self._database: Database | None = None  # used by the thread only
-        self._last_write: LastWrite | None = None  # likewise
         self._closed = False
         self._ended: asyncio.Future[None] = loop.create_future()
 
@@ -242,26 +240,11 @@ class Worker:
             ):
                 self._database.read_only = True
             raise
-        self._record_last_write(jobs)
-
-    def _record_last_write(self, jobs: list[AnyJob]) -> None:
-        """Record the last committed write; an integer result is the session's number of events."""
-        if self._last_write is None:
-            self._last_write = LastWrite(self.path)
-        for job in jobs:
-            if job.chain is not None and job.result is True:  # deleted
-                self._last_write.forget(job.chain.session)
-        for job in reversed(jobs):
-            if job.chain is not None and type(job.result) is int:
-                self._last_write.note(job.chain.session, job.result)
-                break
 
     def _connection(self) -> sqlite3.Connection:
         """Return the open journal; open it if it is not open or failed before."""
         if self._database is None:
             self._database = open_database(self.path)
-            with contextlib.suppress(sqlite3.Error, UnicodeDecodeError, StoreError):
-                record_lost_writes(self.path, self._database.connection)
         return self._database.connection
 
     def _disconnect(self) -> None:
@@ -269,9 +252,6 @@ class Worker:
         if database is not None:
             with contextlib.suppress(sqlite3.Error):  # the next start recovers commits
                 database.connection.close()
-        if self._last_write is not None:
-            self._last_write.close()
-            self._last_write = None
 
     def _describe_error(self, error: Exception) -> Exception:
         if isinstance(error, StoreDamagedError) and str(self.path) not in str(error):
