@@ -67,6 +67,7 @@ class Handlers(ABC):
         self.client = client
         self.operations = client.operations(editor)
         self._channel = McpChannel(client.connection)
+        self._has_prompt = False  # a prompt has arrived
 
     @abstractmethod
     def surface(self) -> Surface:
@@ -232,8 +233,8 @@ class Handlers(ABC):
         connection = self.client.connection
         session.opened(
             servers,
-            ("acp_agent.server.prompts", "acp_agent.server.session_requests", *self.prompt_modules),
-            lambda: connection.answering > 0,
+            self.prompt_modules,
+            lambda: connection.answering > 0 and not self._has_prompt,
         )
 
     # -- other requests --------------------------------------------------------------------
@@ -274,6 +275,7 @@ class Handlers(ABC):
     @cached_property
     def prompts(self) -> Prompts:
         """What submits the client's prompts."""
+        self._has_prompt = True
         from acp_agent.server.prompts import Prompts  # noqa: PLC0415 - not to open a session
 
         return Prompts(self.operations)

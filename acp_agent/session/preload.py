@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import builtins
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
-from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
 from acp_agent.workspace.threads import in_daemon_thread
 
@@ -16,6 +18,8 @@ from acp_agent.workspace.threads import in_daemon_thread
 # come first, the slowest ones last.
 PROMPT_MODULES = (
     "acp_agent.session.folder_trust",
+    "acp_agent.server.prompts",
+    "acp_agent.server.session_requests",
     "acp_agent.session.turns.plan",
     "acp_agent.session.turns.environment",
     "acp_agent.session.turns.system_prompt",
@@ -31,22 +35,37 @@ PROMPT_MODULES = (
     "acp_agent.session.turns.parts",
 )
 
-_PAUSE = 0.005  # seconds for which an import waits at most: a request may wait for the import
+# Seconds for which the imports pause at most while one request after the other is answered: it may
+# wait for the module that is being imported.
+_MAX_PAUSE = 0.03
 _STEP = 0.0005  # seconds
 _SHORT_INTERVAL = 0.0005  # seconds
 _USUAL_INTERVAL = sys.getswitchinterval()
+_USUAL_IMPORT = builtins.__import__
+
+
+@contextmanager
+def short_switch_interval() -> Iterator[None]:
+    """Have Python switch threads more often than every 5 ms (`sys.setswitchinterval`).
+
+    The event loop needs several switches to answer a request, because it waits for the journal's
+    thread.
+    """
+    sys.setswitchinterval(_SHORT_INTERVAL)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(_USUAL_INTERVAL)
 
 
 class Preload:
-    """Imports modules in a thread that pauses before each import while a request is answered.
-
-    Python switches threads every 5 ms (`sys.setswitchinterval`), and the event loop needs several
-    switches to answer a request, because it waits for the journal's thread. So this class shortens
-    the interval and pauses imports. As a finder on `sys.meta_path`, it also sees nested imports.
+    """Imports modules in a thread that pauses before each import, nested or not, for requests.
 
     Args:
-        first: modules that requests may import, too; their imports never pause.
-        busy: whether a request is being answered; called in the thread.
+        first: modules that other requests import, too; their imports never pause.
+        modules: what to import then.
+        busy: whether a request is being answered that does not need the modules; called in the
+            thread.
     """
 
     def __init__(
@@ -56,16 +75,22 @@ class Preload:
         self._modules = modules
         self._busy = busy
         self._thread: int | None = None
+        self._paused = 0.0  # seconds since requests are being answered
 
     async def run(self) -> None:
         """Import the modules. If the call is cancelled, the thread continues."""
-        sys.meta_path.insert(0, self)
-        sys.setswitchinterval(_SHORT_INTERVAL)
+
+        def import_with_pause(*args: Any, **kwargs: Any) -> ModuleType:
+            if threading.get_ident() == self._thread:
+                self._pause()
+            return _USUAL_IMPORT(*args, **kwargs)
+
+        # Not a finder on `sys.meta_path`: those are called under a lock that all imports take.
+        builtins.__import__ = import_with_pause
         try:
             await in_daemon_thread(self._import, name="preload")
         finally:
-            sys.setswitchinterval(_USUAL_INTERVAL)
-            sys.meta_path.remove(self)
+            builtins.__import__ = _USUAL_IMPORT
 
     def hurry(self) -> None:
         """Stop pausing, because a prompt waits for the modules."""
@@ -76,15 +101,16 @@ class Preload:
             import_module(module)
         self._thread = threading.get_ident()
         for module in self._modules:
+            self._pause()
             import_module(module)
 
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        """Pause if the import is the thread's, and return None so that other finders are used."""
-        del fullname, path, target
-        if threading.get_ident() == self._thread:
-            deadline = time.monotonic() + _PAUSE
-            while self._busy() and time.monotonic() < deadline:
-                time.sleep(_STEP)
-        return None
+    def _pause(self) -> None:
+        """Wait while a request is answered, which may wait for a module that is being imported."""
+        while busy := self._busy():
+            if self._paused >= _MAX_PAUSE:
+                break
+            began = time.monotonic()
+            time.sleep(_STEP)
+            self._paused += time.monotonic() - began
+        if not busy:
+            self._paused = 0.0

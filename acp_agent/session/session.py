@@ -16,6 +16,7 @@ from acp_agent.session.client import AttachedClient, Client
 from acp_agent.session.core import SessionCore
 from acp_agent.session.extensions import Extensions
 from acp_agent.session.option_change import change_option
+from acp_agent.session.preload import short_switch_interval
 from acp_agent.session.prompts import PromptHandler
 from acp_agent.session.services import Services
 from acp_agent.session.store.lease import Lease
@@ -105,7 +106,7 @@ class Session:
         Args:
             mcp_servers: the servers that the client named; they replace earlier ones.
             modules: the modules that the client's connection imports for a prompt.
-            busy: returns whether the connection is answering a request.
+            busy: returns whether the connection is answering a request other than a prompt.
         """
         self.core.drop_cached_history()  # it is not replayed any more
         self.extensions.use_servers(mcp_servers)
@@ -117,7 +118,8 @@ class Session:
 
     async def _prepare(self, modules: Sequence[str], busy: Callable[[], bool]) -> None:
         """Prepare the first prompt, then save the imported modules for later starts."""
-        await self.resources.prepare(modules, busy)
+        with short_switch_interval():
+            await self.resources.prepare(modules, busy)
         await in_daemon_thread(module_cache.save, name="module-cache")
 
     # -- running -------------------------------------------------------------------------------

@@ -272,7 +272,7 @@ class SessionResources:
 
         Args:
             modules: further modules that a prompt imports.
-            busy: returns whether a request is being answered; imports pause for it.
+            busy: returns whether another request than a prompt is answered; imports pause for it.
         """
         if self._preload is not None:
             return
