@@ -37,7 +37,7 @@ PROMPT_MODULES = (
 
 # Seconds for which the imports pause at most while one request after the other is answered: it may
 # wait for the module that is being imported.
-_MAX_PAUSE = 0.03
+_MAX_PAUSE = 0.2
 _STEP = 0.0005  # seconds
 _SHORT_INTERVAL = 0.0005  # seconds
 _USUAL_INTERVAL = sys.getswitchinterval()
