@@ -78,11 +78,17 @@ async def test_methods_of_the_other_version_are_not_known(agent: StartAgent, ver
 
 
 @pytest.mark.covers("P1", "I3")
-@pytest.mark.parametrize("kind", CONTENT)
-async def test_content_is_taken_if_and_only_if_it_is_advertised(
-    agent: StartAgent, workspace_repo: Path, version: int, kind: str
+async def test_content_is_accepted_if_and_only_if_it_is_advertised(
+    agent: StartAgent, workspace_repo: Path, version: int
 ) -> None:
     running, advertised = await opened(agent, version)
+    for kind in CONTENT:
+        await _prompt_with(running, workspace_repo, version, advertised, kind)
+
+
+async def _prompt_with(
+    running: AgentProcess, workspace_repo: Path, version: int, advertised: Json, kind: str
+) -> None:
     session = (
         await running.request("session/new", {"cwd": str(workspace_repo), "mcpServers": []})
     )["sessionId"]
@@ -104,41 +110,41 @@ async def test_content_is_taken_if_and_only_if_it_is_advertised(
 
 
 @pytest.mark.covers("S1", "I3")
-@pytest.mark.parametrize("kind", SERVERS)
-async def test_an_mcp_server_is_taken_if_its_transport_is_advertised(
-    agent: StartAgent, workspace_repo: Path, version: int, kind: str
+async def test_an_mcp_server_is_accepted_if_its_transport_is_advertised(
+    agent: StartAgent, workspace_repo: Path, version: int
 ) -> None:
     running, advertised = await opened(agent, version)
-    server = dict(SERVERS[kind])
-    baseline = version == 1 and kind == "stdio"
-    if baseline:
-        del server["type"]
-    request_id = running.post("session/new", {"cwd": str(workspace_repo), "mcpServers": [server]})
-    answer = await running.answer(request_id)
-    if baseline or capability(version, advertised, "mcp", kind):
-        assert "result" in answer, answer
-    elif version == 2:  # version 1 says nothing of what it does not know
-        assert answer["error"]["code"] == -32602, answer
+    for kind, each in SERVERS.items():
+        server = dict(each)
+        baseline = version == 1 and kind == "stdio"
+        if baseline:
+            del server["type"]
+        params = {"cwd": str(workspace_repo), "mcpServers": [server]}
+        answer = await running.answer(running.post("session/new", params))
+        if baseline or capability(version, advertised, "mcp", kind):
+            assert "result" in answer, answer
+        elif version == 2:  # version 1 says nothing of what it does not know
+            assert answer["error"]["code"] == -32602, answer
 
 
 @pytest.mark.covers("I3")
-@pytest.mark.parametrize("mode", ["append", "override", "_otherwise"])
-async def test_a_system_prompt_is_taken_in_the_modes_that_are_advertised(
-    agent: StartAgent, workspace_repo: Path, version: int, mode: str
+async def test_a_system_prompt_is_accepted_in_the_advertised_modes(
+    agent: StartAgent, workspace_repo: Path, version: int
 ) -> None:
     running, advertised = await opened(agent, version)
     group = "sessionCapabilities" if version == 1 else "session"
     capabilities = advertised[CAPABILITIES_OF[version]]
-    is_accepted = offered(capabilities, group, "systemPrompt") and (
-        mode == "append" or offered(capabilities, group, "systemPrompt", "mode", mode)
-    )
-    prompt = {"mode": mode, "content": [{"type": "text", "text": "Rhyme."}]}
-    params = {"cwd": str(workspace_repo), "mcpServers": [], "systemPrompt": prompt}
-    answer = await running.answer(running.post("session/new", params, checked=True))
-    if is_accepted:
-        assert "result" in answer, answer
-    elif offered(capabilities, group, "systemPrompt"):
-        assert answer["error"]["code"] == -32602, answer
+    for mode in ("append", "override", "_otherwise"):
+        is_accepted = offered(capabilities, group, "systemPrompt") and (
+            mode == "append" or offered(capabilities, group, "systemPrompt", "mode", mode)
+        )
+        prompt = {"mode": mode, "content": [{"type": "text", "text": "Rhyme."}]}
+        params = {"cwd": str(workspace_repo), "mcpServers": [], "systemPrompt": prompt}
+        answer = await running.answer(running.post("session/new", params, checked=True))
+        if is_accepted:
+            assert "result" in answer, answer
+        elif offered(capabilities, group, "systemPrompt"):
+            assert answer["error"]["code"] == -32602, answer
 
 
 @pytest.mark.covers("I4")

@@ -231,17 +231,13 @@ async def test_after_a_crash_the_command_is_reported_as_lost_and_nothing_of_it_r
 
 @looks_for_the_agent
 @pytest.mark.covers("T8")
-@pytest.mark.parametrize("how", ["end of input", "SIGTERM"])
 async def test_background_commands_end_with_the_agent(
-    opened: OpenSession, model_server: ModelServer, how: str
+    opened: OpenSession, model_server: ModelServer
 ) -> None:
     running, session = await opened()
     model_server.add(answer(in_background("trap '' TERM; sleep 1000 & wait")), answer("It runs."))
     await running.prompt(session, "start it")
-    if how == "end of input":
-        await running.close_stdin()
-    else:
-        running.process.send_signal(signal.SIGTERM)
+    running.process.send_signal(signal.SIGTERM)
     assert await running.wait() == 0
     assert not running.left_behind()
 

@@ -39,12 +39,11 @@ def updates_after(running: AgentProcess, request: object) -> list[dict[str, Any]
 
 
 @pytest.mark.covers("P7")
-@pytest.mark.parametrize("api", ["openai", "anthropic"])
 async def test_a_cancel_during_an_answer_closes_the_stream_and_keeps_its_text(
-    opened: OpenSession, model_server: ModelServer, api: Any
+    opened: OpenSession, model_server: ModelServer
 ) -> None:
     model_server.add(answer(Thought("Hm.", "seal"), "Half an ", Stall()), answer("Go on."))
-    running, session = await opened(api=api)
+    running, session = await opened()
     prompt = running.post_prompt(session, "talk")
     await running.expect_update(session, "agent_message_chunk")
     running.cancel(session)

@@ -44,8 +44,6 @@ async def asking_client(
     [
         ("v1", True),
         ("v1 with subagents", True),
-        ("v1 with subagents", False),
-        ("v2", True),
         ("v2", False),
     ],
 )

@@ -15,6 +15,7 @@ from acp_agent.config.secrets import Secrets
 from tests.cli.cli_process import provider
 from tests.server.server_session import MODELS, OPENAI, config_file, messages
 from tests.support.agent_process import AgentProcess, StartAgent
+from tests.support.editor import constant
 from tests.support.framing import Json
 from tests.support.model_server import Call, ModelServer, answer
 from tests.support.v2_client import V2Client
@@ -64,9 +65,13 @@ async def test_a_question_is_a_form_and_the_session_waits_for_the_user_meanwhile
 
 
 @pytest.mark.covers("P12")
-@pytest.mark.parametrize(
-    "response",
-    [
+async def test_an_invalid_answer_reaches_the_model_as_no_answer(
+    agent: StartAgent, home: Path, workspace_repo: Path, model_server: ModelServer
+) -> None:
+    editor = EditorV2(offers=FORMS)
+    editor.well_behaved = False
+    _, client, session = await asking(agent, home, workspace_repo, model_server, editor)
+    responses: list[Json] = [
         {"action": "decline"},
         {"action": "cancel"},
         {"action": "_later"},
@@ -74,22 +79,12 @@ async def test_a_question_is_a_form_and_the_session_waits_for_the_user_meanwhile
         {"action": "accept", "content": {"answer": "three"}},
         {"action": "accept", "content": {"answer": 2.5}},
         {"action": "accept", "content": []},
-    ],
-    ids=str,
-)
-async def test_an_invalid_answer_reaches_the_model_as_no_answer(
-    agent: StartAgent,
-    home: Path,
-    workspace_repo: Path,
-    model_server: ModelServer,
-    response: Json,
-) -> None:
-    editor = EditorV2(offers=FORMS)
-    editor.well_behaved = False
-    editor.answer = lambda _: response
-    _, client, session = await asking(agent, home, workspace_repo, model_server, editor)
-    assert (await client.prompt(session, "count"))["stopReason"] == "end_turn"
-    assert "does not want to answer" in str(messages(model_server)[-1]["content"])
+    ]
+    for response in responses:
+        editor.answer = constant(response)
+        assert (await client.prompt(session, "count"))["stopReason"] == "end_turn"
+        assert "does not want to answer" in str(messages(model_server)[-1]["content"])
+        model_server.add(answer(ASK), answer("Thanks."))
 
 
 @pytest.mark.covers("P12", "I6")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -224,24 +223,23 @@ async def test_the_limit_of_model_requests_ends_the_turn_and_says_so(
 
 
 @pytest.mark.covers("P8")
-@pytest.mark.parametrize(("api", "word"), [("openai", "length"), ("anthropic", "max_tokens")])
 async def test_an_answer_that_was_too_long_says_so_and_is_saved(
-    opened: OpenSession, model_server: ModelServer, api: Any, word: str
+    opened: OpenSession, model_server: ModelServer
 ) -> None:
-    model_server.otherwise = answer("As long as it", stop=word)
-    running, session = await opened(api=api)
+    model_server.otherwise = answer("As long as it", stop="length")
+    running, session = await opened()
     assert (await running.prompt(session, "talk"))["stopReason"] == "max_tokens"
     await running.prompt(session, "go on")
     assert "As long as it" in json.dumps(messages(model_server))
 
 
 @pytest.mark.covers("P8")
-@pytest.mark.parametrize(("api", "word"), [("openai", "content_filter"), ("anthropic", "refusal")])
 async def test_a_refusal_takes_its_prompt_out_of_what_the_model_is_sent(
-    opened: OpenSession, model_server: ModelServer, workspace_repo: Path, api: Any, word: str
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
-    model_server.add(answer("Before."), answer("I would rather not.", stop=word), answer("Gladly."))
-    running, session = await opened(api=api)
+    refusal = answer("I would rather not.", stop="refusal")
+    model_server.add(answer("Before."), refusal, answer("Gladly."))
+    running, session = await opened(api="anthropic")
     await running.prompt(session, "the harmless one")
     assert (await running.prompt(session, "the dangerous one"))["stopReason"] == "refusal"
     assert (await running.prompt(session, "another"))["stopReason"] == "end_turn"

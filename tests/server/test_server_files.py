@@ -184,23 +184,25 @@ def refuses(editor: Editor, method: str, code: int, message: str, data: Any = No
 
 
 @pytest.mark.covers("P4", "T7")
-@pytest.mark.parametrize("code", [-32000, -32001, -32602, -32603, -32800, 7])
 async def test_a_read_that_the_editor_refuses_fails_with_its_reason_and_not_from_disk(
-    opened: OpenSession, model_server: ModelServer, workspace_repo: Path, code: int
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     editor = Editor(offers=BOTH)
-    refuses(editor, "fs/read_text_file", code, "private\x1b[2J by policy; sk-ant-api03-" + "a" * 90)
     grep = Call("grep", {"pattern": "Hello", "path": "greeting.py"})
     replace = Call("write", {"path": "greeting.py", "content": "x"})
-    model_server.add(answer(READ, grep, EDIT, replace), answer("I may not."))
     running, session = await opened(editor=editor)
-    await running.prompt(session, "read")
+    reason = "private\x1b[2J by policy; sk-ant-api03-" + "a" * 90
+    codes = (-32000, -32001, -32602, -32603, -32800, 7)
+    for code in codes:
+        refuses(editor, "fs/read_text_file", code, reason)
+        model_server.add(answer(READ, grep, EDIT, replace), answer("I may not."))
+        await running.prompt(session, f"read {code}")
     request_text = json.dumps(messages(model_server))
     assert "def greet" not in request_text
     results = [
         str(message["content"]) for message in messages(model_server) if message["role"] == "tool"
     ]
-    assert len(results) == 4
+    assert len(results) == 4 * len(codes)
     for result in results:
         assert "by policy" in result
         assert "\x1b" not in result
@@ -211,15 +213,15 @@ async def test_a_read_that_the_editor_refuses_fails_with_its_reason_and_not_from
 
 
 @pytest.mark.covers("P4")
-@pytest.mark.parametrize("code", [-32601, -32002])
 async def test_the_disk_is_read_where_the_editor_has_no_such_file_or_method(
-    opened: OpenSession, model_server: ModelServer, code: int
+    opened: OpenSession, model_server: ModelServer
 ) -> None:
     editor = Editor(offers=BOTH)
-    refuses(editor, "fs/read_text_file", code, "nothing here")
-    model_server.add(answer(READ, Call("grep", {"pattern": "Hello"})), answer("Read."))
     running, session = await opened(editor=editor)
-    await running.prompt(session, "read")
+    for code in (-32601, -32002):
+        refuses(editor, "fs/read_text_file", code, "nothing here")
+        model_server.add(answer(READ, Call("grep", {"pattern": "Hello"})), answer("Read."))
+        await running.prompt(session, "read")
     results = [
         str(message["content"]) for message in messages(model_server) if message["role"] == "tool"
     ]
@@ -227,9 +229,8 @@ async def test_the_disk_is_read_where_the_editor_has_no_such_file_or_method(
 
 
 @pytest.mark.covers("P4")
-@pytest.mark.parametrize("mode", ["lines", "files"])
 async def test_a_search_leaves_out_and_names_the_files_that_the_editor_refuses(
-    opened: OpenSession, model_server: ModelServer, workspace_repo: Path, mode: str
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     (workspace_repo / "private.py").write_text('print("Hello, nobody")\n')
     editor = Editor(offers=BOTH)
@@ -241,15 +242,17 @@ async def test_a_search_leaves_out_and_names_the_files_that_the_editor_refuses(
         return await polite(**params)
 
     editor._methods["fs/read_text_file"] = read
-    model_server.add(answer(Call("grep", {"pattern": "Hello", "mode": mode})), answer("Found."))
     running, session = await opened(editor=editor)
-    await running.prompt(session, "search")
-    result = str(messages(model_server)[-1]["content"])
-    assert "greeting.py" in result
-    assert "left out: private.py; the editor refused" in result
-    assert "private by policy" in result
-    assert "nobody" not in result
-    assert result.count("private.py") == 2  # in the note alone
+    for mode in ("lines", "files"):
+        grep = Call("grep", {"pattern": "Hello", "mode": mode})
+        model_server.add(answer(grep), answer("Found."))
+        await running.prompt(session, "search")
+        result = str(messages(model_server)[-1]["content"])
+        assert "greeting.py" in result
+        assert "left out: private.py; the editor refused" in result
+        assert "private by policy" in result
+        assert "nobody" not in result
+        assert result.count("private.py") == 2  # in the note alone
 
 
 @pytest.mark.covers("P4", "T7")

@@ -200,27 +200,25 @@ async def test_odd_but_harmless_clients_are_served(agent: StartAgent, workspace_
 
 
 @pytest.mark.covers("I6", "T4")
-@pytest.mark.parametrize(
-    "capabilities",
-    [
+async def test_capabilities_of_a_wrong_shape_are_not_used(
+    fresh: AgentProcess, workspace_repo: Path
+) -> None:
+    wrong: list[Any] = [
+        {"fs": [True], "terminal": "yes", "elicitation": "form", "auth": 1},
         [],
         "all",
         1,
-        {"fs": [True], "terminal": "yes", "elicitation": "form", "auth": 1},
         {"fs": {"readTextFile": "yes", "writeTextFile": 1}, "session": ["notices"], "plan": []},
-    ],
-)
-async def test_capabilities_of_a_wrong_shape_are_not_used(
-    fresh: AgentProcess, workspace_repo: Path, capabilities: Any
-) -> None:
-    params = {"protocolVersion": 1, "clientCapabilities": capabilities}
-    result = await fresh.request("initialize", params)
-    assert [method["id"] for method in result["authMethods"]] == ["configured", "demo"]
-    session = await fresh.new_session(workspace_repo)
-    for words in ("read greeting.py", "ask me tea or coffee? tea, coffee"):
-        assert (await fresh.prompt(session, words))["stopReason"] == "end_turn"
-    assert not any("method" in message and "id" in message for message in fresh.messages)
-    assert "Hello" in str(fresh.updates(session, "tool_call_update"))
+    ]
+    for capabilities in wrong:
+        params = {"protocolVersion": 1, "clientCapabilities": capabilities}
+        result = await fresh.request("initialize", params)
+        assert [method["id"] for method in result["authMethods"]] == ["configured", "demo"]
+        session = await fresh.new_session(workspace_repo)
+        for words in ("read greeting.py", "ask me tea or coffee? tea, coffee"):
+            assert (await fresh.prompt(session, words))["stopReason"] == "end_turn"
+        assert not any("method" in message and "id" in message for message in fresh.messages)
+        assert "Hello" in str(fresh.updates(session, "tool_call_update"))
 
 
 @pytest.mark.covers("T4")

@@ -90,15 +90,14 @@ async def test_a_round_that_did_not_come_to_its_end_is_the_last(
     assert "Round 2" not in running.text(session)
 
 
-@pytest.mark.parametrize(
-    "arguments", ["", "3", "0 go", "101 go", "x go", "-1 go", "٣ go", "1" * 5000]
-)
 async def test_an_invalid_loop_is_explained_and_not_sent(
-    opened: OpenSession, model_server: ModelServer, arguments: str
+    opened: OpenSession, model_server: ModelServer
 ) -> None:
     running, session = await opened()
-    await running.prompt(session, f"/loop {arguments}")
-    assert "`/loop N prompt`" in running.text(session)
+    wrong = ("", "3", "0 go", "101 go", "x go", "-1 go", "٣ go", "1" * 5000)
+    for number, arguments in enumerate(wrong, start=1):
+        await running.prompt(session, f"/loop {arguments}")
+        assert running.text(session).count("`/loop N prompt`") == number
     assert model_server.requests == []
 
 

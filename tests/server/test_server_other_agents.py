@@ -14,9 +14,9 @@ from tests.server.children_client import ClientOf, Kind, question_title
 from tests.server.server_session import EDIT, config_file
 from tests.support.model_server import Call, ModelServer, answer
 from tests.support.proxy_chain import PROXY_CHAIN
+from tests.support.warm_parent import shared_parent
 
 ROOT = str(Path(__file__).resolve().parents[2])
-AGENT_COMMAND = (sys.executable, "-m", "acp_agent")
 TITLE = "other: Change it"
 TASK = Call("task", {"agent": "other", "title": "Change it", "task": "Greet otherwise."})
 
@@ -39,7 +39,7 @@ def configure(home: Path, folder: Path, command: Sequence[str]) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "command"),
-    [("v1", AGENT_COMMAND), ("v1 with subagents", PROXY_CHAIN)],
+    [("v1", ()), ("v1 with subagents", PROXY_CHAIN)],
     ids=["a client without subagents", "one with subagents, and a chain of proxies"],
 )
 async def test_a_second_agent_changes_a_file_by_the_first_ones_client(
@@ -50,7 +50,7 @@ async def test_a_second_agent_changes_a_file_by_the_first_ones_client(
     kind: Kind,
     command: Sequence[str],
 ) -> None:
-    configure(home, workspace_repo, command)
+    configure(home, workspace_repo, command or shared_parent().command())
     model_server.add(answer(TASK))
     model_server.add(answer("I will change it.", EDIT), answer("It greets otherwise."))
     model_server.add(answer("Done."))

@@ -132,30 +132,26 @@ async def test_no_clear_yes_is_a_no(
         assert call[-1]["status"] == "failed"
 
 
+EDITOR_ANSWERS: list[tuple[PermissionPolicy, str, str]] = [
+    ("cancelled", "The user dismissed the question", "You dismissed the question"),
+    (_odd, "The editor's answer to the question", "The editor's answer to the question"),
+    (_fails, "The editor could not ask the user", "The editor could not ask you"),
+]
+
+
 @pytest.mark.covers("P6", "T7")
-@pytest.mark.parametrize(
-    ("permission", "expected", "content"),
-    [
-        ("cancelled", "The user dismissed the question", "You dismissed the question"),
-        (_odd, "The editor's answer to the question", "The editor's answer to the question"),
-        (_fails, "The editor could not ask the user", "The editor could not ask you"),
-    ],
-)
 async def test_an_error_of_the_editor_is_not_the_users_answer(
-    opened: OpenSession,
-    model_server: ModelServer,
-    permission: PermissionPolicy,
-    expected: str,
-    content: str,
+    opened: OpenSession, model_server: ModelServer
 ) -> None:
-    edits_once(model_server)
-    editor = Editor(permission=permission)
+    editor = Editor()
     editor.well_behaved = False
     running, session = await opened(editor=editor)
-    await running.prompt(session, "edit")
-    last_update = list(calls_by_id(running.updates(session)).values())[-1][-1]
-    assert content in last_update["content"][0]["content"]["text"]
-    assert expected in str(messages(model_server)[-1]["content"])
+    for editor.permission, expected, content in EDITOR_ANSWERS:
+        edits_once(model_server)
+        await running.prompt(session, "edit")
+        last_update = list(calls_by_id(running.updates(session)).values())[-1][-1]
+        assert content in last_update["content"][0]["content"]["text"]
+        assert expected in str(messages(model_server)[-1]["content"])
 
 
 @pytest.mark.covers("P6")
@@ -239,46 +235,40 @@ async def test_a_client_that_never_answers_holds_up_its_own_turn_only_and_can_ca
     assert "Hello" in (workspace_repo / "greeting.py").read_text()
 
 
-@pytest.mark.parametrize(
-    ("option", "meta", "by", "name"),
-    [
-        ("allow_once", None, "user", ""),
-        (
-            "allow_once",
-            {"acp-agent": {"decidedBy": {"by": "flag", "name": "--yes"}}},
-            "flag",
-            "--yes",
-        ),
-        ("reject_once", {"acp-agent": {"decidedBy": {"by": "nobody", "name": ""}}}, "nobody", ""),
-        # That nobody was there is no consent, and what is not of ours says nothing.
-        ("allow_once", {"acp-agent": {"decidedBy": {"by": "nobody"}}}, "user", ""),
-        ("reject_once", {"acp-agent": {"decidedBy": {"by": "rule"}}}, "user", ""),
-        ("reject_once", {"acp-agent": {"decidedBy": "flag"}}, "user", ""),
-        ("reject_once", {"decidedBy": {"by": "nobody"}}, "user", ""),
-    ],
-)
+DECISIONS: list[tuple[str, Json, str, str]] = [
+    ("allow_once", {}, "user", ""),
+    ("allow_once", {"acp-agent": {"decidedBy": {"by": "flag", "name": "--yes"}}}, "flag", "--yes"),
+    ("reject_once", {"acp-agent": {"decidedBy": {"by": "nobody", "name": ""}}}, "nobody", ""),
+    # That nobody was there is no consent, and what is not of ours says nothing.
+    ("allow_once", {"acp-agent": {"decidedBy": {"by": "nobody"}}}, "user", ""),
+    ("reject_once", {"acp-agent": {"decidedBy": {"by": "rule"}}}, "user", ""),
+    ("reject_once", {"acp-agent": {"decidedBy": "flag"}}, "user", ""),
+    ("reject_once", {"decidedBy": {"by": "nobody"}}, "user", ""),
+]
+
+
 async def test_the_record_says_who_answered_for_the_client(
-    opened: OpenSession,
-    model_server: ModelServer,
-    option: str,
-    meta: Json | None,
-    by: str,
-    name: str,
+    opened: OpenSession, model_server: ModelServer
 ) -> None:
-    model_server.add(answer(TOUCH), answer("So be it."))
     running, session = await opened(editor=Editor(permission="never"))
-    prompt = running.post_prompt(session, "touch")
-    question = await running.expect(lambda m: m.get("method") == "session/request_permission")
-    result: Json = {"outcome": {"outcome": "selected", "optionId": option}}
-    if meta is not None:
-        result["_meta"] = meta
-    await running.send({"jsonrpc": "2.0", "id": question["id"], "result": result})
-    await running.result(prompt)
+    for option, meta, _, _ in DECISIONS:
+        model_server.add(answer(TOUCH), answer("So be it."))
+        prompt = running.post_prompt(session, "touch")
+        question = await running.expect(lambda m: m.get("method") == "session/request_permission")
+        result: Json = {"outcome": {"outcome": "selected", "optionId": option}, "_meta": meta}
+        await running.send({"jsonrpc": "2.0", "id": question["id"], "result": result})
+        await running.result(prompt)
+        running.forget_what_came()
     exported = await running.request("_acp-agent/session/export", {"sessionId": session})
     events = [json.loads(line).get("event", {}) for line in exported["content"].splitlines()]
-    (decided,) = [event for event in events if event.get("event") == "permission_decided"]
-    assert (decided["by"], decided.get("name", ""), decided["known"]) == (by, name, True)
-    assert decided["allowed"] is (option == "allow_once")
+    decided = [event for event in events if event.get("event") == "permission_decided"]
+    assert all(event["known"] for event in decided)
+    assert [(event["by"], event.get("name", "")) for event in decided] == [
+        (by, name) for _, _, by, name in DECISIONS
+    ]
+    assert [event["allowed"] for event in decided] == [
+        option == "allow_once" for option, *_ in DECISIONS
+    ]
 
 
 @pytest.mark.covers("T7")

@@ -69,25 +69,22 @@ async def test_a_linked_file_is_read_for_the_model_unsaved_text_first(
 
 
 @pytest.mark.covers("P1")
-@pytest.mark.parametrize(
-    ("picture", "why"),
-    [
+async def test_a_picture_that_no_model_takes_is_refused_and_the_session_continues_without_it(
+    opened: OpenSession, model_server: ModelServer
+) -> None:
+    running, session = await opened()
+    for picture, why in (
         ({"data": ""}, "none that models can read"),
         ({"data": "!!!"}, "none that models can read"),
         ({"data": "aGVsbG8="}, "none that models can read"),
         ({"data": PIXEL[:40] + "-_-_" + PIXEL[40:]}, "none that models can read"),
         ({"data": "PHN2Zy8+", "mimeType": "image/svg+xml"}, "(image/svg+xml) is none"),
         ({"data": base64.b64encode(b"\xff\xd8\xff" * 5_300_000).decode()}, "send a smaller one"),
-    ],
-)
-async def test_a_picture_that_no_model_takes_is_refused_and_the_session_continues_without_it(
-    opened: OpenSession, model_server: ModelServer, picture: dict[str, str], why: str
-) -> None:
-    running, session = await opened()
-    with pytest.raises(AnswerError) as caught:
-        await running.prompt(session, "look", IMAGE | picture)
-    assert caught.value.code == -32602
-    assert why in caught.value.message
+    ):
+        with pytest.raises(AnswerError) as caught:
+            await running.prompt(session, "look", IMAGE | picture)
+        assert caught.value.code == -32602
+        assert why in caught.value.message
     assert model_server.requests == []
     await running.prompt(session, "then without")
     assert "image" not in json.dumps(messages(model_server))

@@ -10,7 +10,7 @@ import pytest
 from jsonrpcserver import Error
 
 from tests.server.server_session import OpenSession, calls_by_id, messages
-from tests.support.editor import Editor
+from tests.support.editor import Editor, constant
 from tests.support.model_server import Call, ModelServer, answer
 
 ASK = Call(
@@ -50,17 +50,17 @@ async def test_a_question_is_a_form_where_the_client_asks_outside_turns(
 
 
 @pytest.mark.covers("P12")
-@pytest.mark.parametrize("action", ["decline", "cancel"])
 async def test_the_model_learns_that_the_user_did_not_answer_a_question(
-    opened: OpenSession, model_server: ModelServer, action: str
+    opened: OpenSession, model_server: ModelServer
 ) -> None:
-    model_server.add(answer(ASK), answer("I choose."))
     editor = Editor(offers=FORMS)
-    editor.answer = lambda _: {"action": action}
     running, session = await opened(editor=editor)
-    assert (await running.prompt(session, "paint"))["stopReason"] == "end_turn"
-    assert len(editor.questions) == 1
-    assert "does not want to answer" in str(messages(model_server)[-1]["content"])
+    for result in ({"action": "decline"}, {"action": "cancel"}):
+        model_server.add(answer(ASK), answer("I choose."))
+        editor.answer = constant(result)
+        assert (await running.prompt(session, "paint"))["stopReason"] == "end_turn"
+        assert "does not want to answer" in str(messages(model_server)[-1]["content"])
+    assert len(editor.questions) == 2
 
 
 @pytest.mark.covers("P12", "I6")
@@ -177,47 +177,45 @@ async def test_the_user_may_answer_in_words_of_their_own_beside_the_options(
 
 
 @pytest.mark.covers("P12")
-@pytest.mark.parametrize(
-    "content",
-    [
+async def test_an_answer_that_does_not_fit_the_form_counts_as_declined_and_is_logged(
+    opened: OpenSession, model_server: ModelServer
+) -> None:
+    editor = Editor(offers=FORMS)
+    editor.well_behaved = False
+    running, session = await opened(editor=editor)
+    contents: list[Any] = [
         {"answer": "Purple"},
         {"answer": 7},
         {"answer_other": ["Blue"]},
         {"answer": {"deep": 1}},
         [1],
-    ],
-    ids=str,
-)
-async def test_an_answer_that_does_not_fit_the_form_counts_as_declined_and_is_logged(
-    opened: OpenSession, model_server: ModelServer, content: Any
-) -> None:
-    model_server.add(answer(ASK), answer("I choose."))
-    editor = Editor(offers=FORMS)
-    editor.well_behaved = False
-    editor.answer = lambda _: {"action": "accept", "content": content}
-    running, session = await opened(editor=editor)
-    assert (await running.prompt(session, "paint"))["stopReason"] == "end_turn"
-    text = str(messages(model_server)[-1]["content"])
-    assert "does not want to answer" in text
-    assert "Purple" not in text
+    ]
+    for content in contents:
+        model_server.add(answer(ASK), answer("I choose."))
+        editor.answer = constant({"action": "accept", "content": content})
+        assert (await running.prompt(session, "paint"))["stopReason"] == "end_turn"
+        text = str(messages(model_server)[-1]["content"])
+        assert "does not want to answer" in text
+        assert "Purple" not in text
     await running.close_stdin()
     await running.wait()
-    assert b"counts as declined" in running.stderr
+    assert running.stderr.count(b"counts as declined") == len(contents)
     assert b"Purple" not in running.stderr
 
 
 @pytest.mark.covers("P12")
-@pytest.mark.parametrize("result", [{"action": "_later"}, {"action": "snooze"}, {}, None])
-async def test_an_action_that_is_not_known_counts_as_no_answer(
-    opened: OpenSession, model_server: ModelServer, result: Any
+async def test_an_unknown_action_counts_as_no_answer(
+    opened: OpenSession, model_server: ModelServer
 ) -> None:
-    model_server.add(answer(ASK), answer("I choose."))
     editor = Editor(offers=FORMS)
     editor.well_behaved = False
-    editor.answer = lambda _: result
     running, session = await opened(editor=editor)
-    assert (await running.prompt(session, "paint"))["stopReason"] == "end_turn"
-    assert "does not want to answer" in str(messages(model_server)[-1]["content"])
+    results: list[Any] = [{"action": "_later"}, {"action": "snooze"}, {}, None]
+    for result in results:
+        model_server.add(answer(ASK), answer("I choose."))
+        editor.answer = constant(result)
+        assert (await running.prompt(session, "paint"))["stopReason"] == "end_turn"
+        assert "does not want to answer" in str(messages(model_server)[-1]["content"])
 
 
 @pytest.mark.covers("P12")

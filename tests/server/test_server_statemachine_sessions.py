@@ -51,7 +51,7 @@ from tests.support.wire_client import AnswerError
 SOAK = int(os.environ.get("ACP_AGENT_SOAK", "0"))  # actions; 0: the few of `make test`
 SEED = int(os.environ.get("ACP_AGENT_SOAK_SEED", "1"))
 STEPS = 30  # actions in a sequence
-SAMPLE = 4  # sequences in `make test`
+SAMPLE = 3  # sequences in `make test`
 
 OPEN_AT_ONCE = 4
 PICK = integers(0, OPEN_AT_ONCE - 1)

@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.server.server_session import OpenSession
 from tests.support.editor import Editor
 from tests.support.model_server import Call, ModelServer, answer
@@ -53,22 +51,24 @@ async def test_a_file_that_steers_agents_is_asked_about_by_each_tool_that_writes
     assert (workspace_repo / "notes.md").read_text() == "kept"
 
 
-@pytest.mark.parametrize(
-    ("prompt", "path"),
-    [
+async def test_a_file_that_the_user_named_is_written_without_a_question(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    editor = Editor(permission="reject_once")
+    running, _ = await opened(editor=editor, environ=FULL)
+    for prompt, path in (
         ("update agents.md, please", "AGENTS.md"),
         ("/init", "AGENTS.md"),
         ("Write (sub/AGENTS.md).", "sub/AGENTS.md"),
         ("add a rule to sub/.warp", "sub/.warp/style.md"),
-    ],
-)
-async def test_a_file_that_the_user_named_is_written_unasked(
-    opened: OpenSession, model_server: ModelServer, workspace_repo: Path, prompt: str, path: str
-) -> None:
-    write = Call("write", {"path": path, "content": "Use tabs."})
-    editor, _ = await say(opened, model_server, prompt, write)
-    assert editor.asked == []
-    assert (workspace_repo / path).read_text() == "Use tabs."
+    ):
+        (workspace_repo / path).unlink(missing_ok=True)
+        model_server.add(
+            answer(Call("write", {"path": path, "content": "Use tabs."})), answer("Done.")
+        )
+        await running.prompt(await running.new_session(workspace_repo), prompt)
+        assert editor.asked == []
+        assert (workspace_repo / path).read_text() == "Use tabs."
 
 
 async def test_user_and_model_are_warned_once_of_what_commands_write_into_such_files(

@@ -89,10 +89,13 @@ async def test_a_call_that_finds_no_file_to_open_says_so(
 
 @pytest.mark.covers("P8")
 @pytest.mark.parametrize(
-    ("variable", "content"),
-    [("SSL_CERT_FILE", None), ("SSL_CERT_FILE", "no certificate\n"), ("SSL_CERT_DIR", None)],
+    ("variable", "content", "api"),
+    [
+        ("SSL_CERT_FILE", None, "openai"),
+        ("SSL_CERT_FILE", "no certificate\n", "anthropic"),
+        ("SSL_CERT_DIR", None, "openai"),
+    ],
 )
-@pytest.mark.parametrize("api", ["openai", "anthropic"])
 async def test_certificates_that_cannot_be_used_are_named_and_http_needs_none(
     opened: OpenSession,
     model_server: ModelServer,

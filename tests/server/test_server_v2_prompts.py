@@ -90,9 +90,12 @@ async def refused(client: V2Client, session: str, blocks: list[Any]) -> AnswerEr
 
 
 @pytest.mark.covers("P1")
-@pytest.mark.parametrize(
-    ("blocks", "expected"),
-    [
+async def test_unsupported_content_is_refused_and_nothing_is_recorded(
+    opened_v2: OpenV2, model_server: ModelServer
+) -> None:
+    model_server.add(answer("Yes."))
+    client, session = await opened_v2()
+    unsupported: list[tuple[list[Any], str]] = [
         ([], "prompt: expected array of length >= 1"),
         ([{"type": "text", "text": " \n"}], "empty"),
         ([{"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}], "audio"),
@@ -101,16 +104,11 @@ async def refused(client: V2Client, session: str, blocks: list[Any]) -> AnswerEr
         ([{"type": "text"}], "prompt[0].text"),
         ([{"text": "no type"}], "prompt[0]"),
         (["words"], "prompt[0]"),
-    ],
-)
-async def test_unsupported_content_is_refused_and_nothing_is_recorded(
-    opened_v2: OpenV2, model_server: ModelServer, blocks: list[Any], expected: str
-) -> None:
-    model_server.add(answer("Yes."))
-    client, session = await opened_v2()
-    error = await refused(client, session, blocks)
-    assert error.code == -32602
-    assert expected in error.message
+    ]
+    for blocks, expected in unsupported:
+        error = await refused(client, session, blocks)
+        assert error.code == -32602
+        assert expected in error.message
     assert user_texts(client, session) == []
     assert states(client, session) == []
     assert (await client.prompt(session, "words"))["stopReason"] == "end_turn"
@@ -141,14 +139,14 @@ async def test_advertised_content_is_accepted_and_shown_unchanged(
 
 
 @pytest.mark.covers("S6")
-@pytest.mark.parametrize("session", ["sess_nobody_made", ""])
-async def test_a_prompt_to_an_unknown_session_is_refused(opened_v2: OpenV2, session: str) -> None:
+async def test_a_prompt_to_an_unknown_session_is_refused(opened_v2: OpenV2) -> None:
     client, _ = await opened_v2()
-    with pytest.raises(AnswerError) as caught:
-        await client.wire.request("session/prompt", prompt_params(session, "hello"))
-    assert caught.value.code == -32002
-    assert caught.value.data == {"sessionId": session}
-    assert "not found" in caught.value.message
+    for session in ("sess_nobody_made", ""):
+        with pytest.raises(AnswerError) as caught:
+            await client.wire.request("session/prompt", prompt_params(session, "hello"))
+        assert caught.value.code == -32002
+        assert caught.value.data == {"sessionId": session}
+        assert "not found" in caught.value.message
 
 
 @pytest.mark.covers("I5")
@@ -169,42 +167,32 @@ async def test_a_prompt_after_a_logout_is_refused_and_not_recorded(
 
 
 @pytest.mark.covers("P8")
-@pytest.mark.parametrize(
-    ("status", "words"),
-    [
+async def test_a_failure_of_the_provider_ends_the_work_with_an_error_that_a_person_understands(
+    opened_v2: OpenV2, model_server: ModelServer, home: Path, workspace_repo: Path
+) -> None:
+    config_file(home, NO_RETRIES)
+    client, _ = await opened_v2()
+    for status, words in (
         (Status(code=400, message="the request makes no sense"), ("400", "makes no sense")),
         (Status(code=401, message="bad key"), ("401", "key")),
         (Status(code=403, message="not yours"), ("403",)),
         (Status(code=404, message="no such model"), ("404",)),
         (Status(code=429, message="slow down"), ("429",)),
         (Status(code=503, message="overloaded"), ("503",)),
-    ],
-    ids=lambda value: str(getattr(value, "code", "")),
-)
-@pytest.mark.parametrize("api", ["openai", "anthropic"])
-async def test_a_failure_of_the_provider_ends_the_work_with_an_error_that_a_person_understands(
-    opened_v2: OpenV2,
-    model_server: ModelServer,
-    home: Path,
-    status: Status,
-    words: tuple[str, ...],
-    api: Any,
-) -> None:
-    config_file(home, NO_RETRIES)
-    model_server.otherwise = status
-    client, session = await opened_v2(api=api)
-    message = await client.said(client.post_prompt(session, "Go"))
-    ended = await client.idle(session, message)
-    assert ended["stopReason"] == "error"
-    error = ended["error"]
-    assert api in error["message"].lower()
-    for word in words:
-        assert word in error["message"]
-    assert "\n" not in error["message"]
-    assert "sk-test" not in str(ended)
-    assert user_texts(client, session) == [message]
-    model_server.otherwise = answer("Better now.")
-    assert (await client.prompt(session, "Again"))["stopReason"] == "end_turn"
+    ):
+        model_server.otherwise = status
+        session = await client.new_session(workspace_repo)
+        message = await client.said(client.post_prompt(session, "Go"))
+        ended = await client.idle(session, message)
+        assert ended["stopReason"] == "error"
+        error = ended["error"]
+        for word in ("OpenAI", *words):
+            assert word in error["message"]
+        assert "\n" not in error["message"]
+        assert "sk-test" not in str(ended)
+        assert user_texts(client, session) == [message]
+        model_server.otherwise = answer("Better now.")
+        assert (await client.prompt(session, "Again"))["stopReason"] == "end_turn"
 
 
 @pytest.mark.covers("P8")
@@ -246,15 +234,13 @@ async def test_a_connection_that_breaks_keeps_what_was_shown(
 
 
 @pytest.mark.covers("P8")
-@pytest.mark.parametrize(
-    ("stop", "reason"), [("length", "max_tokens"), ("content_filter", "refusal")]
-)
 async def test_each_other_stop_reason_is_reported_as_itself(
-    opened_v2: OpenV2, model_server: ModelServer, stop: str, reason: str
+    opened_v2: OpenV2, model_server: ModelServer
 ) -> None:
-    model_server.otherwise = answer("So far", stop=stop)
     client, session = await opened_v2()
-    assert (await client.prompt(session, "Go"))["stopReason"] == reason
+    for stop, reason in (("length", "max_tokens"), ("content_filter", "refusal")):
+        model_server.otherwise = answer("So far", stop=stop)
+        assert (await client.prompt(session, "Go"))["stopReason"] == reason
 
 
 @pytest.mark.covers("P11")

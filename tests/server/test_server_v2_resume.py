@@ -96,22 +96,22 @@ async def test_a_session_resumed_while_the_user_is_asked_says_so(
 
 
 @pytest.mark.covers("S4", "T4")
-@pytest.mark.parametrize(
-    "cursor",
-    [{"type": "message", "messageId": "m"}, {"type": "_ours"}, {}, "start", 1, {"type": 1}],
-)
-async def test_a_cursor_that_is_not_known_is_refused_and_nothing_is_resumed(
-    opened_v2: OpenV2, model_server: ModelServer, workspace_repo: Path, cursor: Any
+async def test_an_unknown_cursor_is_refused_and_nothing_is_resumed(
+    opened_v2: OpenV2, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     model_server.add(answer("Yes."), answer("Still here."))
     client, session = await opened_v2()
     await client.prompt(session, "hello")
     before = len(client.wire.updates(session))
-    params = {"sessionId": session, "cwd": str(workspace_repo), "replayFrom": cursor}
-    with pytest.raises(AnswerError) as caught:
-        await client.wire.request("session/resume", params)
-    assert caught.value.code == -32602
-    assert "replayFrom" in caught.value.message
+    cursors: list[Any] = [
+        {"type": "message", "messageId": "m"}, {"type": "_ours"}, {}, "start", 1, {"type": 1},
+    ]  # fmt: skip
+    for cursor in cursors:
+        params = {"sessionId": session, "cwd": str(workspace_repo), "replayFrom": cursor}
+        with pytest.raises(AnswerError) as caught:
+            await client.wire.request("session/resume", params)
+        assert caught.value.code == -32602
+        assert "replayFrom" in caught.value.message
     assert len(client.wire.updates(session)) == before
     assert (await client.prompt(session, "and now?"))["stopReason"] == "end_turn"
 

@@ -24,60 +24,52 @@ async def ran(client: V2Client, session: str, server: ModelServer, command: str)
     return list(client.view(session).terminals.values())[-1]
 
 
+OUTPUTS = {
+    "printf 'one\\ntwo\\n'": b"one\r\ntwo\r\n",
+    "printf '\\303'; sleep 0.1; printf '\\251'": "é".encode(),
+    "printf '\\360\\237'; sleep 0.15; printf '\\230\\200!'": "😀!".encode(),
+    "printf '\\377\\303'; sleep 0.1; printf '\\251'": b"\xff\xc3\xa9",
+    "printf 'a\\200b\\377'": b"a\x80b\xff",
+    "printf '\\303'": b"\xc3",
+    "printf '\\357\\277\\275\\377'": "\ufffd".encode() + b"\xff",
+    "printf '\\033[31mred\\033[0m'": b"red",  # nothing that steers a terminal
+    "true": b"",
+}
+
+
 @pytest.mark.covers("P5")
-@pytest.mark.parametrize(
-    ("command", "output_bytes"),
-    [
-        ("printf 'one\\ntwo\\n'", b"one\r\ntwo\r\n"),
-        ("printf '\\303'; sleep 0.1; printf '\\251'", "é".encode()),
-        ("printf '\\360\\237'; sleep 0.15; printf '\\230\\200!'", "😀!".encode()),
-        ("printf '\\377\\303'; sleep 0.1; printf '\\251'", b"\xff\xc3\xa9"),
-        ("printf 'a\\200b\\377'", b"a\x80b\xff"),
-        ("printf '\\303'", b"\xc3"),
-        ("printf '\\357\\277\\275\\377'", "\ufffd".encode() + b"\xff"),
-        ("printf '\\033[31mred\\033[0m'", b"red"),  # nothing that steers a terminal
-        ("true", b""),
-    ],
-)
-async def test_the_bytes_of_a_command_are_shown_live_and_replayed_as_they_were(
-    opened_v2: OpenV2,
-    agent: StartAgent,
-    model_server: ModelServer,
-    workspace_repo: Path,
-    command: str,
-    output_bytes: bytes,
+async def test_the_bytes_of_commands_are_shown_live_and_replayed_as_they_were(
+    opened_v2: OpenV2, agent: StartAgent, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     client, session = await opened_v2()
-    terminal = await ran(client, session, model_server, command)
-    assert terminal.output == output_bytes
-    assert terminal.exit_status == {"exitCode": 0}
+    for command, output_bytes in OUTPUTS.items():
+        terminal = await ran(client, session, model_server, command)
+        assert terminal.output == output_bytes, command
+        assert terminal.exit_status == {"exitCode": 0}
     await client.wire.stop()
     second_client = await connect(agent, model_server)
     view = await second_client.resume(session, workspace_repo, replay=True)
-    (replayed,) = view.terminals.values()
-    assert replayed.output == output_bytes
+    replayed = [terminal.output for terminal in view.terminals.values()]
+    assert replayed == list(OUTPUTS.values())
     assert second_client.wire.updates(session, "terminal_output_chunk") == []  # a snapshot instead
 
 
 @pytest.mark.covers("P5")
-@pytest.mark.parametrize(
-    ("command", "status"),
-    [
+async def test_the_exit_status_or_signal_of_a_command_is_reported(
+    opened_v2: OpenV2, model_server: ModelServer
+) -> None:
+    client, session = await opened_v2()
+    for command, status in (
         ("exit 3", {"exitCode": 3}),
         ("kill -9 $$", {"signal": "SIGKILL"}),
         ("kill -TERM $$", {"signal": "SIGTERM"}),
         ("no_such_program_at_all", {"exitCode": 127}),
-    ],
-)
-async def test_the_way_in_which_a_command_ended_is_reported(
-    opened_v2: OpenV2, model_server: ModelServer, command: str, status: object
-) -> None:
-    client, session = await opened_v2()
-    terminal = await ran(client, session, model_server, command)
-    assert terminal.exit_status == status
-    assert terminal.capabilities is None
-    (call,) = client.view(session).calls.values()
-    assert call["status"] == "failed"
+    ):
+        terminal = await ran(client, session, model_server, command)
+        assert terminal.exit_status == status, command
+        assert terminal.capabilities is None
+        *_, call = client.view(session).calls.values()
+        assert call["status"] == "failed"
 
 
 @pytest.mark.covers("P5")

@@ -238,7 +238,7 @@ async def test_a_client_that_missed_too_much_must_load_and_then_has_everything(
     listening: StartListening, model_server: ModelServer, project: Path
 ) -> None:
     stall = Stall()
-    flood = [f"{number:05d} " for number in range(15_000)]
+    flood = [f"{number:05d} " for number in range(6_000)]
     steps_in_messages = [
         step for text in flood for step in (Thought("Hm. "), text)
     ]  # a message for each piece
