@@ -251,6 +251,7 @@ class Sessions(RuleBasedStateMachine):
             for candidate in options
         }
         assert values["mode"] == mode
+        session.configured = True
 
     @action(2, lambda self: self.left < 2 and self.sessions, kill=booleans())
     def leave_and_come_back(self, kill: bool) -> None:
@@ -478,7 +479,7 @@ class Sessions(RuleBasedStateMachine):
                 break
             cursor = {"cursor": page["nextCursor"]}
         sure = {one.id for one in self.sessions if set(one.said) - one.unsure}
-        maybe = {one.id for one in self.sessions if one.begun}
+        maybe = {one.id for one in self.sessions if one.begun or one.configured}
         assert sure <= set(listed) <= maybe, (sure, set(listed), maybe)
         for session in self.sessions:
             if session.id in listed:

@@ -26,6 +26,7 @@ class Known(Struct):
     seen: bool = True  # the test has seen all of it
     crashed: bool = False  # the agent was killed while it ran, so more may be kept than was seen
     begun: bool = False  # it has a conversation, by which it is listed
+    configured: bool = False  # an option was chosen, by which it is listed if that changed it
 
 
 def compare_words(known: Known, said: list[str]) -> None:
