@@ -123,7 +123,7 @@ class PythonPlugins:
         try:
             for point, value in load_objects(name, record, self._folder / PACKAGES / name):
                 plugin = checked(point, value)
-                data = self._folder / DATA / plugin.name
+                data = self._folder / DATA / name / plugin.name
                 make_private_folder(data)
                 loaded.append(LoadedPlugin(plugin, name, data, record.digest))
         except ConfigError as error:

@@ -6,6 +6,7 @@ exactly those, and builds nothing. Packages of this program itself take preceden
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import importlib
 import re
@@ -95,12 +96,12 @@ def _installed_distribution(name: str) -> Installed | None:
     except metadata.PackageNotFoundError:
         return None
     return Installed(
-        source=name, kind="package", revision=package.version, digest=_record_digest(package)
+        source=name, kind="package", revision=package.version, digest=_content_digest(package)
     )
 
 
 def install(record: Installed, folder: Path) -> str:
-    """Install resolved packages into a folder; return the digest of the package's file list.
+    """Install resolved packages into a folder; return the digest of their content.
 
     Raises:
         ConfigError: a file has another digest, or pip failed.
@@ -117,7 +118,7 @@ def install(record: Installed, folder: Path) -> str:
     installed = distribution(name, folder)
     if installed is None:
         raise ConfigError(f"{record.source}: pip installed no package of this name")
-    return _record_digest(installed)
+    return _content_digest(installed, folder)
 
 
 def _pip(*arguments: str) -> bytes:
@@ -153,10 +154,32 @@ def distribution(name: str, folder: Path) -> metadata.Distribution | None:
     return None
 
 
-def _record_digest(package: metadata.Distribution) -> str:
-    """Return the digest of a package's file list, which contains a digest of each file."""
-    listed = package.read_text("RECORD") or ""
-    return hashlib.sha256(listed.encode("utf-8", "surrogateescape")).hexdigest()
+def _content_digest(package: metadata.Distribution, folder: Path | None = None) -> str:
+    """Return the digest of a package's file list and of the files that differ from their lists.
+
+    Args:
+        folder: a folder whose other packages count too, but only by files that differ.
+    """
+    packages = [package] if folder is None else metadata.distributions(path=[str(folder)])
+    digest = hashlib.sha256((package.read_text("RECORD") or "").encode("utf-8", "surrogateescape"))
+    for file in sorted({str(file.locate()) for each in packages for file in _changed(each)}):
+        digest.update(f"\n{file}".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
+
+
+def _changed(package: metadata.Distribution) -> Iterator[metadata.PackagePath]:
+    """Yield the files of a package that differ from its file list, or are missing."""
+    for file in package.files or ():
+        if file.hash is None or file.hash.mode != "sha256":
+            continue
+        try:
+            content = Path(str(file.locate())).read_bytes()
+        except OSError:
+            yield file
+            continue
+        found = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode().rstrip("=")
+        if found != file.hash.value:
+            yield file
 
 
 def load_objects(name: str, record: Installed, folder: Path) -> Iterator[tuple[str, object]]:
@@ -169,7 +192,7 @@ def load_objects(name: str, record: Installed, folder: Path) -> Iterator[tuple[s
     package = distribution(name, folder)
     if package is None:
         raise ConfigError(f"{name}: the package is not installed any more; add it again, or remove")
-    if record.digest != _record_digest(package):
+    if record.digest != _content_digest(package, folder if folder.is_dir() else None):
         raise ConfigError(
             f"{name}: the package is another one than was added; look at it, then remove it and "
             "add it again"

@@ -97,6 +97,7 @@ def test_a_package_brings_a_tool_a_hook_and_a_model(person: Person, server: Mode
     (person.home / "agent" / "config.toml").write_text('[providers.echo]\napi = "plugin"\n')
     assert "echo of 1 by any" in person.run("--model", "echo/any", "hello")
     person.plugin("remove", "acp-agent-sample")
+    assert list((person.home / "agent" / "plugins" / ".data").iterdir()) == []
     gone = acp_agent(person.home, "run", "--model", "echo/any", "hello")
     assert "no plugin has a provider of this name" in gone.stderr
 
@@ -117,11 +118,12 @@ def test_a_plugins_tool_needs_permission_and_rules_apply_to_it(
     assert "3 words" in results(server)[0]
 
 
-def test_another_package_than_was_added_is_not_imported(person: Person) -> None:
+@pytest.mark.parametrize("changed", ["*.dist-info/RECORD", "acp_agent_sample/__init__.py"])
+def test_another_package_than_was_added_is_not_imported(person: Person, changed: str) -> None:
     person.plugin("add", "acp-agent-sample", "--yes")
     folder = person.home / "agent" / "plugins" / ".packages" / "acp-agent-sample"
-    record = next(folder.glob("*.dist-info")) / "RECORD"
-    record.write_text(record.read_text().replace("sha256", "sha512"))
+    file = next(folder.glob(changed))
+    file.write_text("# other\n" + file.read_text())
     config = '[providers.echo]\napi = "plugin"\n'
     (person.home / "agent" / "config.toml").write_text(config)
     ran = acp_agent(person.home, "run", "--model", "echo/any", "hello")
