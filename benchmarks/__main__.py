@@ -25,7 +25,7 @@ from benchmarks import (
     view,
 )
 from benchmarks.harness import report as harness
-from benchmarks.table import Row, show
+from benchmarks.table import HEADER, format_row
 
 ALL = {
     "startup": startup.rows,
@@ -58,11 +58,11 @@ def main(names: list[str]) -> int:
     if unknown:
         sys.stderr.write(f"there is no benchmark {unknown[0]!r}; there are {', '.join(ALL)}\n")
         return 2
-    found: list[Row] = []
-    for name in names or list(ALL):
+    print(HEADER)
+    for name in names or ALL:
         sys.stderr.write(f"{name} …\n")
-        found.extend(ALL[name]())
-    print(show(found))
+        for row in ALL[name]():
+            print(format_row(row), flush=True)
     return 0
 
 

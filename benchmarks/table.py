@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
+
+HEADER = """\
+| what | median | lowest | floor | ratio | goal | reached |
+| --- | ---: | ---: | --- | ---: | --- | --- |"""
 
 
 class Row(NamedTuple):
@@ -84,29 +88,18 @@ def row(
     )
 
 
-def show(rows: Iterable[Row]) -> str:
-    """The table as Markdown."""
-    lines = [
-        "| what | median | lowest | floor | ratio | goal | reached |",
-        "| --- | ---: | ---: | --- | ---: | --- | --- |",
-    ]
-    for one in rows:
-        floor = f"{one.floor_name} {_number(one.floor)}" if one.floor_name else ""
-        ratio = f"{one.ratio:.2f}" if one.floor_name else ""
-        goal = " + ".join(
-            part
-            for part in (
-                f"{one.times:g} × floor" if one.times else "",
-                f"{one.plus:g} {one.unit}" if one.plus else "",
-            )
-            if part
-        )
-        reached = ("yes" if one.reached else "NO") if goal else ""
-        lines.append(
-            f"| {one.name} | {_number(one.ours)} {one.unit} | {_number(one.lowest)} "
-            f"| {floor} | {ratio} | {goal} | {reached} |"
-        )
-    return "\n".join(lines)
+def format_row(row: Row) -> str:
+    """Return the row as a line of a Markdown table below `HEADER`."""
+    floor = f"{row.floor_name} {_number(row.floor)}" if row.floor_name else ""
+    ratio = f"{row.ratio:.2f}" if row.floor_name else ""
+    multiple = f"{row.times:g} × floor" if row.times else ""
+    constant = f"{row.plus:g} {row.unit}" if row.plus else ""
+    goal = " + ".join(filter(None, (multiple, constant)))
+    reached = ("yes" if row.reached else "NO") if goal else ""
+    return (
+        f"| {row.name} | {_number(row.ours)} {row.unit} | {_number(row.lowest)} "
+        f"| {floor} | {ratio} | {goal} | {reached} |"
+    )
 
 
 def _number(value: float) -> str:
