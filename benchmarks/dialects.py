@@ -12,6 +12,7 @@ import time
 from acp_agent.models.dialects.driver import FORMS, select_forms
 from acp_agent.models.dialects.form import Tools
 from acp_agent.models.dialects.scanner import Scanner
+from acp_agent.models.dialects.writers import writer
 from acp_agent.tools.spec import ToolSpec
 from benchmarks.table import Row, row
 
@@ -34,11 +35,10 @@ TOOLS = Tools(
 
 
 def _answer(dialect: str) -> str:
-    form = FORMS["hermes" if dialect == "auto" else dialect]
     arguments = json.dumps({"path": "src/parser.py", "content": CODE})
     # Llama's calls are the whole of an answer.
     prose = "" if dialect == "llama" else f"\n\n{PROSE}\n\n"
-    one = form.calls([(0, "write", arguments)]) + ("; " if dialect == "llama" else prose)
+    one = writer(dialect).calls([(0, "write", arguments)]) + ("; " if dialect == "llama" else prose)
     return one * (SIZE // len(one))
 
 

@@ -7,6 +7,7 @@ import pytest
 from acp_agent.models.dialects.driver import FORMS, select_forms
 from acp_agent.models.dialects.form import Tools, Verdict, marks_pattern
 from acp_agent.models.dialects.scanner import Scanner
+from acp_agent.models.dialects.writers import writer
 from tests.models.dialect_reading import TOOLS, read, seen
 
 # As the models' chat templates have it, or as servers were seen to pass it on.
@@ -153,7 +154,7 @@ def test_variants_of_a_dialect_are_understood(dialect: str, written: str) -> Non
 @pytest.mark.parametrize("dialect", FORMS)
 def test_several_calls_are_reported_in_their_order(dialect: str) -> None:
     calls = [(0, "read", '{"path": "a.py"}'), (1, "write", '{"path": "b", "content": "x\\ny"}')]
-    told = read(dialect, FORMS[dialect].calls(calls))
+    told = read(dialect, writer(dialect).calls(calls))
     assert told == [("call", name, arguments) for _, name, arguments in calls]
 
 
@@ -169,7 +170,7 @@ def test_a_call_with_the_dialects_own_tags_in_its_arguments_is_complete(dialect:
     tags = " ".join((*form.openers, *form.ends)).replace("\n", " ")
     content = f'say "{tags}" and \\ {{"name": "read"}} or [x]'
     arguments = json.dumps({"path": "notes", "content": content}, ensure_ascii=False)
-    told = read(dialect, form.calls([(0, "write", arguments)]))
+    told = read(dialect, writer(dialect).calls([(0, "write", arguments)]))
     assert told == [("call", "write", arguments)]
 
 
@@ -296,7 +297,7 @@ def test_an_argument_of_a_wrong_type_stays_text_for_the_tool_to_refuse() -> None
 
 def test_a_value_keeps_its_lines_and_only_loses_those_that_the_form_adds() -> None:
     code = "\ndef f():\n    return 1\n"
-    told = read("qwen_coder", FORMS["qwen_coder"].calls(
+    told = read("qwen_coder", writer("qwen_coder").calls(
         [(0, "write", json.dumps({"path": "a", "content": code}))]
     ))  # fmt: skip
     assert json.loads(told[0][2])["content"] == code
@@ -350,7 +351,7 @@ def test_the_error_for_a_call_without_a_tool_says_so() -> None:
 def test_a_value_ends_only_where_something_can_follow_it(dialect: str) -> None:
     content = "close with </parameter> or </arg_value> or </invoke> or </function>, then go on"
     arguments = json.dumps({"path": "a", "content": content})
-    told = read(dialect, FORMS[dialect].calls([(0, "write", arguments)]))
+    told = read(dialect, writer(dialect).calls([(0, "write", arguments)]))
     assert told == [("call", "write", arguments)]
 
 

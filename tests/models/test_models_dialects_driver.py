@@ -28,6 +28,7 @@ from acp_agent.models.base import (
 )
 from acp_agent.models.dialects import constrained
 from acp_agent.models.dialects.driver import FORMS, DialectDriver
+from acp_agent.models.dialects.writers import writer
 from acp_agent.models.openai_driver import OpenAIDriver
 from acp_agent.models.registry import Models
 from tests.models.configured_models import LearnsNothing
@@ -68,8 +69,7 @@ async def asked(
 async def test_a_model_without_an_api_for_tools_writes_calls_as_text(
     server: ModelServer, dialect: str
 ) -> None:
-    form = FORMS[dialect]
-    server.add(answer(*form.calls([(2, "read", '{"path": "b.py"}')])))
+    server.add(answer(*writer(dialect).calls([(2, "read", '{"path": "b.py"}')])))
     got = await asked(server, dialect, *HISTORY)
     assert got.calls == [("read", '{"path": "b.py"}')]
     assert got.finished.stop == "tool_calls"
@@ -94,7 +94,7 @@ async def test_a_model_without_an_api_for_tools_writes_calls_as_text(
 async def test_calls_that_leak_into_the_text_of_an_api_with_tools_are_taken_out(
     server: ModelServer,
 ) -> None:
-    call = FORMS["hermes"].calls([(0, "read", '{"path": "a"}')])
+    call = writer("hermes").calls([(0, "read", '{"path": "a"}')])
     server.add(answer("I look.\n", call))
     got = await asked(server, "hermes", tools=True)
     assert (got.text, got.calls) == ("I look.\n", [("read", '{"path": "a"}')])
@@ -104,7 +104,7 @@ async def test_calls_that_leak_into_the_text_of_an_api_with_tools_are_taken_out(
 
 
 async def test_a_model_without_a_dialect_is_left_alone(server: ModelServer) -> None:
-    call = FORMS["hermes"].calls([(0, "read", '{"path": "a"}')])
+    call = writer("hermes").calls([(0, "read", '{"path": "a"}')])
     server.add(answer(call))
     got = await asked(server, None, tools=True)
     assert (got.text, got.calls) == (call, [])

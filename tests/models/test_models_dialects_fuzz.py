@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from acp_agent.models.dialects.driver import FORMS
+from acp_agent.models.dialects.writers import writer
 from tests.models.dialect_reading import Seen, read
 
 DIALECTS = [*FORMS, "auto"]
@@ -37,7 +38,7 @@ def fragments(dialect: str) -> list[str]:
     found: list[str] = []
     for name in FORMS if dialect == "auto" else (dialect,):
         form = FORMS[name]
-        whole = form.calls([CALL])
+        whole = writer(name).calls([CALL])
         found += OTHER_WHOLES.get(name, [])
         found += [*form.openers, *form.ends, *form.strays, whole, whole[: len(whole) // 2]]
         found += [part for part in re.split(r"(<[^>]*>|\[[A-Z_/]+\]|\n)", whole) if part]
@@ -99,10 +100,9 @@ BETWEEN = st.text(st.sampled_from("abc .,\n"), max_size=20)
 def test_calls_come_back_as_they_were_written_and_no_tag_shows(
     dialect: str, arguments: list[dict[str, str]], before: str, places: list[int]
 ) -> None:
-    form = FORMS[dialect]
     before = "" if dialect == "llama" else before + "\n"  # its calls are the whole answer
     calls = [(number, "write", json.dumps(one)) for number, one in enumerate(arguments)]
-    told = read(dialect, *cut(before + form.calls(calls), places))
+    told = read(dialect, *cut(before + writer(dialect).calls(calls), places))
     called: list[Any] = [json.loads(one[2]) for one in told if one[0] == "call"]
     assert called == arguments
     assert shown(told).strip() == before.strip()
@@ -129,7 +129,7 @@ def test_all_calls_of_several_forms_in_one_answer_are_found_and_no_text_is_lost(
     said: list[tuple[str, str, dict[str, str]]], places: list[int]
 ) -> None:
     text = "".join(
-        f"{words}\n{FORMS[dialect].calls([(0, 'write', json.dumps(arguments))])}\n"
+        f"{words}\n{writer(dialect).calls([(0, 'write', json.dumps(arguments))])}\n"
         for words, dialect, arguments in said
     )
     told = read("auto", *cut(text, places))

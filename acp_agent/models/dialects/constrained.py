@@ -145,7 +145,7 @@ class _Json:
     """Writes calls and results as JSON for such a model."""
 
     def instructions(self, tools: Tools) -> str:
-        """See `form.Writing`. The schema has the details, and does not take context."""
+        """See `CallWriter`. The schema has the details, and does not take context."""
         listed = "\n".join(
             f"- {tool.name}({', '.join(tool.parameters.get('properties') or ())}): "
             f"{tool.description.partition('. ')[0].partition(chr(10))[0].rstrip('.')}."
@@ -163,14 +163,14 @@ class _Json:
         )
 
     def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
-        """See `form.Writing`."""
+        """See `CallWriter`."""
         return "\n".join(
             f'{{"tool": {json_text.encode(name)}, "args": {arguments}}}'
             for _, name, arguments in calls
         )
 
     def results(self, results: Sequence[tuple[int, str, str]]) -> str:
-        """See `form.Writing`."""
+        """See `CallWriter`."""
         result_texts = "\n\n".join(f"Result of {name}:\n{text}" for _, name, text in results)
         return f'{result_texts}\n\nIf that is enough, answer now with {{"answer": TEXT}}.'
 

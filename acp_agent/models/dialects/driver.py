@@ -16,7 +16,7 @@ from acp_agent.models.base import (
     TextDelta,
 )
 from acp_agent.models.dialects.fenced_forms import Action, Fenced
-from acp_agent.models.dialects.form import CallReader, Form
+from acp_agent.models.dialects.form import CallReader
 from acp_agent.models.dialects.gemma import Gemma
 from acp_agent.models.dialects.harmony import Harmony
 from acp_agent.models.dialects.json_forms import Hermes, Llama, Mistral, Tagged
@@ -25,9 +25,8 @@ from acp_agent.models.dialects.token_calls import DeepSeek, Kimi
 from acp_agent.models.dialects.xml_forms import Glm, Invoke, MiniMax, QwenCoder
 from acp_agent.models.dialects.xml_token_forms import Dsml, KimiK3
 
-HERMES = Hermes()
-FORMS: Mapping[str, Form] = {
-    "hermes": HERMES,
+FORMS: Mapping[str, CallReader] = {
+    "hermes": Hermes(),
     "qwen_coder": QwenCoder(),
     "glm": Glm(),
     "invoke": Invoke(),
@@ -48,7 +47,7 @@ FORMS: Mapping[str, Form] = {
 READERS: tuple[CallReader, ...] = (*FORMS.values(), NamedTags())
 
 
-def select_forms(dialect: str) -> tuple[Form, ...]:
+def select_forms(dialect: str) -> tuple[CallReader, ...]:
     """Return the forms to look for in an answer: the dialect's own, or all for `auto`."""
     return tuple(FORMS.values()) if dialect == "auto" else (FORMS[dialect],)
 
@@ -113,10 +112,11 @@ def _prepare(request: ModelRequest) -> tuple[ModelRequest, AnswerReader | None]:
         return constrained.add_answer_schema(request), constrained.Reader(tools)
     from acp_agent.models.dialects.constrained import without_tools  # noqa: PLC0415 - likewise
     from acp_agent.models.dialects.scanner import Scanner  # noqa: PLC0415 - likewise
+    from acp_agent.models.dialects.writers import writer  # noqa: PLC0415 - likewise
 
-    forms = select_forms(dialect)
-    prepared_request = request if request.model.tools else without_tools(request, forms[0])
-    return prepared_request, Scanner(forms, tools)
+    if not request.model.tools:
+        request = without_tools(request, writer(dialect))
+    return request, Scanner(select_forms(dialect), tools)
 
 
 def _extract_calls(batch: Sequence[StreamEvent], reader: AnswerReader) -> list[StreamEvent]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from acp_agent.models.dialects import json_text
 from acp_agent.models.dialects.form import (
@@ -15,7 +14,6 @@ from acp_agent.models.dialects.form import (
     Tools,
     Verdict,
     broken_call,
-    describe_functions,
     skip_space,
 )
 from acp_agent.models.dialects.json_calls import names_tool, read_arguments, read_calls
@@ -40,7 +38,7 @@ class Fenced:
     line_start = True
 
     def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
-        """See `form.Form`."""
+        """See `form.CallReader`."""
         opening = _OPENING.match(text)
         if opening is None:
             return MORE if not final and _PARTIAL_OPENING.fullmatch(text) else None
@@ -62,25 +60,6 @@ class Fenced:
             return Block(len(text), tuple(calls)) if final else SURE
         return None
 
-    def instructions(self, tools: Tools) -> str:
-        """See `form.Form`."""
-        return (
-            f"# Tools\nYou can call these tools:\n{describe_functions(tools, '', '')}\n\n"
-            "To call one, end your answer with a code block like this one, and nothing after it:\n"
-            '```json\n{"name": "TOOL", "arguments": {…}}\n```'
-        )
-
-    def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
-        """See `form.Form`."""
-        return "\n".join(
-            f'```json\n{{"name": {json_text.encode(name)}, "arguments": {arguments}}}\n```'
-            for _, name, arguments in calls
-        )
-
-    def results(self, results: Sequence[tuple[int, str, str]]) -> str:
-        """See `form.Form`."""
-        return "\n\n".join(f"Result of {name}:\n{text}" for _, name, text in results)
-
 
 # Command R: a code block after a word. Other models that reason and act in turns write a name and
 # its arguments on two lines.
@@ -97,7 +76,7 @@ class Action(Fenced):
     ends = (_FENCE, "}")
 
     def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
-        """See `form.Form`."""
+        """See `form.CallReader`."""
         at = skip_space(text, len(_ACTION))
         if text.startswith(_FENCE, at):
             verdict = super().read(text[at:], tools, final=final)
@@ -116,21 +95,3 @@ class Action(Fenced):
         if end is None:
             return SURE if not final else Block(len(text), (broken_call(NO_END, text, tools),))
         return Block(end, (read_arguments(match[1], text[match.end() : end]),))
-
-    def instructions(self, tools: Tools) -> str:
-        """See `form.Form`."""
-        return (
-            f"# Tools\nYou can call these tools:\n{describe_functions(tools, '', '')}\n\n"
-            "To call one, end your answer with two lines like these, and nothing after them:\n"
-            f"{_ACTION} TOOL\nAction Input: {{…}}"
-        )
-
-    def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
-        """See `form.Form`."""
-        return "\n".join(
-            f"{_ACTION} {name}\nAction Input: {arguments}" for _, name, arguments in calls
-        )
-
-    def results(self, results: Sequence[tuple[int, str, str]]) -> str:
-        """See `form.Form`."""
-        return "\n".join(f"Observation: {text}" for _, _, text in results)

@@ -187,10 +187,6 @@ class CallReader(Protocol):
         """Return the verdict on a text that begins with an opener; if `final`, never `More`."""
 
 
-class Form(CallReader, CallWriter, Protocol):
-    """One way in which models write calls, which our side can write too."""
-
-
 def skip_space(text: str, at: int) -> int:
     """Return the position of the first character from `at` on that is not white space."""
     match = _SPACE.match(text, at)
@@ -270,35 +266,3 @@ _SPACE = re.compile(r"\s*")
 _TOOL_NAME = re.compile(
     r'"(?:name|tool)"\s*:\s*"([^"]{1,128})"|(?:name="|function=)([\w.:-]{1,128})'
 )
-
-
-# Descriptions of the tools for a model whose API does not support them.
-
-
-def describe_tools(tools: Tools) -> str:
-    """Return the tools as JSON, one per line, in the form of most chat templates."""
-    return "\n".join(
-        json_text.encode(
-            {
-                "type": "function",
-                "function": {
-                    "name": tool.name,
-                    "description": tool.description,
-                    "parameters": tool.parameters,
-                },
-            }
-        )
-        for tool in tools
-    )
-
-
-def describe_functions(tools: Tools, before: str, after: str) -> str:
-    """Return the tools as JSON without the `function` object, each between two tags."""
-    return "\n".join(
-        before
-        + json_text.encode(
-            {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-        )
-        + after
-        for tool in tools
-    )

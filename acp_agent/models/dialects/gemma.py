@@ -7,7 +7,6 @@ first, so nothing in a text is escaped.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -21,7 +20,6 @@ from acp_agent.models.dialects.form import (
     Verdict,
     WrittenCall,
     broken_call,
-    describe_functions,
     expect_mark,
     skip_space,
 )
@@ -65,7 +63,7 @@ class Gemma:
     line_start = False
 
     def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
-        """See `form.Form`."""
+        """See `form.CallReader`."""
         marks = next(marks for marks in _FORMS if text.startswith(marks.open))
         match = _NAME.match(text, len(marks.open))
         if match is None:
@@ -93,41 +91,6 @@ class Gemma:
         if match[1] in tools:
             call = WrittenCall(name=match[1], arguments=call.arguments, problem=problem)
         return Block(min(len(text), end + len(marks.close)), (call,))
-
-    def instructions(self, tools: Tools) -> str:
-        """See `form.Form`."""
-        return (
-            f"You can call these functions:\n{describe_functions(tools, '', '')}\n\n"
-            "To call one, end your answer with a call like this one. Write a text between two "
-            f"{_WRAPPER.text} marks, and anything else as JSON.\n"
-            f"{_WRAPPER.open}call:NAME{{KEY:{_WRAPPER.text}VALUE{_WRAPPER.text}}}{_WRAPPER.close}"
-        )
-
-    def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
-        """See `form.Form`."""
-        return "".join(
-            f"{_WRAPPER.open}call:{name}{_encode(json_text.decode(arguments))}{_WRAPPER.close}"
-            for _, name, arguments in calls
-        )
-
-    def results(self, results: Sequence[tuple[int, str, str]]) -> str:
-        """See `form.Form`."""
-        return "".join(
-            f"<start_function_response>response:{name}{{value:{_encode(text)}}}"
-            "<end_function_response>"
-            for _, name, text in results
-        )
-
-
-def _encode(value: object) -> str:
-    """Return a value in the notation of FunctionGemma."""
-    if isinstance(value, str):
-        return f"{_WRAPPER.text}{value}{_WRAPPER.text}"
-    if isinstance(value, dict):
-        return "{" + ",".join(f"{key}:{_encode(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ",".join(map(_encode, value)) + "]"
-    return json_text.encode(value)
 
 
 def _object(text: str, at: int, mark: str, depth: int) -> tuple[dict[str, object], int]:

@@ -8,7 +8,6 @@ its text is the arguments. It ends with a stop token, which most servers do not 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from acp_agent.models.dialects import json_text
 from acp_agent.models.dialects.form import (
@@ -22,7 +21,6 @@ from acp_agent.models.dialects.form import (
     Verdict,
     WrittenCall,
     broken_call,
-    describe_tools,
     expect_mark,
     skip_space,
 )
@@ -51,7 +49,7 @@ class Harmony:
     line_start = False
 
     def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
-        """See `form.Form`."""
+        """See `form.CallReader`."""
         try:
             header, at, is_whole = _header(text, final=final)
         except CutError:
@@ -66,25 +64,6 @@ class Harmony:
                 return SURE
             return Block(end, (call,))
         return Block(at, (), (*_ENDS, *_NEXT) if "analysis" in header else ())
-
-    def instructions(self, tools: Tools) -> str:
-        """See `form.Form`."""
-        return (
-            f"# Tools\n\n{describe_tools(tools)}\n\n"
-            "To call one of them, write a message to it on the commentary channel:\n"
-            f"{_CHANNEL}commentary to=functions.NAME {_CONSTRAIN}json{_MESSAGE}{{…}}{_CALL}"
-        )
-
-    def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
-        """See `form.Form`."""
-        return f"{_START}assistant".join(
-            f"{_CHANNEL}commentary to=functions.{name} {_CONSTRAIN}json{_MESSAGE}{arguments}{_CALL}"
-            for _, name, arguments in calls
-        )
-
-    def results(self, results: Sequence[tuple[int, str, str]]) -> str:
-        """See `form.Form`."""
-        return "\n".join(f"functions.{name} to=assistant: {text}" for _, name, text in results)
 
 
 def _is_header(words: str, *, ended: bool) -> bool:

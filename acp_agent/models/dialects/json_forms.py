@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from acp_agent.models.dialects import json_calls, json_text
 from acp_agent.models.dialects.form import (
@@ -16,7 +15,6 @@ from acp_agent.models.dialects.form import (
     Verdict,
     WrittenCall,
     broken_call,
-    describe_tools,
     match_mark,
     skip_space,
 )
@@ -41,35 +39,8 @@ class Hermes:
     line_start = False
 
     def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
-        """See `form.Form`."""
+        """See `form.CallReader`."""
         return json_calls.read_region(text, OPEN, CLOSE, tools, final=final)
-
-    def instructions(self, tools: Tools) -> str:
-        """See `form.Form`."""
-        return (
-            "# Tools\n\nYou may call one or more functions to assist with the user query.\n\n"
-            "You are provided with function signatures within <tools></tools> XML tags:\n"
-            f"<tools>\n{describe_tools(tools)}\n</tools>\n\n"
-            "For each function call, return a JSON object with its name and arguments within "
-            "<tool_call></tool_call> XML tags:\n"
-            '<tool_call>\n{"name": <function-name>, "arguments": <args-json-object>}\n</tool_call>'
-        )
-
-    def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
-        """See `form.Form`."""
-        return "\n".join(
-            f'{OPEN}\n{{"name": {json_text.encode(name)}, "arguments": {arguments}}}\n{CLOSE}'
-            for _, name, arguments in calls
-        )
-
-    def results(self, results: Sequence[tuple[int, str, str]]) -> str:
-        """See `form.Form`."""
-        return tool_responses(results)
-
-
-def tool_responses(results: Sequence[tuple[int, str, str]]) -> str:
-    """Return results in the form of most chat templates."""
-    return "\n".join(f"<tool_response>\n{text}\n</tool_response>" for _, _, text in results)
 
 
 # Granite, Phi, Nemotron, Jamba, Hunyuan, Cohere, InternLM, LFM2, Llama 4, LM Studio, Olmo 3,
@@ -108,7 +79,7 @@ class Tagged(Hermes):
     strays = tuple(_TAGS.values())
 
     def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
-        """See `form.Form`."""
+        """See `form.CallReader`."""
         opener = next(opener for opener in _TAGS if text.startswith(opener))
         closer = _TAGS[opener]
         at = skip_space(text, len(opener))
@@ -136,11 +107,6 @@ class Tagged(Hermes):
         calls = read_python_calls(text[at:], tools)
         return Block(len(text), tuple(calls)) if calls else None
 
-    def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
-        """See `form.Form`."""
-        text = super().calls(calls).replace(OPEN, "").replace(CLOSE, ",")
-        return f"<|tool_call|>[{text.rstrip(',')}]<|/tool_call|>"
-
 
 # Llama 3.1 to 3.3: the answer is JSON, with semicolons between several calls.
 #
@@ -162,7 +128,7 @@ class Llama:
     line_start = False
 
     def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
-        """See `form.Form`."""
+        """See `form.CallReader`."""
         if not text.startswith(_TAG):
             return _call(text, 0, tools, tagged=False, final=final)
         at = skip_space(text, len(_TAG))
@@ -172,26 +138,6 @@ class Llama:
             return _call(text, at, tools, tagged=True, final=final)
         # A call of the code interpreter, or Python code for it: there is no interpreter.
         return Block(len(text), (broken_call(_LLAMA_BAD, text[at:], tools),)) if final else SURE
-
-    def instructions(self, tools: Tools) -> str:
-        """See `form.Form`."""
-        return (
-            "You have access to the following functions. To call a function, respond with JSON "
-            'for a function call and nothing else, in the format {"name": function name, '
-            '"parameters": dictionary of argument name and its value}. Do not use variables. '
-            f"Put a semicolon between several calls.\n\n{describe_tools(tools)}"
-        )
-
-    def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
-        """See `form.Form`."""
-        return "; ".join(
-            f'{{"name": {json_text.encode(name)}, "parameters": {arguments}}}'
-            for _, name, arguments in calls
-        )
-
-    def results(self, results: Sequence[tuple[int, str, str]]) -> str:
-        """See `form.Form`."""
-        return "\n".join(f'{{"output": {json_text.encode(text)}}}' for _, _, text in results)
 
 
 def _call(text: str, at: int, tools: Tools, *, tagged: bool, final: bool) -> Verdict:
@@ -245,7 +191,7 @@ class Mistral:
     line_start = False
 
     def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
-        """See `form.Form`."""
+        """See `form.CallReader`."""
         if text.startswith(_THINK):
             return Block(len(_THINK), (), (_THOUGHT,))
         at = skip_space(text, len(_OPEN))
@@ -273,27 +219,3 @@ class Mistral:
         if name_match is not None:
             return Block(json_end, (read_arguments(name_match[1], json_source),))
         return Block(json_end, tuple(read_calls(json_source, tools)))
-
-    def instructions(self, tools: Tools) -> str:
-        """See `form.Form`."""
-        listed = describe_tools(tools).replace("\n", ", ")
-        return (
-            f"[AVAILABLE_TOOLS][{listed}][/AVAILABLE_TOOLS]\n"
-            'To call tools, answer with [TOOL_CALLS][{"name": NAME, "arguments": {…}}, …] and '
-            "nothing after it."
-        )
-
-    def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
-        """See `form.Form`."""
-        inner = ", ".join(
-            f'{{"name": {json_text.encode(name)}, "arguments": {arguments}}}'
-            for _, name, arguments in calls
-        )
-        return f"{_OPEN}[{inner}]"
-
-    def results(self, results: Sequence[tuple[int, str, str]]) -> str:
-        """See `form.Form`."""
-        return "".join(
-            f'[TOOL_RESULTS]{{"content": {json_text.encode(text)}}}[/TOOL_RESULTS]'
-            for _, _, text in results
-        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from msgspec import Struct
 
@@ -19,7 +19,6 @@ from acp_agent.models.dialects.form import (
     Verdict,
     WrittenCall,
     broken_call,
-    describe_tools,
     expect_mark,
     marks_pattern,
     skip_space,
@@ -257,34 +256,10 @@ class DeepSeek:
     line_start = False
 
     def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
-        """See `form.Form`."""
+        """See `form.CallReader`."""
         readers = _DEEPSEEK_READERS.items()
         reader = next(reader for opener, reader in readers if text.startswith(opener))
         return reader.read(text, tools, final=final)
-
-    def instructions(self, tools: Tools) -> str:
-        """See `form.Form`."""
-        return (
-            f"## Tools\nYou have access to the following tools:\n\n{describe_tools(tools)}\n\n"
-            "IMPORTANT: ALWAYS adhere to this exact format for tool use:\n"
-            f"{_DEEPSEEK_BEGIN}{_DEEPSEEK_CALL}tool_call_name{_SEP}tool_call_arguments{_DEEPSEEK_CALL_END}"
-            "{additional_tool_calls}"
-            f"{_DEEPSEEK_END}\n\nWhere `tool_call_arguments` is a JSON object."
-        )
-
-    def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
-        """See `form.Form`."""
-        inner = "".join(
-            f"{_DEEPSEEK_CALL}{name}{_SEP}{arguments}{_DEEPSEEK_CALL_END}"
-            for _, name, arguments in calls
-        )
-        return f"{_DEEPSEEK_BEGIN}{inner}{_DEEPSEEK_END}"
-
-    def results(self, results: Sequence[tuple[int, str, str]]) -> str:
-        """See `form.Form`."""
-        return "".join(
-            f"<｜tool▁output▁begin｜>{text}<｜tool▁output▁end｜>" for _, _, text in results
-        )
 
 
 # Kimi K2: control tokens, with the tool's name in an id.
@@ -329,27 +304,5 @@ class Kimi:
     line_start = False
 
     def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
-        """See `form.Form`."""
+        """See `form.CallReader`."""
         return _KIMI_READER.read(text, tools, final=final)
-
-    def instructions(self, tools: Tools) -> str:
-        """See `form.Form`."""
-        return (
-            f"# Tools\n{describe_tools(tools)}\n\n"
-            "Call them in this form, numbered through the conversation, and end with it:\n"
-            f"{_KIMI_BEGIN}{_KIMI_CALL}functions.NAME:0{_ARGUMENTS}{{…}}{_KIMI_CALL_END}{_KIMI_END}"
-        )
-
-    def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
-        """See `form.Form`."""
-        inner = "".join(
-            f"{_KIMI_CALL}functions.{name}:{number}{_ARGUMENTS}{arguments}{_KIMI_CALL_END}"
-            for number, name, arguments in calls
-        )
-        return f"{_KIMI_BEGIN}{inner}{_KIMI_END}"
-
-    def results(self, results: Sequence[tuple[int, str, str]]) -> str:
-        """See `form.Form`."""
-        return "\n".join(
-            f"## Return of functions.{name}:{number}\n{text}" for number, name, text in results
-        )

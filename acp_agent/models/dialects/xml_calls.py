@@ -7,7 +7,7 @@ tag that is followed by text that is allowed there.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -246,26 +246,3 @@ def _value(tools: Tools, name: str, argument: re.Match[str], text: str) -> objec
         value = json_text.decode(text)
         return text if value is json_text.NOTHING else value
     return tools.convert_argument(name, argument[1], text)
-
-
-def format_calls(
-    calls: Sequence[tuple[int, str, str]], argument: Callable[[str, str, bool], str]
-) -> list[tuple[str, str]]:
-    """Return the name of each call, and its arguments as tags written by `argument`.
-
-    `argument` receives a name, a value, and whether the value is a text; otherwise it is JSON.
-    """
-    return [(name, _format_arguments(arguments, argument)) for _, name, arguments in calls]
-
-
-def _format_arguments(arguments: str, write: Callable[[str, str, bool], str]) -> str:
-    decoded = json_text.decode(arguments)
-    values = decoded if isinstance(decoded, dict) else {}
-    return "".join(
-        write(
-            name,
-            value if isinstance(value, str) else json_text.encode(value),
-            isinstance(value, str),
-        )
-        for name, value in values.items()
-    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from msgspec import Struct, structs
 
@@ -18,14 +17,12 @@ from acp_agent.models.dialects.form import (
     Verdict,
     WrittenCall,
     broken_call,
-    describe_functions,
-    describe_tools,
     match_mark,
     skip_space,
 )
-from acp_agent.models.dialects.json_forms import CLOSE, OPEN, tool_responses
+from acp_agent.models.dialects.json_forms import CLOSE, OPEN
 from acp_agent.models.dialects.minimax_m3 import M3_CLOSE, M3_OPEN, read_m3_calls
-from acp_agent.models.dialects.xml_calls import TagReader, Tags, format_calls
+from acp_agent.models.dialects.xml_calls import TagReader, Tags
 
 # The tags of Claude's form, which other models have adopted.
 
@@ -63,41 +60,9 @@ class Invoke:
     line_start = False
 
     def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
-        """See `form.Form`."""
+        """See `form.CallReader`."""
         reader = _FUNCTION_READER if text.startswith(_FUNCTION) else _INVOKE_READER
         return reader.read(text, tools, final=final)
-
-    def instructions(self, tools: Tools) -> str:
-        """See `form.Form`."""
-        functions = describe_functions(tools, "<function>", "</function>")
-        return (
-            "You can call these functions:\n"
-            f"<functions>\n{functions}\n</functions>\n\n"
-            "To call some of them, write a block like this one and end your answer with it. Write "
-            "texts and numbers as they are, lists and objects as JSON.\n"
-            '<function_calls>\n<invoke name="FUNCTION">\n<parameter name="PARAMETER">VALUE'
-            "</parameter>\n</invoke>\n</function_calls>"
-        )
-
-    def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
-        """See `form.Form`."""
-        return f"<function_calls>\n{invocations(calls)}</function_calls>"
-
-    def results(self, results: Sequence[tuple[int, str, str]]) -> str:
-        """See `form.Form`."""
-        inner = "".join(
-            f"<result>\n<name>{name}</name>\n<output>{text}</output>\n</result>\n"
-            for _, name, text in results
-        )
-        return f"<function_results>\n{inner}</function_results>"
-
-
-def invocations(calls: Sequence[tuple[int, str, str]]) -> str:
-    """Return calls as `invoke` tags, with a line for each tag and each argument."""
-    formatted = format_calls(
-        calls, lambda key, value, _: f'<parameter name="{key}">{value}</parameter>\n'
-    )
-    return "".join(f'<invoke name="{name}">\n{values}</invoke>\n' for name, values in formatted)
 
 
 # MiniMax M2: `invoke` tags in another wrapper (the template of MiniMaxAI/MiniMax-M2).
@@ -125,29 +90,10 @@ class MiniMax:
     line_start = False
 
     def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
-        """See `form.Form`."""
+        """See `form.CallReader`."""
         if text.startswith(M3_OPEN):
             return read_m3_calls(text, tools, final=final)
         return _MINIMAX_READER.read(text, tools, final=final)
-
-    def instructions(self, tools: Tools) -> str:
-        """See `form.Form`."""
-        return (
-            "# Tools\nYou may call one or more tools to assist with the user query.\n"
-            "Here are the tools available in JSONSchema format:\n\n"
-            f"<tools>\n{describe_functions(tools, '<tool>', '</tool>')}\n</tools>\n\n"
-            "When making tool calls, use XML format to invoke tools and pass parameters:\n\n"
-            f'{_MINIMAX_OPEN}\n<invoke name="tool-name">\n<parameter name="param-key">param-value'
-            f"</parameter>\n</invoke>\n{_MINIMAX_CLOSE}"
-        )
-
-    def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
-        """See `form.Form`."""
-        return f"{_MINIMAX_OPEN}\n{invocations(calls)}{_MINIMAX_CLOSE}"
-
-    def results(self, results: Sequence[tuple[int, str, str]]) -> str:
-        """See `form.Form`."""
-        return "\n".join(f"<response>{text}</response>" for _, _, text in results)
 
 
 # Qwen3-Coder, Qwen 3.5, Nemotron 3, Step 3.5: a tag for every argument, with its value on separate
@@ -182,32 +128,8 @@ class QwenCoder:
     line_start = False
 
     def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
-        """See `form.Form`."""
+        """See `form.CallReader`."""
         return _QWEN_CODER_READER.read(text, tools, final=final)
-
-    def instructions(self, tools: Tools) -> str:
-        """See `form.Form`."""
-        return (
-            "# Tools\n\nYou have access to the following functions:\n\n"
-            f"<tools>\n{describe_tools(tools)}\n</tools>\n\n"
-            "If you choose to call a function ONLY reply in the following format with NO "
-            "suffix:\n\n"
-            f"{OPEN}\n<function=example_function_name>\n<parameter=example_parameter>\nvalue\n"
-            f"</parameter>\n</function>\n{CLOSE}"
-        )
-
-    def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
-        """See `form.Form`."""
-        formatted = format_calls(
-            calls, lambda key, value, _: f"<parameter={key}>\n{value}\n</parameter>\n"
-        )
-        return "\n".join(
-            f"{OPEN}\n<function={name}>\n{values}</function>\n{CLOSE}" for name, values in formatted
-        )
-
-    def results(self, results: Sequence[tuple[int, str, str]]) -> str:
-        """See `form.Form`."""
-        return tool_responses(results)
 
 
 # GLM 4.5 to 5: the tool's name, then pairs of keys and values (template of zai-org/GLM-4.6).
@@ -245,7 +167,7 @@ class Glm:
     line_start = False
 
     def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
-        """See `form.Form`."""
+        """See `form.CallReader`."""
         tags = _LONGCAT if text.startswith(_LONGCAT.open) else _GLM
         name_match = _NAME.match(text, len(tags.open))
         if name_match is None:
@@ -285,31 +207,6 @@ class Glm:
             name=name, arguments=text[len(tags.open) : end].strip(), problem=problem
         )
         return Block(end if close < 0 else close + len(tags.close), (invalid_call,))
-
-    def instructions(self, tools: Tools) -> str:
-        """See `form.Form`."""
-        return (
-            "# Tools\n\nYou may call one or more functions to assist with the user query.\n\n"
-            "You are provided with function signatures within <tools></tools> XML tags:\n"
-            f"<tools>\n{describe_tools(tools)}\n</tools>\n\n"
-            "For each function call, output the function name and arguments within the following "
-            f"XML format:\n{OPEN}{{function-name}}\n{_GLM.key}{{arg-key-1}}{_GLM.key_end}\n"
-            f"{_GLM.value}{{arg-value-1}}{_GLM.value_end}\n...\n{CLOSE}"
-        )
-
-    def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
-        """See `form.Form`."""
-        formatted = format_calls(
-            calls,
-            lambda key, value, _: (
-                f"{_GLM.key}{key}{_GLM.key_end}\n{_GLM.value}{value}{_GLM.value_end}\n"
-            ),
-        )
-        return "\n".join(f"{OPEN}{name}\n{values}{CLOSE}" for name, values in formatted)
-
-    def results(self, results: Sequence[tuple[int, str, str]]) -> str:
-        """See `form.Form`."""
-        return tool_responses(results)
 
 
 def _pair(

@@ -10,10 +10,9 @@ from acp_agent.models.dialects.form import (
     Block,
     Tools,
     Verdict,
-    describe_tools,
 )
 from acp_agent.models.dialects.token_calls import STOP
-from acp_agent.models.dialects.xml_calls import TagReader, Tags, format_calls
+from acp_agent.models.dialects.xml_calls import TagReader, Tags
 
 # DeepSeek V3.2 to V4.1: Claude's tags with a mark of DeepSeek in each.
 #
@@ -65,41 +64,10 @@ class Dsml:
     line_start = False
 
     def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
-        """See `form.Form`."""
+        """See `form.CallReader`."""
         # The longest mark counts: one with a space begins like the one without.
         _, reader = max((entry for entry in _READERS if text.startswith(entry[0])), key=_length)
         return reader.read(text, tools, final=final)
-
-    def instructions(self, tools: Tools) -> str:
-        """See `form.Form`."""
-        return (
-            "## Tools\n\nYou have access to these tools:\n\n"
-            f"{describe_tools(tools)}\n\n"
-            "To call some of them, end your answer with a block like this one. Write a text as it "
-            'is, with string="true"; anything else as JSON, with string="false".\n'
-            f'<{_MARK}{_WRAPPER}>\n<{_MARK}invoke name="TOOL">\n'
-            f'<{_MARK}parameter name="PARAMETER" string="true">VALUE</{_MARK}parameter>\n'
-            f"</{_MARK}invoke>\n</{_MARK}{_WRAPPER}>"
-        )
-
-    def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
-        """See `form.Form`."""
-        formatted = format_calls(
-            calls,
-            lambda key, value, is_text: (
-                f'<{_MARK}parameter name="{key}" string="{"true" if is_text else "false"}">'
-                f"{value}</{_MARK}parameter>\n"
-            ),
-        )
-        inner = "".join(
-            f'<{_MARK}invoke name="{name}">\n{values}</{_MARK}invoke>\n'
-            for name, values in formatted
-        )
-        return f"<{_MARK}{_WRAPPER}>\n{inner}</{_MARK}{_WRAPPER}>"
-
-    def results(self, results: Sequence[tuple[int, str, str]]) -> str:
-        """See `form.Form`."""
-        return "\n".join(f"<tool_result>{text}</tool_result>" for _, _, text in results)
 
 
 def _length(reader: tuple[str, TagReader]) -> int:
@@ -151,7 +119,7 @@ class KimiK3:
     line_start = False
 
     def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
-        """See `form.Form`."""
+        """See `form.CallReader`."""
         end = text.find(_SEP, 0, MAX_TAG_LENGTH)
         if end < 0:
             if len(text) < MAX_TAG_LENGTH and not final:
@@ -163,37 +131,6 @@ class KimiK3:
         thought = (_close("think"),) if name == "think" else ()
         return Block(end + len(_SEP), (), thought)
 
-    def instructions(self, tools: Tools) -> str:
-        """See `form.Form`."""
-        return (
-            f"# Tools\n{describe_tools(tools)}\n\n"
-            "To call some of them, end your answer with a block like this one, numbered from 1. "
-            "The type is one of string, number, boolean, null, object, array; a string is written "
-            "as it is, anything else as JSON.\n"
-            f'{_TOOLS}{_OPEN}call tool="TOOL" index="1"{_SEP}'
-            f'{_OPEN}argument key="PARAMETER" type="string"{_SEP}VALUE{_close("argument")}'
-            f"{_close('call')}{_close('tools')}"
-        )
-
-    def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
-        """See `form.Form`."""
-        formatted = format_calls(
-            calls,
-            lambda key, value, is_text: (
-                f'{_OPEN}argument key="{key}" type="{_type(value, is_text)}"{_SEP}'
-                f"{value}{_close('argument')}"
-            ),
-        )
-        inner = "".join(
-            f'{_OPEN}call tool="{name}" index="{number}"{_SEP}{values}{_close("call")}'
-            for number, (name, values) in enumerate(formatted, 1)
-        )
-        return f"{_TOOLS}{inner}{_close('tools')}"
-
-    def results(self, results: Sequence[tuple[int, str, str]]) -> str:
-        """See `form.Form`."""
-        return "\n".join(f"## Result of {name}\n{text}" for _, name, text in results)
-
 
 def _may_be_tag(text: str) -> bool:
     """Return whether the rest of an answer may be the beginning of a tag."""
@@ -204,11 +141,3 @@ def _may_be_tag(text: str) -> bool:
     return (
         name in _NAMES if space or mark else any(candidate.startswith(name) for candidate in _NAMES)
     )
-
-
-def _type(value: str, is_text: bool) -> str:
-    """Return the type to declare for a value."""
-    if is_text:
-        return "string"
-    kinds = {"{": "object", "[": "array", "t": "boolean", "f": "boolean", "n": "null"}
-    return kinds.get(value[:1], "number")
