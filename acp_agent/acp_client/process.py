@@ -114,7 +114,7 @@ class AgentChild:
         # Should we be killed, it has time to end by itself when its input ends.
         watchdog = Watchdog("", grace_seconds=int(EXIT_SECONDS if grace is None else grace))
         child = cls(process, handlers, watchdog, trace, map_error=map_error, transport=transport)
-        await watchdog.start()
+        watchdog.start()
         watchdog.add_group(process.pid)
         return child
 

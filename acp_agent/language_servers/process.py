@@ -130,7 +130,7 @@ async def start_server(
         OSError: it cannot be started.
     """
     mark = f"{watch.mark.partition('=')[2]}{uuid.uuid4().hex}"
-    await watch.start()
+    watch.start()
     process = await start_confined(
         confine,
         command,

@@ -16,6 +16,8 @@ import asyncio
 import contextlib
 import os
 import shlex
+import subprocess
+import threading
 from collections.abc import Sequence
 
 _STOP_TIMEOUT = 2.0  # seconds for the script to exit after its pipe closes
@@ -68,34 +70,37 @@ class Watchdog:
     def __init__(self, mark: str, *, grace_seconds: int = 0) -> None:
         self.mark = mark
         self._grace_seconds = grace_seconds
-        self._process: asyncio.subprocess.Process | None = None
-        self._starting = asyncio.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
         self._tried = False
 
-    async def start(self) -> None:
+    def start(self) -> None:
         """Start the watchdog. Call this before the first child starts, so that none is missed.
 
-        If the watchdog cannot be started, the children run without it.
+        If the watchdog cannot be started, the children run without it. Thread-safe.
         """
-        async with self._starting:
+        with self._lock:
             if self._tried:
                 return
+            self._tried = True
             with contextlib.suppress(OSError):
-                self._process = await asyncio.create_subprocess_exec(
-                    "/bin/sh",
-                    "-c",
-                    _SCRIPT,
-                    "acp-agent-watch",
-                    self.mark,
-                    str(self._grace_seconds),
-                    stdin=asyncio.subprocess.PIPE,
-                    stdout=asyncio.subprocess.DEVNULL,
-                    stderr=asyncio.subprocess.DEVNULL,
+                self._process = subprocess.Popen(
+                    [
+                        "/bin/sh",
+                        "-c",
+                        _SCRIPT,
+                        "acp-agent-watch",
+                        self.mark,
+                        str(self._grace_seconds),
+                    ],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    bufsize=0,
                     cwd="/",
                     env={"PATH": os.defpath},
                     start_new_session=True,
                 )
-            self._tried = True  # only now, since this call may be cancelled before
 
     def add_group(self, group: int, end: Sequence[str] = ()) -> None:
         """Add the process group of a child that was started.
@@ -111,25 +116,25 @@ class Watchdog:
 
     async def aclose(self) -> None:
         """Stop the watchdog without killing anything."""
-        async with self._starting:  # waits for a start in progress
+        with self._lock:
             self._tried = True
             process, self._process = self._process, None
-        if process is None:
-            return
-        assert process.stdin is not None
-        with contextlib.suppress(OSError):
-            process.stdin.write(b"done\n")
-            process.stdin.close()
-        try:
-            async with asyncio.timeout(_STOP_TIMEOUT):
-                await process.wait()
-        except TimeoutError:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
+        if process is not None:
+            await asyncio.to_thread(_stop, process)
 
     def _send(self, line: str) -> None:
-        if self._process is None or self._process.stdin is None:
-            return
-        with contextlib.suppress(OSError):
-            self._process.stdin.write(f"{line}\n".encode())
+        process = self._process
+        if process is not None and process.stdin is not None:
+            with contextlib.suppress(OSError):
+                process.stdin.write(f"{line}\n".encode())
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    assert process.stdin is not None
+    with contextlib.suppress(OSError), process.stdin:
+        process.stdin.write(b"done\n")
+    try:
+        process.wait(_STOP_TIMEOUT)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -49,7 +49,8 @@ from acp_agent.sandbox.policy import TEMPORARY, SandboxPolicy
 from acp_agent.sandbox.sandbox import Sandbox, Unavailable
 from acp_agent.server.core import Core
 from acp_agent.session.account import Account
-from acp_agent.session.services import Services, SharedSandboxes
+from acp_agent.session.sandboxes import SharedSandboxes
+from acp_agent.session.services import Services
 from acp_agent.session.store.event_codec import recovered_events
 from acp_agent.session.store.store import Store
 from acp_agent.tools.spec import ToolSpec

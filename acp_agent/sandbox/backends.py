@@ -6,8 +6,9 @@ import os
 import platform
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -39,16 +40,88 @@ class Unavailable(Struct, frozen=True):
         return f"Commands run without a sandbox: {self.reason}.{remedy}"
 
 
+class _Probe(NamedTuple):
+    """Runs a confined program, with its files in `folder`."""
+
+    folder: str | None
+    environ: Mapping[str, str]
+
+    def error(
+        self, backend: Backend, *, write: bool = False, argv: Sequence[str] = ("true",)
+    ) -> str:
+        """Return the error of a confined program; empty if it works.
+
+        Args:
+            write: also create a file, in a folder with a read-only file.
+            argv: the program, unless `write` is set.
+        """
+        with tempfile.TemporaryDirectory(prefix="acp-agent-", dir=self.folder) as folder:
+            policy = SandboxPolicy(
+                roots=(),
+                home=folder,
+                program_files=(),
+                readable=(),
+                temporary=folder,
+                search_path="",
+                config=SandboxConfig(),
+            )
+            mounts: list[tuple[str, MountKind]] = []
+            if write:
+                writable, read_only = Path(folder, "made"), Path(folder, "made", "fixed")
+                writable.mkdir()
+                read_only.touch()
+                mounts = [(str(writable), "write"), (str(read_only), "read")]
+                argv = ["/bin/sh", "-c", ': > "$0/new"', str(writable)]
+            try:
+                launch = backend.launch(SandboxedProgram(argv, mounts, policy, "/", self.environ))
+            except OSError as problem:
+                return str(problem)[:_ERROR_LENGTH]
+            try:
+                result = subprocess.run(
+                    launch.argv,
+                    env=launch.environ,
+                    pass_fds=launch.descriptors,
+                    stdin=subprocess.DEVNULL,
+                    capture_output=True,
+                    timeout=_PROBE_LIMIT,
+                    start_new_session=True,
+                    check=False,
+                )
+            except (OSError, subprocess.TimeoutExpired) as problem:
+                return str(problem)[:_ERROR_LENGTH]
+            finally:
+                launch.close_descriptors()
+                launch.end_others()
+            if (
+                write
+                and not result.returncode
+                and Path(folder, "made/new").stat().st_uid != os.geteuid()
+            ):
+                return "what it makes is another user's"
+        if result.returncode == 0:
+            return ""
+        lines = result.stderr.decode("utf-8", "replace").strip().splitlines()
+        return (lines[-1] if lines else f"exit code {result.returncode}")[:_ERROR_LENGTH]
+
+
 def find_backend(
-    search_path: str | None, choice: BackendName = "auto", image: str | None = None
+    search_path: str | None,
+    choice: BackendName = "auto",
+    image: str | None = None,
+    *,
+    folder: str | None = None,
+    mark: Mapping[str, str] | None = None,
 ) -> Backend | Unavailable:
     """Return the first backend that works here. Runs programs: call it in a thread.
 
     Args:
         search_path: the PATH variable to search; None for that of this process.
+        folder: the folder for temporary files; None for the system's.
+        mark: environment variables that identify the programs.
     """
+    probe = _Probe(folder, os.environ if mark is None else {**os.environ, **mark})
     if choice == "docker":
-        return _find_docker(search_path, image)
+        return _find_docker(search_path, image, probe)
     names = _BACKENDS_BY_SYSTEM.get(platform.system(), ())
     if choice != "auto":
         names = tuple(name for name in names if name == choice)
@@ -60,13 +133,12 @@ def find_backend(
     problems: list[Unavailable] = []
     for name in names:
         if name == "bubblewrap":
-            backend = _find_bubblewrap(search_path)
+            backend = _find_bubblewrap(search_path, probe)
         elif name == "landlock":
-            backend = _find_landlock(
-                problems[0].reason if problems else "the configuration wants it"
-            )
+            why = problems[0].reason if problems else "the configuration wants it"
+            backend = _find_landlock(why, probe)
         else:
-            backend = _find_sandbox_exec()
+            backend = _find_sandbox_exec(probe)
         if not isinstance(backend, Unavailable):
             return backend
         problems.append(backend)
@@ -74,23 +146,23 @@ def find_backend(
     return Unavailable(reason, problems[0].remedy)
 
 
-def _find_bubblewrap(search_path: str | None) -> Backend | Unavailable:
+def _find_bubblewrap(search_path: str | None, probe: _Probe) -> Backend | Unavailable:
     program = find_program("bwrap", search_path)
     if program is None:
         return Unavailable("bubblewrap is not installed", "install the package `bubblewrap`")
     error = ""
     for sizes, new_user in ((True, False), (True, True), (False, False), (False, True)):
         backend = Bubblewrap(program, new_user=new_user, sizes=sizes)
-        error = _probe_error(backend)
+        error = probe.error(backend)
         if not error:
             backend.perl = find_program("perl", search_path)
-            if backend.perl is not None and _probe_error(backend, write=True):
+            if backend.perl is not None and probe.error(backend, write=True):
                 backend.perl = None  # no Landlock, or its version 1
             return backend
     return Unavailable(f"bubblewrap does not work here ({error})", _remedy())
 
 
-def _find_landlock(why: str) -> Backend | Unavailable:
+def _find_landlock(why: str, probe: _Probe) -> Backend | Unavailable:
     from acp_agent.sandbox.landlock.backend import OLDEST, Landlock  # noqa: PLC0415 - for few machines
     from acp_agent.sandbox.landlock.ruleset import landlock_version  # noqa: PLC0415 - so
 
@@ -103,21 +175,23 @@ def _find_landlock(why: str) -> Backend | Unavailable:
     error = ""
     for namespace in (True, False):
         backend = Landlock(version, why, namespace=namespace)
-        error = _probe_error(backend, write=True)
+        error = probe.error(backend, write=True)
         if not error:
             return backend
     return Unavailable(f"Landlock does not work here ({error})", "")
 
 
-def _find_sandbox_exec() -> Backend | Unavailable:
+def _find_sandbox_exec(probe: _Probe) -> Backend | Unavailable:
     from acp_agent.sandbox.sandbox_exec import SandboxExec  # noqa: PLC0415 - for few machines
 
     backend = SandboxExec()
-    error = _probe_error(backend, write=True)
+    error = probe.error(backend, write=True)
     return Unavailable(f"sandbox-exec does not work here ({error})", "") if error else backend
 
 
-def _find_docker(search_path: str | None, image: str | None) -> Backend | Unavailable:
+def _find_docker(
+    search_path: str | None, image: str | None, probe: _Probe
+) -> Backend | Unavailable:
     from acp_agent.sandbox.docker import Docker, user_options  # noqa: PLC0415 - for few users
 
     if image is None:
@@ -135,68 +209,12 @@ def _find_docker(search_path: str | None, image: str | None) -> Backend | Unavai
             has_python=True,
             for_helpers=None if isinstance(helper_backend, Unavailable) else helper_backend,
         )
-        error = _probe_error(backend, write=True)
+        error = probe.error(backend, write=True)
         if not error:
-            backend.has_network = not _probe_error(backend, argv=["python3", "-c", ""])
+            backend.has_network = not probe.error(backend, argv=["python3", "-c", ""])
             return backend
     remedy = f"see that the engine runs and has the image (`{Path(program).name} pull {image}`)"
     return Unavailable(f"{Path(program).name} does not work here ({error})", remedy)
-
-
-def _probe_error(backend: Backend, *, write: bool = False, argv: Sequence[str] = ("true",)) -> str:
-    """Return the error of a confined program; empty if it works.
-
-    Args:
-        write: also create a file, in a folder with a read-only file.
-        argv: the program, unless `write` is set.
-    """
-    with tempfile.TemporaryDirectory(prefix="acp-agent-") as folder:
-        policy = SandboxPolicy(
-            roots=(),
-            home=folder,
-            program_files=(),
-            readable=(),
-            temporary=folder,
-            search_path="",
-            config=SandboxConfig(),
-        )
-        mounts: list[tuple[str, MountKind]] = []
-        if write:
-            writable, read_only = Path(folder, "made"), Path(folder, "made", "fixed")
-            writable.mkdir()
-            read_only.touch()
-            mounts = [(str(writable), "write"), (str(read_only), "read")]
-            argv = ["/bin/sh", "-c", ': > "$0/new"', str(writable)]
-        try:
-            launch = backend.launch(SandboxedProgram(argv, mounts, policy, "/", os.environ))
-        except OSError as problem:
-            return str(problem)[:_ERROR_LENGTH]
-        try:
-            result = subprocess.run(
-                launch.argv,
-                env=launch.environ,
-                pass_fds=launch.descriptors,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=_PROBE_LIMIT,
-                start_new_session=True,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired) as problem:
-            return str(problem)[:_ERROR_LENGTH]
-        finally:
-            launch.close_descriptors()
-            launch.end_others()
-        if (
-            write
-            and not result.returncode
-            and Path(folder, "made/new").stat().st_uid != os.geteuid()
-        ):
-            return "what it makes is another user's"
-    if result.returncode == 0:
-        return ""
-    lines = result.stderr.decode("utf-8", "replace").strip().splitlines()
-    return (lines[-1] if lines else f"exit code {result.returncode}")[:_ERROR_LENGTH]
 
 
 def _remedy() -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -166,7 +165,3 @@ class Sandbox:
             [NewRepositories(repository, start) for repository in repositories],
             tuple(writable),
         )
-
-    async def aclose(self) -> None:
-        """Remove the temporary files."""
-        await asyncio.to_thread(shutil.rmtree, self.policy.temporary, ignore_errors=True)

@@ -20,7 +20,8 @@ from acp_agent.models.registry import Models
 from acp_agent.session.account import Account
 from acp_agent.session.client import Client
 from acp_agent.session.manager import PAGE_SIZE, SessionManager
-from acp_agent.session.services import ConcurrencyLimit, Services, SharedPlugins, SharedSandboxes
+from acp_agent.session.sandboxes import SharedSandboxes
+from acp_agent.session.services import ConcurrencyLimit, Services, SharedPlugins
 from acp_agent.session.store.records import ArchiveFilter, SessionPage
 from acp_agent.session.store.store import Store
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from acp_agent.config.sandbox_types import SandboxConfig
     from acp_agent.extensions.mcp.config import ServerOptions
     from acp_agent.sandbox.policy import SandboxPolicy
-    from acp_agent.session.services import Services, SharedSandboxes
+    from acp_agent.session.sandboxes import SharedSandboxes
+    from acp_agent.session.services import Services
 
 
 class Confinement(Struct, frozen=True, kw_only=True):
@@ -91,7 +92,8 @@ class Confinement(Struct, frozen=True, kw_only=True):
             owned = all(os.stat(folder).st_uid == os.geteuid() for folder in folders)  # noqa: PTH116 - strings
             if backend is None or not owned:
                 return unconfined(argv, environ, cwd)
-            return launch_reader(backend, argv, environ, cwd, write=folders)
+            launched = launch_reader(backend, argv, environ, cwd, write=folders)
+            return self.sandboxes.marked(launched)
 
         return launch
 

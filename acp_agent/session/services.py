@@ -21,19 +21,16 @@ from acp_agent.extensions.mcp.config import MARK
 from acp_agent.ids import SessionId
 from acp_agent.models.registry import Models
 from acp_agent.permissions.access import Gate
-from acp_agent.platform.posix import outside_folders
 from acp_agent.platform.watchdog import Watchdog
 from acp_agent.session.account import Account
+from acp_agent.session.sandboxes import SharedSandboxes
 from acp_agent.session.store.store import Store
 
 if TYPE_CHECKING:  # not at start-up
-    from acp_agent.config.sandbox_types import SandboxConfig
     from acp_agent.hooks.running import HookRunner
     from acp_agent.hooks.types import Hook
     from acp_agent.language_servers.pool import ServerPool
-    from acp_agent.sandbox.launch import Confine, Launch
-    from acp_agent.sandbox.policy import SandboxPolicy
-    from acp_agent.sandbox.sandbox import Backend, Sandbox, Unavailable
+    from acp_agent.sandbox.launch import Confine
     from acp_agent.session.plugins import LoadedPlugins, PythonPlugins
     from acp_agent.tools.toolset import Toolset
     from acp_agent.trust.store import TrustStore
@@ -233,86 +230,6 @@ class SharedLanguageServers:
         """End all servers."""
         if self._pool is not None:
             await self._pool.aclose()
-
-
-class SharedSandboxes:
-    """The sandboxes of a process; the machine's sandbox backend is detected once."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._backend: Backend | Unavailable | None = None
-        self._notice_returned = False
-        # Random, so that other users cannot guess it.
-        base = os.environ.get("TMPDIR", "/tmp")  # noqa: S108 - created with a private mode
-        self._folder = f"{base}/acp-agent-{os.urandom(8).hex()}"
-
-    def temporary(self, user: SessionId | str) -> str:
-        """Return the folder that is a session's /tmp; it need not exist yet."""
-        return f"{self._folder}-{user}"
-
-    def notice(self) -> str:
-        """Return why commands are not, or only partly, confined; "" after the first call."""
-        if self._notice_returned or self._backend is None:
-            return ""
-        from acp_agent.sandbox.sandbox import Unavailable  # noqa: PLC0415 - when first needed
-
-        self._notice_returned = True
-        if isinstance(self._backend, Unavailable):
-            return str(self._backend)
-        return self._backend.notice
-
-    def confine(self, config: SandboxConfig, search_path: str | None) -> Confine:
-        """Return the launcher of this program's own helpers, confined if possible."""
-
-        def launch(argv: Sequence[str], environ: Mapping[str, str], cwd: str) -> Launch:
-            from acp_agent.sandbox.launch import unconfined  # noqa: PLC0415 - when first needed
-            from acp_agent.sandbox.programs import launch_reader  # noqa: PLC0415 - likewise
-
-            backend = self.find(config, search_path, cwd)
-            if backend is None:
-                return unconfined(argv, environ, cwd)
-            return launch_reader(backend, argv, environ, cwd)
-
-        return launch
-
-    def find(self, config: SandboxConfig, search_path: str | None, cwd: str) -> Backend | None:
-        """Return the sandbox backend; None if there is none or the sandbox is disabled."""
-        from acp_agent.sandbox.sandbox import Unavailable  # noqa: PLC0415 - when first needed
-
-        backend = self._find(search_path, (cwd,), config) if config.enabled else None
-        return None if isinstance(backend, Unavailable) else backend
-
-    async def aclose(self) -> None:
-        """Remove the temporary files of confined services."""
-        if self._backend is not None:
-            import shutil  # noqa: PLC0415 - heavy
-
-            folder = self.temporary("services")
-            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-
-    def make(self, policy: SandboxPolicy, search_path: str | None) -> Sandbox | Unavailable:
-        """Return a session's sandbox, or why there is none. Blocks: call it in a thread.
-
-        Args:
-            search_path: the PATH variable in which programs are searched.
-        """
-        from acp_agent.sandbox.sandbox import Sandbox, Unavailable  # noqa: PLC0415 - when first needed
-
-        backend = self._find(search_path, policy.roots, policy.config)
-        return backend if isinstance(backend, Unavailable) else Sandbox(backend, policy)
-
-    def _find(
-        self, search_path: str | None, roots: Sequence[str], config: SandboxConfig
-    ) -> Backend | Unavailable:
-        from acp_agent.sandbox.sandbox import find_backend  # noqa: PLC0415 - when first needed
-
-        with self._lock:
-            if self._backend is None:
-                folders = search_path if search_path is not None else os.defpath
-                self._backend = find_backend(
-                    outside_folders(folders, roots), config.backend, config.image
-                )
-            return self._backend
 
 
 def _server_watch() -> Watchdog:

@@ -187,6 +187,7 @@ class Session:
             outcomes = await asyncio.gather(
                 self.resources.aclose(), self.extensions.aclose(), return_exceptions=True
             )
+            await core.services.sandboxes.remove_temporary(core.id)
             await core.flush()
             for outcome in outcomes:
                 if outcome is not None:

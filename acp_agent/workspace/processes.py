@@ -216,8 +216,6 @@ class LocalProcesses:
             await asyncio.wait(set(self._reaping), timeout=REAP_LIMIT)
         if self._command_count:
             await asyncio.to_thread(end_marked, self._mark)
-            if self.sandbox is not None:
-                await self.sandbox.aclose()
         await self._watch.aclose()
 
     async def _start(
@@ -225,7 +223,7 @@ class LocalProcesses:
     ) -> RunningCommand:
         if self._closed.is_set():
             raise WorkspaceError("the session is closed: no command can be started")
-        await self._watch.start()
+        self._watch.start()
         self._command_count += 1
         mark = f"{self._mark}{self._command_count}."
         added = plain_variables(self.variables) if only_reads else self.variables

@@ -24,7 +24,7 @@ from acp_agent.sandbox.launch import Confine, Launch
 from acp_agent.sandbox.programs import start_reader
 from acp_agent.sandbox.sandbox import Unavailable, find_backend
 from acp_agent.session.confinement import Confinement
-from acp_agent.session.services import SharedSandboxes
+from acp_agent.session.sandboxes import SharedSandboxes
 from acp_agent.workspace.checkpoints.base import Deadline, Rules
 from acp_agent.workspace.checkpoints.folders import FolderCheckpoints
 from acp_agent.workspace.child_process import run_in_process

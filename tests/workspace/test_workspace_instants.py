@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import threading
-from asyncio.subprocess import Process
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,50 +16,22 @@ from acp_agent.workspace.file_io import replace_file
 from acp_agent.workspace.files import WorkspaceFiles
 
 
-class Starts:
-    """Starting a process, which is held up until `go`; `made` are those that were started."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.begun, self.go = asyncio.Event(), asyncio.Event()
-        self.made: list[Process] = []
-        self._start = asyncio.create_subprocess_exec
-        monkeypatch.setattr(asyncio, "create_subprocess_exec", self._slowly)
-
-    async def _slowly(self, *command: str, **options: object) -> Process:
-        self.begun.set()
-        await self.go.wait()
-        process = await self._start(*command, **options)  # type: ignore[arg-type]  # passed on
-        self.made.append(process)
-        return process
-
-
-async def test_commands_are_watched_after_the_first_was_stopped_during_the_start(
+async def test_a_watchdog_is_started_once_and_not_after_it_was_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    starts, watch = Starts(monkeypatch), Watchdog("ACP_AGENT_COMMAND=test")
-    first = asyncio.create_task(watch.start())
-    await starts.begun.wait()
-    first.cancel()
-    await asyncio.wait([first])
-    starts.go.set()
-    await watch.start()
-    assert len(starts.made) == 1
+    started: list[subprocess.Popen[bytes]] = []
+    start = subprocess.Popen
+
+    def record(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+        started.append(start(*arguments, **options))
+        return started[-1]
+
+    monkeypatch.setattr(subprocess, "Popen", record)
+    watch = Watchdog("ACP_AGENT_COMMAND=test")
+    await asyncio.gather(*(asyncio.to_thread(watch.start) for _ in range(5)))
     await watch.aclose()
-    assert starts.made[0].returncode == 0
-
-
-async def test_a_watch_that_is_closed_as_it_begins_leaves_no_process(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    starts, watch = Starts(monkeypatch), Watchdog("ACP_AGENT_COMMAND=test")
-    starting = asyncio.create_task(watch.start())
-    await starts.begun.wait()
-    closing = asyncio.create_task(watch.aclose())
-    await asyncio.sleep(0)
-    starts.go.set()
-    await asyncio.gather(starting, closing)
-    await watch.start()
-    assert [process.returncode for process in starts.made] == [0]
+    watch.start()
+    assert [process.returncode for process in started] == [0]
 
 
 async def test_a_stopped_write_does_not_happen_after_the_next_one(

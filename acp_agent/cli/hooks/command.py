@@ -25,7 +25,7 @@ from acp_agent.platform import posix
 from acp_agent.sandbox.sandbox import Sandbox
 from acp_agent.session.confinement import Confinement
 from acp_agent.session.hook_session import hook_runner
-from acp_agent.session.services import SharedSandboxes
+from acp_agent.session.sandboxes import SharedSandboxes
 from acp_agent.trust.store import TrustStore
 
 _EVENTS: tuple[HookEvent, ...] = get_args(HookEvent)

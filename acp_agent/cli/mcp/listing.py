@@ -30,7 +30,7 @@ from acp_agent.extensions.mcp.configured import FoundServers, find_servers, firs
 from acp_agent.extensions.mcp.server import McpServer, ServerSettings
 from acp_agent.platform.watchdog import Watchdog
 from acp_agent.session.confinement import Confinement
-from acp_agent.session.services import SharedSandboxes
+from acp_agent.session.sandboxes import SharedSandboxes
 from acp_agent.trust.store import TrustStore
 from acp_agent.workspace.scrub import scrub
 

@@ -288,7 +288,7 @@ async def stdio_transport(
         ValueError: the command contains a NUL.
     """
     mark = f"{watch.mark.partition('=')[2]}{uuid.uuid4().hex}"
-    await watch.start()
+    watch.start()
     launched = await launch(
         (server.command, *server.args),
         server_environ(environ, server.env, mark),
