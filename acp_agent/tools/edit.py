@@ -24,7 +24,10 @@ from acp_agent.tools.file_changes import (
     prepare_changes,
 )
 from acp_agent.tools.notebooks.cells import is_notebook
+from acp_agent.tools.quoting import first_line
 from acp_agent.workspace.file_io import TextFile, text_file
+
+_MAX_REPEATED = 80  # characters
 
 
 class EditItem(ToolParams):
@@ -208,4 +211,9 @@ def describe_edit(change: Change) -> str:
     count = len(result.changes)
     count_text = f"{count} replacements, the first" if count > 1 else "1 replacement"
     notes = f" Normalised: {', '.join(result.notes)}." if result.notes else ""
+    if result.repeated:
+        notes += (
+            f" The file has {first_line(result.repeated, _MAX_REPEATED)!r} twice now, in `new` and "
+            "next to it: if that is wrong, remove one."
+        )
     return f"{path} edited: {count_text} in line {result.line}.{notes}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
@@ -103,11 +103,12 @@ class GrepTool(Tool[GrepParams]):
                     if outcome is not None:
                         return _with_note(outcome, f"searched as plain text: {error}")
                 raise
-            if outcome is None and "\\|" in params.pattern:
-                reading = params.model_copy(update={"pattern": params.pattern.replace("\\|", "|")})
-                outcome = await search(target, folder, reading, glob)
-                if outcome is not None:
-                    return _with_note(outcome, "`\\|` was read as `|`")
+            for pattern, note in _other_readings(params.pattern):
+                if outcome is None:
+                    reading = params.model_copy(update={"pattern": pattern})
+                    outcome = await search(target, folder, reading, glob)
+                    if outcome is not None:
+                        return _with_note(outcome, note)
             return outcome or Outcome(
                 text=f"Nothing matches; {_empty_advice(params)}.",
                 content=(text_part("Nothing matches."),),
@@ -211,6 +212,14 @@ class GrepTool(Tool[GrepParams]):
 def _escaped(pattern: str) -> str:
     """Return a pattern that matches the text itself."""
     return re.sub(r"[\\^$.|?*+()\[\]{}]", r"\\\g<0>", pattern)
+
+
+def _other_readings(pattern: str) -> Iterator[tuple[str, str]]:
+    """Yield what a pattern may mean if it matches nothing, and a note that says so."""
+    if "\\|" in pattern:
+        yield pattern.replace("\\|", "|"), "`\\|` was read as `|`"
+    if len(pattern) > 2 and pattern[0] == pattern[-1] == "/":
+        yield pattern[1:-1], "the slashes around the pattern were left out"
 
 
 def _with_note(outcome: Outcome, note: str) -> Outcome:

@@ -50,6 +50,9 @@ _PATCH_LINES = re.compile(
     re.DOTALL,
 )
 _CALLS_PATCH = re.compile(r"\s*(?:cd\s+[^\s;&|]+\s*(?:&&|;)\s*)?apply_patch\b")
+_FENCED_COMMAND = re.compile(
+    r"\s*```(?:bash|console|sh|shell|zsh)?\n((?:(?!```).)*?)\s*```\s*", re.DOTALL
+)
 _QUOTED = re.compile(r"\"(?:\\.|[^\"\\])*\"|'[^']*'", re.DOTALL)
 _ESCAPED_OPERATOR = re.compile(r"\s(?:&amp;&amp;|(?:&gt;){1,2}|&lt;)\s")  # no command has these
 _TIMEOUT_ADVICE = "; give a larger `timeout`, or set `background` for what does not end by itself"
@@ -64,6 +67,9 @@ def command_text(value: object) -> object:
     if isinstance(value, str) and value.lstrip().startswith('["'):
         with contextlib.suppress(ValueError):
             words = read_json(value)
+    if isinstance(words, str) and (fenced := _FENCED_COMMAND.fullmatch(words)):
+        words = fenced[1]
+        value = words
     if isinstance(words, str) and re.match(r"\$ \S", words) and "\n" not in words.strip():
         return words[2:]  # the prompt of a shell
     if isinstance(words, str) and _ESCAPED_OPERATOR.search(_QUOTED.sub("", words)):

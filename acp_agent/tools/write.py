@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from acp_agent.errors import MissingFileError
 from acp_agent.tools.base import Outcome, Prepared, Progress
-from acp_agent.tools.editing.escapes import decode_line_escapes, refuse_eaten_backslash
-from acp_agent.tools.editing.new_text import without_call_tags
+from acp_agent.tools.editing.escapes import (
+    decode_entities,
+    decode_line_escapes,
+    refuse_eaten_backslash,
+)
+from acp_agent.tools.editing.indentation import with_recipe_tabs
+from acp_agent.tools.editing.new_text import without_call_tags, without_fence
 from acp_agent.tools.editing.placeholders import refuse_placeholder
 from acp_agent.tools.editing.replace import EditResult
 from acp_agent.tools.file_changes import (
@@ -24,9 +28,6 @@ from acp_agent.tools.file_changes import (
 )
 from acp_agent.tools.notebooks.cells import is_notebook
 from acp_agent.workspace.file_io import BYTE_ORDER_MARK, with_lf, with_newline
-
-_FENCED = re.compile(r"```[\w+#.-]*\n((?:(?!```)[^\n]*\n)*)```\n?")
-_MARKDOWN = frozenset({"", ".md", ".mdx", ".markdown", ".qmd", ".rmd", ".rst", ".adoc", ".txt"})
 
 
 class WriteParams(FileParams):
@@ -50,16 +51,19 @@ class WriteTool(FileTool[WriteParams]):
             before = await files.check_unchanged(path)
         except MissingFileError:
             before = None
-        text = params.content.removeprefix(BYTE_ORDER_MARK)
-        fenced = _FENCED.fullmatch(text) if path.suffix.lower() not in _MARKDOWN else None
-        text = fenced[1] if fenced else text
-        bare = without_call_tags(text, before.text if before else "")
-        decoded = decode_line_escapes(bare, display_path)
+        given = params.content.removeprefix(BYTE_ORDER_MARK)
+        unfenced = without_fence(given, display_path)
+        bare = without_call_tags(unfenced, before.text if before else "")
+        unescaped = decode_line_escapes(bare, display_path)
+        decoded = decode_entities(unescaped, display_path)
+        text = with_recipe_tabs(decoded, display_path)
         corrections = (
-            " Removed: the tags of the call around the text." if bare != text else "",
-            " Decoded: the escapes of all lines." if decoded != bare else "",
+            " Removed: the code fence around the text." if unfenced != given else "",
+            " Removed: the tags of the call around the text." if bare != unfenced else "",
+            " Decoded: the escapes of all lines." if unescaped != bare else "",
+            " Decoded: the HTML entities of the whole text." if decoded != unescaped else "",
+            " Converted: spaces before recipes to tabs." if text != decoded else "",
         )
-        text = decoded
         await asyncio.to_thread(refuse_placeholder, text, before.text if before else "")
         refuse_eaten_backslash(text, before.text if before else "")
         line = await asyncio.to_thread(_first_difference, before.text, text) if before else 1
@@ -79,7 +83,6 @@ class WriteTool(FileTool[WriteParams]):
             result=result,
         )
         message = f"{display_path} {'replaced' if before else 'created'}, {count_lines(text)}."
-        message += " Removed: the code fence around the text." if fenced else ""
         message += "".join(corrections)
 
         async def run(_: Progress) -> Outcome:

@@ -149,3 +149,30 @@ def test_titles_are_built_from_the_available_arguments(user: ToolUser) -> None:
     assert user.title("write") == "Write a file"
     assert user.title("write", path="a/b.py") == "Write a/b.py"
     assert user.title("edit", path=None) == "Edit a file"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "written", "note"),
+    [
+        (
+            "a.c",
+            "int f() {\n  return a &gt; b;\n}\n",
+            "int f() {\n  return a > b;\n}\n",
+            "entities",
+        ),
+        ("b.py", 'X = "&gt;"\n', 'X = "&gt;"\n', ""),
+        ("c.py", '"""\nA &gt; B\n"""\n', '"""\nA &gt; B\n"""\n', ""),
+        ("d.py", "x = 1\n```\n", "x = 1\n", "code fence"),
+        ("e.md", "x = 1\n```\n", "x = 1\n```\n", ""),
+        ("f.py", "x = 1\n<|im_end|>", "x = 1\n", "tags of the call"),
+        ("Makefile", "all: a\n    ./a\n  b = 1\n", "all: a\n\t./a\n  b = 1\n", "recipes"),
+        ("g.mk", "all: a \\\n    b\n", "all: a \\\n    b\n", ""),
+    ],
+)
+async def test_slips_around_the_whole_text_are_corrected_where_they_are_certain(
+    user: ToolUser, name: str, content: str, written: str, note: str
+) -> None:
+    outcome = await user.call("write", path=name, content=content)
+    assert (user.folder / name).read_text() == written
+    assert note in outcome.text
+    assert outcome.text.endswith(("line.", "lines.")) != bool(note)

@@ -13,8 +13,8 @@ from msgspec import Struct, structs
 
 from acp_agent.content import JsonObject
 
-_START = re.compile(r"(?:<{3,9}|-{3,9}) ?SEARCH>?.*")
-_END = re.compile(r"(?:>{3,9}|\+{3,9}) ?REPLACE.*")
+_START = re.compile(r"(?:<{3,9}|-{3,9}) ?(?:SEARCH|ORIGINAL)>?.*")
+_END = re.compile(r"(?:>{3,9}|\+{3,9}) ?(?:REPLACE|UPDATED).*")
 _DIVIDERS = (re.compile(r"={7}\s*"), re.compile(r"={5,9}\s*"), re.compile(r"={3,4}\s*"))
 _LINE_NUMBER = re.compile(r":(start|end)_line: ?(\d*)\s*")
 _RULE = re.compile(r"-{5,9}\s*")  # below the line numbers

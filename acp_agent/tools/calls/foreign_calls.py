@@ -40,6 +40,7 @@ _COMMANDS = {
     **dict.fromkeys(("file_text", "text", "content"), "create"),
 }
 _CALL_NUMBER = re.compile(r":\d+$")  # of a call, in Kimi's ids
+_FIELD_NUMBER = re.compile(r"(?<=\w)_\d+$")
 _TAGS_AFTER = re.compile(r"(?<=\w)<.*", re.DOTALL)  # of the model's template
 _PREFIX = re.compile(r"^(?:\w+[.:/])+")
 
@@ -243,7 +244,7 @@ def _convert_fields(
     aliases = {
         field_key(source_field): target_field for source_field, target_field in table.fields.items()
     }
-    values = _spread(values, aliases)
+    values = _spread(_without_number(values), aliases)
     refused = {field_key(source_field): allowed for source_field, allowed in table.refused.items()}
     harmless = set(map(field_key, table.ignored))
     assigned: dict[str, tuple[str, object]] = {}  # by our field: the source field, and the value
@@ -282,6 +283,16 @@ def _convert_fields(
     for name, (_, value) in assigned.items():
         items = None if name in built else table.items.get(name)
         yield name, value if items is None else _convert_items(value, _table()[items])
+
+
+def _without_number(values: JsonObject) -> JsonObject:
+    """Return the arguments with `old_str` for `old_str_1`, if no field has another number."""
+    numbers = [match[0] for field in values if (match := _FIELD_NUMBER.search(field))]
+    if set(numbers) != {"_1"} or len(values) > len(
+        {_FIELD_NUMBER.sub("", name) for name in values}
+    ):
+        return values
+    return {_FIELD_NUMBER.sub("", field): value for field, value in values.items()}
 
 
 def _spread(values: JsonObject, aliases: Mapping[str, str]) -> JsonObject:

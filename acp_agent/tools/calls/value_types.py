@@ -7,19 +7,29 @@ from collections.abc import Collection
 from acp_agent.content import JsonObject
 from acp_agent.tools.calls.argument_json import read_json
 
+_ABSENT = frozenset({"", "none", "null"})
+
 
 def coerce_values(values: JsonObject, schema: JsonObject) -> JsonObject:
     """Return the arguments with values of the types in the schema, if that changes no meaning.
 
-    Null counts as not given if the field is optional.
+    Null counts as not given if the field is optional, and so does an empty text or the word for
+    null where no text is expected.
     """
     properties: JsonObject = schema.get("properties", {})
     required: Collection[str] = schema.get("required", ())
     return {
         key: _coerce(value, properties.get(key) or {})
         for key, value in values.items()
-        if value is not None or key in required or key not in properties
+        if key in required or key not in properties or not _is_absent(value, properties[key])
     }
+
+
+def _is_absent(value: object, kind: JsonObject | None) -> bool:
+    is_text = (kind or {}).get("type", "string") == "string"
+    return value is None or (
+        not is_text and isinstance(value, str) and value.strip().lower() in _ABSENT
+    )
 
 
 def _coerce(value: object, kind: JsonObject) -> object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Callable
 
@@ -66,6 +67,11 @@ _ONE_LINE_LITERALS = {
 
 
 _OTHER_CODE = {"css", "html", "md", "php", "rb", "rs", "sql", "toml", "vue", "yaml", "yml"}
+_CODE_WITHOUT_ENTITIES = _ONE_LINE_LITERALS | {"bash", "lua", "rs", "sh", "sql", "zsh"}
+ENTITY = re.compile("&(?:amp|lt|gt|quot|apos|#39|#x27);")
+_RAW_SIGN = re.compile(rf"[<>]|&(?!{ENTITY.pattern[1:]})")
+_LONG_LITERAL = re.compile(r"(\"\"\"|\'\'\'|`).*?\1|/\*.*?\*/", re.DOTALL)
+_QUOTE_OR_COMMENT = re.compile(r"[\"'`]|//|/\*|^\s*\*|(?:^|\s)(?:#|--)(?:[\s!]|$)")
 _MIN_LINE_ESCAPES = 3  # fewer may be meant
 
 
@@ -190,6 +196,25 @@ def decode_line_escapes(text: str, display_path: str) -> str:
     if count + text.endswith("\\n") < _MIN_LINE_ESCAPES or _has_broken_string(text):
         return text
     return _ESCAPE.sub(_unescape_char, text)
+
+
+def decode_entities(text: str, display_path: str) -> str:
+    """Return code whose signs are all HTML entities with the signs; other text unchanged.
+
+    An entity must be outside of strings and comments, where a program cannot have one.
+    """
+    if display_path.rpartition(".")[2] not in _CODE_WITHOUT_ENTITIES or _RAW_SIGN.search(text):
+        return text
+    lines = _LONG_LITERAL.sub("", text).split("\n")
+    is_clear = any(
+        ENTITY.search(line) and not _QUOTE_OR_COMMENT.search(ENTITY.sub("", line)) for line in lines
+    )
+    return ENTITY.sub(unescape_entity, text) if is_clear else text
+
+
+def unescape_entity(match: re.Match[str]) -> str:
+    """Return the sign of an entity."""
+    return html.unescape(match[0])
 
 
 def _without_code_points(variant: EditVariant) -> EditVariant | None:

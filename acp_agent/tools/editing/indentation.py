@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -9,6 +10,24 @@ from itertools import pairwise
 _TAB = 4  # columns that a tab counts for when it is compared with spaces
 _STEPS = (2, 3, 4, 8)  # usual widths of a level
 _DOUBLE_STEP = 8  # rather two levels at once than one
+_MAKEFILE = re.compile(r"(?:.*/)?(?:GNU)?[Mm]akefile|.*\.mk")
+_RULE = re.compile(r"[^\s#:=][^#:=]*::?(?!=)[^\\]*")
+_RECIPE = re.compile(r"^ {2,}(?! *(?:\w+ *[:?+!]*=|(?:if|else|end|define|include|export)))(?=\S)")
+
+
+def with_recipe_tabs(text: str, display_path: str) -> str:
+    """Return a makefile with tabs for the spaces before its recipes; any other text unchanged."""
+    if not _MAKEFILE.fullmatch(display_path) or ".RECIPEPREFIX" in text:
+        return text
+    lines = text.split("\n")
+    is_recipe = is_continued = False
+    for index, line in enumerate(lines):
+        if not is_continued:
+            recipe = _RECIPE.sub("\t", line, count=1) if is_recipe else line
+            is_recipe = recipe.startswith("\t") or bool(_RULE.fullmatch(line))
+            lines[index] = recipe
+        is_continued = line.endswith("\\")
+    return "\n".join(lines)
 
 
 class FileIndents:

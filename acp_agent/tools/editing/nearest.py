@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 import heapq
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Sequence
+from itertools import accumulate
 
 from acp_agent.tools.editing.folding import find_lines, fold
 
@@ -43,6 +45,9 @@ def explain_absence(text: str, target: str, new: str = "") -> str:
     if start is not None:
         nearest_lines = lines[start : start + len(target_lines)]
         return f"white space differs; {_quote(nearest_lines, start)}"
+    joined = _find_joined(lines, target)
+    if joined is not None:
+        return f"line ends differ; {_quote(lines[slice(*joined)], joined[0])}"
     start = _find_nearest(lines, target_lines)
     if start is None:
         return "nor is anything like it: read the file again"
@@ -104,6 +109,17 @@ def _find_ignoring_white_space(lines: list[str], target_lines: list[str]) -> int
     if len(target_keys) == 1:
         return next((at for at, key in enumerate(keys) if target_keys[0] in key), None)
     return None
+
+
+def _find_joined(lines: list[str], target: str) -> tuple[int, int] | None:
+    """Return the first and the last index (exclusive) of the wanted text with other line ends."""
+    keys = ["".join(line.split()) for line in lines]
+    key = "".join(target.split())
+    at = "".join(keys).find(key)
+    if at < 0:
+        return None
+    ends = list(accumulate(map(len, keys)))
+    return bisect_right(ends, at), bisect_left(ends, at + len(key)) + 1
 
 
 def _find_nearest(lines: list[str], target_lines: list[str]) -> int | None:

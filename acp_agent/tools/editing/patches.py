@@ -23,7 +23,7 @@ from acp_agent.tools.editing.replace import (
     apply_edits,
     apply_to_current_or_original,
 )
-from acp_agent.workspace.file_io import TextFile
+from acp_agent.workspace.file_io import TextFile, with_lf
 
 FILE_LINE = re.compile(r"^\*\*\* (Update|Add|Delete) File: *(.+?)\s*$", re.MULTILINE)
 _BEGIN_MARKER, _END_MARKER = "*** Begin Patch", "*** End Patch"
@@ -35,6 +35,7 @@ _BARE_PATCH = re.compile(
     rf"^{re.escape(_BEGIN_MARKER)}$.*?^{re.escape(_END_MARKER)}$", re.DOTALL | re.MULTILINE
 )
 _RANGE = re.compile(r"-\d+(?:,\d+)? \+\d+(?:,\d+)?(?: @@|$)")
+_MAX_BREAKS = 50  # in a hunk that is split
 _LINE_NUMBER = re.compile(r"^\s*\d+(?:\t|[:|→] ?)")
 _DIFF = re.compile(
     r"^--- (?:a/)?(\S[^\t\n]*)(?:\t.*)?\n\+\+\+ (?:b/)?(\S[^\t\n]*)(?:\t.*)?\n", re.MULTILINE
@@ -44,13 +45,15 @@ _DIFF = re.compile(
 class Hunk(Struct, frozen=True):
     """Lines that replace others, below the lines that are named in `after`.
 
-    `at_end` is set if the last of them is the last line of the file.
+    `at_end` is set if the last of them is the last line of the file. `breaks` are numbers of lines,
+    old and new, after which other lines of the file may come: between two changes.
     """
 
     after: tuple[str, ...]
     old: tuple[str, ...]
     new: tuple[str, ...]
     at_end: bool = False
+    breaks: tuple[tuple[int, int], ...] = ()
 
 
 class FilePatch(Struct, frozen=True):
@@ -122,18 +125,47 @@ def apply_hunks(file: TextFile, hunks: Sequence[Hunk], display_path: str) -> Edi
     original = file
     for number, hunk in enumerate(hunks, 1):
         try:
-            apply = partial(_apply, hunk=hunk, display_path=display_path)
-            results.append(apply_to_current_or_original(file, original, apply))
+            for piece in _split_hunk(hunk, with_lf(file.text)):
+                apply = partial(_apply, hunk=piece, display_path=display_path)
+                results.append(apply_to_current_or_original(file, original, apply))
+                file = msgspec.structs.replace(file, text=results[-1].text)
         except ToolError as error:
             label = f"{display_path}, hunk {number}" if len(hunks) > 1 else display_path
             raise ToolError(f"{label}: {error.shown}", advice=error.advice) from error
-        file = msgspec.structs.replace(file, text=results[-1].text)
     return EditResult(
         text=file.text,
         line=results[0].line,
         changes=tuple(change for result in results for change in result.changes),
         notes=tuple(dict.fromkeys(note for result in results for note in result.notes)),
     )
+
+
+def _split_hunk(hunk: Hunk, text: str) -> list[Hunk]:
+    """Return the hunks of a hunk whose places are apart, because an @@ between them is missing.
+
+    The lines of each must be in the text exactly once; otherwise the hunk is returned as it is.
+    """
+    pieces: list[Hunk] = []
+    old_start = new_start = 0
+    ends = (*hunk.breaks, (len(hunk.old), len(hunk.new)))
+    if not 0 < len(hunk.breaks) <= _MAX_BREAKS:
+        return [hunk]
+    while old_start < len(hunk.old):
+        for old_end, new_end in reversed(ends):
+            piece = Hunk(hunk.after, hunk.old[old_start:old_end], hunk.new[new_start:new_end])
+            if piece.old != piece.new and _is_unique(text, piece.old):
+                pieces.append(piece)
+                old_start, new_start = old_end, new_end
+                break
+        else:
+            return [hunk]
+    return pieces if len(pieces) > 1 else [hunk]
+
+
+def _is_unique(text: str, lines: Sequence[str]) -> bool:
+    """Return whether a text has these lines, with a word in them, exactly once."""
+    block = "\n" + _join_lines(lines)
+    return bool(re.search(r"\w", block)) and f"\n{text}\n".count(block) == 1
 
 
 def _apply(file: TextFile, hunk: Hunk, display_path: str) -> EditResult:
@@ -284,26 +316,32 @@ def _parse_hunks(lines: Sequence[str]) -> Iterator[Hunk]:
     after: list[str] = []
     old: list[str] = []
     new: list[str] = []
+    breaks: list[tuple[int, int]] = []
+    previous_sign, has_changes = "", False
     context_sign = " "
     for number, line in enumerate((*lines, "@@")):
         if line.startswith("@@"):
             if old or new:
                 at_end = number > 0 and lines[number - 1] == _END_OF_FILE
-                yield Hunk(tuple(after), tuple(old), tuple(new), at_end)
-                after, old, new = [], [], []
+                yield Hunk(tuple(after), tuple(old), tuple(new), at_end, tuple(breaks))
+                after, old, new, breaks = [], [], [], []
+                previous_sign, has_changes = "", False
             context_sign = _context_sign(lines, number + 1)
             heading = line[2:].strip().removesuffix("@@").rstrip()
             if heading.strip(".") and not _RANGE.match(heading):
                 after.append(heading)
-        elif line == _END_OF_FILE:
             continue
-        elif line.startswith("+"):
-            new.append(line[1:])
-        elif line.startswith("-"):
-            old.append(line[1:])
-        else:  # context, which some write without the space before it
+        if line == _END_OF_FILE:
+            continue
+        sign = line[:1] if line.startswith(("+", "-")) else " "
+        if has_changes and previous_sign + sign not in {"--", "-+", "++"}:
+            breaks.append((len(old), len(new)))
+        previous_sign, has_changes = sign, has_changes or sign != " "
+        if sign == " ":  # context, which some write without the space before it
             old.append(line.removeprefix(context_sign))
             new.append(line.removeprefix(context_sign))
+        else:
+            (new if sign == "+" else old).append(line[1:])
 
 
 def _context_sign(lines: Sequence[str], start: int) -> str:

@@ -25,6 +25,7 @@ class _Patterns(NamedTuple):
     marked: re.Pattern[str]
     plain: re.Pattern[str]
     omission: re.Pattern[str]
+    dots: re.Pattern[str]
 
 
 def refuse_placeholder(text: str, before: str) -> None:
@@ -92,6 +93,9 @@ def refuse_omission(old: str, new: str, before: str, name: str) -> None:
 def find_placeholder(text: str, before: str = "") -> str | None:
     """Return the first placeholder that the file does not have; None if there is none."""
     patterns = _patterns()
+    filled = [line.strip() for line in text.split("\n") if line.strip()]
+    if len(filled) == 1 and filled[0] not in before and patterns.dots.fullmatch(filled[0]):
+        return filled[0]
     for line in text.split("\n"):
         if len(line) > 300 or not _hints().search(line):
             continue
@@ -143,7 +147,9 @@ def _patterns() -> _Patterns:
         omission=re.compile(
             rf"(?:{openings})? ?{_DOTS} ?(?:{closings})?"
             rf"|(?:{openings}) ?(?:{phrases}) ?(?:{closings})?"
+            rf"|(?:{openings})[ =~-]*(?:{data['phrases'][0].format(**values)})[ =~-]*"
         ),
+        dots=re.compile(rf"(?:{openings}) ?{_DOTS} ?(?:{closings})?"),
         plain=re.compile(
             rf"(?!(?:the )?original)(?=\S+ .*(?:{state_words})\W*$)(?:{full_phrases})\.?"
         ),

@@ -19,7 +19,12 @@ from acp_agent.tools.editing.matching import EditVariant, FoldedText, Match, for
 from acp_agent.tools.editing.nearest import distinguishing_lines, explain_absence, quote_lines
 from acp_agent.tools.editing.new_text import correct_new_text
 from acp_agent.tools.editing.placeholders import refuse_omission, refuse_placeholder
-from acp_agent.tools.editing.spacing import with_file_blank_lines, with_file_spacing
+from acp_agent.tools.editing.repetition import repeated_lines
+from acp_agent.tools.editing.spacing import (
+    with_file_blank_lines,
+    with_file_escapes,
+    with_file_spacing,
+)
 from acp_agent.tools.editing.variants import (
     begins_in_indentation,
     begins_with_line_end,
@@ -64,7 +69,7 @@ class EditResult(Struct, frozen=True):
 
     `line` is where the first edit begins, from 1. `changes` are the lines that were changed, before
     and after, in order. `notes` say what was normalised to find them. `view` is the text before and
-    after as it is shown, where that is not the text of the file.
+    after as it is shown, where that is not the text of the file. `repeated`: see `repeated_lines`.
     """
 
     text: str
@@ -72,6 +77,7 @@ class EditResult(Struct, frozen=True):
     changes: tuple[tuple[str, str], ...]
     notes: tuple[str, ...] = ()
     view: tuple[str, str] | None = None
+    repeated: str = ""
 
 
 def apply_edits(file: TextFile, edits: Sequence[Edit], display_path: str) -> EditResult:
@@ -110,6 +116,7 @@ def apply_edits(file: TextFile, edits: Sequence[Edit], display_path: str) -> Edi
         line=results[0].line,
         changes=tuple(change for result in results for change in result.changes),
         notes=tuple(dict.fromkeys(note for result in results for note in result.notes)),
+        repeated=next((result.repeated for result in results if result.repeated), ""),
     )
 
 
@@ -189,6 +196,7 @@ def _edit_result(
         line=text.count("\n", 0, spans[0].start) + 1,
         changes=tuple(_changed_lines(text, span) for span in spans),
         notes=notes,
+        repeated=repeated_lines(text, spans[0].start, spans[0].end, spans[0].new),
     )
 
 
@@ -230,9 +238,8 @@ def _spans(
             raise _ambiguity_error(text, exact if len(exact) > 1 else overlaps, display_path)
         full_new = with_line_end(old, new)
         if full_new != new and all(text[:at].endswith(("\n", "")[at == 0]) for at in exact):
-            return [Span(at, at + len(old), full_new) for at in exact], (
-                "the last line end of `new`",
-            )
+            note = "the last line end of `new`"
+            return [Span(at, at + len(old), full_new) for at in exact], (note,)
         if begins_with_line_end(text, exact, old, new):
             return [Span(at + 1, at + len(old), new) for at in exact], (
                 "the line end before `new`",
@@ -250,7 +257,7 @@ def _spans(
     folded = fold()
     variants = edit_variants(old, new)
     candidates = [(variant, matches) for variant in variants if (matches := folded.find(variant))]
-    for respace in (with_file_blank_lines, with_file_spacing):
+    for respace in (with_file_blank_lines, with_file_spacing, with_file_escapes):
         candidates = candidates or [
             (respaced, matches)
             for variant in variants
@@ -366,7 +373,8 @@ def _splice(file: TextFile, text: str, spans: Sequence[Span]) -> str:
         first, end, new = _without_common_ends(text, span)
         start = first + bisect.bisect_left(crlf, first)
         line_end = text.find("\n", first)
-        is_crlf = _contains(crlf, line_end) if line_end >= 0 else file.newline == "\r\n"
+        at_end = bisect.bisect_left(crlf, line_end)
+        is_crlf = line_end in crlf[at_end : at_end + 1] if line_end >= 0 else file.newline == "\r\n"
         pieces.append(file.text[position:start])
         pieces.append(new.replace("\n", "\r\n") if is_crlf else new)
         position = end + bisect.bisect_left(crlf, end)
@@ -390,9 +398,3 @@ def _without_common_ends(text: str, span: Span) -> tuple[int, int, str]:
             break
         suffix_length = len(old) - line_start
     return span.start + prefix_length, span.end - suffix_length, new[: len(new) - suffix_length]
-
-
-def _contains(items: list[int], item: int) -> bool:
-    """Whether a sorted list has an item."""
-    index = bisect.bisect_left(items, item)
-    return index < len(items) and items[index] == item

@@ -19,6 +19,8 @@ _MAX_TOKENS = 20_000  # tokens of `old` and `new` that are compared
 _MAX_COMPARED_TOKENS = 200_000  # tokens of the file at all places with the same signs
 _SINGLE_SIGNS = frozenset("()[]{}<>\"'`,;")  # signs that are tokens of their own
 _QUOTES = frozenset("\"'")
+_QUOTE = re.compile(r"[\"']")
+_ESCAPED_QUOTE = re.compile(r"\\(?=[\"'])")
 # A text that two kinds of quotation marks may enclose alike: no character, no variable, no escape.
 _PLAIN_STRING = re.compile(r"[^$\\`#]{2,}", re.DOTALL)
 
@@ -228,6 +230,47 @@ def _continues(before: str, after: str) -> bool:
 
 def _is_word(form: str) -> bool:
     return form.isalnum() or form == "_"
+
+
+def with_file_escapes(file: FoldedText, variant: EditVariant) -> EditVariant | None:
+    """Return the edit with the backslashes that the file has before quotation marks.
+
+    None if its text is not in exactly one place, or if it changes quotation marks or backslashes.
+    """
+    old, new = variant.old, variant.new
+    if not _QUOTE.search(old):
+        return None
+    # Where each character of the text without these backslashes is in the file.
+    dropped = {match.start() for match in _ESCAPED_QUOTE.finditer(file.text)}
+    offsets = [at for at in range(len(file.text)) if at not in dropped] if dropped else []
+    plain = "".join(map(file.text.__getitem__, offsets))
+    start = plain.find(old)
+    if start < 0 or plain.find(old, start + 1) >= 0:
+        return None
+    prefix = _common_length(old, new)
+    suffix = _common_length(old[prefix:][::-1], new[prefix:][::-1])
+    changed = old[prefix : len(old) - suffix] + new[prefix : len(new) - suffix]
+    if _QUOTE.search(changed) or "\\" in changed:
+        return None
+    offsets.append(len(file.text))
+    first, last = offsets[start], offsets[start + len(old) - 1] + 1
+    head, tail = (
+        offset - (offset - 1 in dropped)
+        for offset in (offsets[start + prefix], offsets[start + len(old) - suffix])
+    )
+    return msgspec.structs.replace(
+        variant,
+        old=file.text[first:last],
+        new=file.text[first:head] + new[prefix : len(new) - suffix] + file.text[tail:last],
+        notes=(*variant.notes, "backslashes"),
+        distance=3,
+    )
+
+
+def _common_length(first: str, second: str) -> int:
+    """Return how many characters two texts begin with alike."""
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(first), len(second)))
 
 
 def with_file_blank_lines(file: FoldedText, variant: EditVariant) -> EditVariant | None:

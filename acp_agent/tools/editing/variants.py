@@ -6,21 +6,22 @@ of `old` is in the file, in one place. If `new` could be read in two ways, there
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Sequence
 
 from acp_agent.tools.editing.escapes import (
+    ENTITY,
     ESCAPE_TRANSFORMS,
     Transform,
     rewrite,
     shares_raw_lines,
+    unescape_entity,
     with_line_end,
     without_json_quotes,
 )
 from acp_agent.tools.editing.folding import fold
 from acp_agent.tools.editing.matching import STRICT, EditVariant
-from acp_agent.tools.editing.new_text import without_end_tags
+from acp_agent.tools.editing.new_text import split_tags
 
 # What encloses a text: a fence, the marks of a search and replace block.
 _FENCES = tuple(
@@ -32,18 +33,10 @@ _FENCES = tuple(
         r"(?P<fence>`)(?P<text>[^`\n]+)`\n?",
     )
 )
-# Tags of a call around a text, as Claude and Zed ask for edits.
-_TAG_NAMES = r"(?:old|new|search|replace|find)(?:_?(?:text|str|string|content|code))?"
-_TAGS = tuple(
-    re.compile(pattern, re.DOTALL | re.IGNORECASE)
-    for pattern in (
-        rf"\s*<(?P<tag>{_TAG_NAMES})(?: [^<>]*)?>\n?(?P<text>.*?)\n?</(?P=tag)>\s*",
-        r"\s*<!\[CDATA\[\n?(?P<text>.*?)\n?\]\]>\s*",
-    )
-)
 _CLOSERS = ("}", ")", "]", "</")
 # What follows a text that is a part of a line, if the end of that line was not forgotten.
 _CLOSING = r"[;,)\]}:]|\s*(?://|#|--)"
+_CHAINED = r"|\??\.[a-zA-Z_]"  # a method or field of what the last line ends with
 # The number of a line as this and other agents show it, the signs after it, and its text.
 _NUMBERS = tuple(
     re.compile(rf"[ ]*[\[(]?L?(\d+){sign}(.*)", re.DOTALL)
@@ -54,7 +47,6 @@ _NUMBERS = tuple(
 )
 _NUMBER_START = re.compile(r"\s*[\[(]?L?\d")
 _CERTAIN_PATTERNS = 2  # of these patterns; the others may be what a line says
-_ENTITY = re.compile("&(?:amp|lt|gt|quot|apos|#39|#x27);")
 _ESCAPED_ENTITY = re.compile(r"&amp;[#\w]+;")
 _DASH = "\u2014"
 _MAX_VARIANTS = 24  # of one call
@@ -154,31 +146,22 @@ def _fenced_text(text: str) -> str | None:
 
 
 def _without_tags(variant: EditVariant) -> EditVariant | None:
-    old, new = _tagged_text(variant.old), _tagged_text(variant.new)
-    if not old or old == variant.old:
+    """Without the tags of a call around the texts or at their ends, and the line ends there."""
+    (old, names), (new, _) = split_tags(variant.old), split_tags(variant.new)
+    if not old or not names:
         return None
-    return rewrite(variant, "what encloses it", old, new)
-
-
-def _tagged_text(text: str) -> str:
-    """Return a text without the tags around it or at its end, and the line ends at these."""
-    tagged = next((match["text"] for tags in _TAGS if (match := tags.fullmatch(text))), None)
-    body, names = without_end_tags(text) if tagged is None else (tagged, set())
-    return body.removesuffix("\n") if names else body
+    new = new if new == variant.new else new.removesuffix("\n")
+    return rewrite(variant, "what encloses it", old.removesuffix("\n"), new)
 
 
 def _without_entities(variant: EditVariant) -> EditVariant | None:
     """Without the escapes of markup, once: `&amp;nbsp;` is an entity of the file."""
     if not _ESCAPED_ENTITY.search(variant.old):
         return None
-    old, new = (_ENTITY.sub(_unescape_entity, text) for text in (variant.old, variant.new))
+    old, new = (ENTITY.sub(unescape_entity, text) for text in (variant.old, variant.new))
     if shares_raw_lines(old, variant.new, new):
         new = variant.new
     return rewrite(variant, "HTML entities", old, new)
-
-
-def _unescape_entity(match: re.Match[str]) -> str:
-    return html.unescape(match[0])
 
 
 def _with_double_hyphens(variant: EditVariant) -> EditVariant | None:
@@ -306,7 +289,9 @@ def _within_line(variant: EditVariant) -> EditVariant | None:
     old, new = variant.old.removesuffix("\n"), variant.new.removesuffix("\n")
     if old == variant.old or new == variant.new or not old.strip() or old.endswith("\n"):
         return None
-    is_unchanged = "\n" in old and old.rpartition("\n")[2] == new.rpartition("\n")[2]
+    is_block = "\n" in old
+    is_unchanged = is_block and old.rpartition("\n")[2] == new.rpartition("\n")[2]
+    following = _CLOSING + _CHAINED if is_block and old[-1] == new[-1] in ")]" else _CLOSING
     return rewrite(
         variant,
         "the last line end",
@@ -314,7 +299,7 @@ def _within_line(variant: EditVariant) -> EditVariant | None:
         new,
         max_level=STRICT,
         distance=3,
-        following="" if is_unchanged else _CLOSING,
+        following="" if is_unchanged else following,
     )
 
 
