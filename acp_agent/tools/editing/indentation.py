@@ -40,8 +40,7 @@ class FileIndents:
     def __init__(self, indents: Sequence[str]) -> None:
         tabs = sum(indent.startswith("\t") for indent in indents)
         self.tabs = tabs > sum(indent.startswith("  ") for indent in indents)
-        self.step, times = _file_step(indents)
-        self.is_certain = times > 1  # prose may have one line that is indented
+        self.step, self.is_certain = _file_step(indents)
 
 
 class Indentation:
@@ -139,13 +138,14 @@ def _step(indents: Iterable[str]) -> int | None:
     return smallest if smallest in _STEPS else None
 
 
-def _file_step(indents: Sequence[str]) -> tuple[int | None, int]:
-    """The width of a level in a file: how much deeper its lines most often go at once, how often.
+def _file_step(indents: Sequence[str]) -> tuple[int | None, bool]:
+    """Return the width of a level in a file, None if it has none, and whether that is certain.
 
-    None if none does.
+    It is how much deeper its lines most often go at once. Prose has other widths as well.
     """
     depths = [len(indent) for indent in indents if "\t" not in indent]
     steps = Counter(
         after - before for before, after in pairwise(depths) if after - before in _STEPS
     )
-    return steps.most_common(1)[0] if steps else (None, 0)
+    step, times = steps.most_common(1)[0] if steps else (None, 0)
+    return step, times > 1 and 2 * times > steps.total()

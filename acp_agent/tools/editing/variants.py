@@ -291,7 +291,8 @@ def _within_line(variant: EditVariant) -> EditVariant | None:
         return None
     is_block = "\n" in old
     is_unchanged = is_block and old.rpartition("\n")[2] == new.rpartition("\n")[2]
-    following = _CLOSING + _CHAINED if is_block and old[-1] == new[-1] in ")]" else _CLOSING
+    is_continued = is_block and old[-1] == new[-1:] and old.endswith((")", "]"))
+    following = _CLOSING + _CHAINED if is_continued else _CLOSING
     return rewrite(
         variant,
         "the last line end",
