@@ -352,7 +352,7 @@ CALLS = st.one_of(
 )
 
 
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(st.lists(CALLS, min_size=2, max_size=6))
 @example([write("dir/a", "one\n"), Call("read", {"path": "dir"})])
 @example([write("dir/a", "one\n"), Call("list", {"path": "dir"})])

@@ -285,10 +285,10 @@ class Huge(Server):
 
 
 class ManyTools(Server):
-    """Offers ten thousand tools, in pages where it is told so."""
+    """Offers more tools than a session takes."""
 
     def tools_list(self, params: Json) -> Json:
-        return {"tools": [tool(f"tool_{number:05}", "one of many") for number in range(10_000)]}
+        return {"tools": [tool(f"tool_{number:05}", "one of many") for number in range(1_500)]}
 
 
 class LiesAboutSchemas(Server):

@@ -30,7 +30,7 @@ OTHER_WHOLES = {
     "harmony": ["<|start|>assistant", "<|channel|>analysis<|message|>", "commentary", "to=read"],
     "kimi_k3": ["<|open|>think<|sep|>", "<|open|>response<|sep|>", "tools", "call"],
 }
-FEW = settings(max_examples=60)
+FEW = settings(max_examples=40)
 
 
 def fragments(dialect: str) -> list[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.server_session import DEMO, OpenSession
+from tests.server.server_session import DEMO, OPENAI, OpenSession
 from tests.server.v2_session import OpenV2, states
 from tests.support.agent_process import AgentProcess, StartAgent
 from tests.support.editor import Editor
@@ -253,20 +253,37 @@ async def test_a_client_of_version_2_that_still_reads_gets_the_end_of_its_turn(
     assert [call["status"] for call in client.view(session).calls.values()] == ["cancelled"]
 
 
-@pytest.mark.cold
+# An agent that has time for what its client sent last, also on a busy machine.
+WITHOUT_HURRY = """
+from protocol.jsonrpc.connection import Connection
+from protocol.transports import stdio
+stdio._DRAIN_TIMEOUT = 60.0
+Connection.__init__.__kwdefaults__["drain_timeout"] = 60.0
+from acp_agent.cli.main import main
+main()
+"""
+
+
 @pytest.mark.covers("T8")
 async def test_a_prompt_sent_right_before_the_client_died_is_in_the_conversation(
-    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
+    opened: OpenSession, model_server: ModelServer, home: Path, workspace_repo: Path
 ) -> None:
-    model_server.otherwise = answer("Heard.", Stall())
-    running, session = await opened()
-    running.cut_off = True
-    running.may_read.clear()
-    running.pipe(1).close()
-    running.post("session/list", {})  # by whose answer the agent finds out
-    running.post_prompt(session, "My last words: " + "x" * 1_000_000)
-    await running.close_stdin()
-    await ended_in_order(running)
+    model_server.otherwise = answer("Well.")
+    async with await AgentProcess.start(
+        *OPENAI,
+        home=home,
+        environ=model_server.environ(),
+        command=(sys.executable, "-c", WITHOUT_HURRY),
+    ) as running:
+        await running.initialize()
+        session = await running.new_session(workspace_repo)
+        running.cut_off = True
+        running.may_read.clear()
+        running.pipe(1).close()
+        running.post("session/list", {})  # by whose answer the agent finds out
+        running.post_prompt(session, "My last words: " + "x" * 1_000_000)
+        await running.close_stdin()
+        await ended_in_order(running)
     restarted, _ = await opened()
     load = {"sessionId": session, "cwd": str(workspace_repo), "mcpServers": []}
     await restarted.request("session/load", load)

@@ -33,6 +33,9 @@ class Asking(Protocol):
 def asking(tmp_path: Path, model_server: ModelServer) -> Asking:
     """Opens a session whose user has hooks, and an MCP server `memo` that repeats."""
     table = f"""
+[limits]
+mcp_ready_timeout = 60
+mcp_connect_timeout = 60
 [mcp_servers.memo]
 command = "{sys.executable}"
 args = ["-S", "{PROGRAM}", "repeats"]
