@@ -65,19 +65,6 @@ def try_lock(descriptor: int) -> bool:
     return True
 
 
-def wait_for_lock(descriptor: int, seconds: float) -> None:
-    """Take an exclusive lock on an open file. Blocks.
-
-    Raises:
-        TimeoutError: another process holds it for longer than `seconds`.
-    """
-    deadline = time.monotonic() + seconds
-    while not try_lock(descriptor):
-        if time.monotonic() > deadline:
-            raise TimeoutError
-        time.sleep(_LOCK_RETRY_SECONDS)
-
-
 @contextlib.contextmanager
 def locked(file: Path, seconds: float) -> Iterator[None]:
     """Hold the lock of a private file; create its folder if it is missing. Blocks.
@@ -92,7 +79,11 @@ def locked(file: Path, seconds: float) -> Iterator[None]:
     lock = file.with_name(f"{file.name}.lock")
     descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        wait_for_lock(descriptor, seconds)
+        deadline = time.monotonic() + seconds
+        while not try_lock(descriptor):
+            if time.monotonic() > deadline:
+                raise TimeoutError
+            time.sleep(_LOCK_RETRY_SECONDS)
         yield
     finally:
         os.close(descriptor)

@@ -111,24 +111,6 @@ def test_the_diff_of_a_line_of_200_000_characters_is_short_and_fast(
     assert zed.read_text() == before
 
 
-def test_leftovers_of_a_killed_setup_are_reported_and_removed(
-    zed: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    left = zed.with_name(f".{zed.name}.acp-agent-abcdefgh.tmp")
-    left.write_text("half")
-    assert setup("zed") == 2  # nobody to ask: nothing is done
-    assert left.exists()
-    assert setup("zed", "--yes") == 0
-    assert f"Deleted {left}, left by an interrupted setup." in capsys.readouterr().out
-    assert not left.exists()
-    left.write_text("half")
-    assert setup("zed", "--yes") == 0  # also where there is nothing to change
-    assert not left.exists()
-    zed.write_text(BEFORE)  # as an undo that was killed before its last step leaves it
-    assert setup("zed", "--undo", "--yes") == 0
-    assert list(zed.parent.iterdir()) == [zed]
-
-
 def test_an_entry_written_with_escapes_is_exactly_removed(zed: Path) -> None:
     before = r'{"agent\u005fservers": {"x": {"command": "y"}}}'
     zed.write_text(before)

@@ -129,13 +129,8 @@ def _setup(options: Namespace) -> int:
                 _print_lines(task)
             return USAGE
         for plan in changing:
-            _clean_up(plan)
             _apply(plan)
     elif plans:
-        for plan in plans:
-            _clean_up(plan)
-            if options.undo:
-                config_file.drop_equal_backup(plan.file)
         say(translate("{file} needs no change.", file=_file_names(plans)))
     if options.undo or status:
         return status
@@ -198,16 +193,6 @@ def _consent(*, yes: bool) -> bool:
         return True
     say(translate("Nothing changed."))
     return False
-
-
-def _clean_up(plan: Plan) -> None:
-    """Delete what an interrupted setup left, and report it.
-
-    Raises:
-        InvalidInputError: another setup writes there.
-    """
-    for path in config_file.delete_temporary_files(plan.file):
-        say(translate("Deleted {file}, left by an interrupted setup.", file=str(path)))
 
 
 def _apply(plan: Plan) -> None:

@@ -3,32 +3,23 @@
 Links are followed, so that a file among dotfiles stays there. Owner and permissions are kept, and
 the previous version is saved next to the file. A file that the user clearly may not change is not
 written; the error says why.
-
-A file is first written under a temporary name. The writer holds a lock on the folder, which the
-system releases when the process ends. A temporary file in an unlocked folder was therefore left by
-an interrupted setup, and `sweep` deletes it.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 
 from acp_agent.errors import InvalidInputError
-from acp_agent.platform import posix
 
 BACKUP_SUFFIX = ".before-acp-agent"
 _MAX_BYTES = 4 * 1024 * 1024  # bytes
-_LOCK_SECONDS = 3.0  # for another setup to release the folder
-_TEMPORARY_NAME = re.compile(r"\.(?P<name>.+)\.acp-agent-[a-z0-9_]{8}\.tmp", re.DOTALL)
 _READ_ONLY_STORES = (Path("/nix/store"), Path("/gnu/store"))
 
 
@@ -98,10 +89,9 @@ def write(file: ConfigFile, data: bytes, *, keep: bool) -> None:
     try:
         _check_unchanged(file)
         file.real.parent.mkdir(parents=True, exist_ok=True)
-        with _lock_folder(file.real.parent):
-            if keep and file.data is not None:
-                _replace(file.backup, file.data, like=file.real)
-            _replace(file.real, data, like=file.real if file.data is not None else None)
+        if keep and file.data is not None:
+            _replace(file.backup, file.data, like=file.real)
+        _replace(file.real, data, like=file.real if file.data is not None else None)
     except OSError as error:
         raise InvalidInputError(_reason(error)) from None
 
@@ -113,25 +103,6 @@ def delete(file: ConfigFile) -> None:
         file.real.unlink()
     except OSError as error:
         raise InvalidInputError(_reason(error)) from None
-
-
-def delete_temporary_files(file: ConfigFile) -> list[Path]:
-    """Delete temporary files of an interrupted setup of this file; return their paths.
-
-    Raises:
-        InvalidInputError: another setup writes in the folder.
-    """
-    folder = file.real.parent
-    if not any(_is_temporary(path, file) for path in _entries(folder)):
-        return []
-    deleted: list[Path] = []
-    with _lock_folder(folder) as locked:
-        for path in _entries(folder) if locked else ():
-            if _is_temporary(path, file):
-                with suppress(OSError):
-                    path.unlink()
-                    deleted.append(path)
-    return deleted
 
 
 def read_backup(file: ConfigFile) -> bytes | None:
@@ -148,12 +119,6 @@ def drop_backup(file: ConfigFile) -> None:
         file.backup.unlink()
 
 
-def drop_equal_backup(file: ConfigFile) -> None:
-    """Delete the backup if it equals the file, as after an interrupted undo."""
-    if file.data is not None and read_backup(file) == file.data:
-        drop_backup(file)
-
-
 def _check_unchanged(file: ConfigFile) -> None:
     current = file.real.read_bytes() if file.real.exists() else None
     if current != file.data:
@@ -166,56 +131,6 @@ def _check_folder(real: Path) -> None:
     effective = os.access in os.supports_effective_ids
     if not os.access(folder, os.W_OK | os.X_OK, effective_ids=effective):
         raise InvalidInputError(f"{folder} cannot be written")
-
-
-@contextmanager
-def _lock_folder(folder: Path) -> Iterator[bool]:
-    """Hold the folder's lock; yield false if the file system does not support locks.
-
-    Raises:
-        InvalidInputError: another process holds it for too long.
-    """
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-    except OSError:  # a folder that can be written but not read
-        yield False
-        return
-    try:
-        yield _lock(descriptor, folder)
-    finally:
-        os.close(descriptor)
-
-
-def _lock(descriptor: int, folder: Path) -> bool:
-    try:
-        posix.wait_for_lock(descriptor, _LOCK_SECONDS)
-    except TimeoutError:
-        raise InvalidInputError(
-            f"another setup writes in {folder}; run the command again"
-        ) from None
-    except OSError:
-        return False
-    return True
-
-
-def _entries(folder: Path) -> list[Path]:
-    try:
-        return list(folder.iterdir())
-    except OSError:
-        return []
-
-
-def _is_temporary(path: Path, file: ConfigFile) -> bool:
-    """Return whether a path is a temporary file of `_replace` for this file, owned by us."""
-    match = _TEMPORARY_NAME.fullmatch(path.name)
-    if match is None or match["name"] not in {file.real.name, file.backup.name}:
-        return False
-    try:
-        state = path.lstat()
-    except OSError:
-        return False
-    owned = state.st_uid == os.geteuid() and state.st_nlink == 1
-    return owned and stat.S_ISREG(state.st_mode)
 
 
 def _replace(path: Path, data: bytes, *, like: Path | None) -> None:
