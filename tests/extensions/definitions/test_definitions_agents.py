@@ -10,7 +10,7 @@ import pytest
 from acp_agent import tools
 from acp_agent.config.types import AgentConfig, Config
 from acp_agent.extensions.definitions.build import MAX_EXTENDS
-from acp_agent.extensions.definitions.tool_names import TOOLS
+from acp_agent.extensions.definitions.tool_names import tool_names
 from acp_agent.extensions.definitions.types import AgentSpec, RunSettings
 from acp_agent.tools.base import Tool
 from tests.extensions.definitions.definition_files import Files
@@ -81,7 +81,7 @@ def test_the_known_tools_are_those_of_the_program() -> None:
         waiting += (one := waiting.pop()).__subclasses__()
         if one.__module__.startswith("acp_agent.tools."):
             names.add(getattr(one, "name", "read"))  # the base has none
-    assert names == TOOLS
+    assert names == tool_names().tools
 
 
 def test_an_agents_file_may_have_another_name_but_two_may_not_have_the_same(files: Files) -> None:

@@ -15,7 +15,7 @@ from acp_agent.extensions.definitions.fields import (
     RunFields,
     SkillFields,
 )
-from acp_agent.extensions.definitions.tool_names import TOOL_ALIASES
+from acp_agent.extensions.definitions.tool_names import tool_names
 from tests.extensions.definitions.definition_files import Files
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "skills.md").read_text("utf-8")
@@ -69,7 +69,7 @@ def test_fields_of_other_programs_are_documented() -> None:
     for theirs, ours in FIELD_ALIASES.items():
         assert f"`{theirs}` " in PAGE
         assert f"`{ours}`" in PAGE
-    assert all(f"`{tool}`" in PAGE for tool in TOOL_ALIASES)
+    assert all(f"`{tool}`" in PAGE for tool in tool_names().aliases)
 
 
 def test_the_documented_error_is_the_shown_one(files: Files) -> None:
