@@ -32,24 +32,7 @@ from acp_agent.models.base import (
 )
 
 __all__ = [
-    "API_VERSION",
-    "CallDelta",
-    "CallDone",
-    "CallStarted",
-    "Driver",
-    "Failed",
-    "Finished",
-    "Hook",
-    "ModelInfo",
-    "ModelProvider",
-    "ModelRequest",
-    "Plugin",
-    "StreamEvent",
-    "TextDelta",
-    "ThoughtDelta",
-    "Tool",
-    "ToolContext",
-    "ToolError",
-    "ToolResult",
-    "Usage",
-]
+    "API_VERSION", "CallDelta", "CallDone", "CallStarted", "Driver", "Failed", "Finished", "Hook",
+    "ModelInfo", "ModelProvider", "ModelRequest", "Plugin", "StreamEvent", "TextDelta",
+    "ThoughtDelta", "Tool", "ToolContext", "ToolError", "ToolResult", "Usage",
+]  # fmt: skip

@@ -15,21 +15,9 @@ from acp_agent.config.key_stores import StoredKeys, edit_stored_keys, read_store
 from acp_agent.errors import ConfigError, InvalidInputError
 
 _ENDINGS = (
-    "API_KEY",
-    "API_KEYS",
-    "APIKEY",
-    "TOKEN",
-    "TOKENS",
-    "SECRET",
-    "SECRETS",
-    "SECRET_KEY",
-    "ACCESS_KEY",
-    "PRIVATE_KEY",
-    "ENCRYPTION_KEY",
-    "PASSWORD",
-    "PASSWD",
-    "PASSPHRASE",
-)
+    "API_KEY", "API_KEYS", "APIKEY", "TOKEN", "TOKENS", "SECRET", "SECRETS", "SECRET_KEY",
+    "ACCESS_KEY", "PRIVATE_KEY", "ENCRYPTION_KEY", "PASSWORD", "PASSWD", "PASSPHRASE",
+)  # fmt: skip
 _WORD_ENDINGS = tuple(f"_{ending}" for ending in _ENDINGS)
 _MIN_LENGTH = 8  # characters; replacing shorter values would damage ordinary words
 _log = logging.getLogger(__name__)

@@ -26,16 +26,10 @@ _MODES: dict[Mode, str] = {
 # The events without kinds that a matcher could name.
 _EVENTS_WITHOUT_MATCHER: frozenset[HookEvent] = frozenset(
     {
-        "PostToolBatch",
-        "UserPromptSubmit",
-        "Stop",
-        "TaskCreated",
-        "TaskCompleted",
-        "CwdChanged",
-        "DirectoryAdded",
-        "MessageDisplay",
+        "PostToolBatch", "UserPromptSubmit", "Stop", "TaskCreated", "TaskCompleted", "CwdChanged",
+        "DirectoryAdded", "MessageDisplay",
     }
-)
+)  # fmt: skip
 # The events of a call, whose hooks also apply to agents that work for the one who has the hooks.
 CALL_EVENTS: frozenset[HookEvent] = frozenset(
     {"PreToolUse", "PermissionRequest", "PostToolUse", "PostToolUseFailure"}
@@ -43,18 +37,10 @@ CALL_EVENTS: frozenset[HookEvent] = frozenset(
 # The events that belong to no request of a model.
 SESSION_EVENTS: frozenset[HookEvent] = frozenset(
     {
-        "ConfigChange",
-        "CwdChanged",
-        "DirectoryAdded",
-        "FileChanged",
-        "InstructionsLoaded",
-        "PostModelSwitch",
-        "PreModelSwitch",
-        "SessionEnd",
-        "SessionStart",
-        "Setup",
+        "ConfigChange", "CwdChanged", "DirectoryAdded", "FileChanged", "InstructionsLoaded",
+        "PostModelSwitch", "PreModelSwitch", "SessionEnd", "SessionStart", "Setup",
     }
-)
+)  # fmt: skip
 
 
 class HookedSession(Protocol):

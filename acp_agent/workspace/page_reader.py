@@ -46,18 +46,11 @@ _HEADERS = {
 }
 _TEXT_TYPES = frozenset(
     {
-        "application/ecmascript",
-        "application/javascript",
-        "application/json",
-        "application/toml",
-        "application/x-javascript",
-        "application/x-ndjson",
-        "application/x-sh",
-        "application/x-yaml",
-        "application/xml",
-        "application/yaml",
+        "application/ecmascript", "application/javascript", "application/json", "application/toml",
+        "application/x-javascript", "application/x-ndjson", "application/x-sh",
+        "application/x-yaml", "application/xml", "application/yaml",
     }
-)
+)  # fmt: skip
 _NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_.")
 
 

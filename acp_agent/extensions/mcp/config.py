@@ -22,25 +22,11 @@ _PLAIN_HEADERS = frozenset({"accept", "accept-language", "content-type", "user-a
 MARK = "ACP_AGENT_MCP_SERVER"  # variable that marks a server's processes
 _PASSED_VARIABLES = frozenset(
     {
-        "HOME",
-        "LANG",
-        "LANGUAGE",
-        "LOGNAME",
-        "NODE_EXTRA_CA_CERTS",
-        "PATH",
-        "SHELL",
-        "SSL_CERT_DIR",
-        "SSL_CERT_FILE",
-        "TMPDIR",
-        "TZ",
-        "USER",
-        "XDG_CACHE_HOME",
-        "XDG_CONFIG_HOME",
-        "XDG_DATA_HOME",
-        "XDG_RUNTIME_DIR",
-        "XDG_STATE_HOME",
+        "HOME", "LANG", "LANGUAGE", "LOGNAME", "NODE_EXTRA_CA_CERTS", "PATH", "SHELL",
+        "SSL_CERT_DIR", "SSL_CERT_FILE", "TMPDIR", "TZ", "USER", "XDG_CACHE_HOME",
+        "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME",
     }
-)
+)  # fmt: skip
 _PROXIES = frozenset({"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"})
 
 

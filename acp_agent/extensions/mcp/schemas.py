@@ -35,29 +35,12 @@ _LISTS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
 _MAPS = frozenset({"properties", "dependentSchemas"})
 _VALUES = frozenset(
     {
-        "type",
-        "enum",
-        "const",
-        "required",
-        "description",
-        "title",
-        "default",
-        "examples",
-        "format",
-        "minimum",
-        "maximum",
-        "exclusiveMinimum",
-        "exclusiveMaximum",
-        "multipleOf",
-        "minLength",
-        "maxLength",
-        "minItems",
-        "maxItems",
-        "minProperties",
-        "maxProperties",
+        "type", "enum", "const", "required", "description", "title", "default", "examples",
+        "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
+        "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties",
         "dependentRequired",
     }
-)
+)  # fmt: skip
 # At the top level, providers accept only keywords for objects.
 _NOT_AT_THE_TOP = frozenset({"anyOf", "oneOf", "allOf", "not", "enum", "const"})
 

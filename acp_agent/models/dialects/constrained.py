@@ -118,16 +118,8 @@ _DEPTH = 8  # levels of a schema that are sent; deeper values are not restricted
 
 # The keywords that the grammars of servers support. The tool checks the others.
 _KEYWORDS = {
-    "type",
-    "properties",
-    "required",
-    "items",
-    "enum",
-    "const",
-    "anyOf",
-    "minimum",
-    "maximum",
-}
+    "type", "properties", "required", "items", "enum", "const", "anyOf", "minimum", "maximum",
+}  # fmt: skip
 _MAX_INTEGER = 1_000_000  # without a bound, a model may write digits forever
 
 # Prompts, and the answers to write. Without examples, the smallest models write about the last part

@@ -33,16 +33,10 @@ if TYPE_CHECKING:
 
 _LITERALS = frozenset(
     {
-        "word",
-        "number",
-        "variable_name",
-        "special_variable_name",
-        "test_operator",
-        "file_descriptor",
-        "brace_expression",
-        "heredoc_content",
+        "word", "number", "variable_name", "special_variable_name", "test_operator",
+        "file_descriptor", "brace_expression", "heredoc_content",
     }
-)
+)  # fmt: skip
 _EXPANSIONS = frozenset(
     {
         "simple_expansion",

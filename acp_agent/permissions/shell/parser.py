@@ -37,24 +37,11 @@ _DEPTH_LIMIT = 150  # nested groups and substitutions
 _LOOP_LIMIT = 8  # words of a loop for which its body is walked
 _PLAIN = frozenset(
     {
-        "program",
-        "list",
-        "command",
-        "pipeline",
-        "redirected_statement",
-        "comment",
-        "negated_command",
-        "subshell",
-        "compound_statement",
-        "if_statement",
-        "elif_clause",
-        "else_clause",
-        "test_command",
-        "for_statement",
-        "while_statement",
-        "do_group",
+        "program", "list", "command", "pipeline", "redirected_statement", "comment",
+        "negated_command", "subshell", "compound_statement", "if_statement", "elif_clause",
+        "else_clause", "test_command", "for_statement", "while_statement", "do_group",
     }
-)
+)  # fmt: skip
 _COMPOSED = frozenset({"for_statement", "while_statement"})
 _ALTERNATIVES = frozenset({"elif_clause", "else_clause"})
 # Tests in double brackets that compare texts or check one file, and evaluate nothing.

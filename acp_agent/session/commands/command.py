@@ -15,17 +15,8 @@ if TYPE_CHECKING:
     from acp_agent.session.turns.plan import Action, Repetition, RunOptions
 
 _ANSWERED_AT_ONCE = {
-    "help",
-    "status",
-    "jobs",
-    "mode",
-    "model",
-    "agent",
-    "agents",
-    "budget",
-    "mcp",
-    "memory",
-}
+    "help", "status", "jobs", "mode", "model", "agent", "agents", "budget", "mcp", "memory",
+}  # fmt: skip
 
 
 class Command(Struct, frozen=True, kw_only=True):
