@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from acp_agent.session.store.database_recovery import Pages
@@ -57,8 +59,24 @@ def damage(source: random.Random, path: Path) -> str:
 
 
 def whole_sessions(path: Path, before: dict[str, dict[int, bytes]]) -> set[str]:
-    """Those of whom every record is on the pages as it was, whatever stands above them."""
+    """Those of whom every record is on the pages as it was, whatever stands above them.
+
+    None if records overlap: SQLite may not see that, and destroy one of them when it writes.
+    """
+    if _records_overlap(path):
+        return set()
     return {name for name, rows in bodies(path).items() if rows == before.get(name)}
+
+
+def _records_overlap(path: Path) -> bool:
+    """Whether SQLite finds bytes of a page that belong to two records."""
+    try:
+        with closing(sqlite3.connect(f"file:{path}?immutable=1", uri=True)) as database:
+            return "Multiple uses for byte" in str(
+                database.execute("PRAGMA quick_check(1000)").fetchall()
+            )
+    except sqlite3.DatabaseError:
+        return False  # nothing can be written to it
 
 
 def bodies(path: Path) -> dict[str, dict[int, bytes]]:

@@ -14,6 +14,7 @@ import msgspec
 from acp_agent.ids import SessionId
 from acp_agent.session.store.event_codec import decode_event
 from acp_agent.session.store.records import (
+    EVENT_TIME,
     LATEST,
     Damage,
     DamagedEvent,
@@ -93,7 +94,8 @@ def read_around(
 def _read_event(connection: sqlite3.Connection, first: int, seq: int) -> StoredEvent:
     try:
         row = connection.execute(
-            "SELECT at, CAST(body AS BLOB) FROM events WHERE place = ?", (first + seq,)
+            f"SELECT {EVENT_TIME}, CAST(body AS BLOB) FROM events WHERE place = ?",  # noqa: S608 - a constant
+            (first + seq,),
         ).fetchone()
     except sqlite3.DatabaseError as error:
         if not is_damage(error):

@@ -18,8 +18,11 @@ from acp_agent.events import (
     ChildWorked,
     CompactionSummaryText,
     Event,
+    ToolCalled,
+    ToolEnded,
     ToolOutput,
 )
+from acp_agent.ids import CallId
 from acp_agent.platform.decoding import json_decoder
 from acp_agent.session.store.records import StoredEvent, UnknownEvent
 
@@ -171,8 +174,25 @@ def recovered_events(stored: Sequence[StoredEvent]) -> list[AnyEvent]:
 
 def readable_events(stored: Sequence[StoredEvent]) -> Sequence[StoredEvent]:
     """Return the events with numbers and times, recovered if some cannot be read."""
-    if not any(isinstance(item.event, UnknownEvent) for item in stored):
+    if _is_consistent(stored):
         return stored
     from acp_agent.session.store.recovery import recover  # noqa: PLC0415 - rarely needed
 
     return recover(stored)
+
+
+def _is_consistent(stored: Sequence[StoredEvent]) -> bool:
+    """Return whether all events can be read, and no call ends that has not begun.
+
+    Such a call has a damaged id, at its beginning or its end.
+    """
+    calls: set[CallId] = set()
+    for item in stored:
+        event = item.event.did if isinstance(item.event, ChildWorked) else item.event
+        if isinstance(event, ToolCalled):
+            calls.add(event.call)
+        elif isinstance(event, UnknownEvent) or (
+            isinstance(event, ToolEnded) and event.call not in calls
+        ):
+            return False
+    return True

@@ -19,6 +19,7 @@ from acp_agent.platform.decoding import decode_json
 from acp_agent.session.store.damaged_events import last_seq
 from acp_agent.session.store.event_codec import decode_event
 from acp_agent.session.store.records import (
+    EVENT_TIME,
     LATEST,
     ArchiveFilter,
     DamagedEvent,
@@ -60,8 +61,8 @@ def read(connection: sqlite3.Connection, key: int, after: int, last: int) -> lis
     first = key << SEQ_BITS
     try:
         rows = connection.execute(
-            "SELECT place, at, CAST(body AS BLOB) FROM events WHERE place > ? AND place <= ?"
-            " ORDER BY place LIMIT ?",
+            f"SELECT place, {EVENT_TIME}, CAST(body AS BLOB) FROM events"  # noqa: S608 - a constant
+            " WHERE place > ? AND place <= ? ORDER BY place LIMIT ?",
             (first + after, first + last, BATCH_EVENTS),
         )
         for position, at, body in rows:

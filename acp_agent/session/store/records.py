@@ -10,6 +10,9 @@ from acp_agent.events import AnyEvent
 from acp_agent.ids import SessionId
 
 LATEST = 253_402_300_799_999  # ms since 1970: the last moment of the year 9999
+# SQL for the time of an event. A damaged row may have a text there that is not UTF-8, which Python
+# refuses to return.
+EVENT_TIME = "CASE typeof(at) WHEN 'integer' THEN at END"
 
 # Which sessions a list contains: those not archived, all, or only archived ones.
 ArchiveFilter = Literal["exclude", "include", "only"]

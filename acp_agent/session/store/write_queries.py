@@ -196,7 +196,8 @@ def _insert(connection: sqlite3.Connection, key: int, last: int, entry: JournalE
     )
     if entry.usage:
         connection.executemany(
-            "INSERT INTO usage SELECT ?, id, coalesce(cwd, ''), ?, ?, ?, ?, ?, ?, ?"
+            "INSERT INTO usage (at, session, cwd, model, input, output, cache_read, cache_write,"
+            " reasoning, cost) SELECT ?, id, coalesce(cwd, ''), ?, ?, ?, ?, ?, ?, ?"
             " FROM sessions WHERE key = ?",
             [(at, *row, key) for row in entry.usage],
         )

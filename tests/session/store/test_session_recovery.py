@@ -180,6 +180,18 @@ def test_a_lost_result_is_reported_with_its_call_and_the_other_result_stays() ->
     assert "is lost" in results[0].text
 
 
+@pytest.mark.parametrize("place", [5, 9])
+def test_a_call_of_which_one_id_is_damaged_is_not_shown_as_running(place: int) -> None:
+    events = turn(1)
+    events[place - 1] = msgspec.structs.replace(events[place - 1], call=CallId("c1x"))
+    found = recovered_events(damaged(events))
+    calls = [event.call for event in found if isinstance(event, ToolCalled)]
+    ended = [event.call for event in found if isinstance(event, ToolEnded)]
+    assert sorted(calls) == sorted(ended)
+    assert "c1b" in ended
+    assert_sound(sent(found))
+
+
 def test_a_turn_whose_end_is_lost_at_the_end_of_the_journal_is_closed_once() -> None:
     found = recovered_events(damaged(turn(1)[:-1], _1=b"", _14=b""))
     cut = close_open_turn(found)

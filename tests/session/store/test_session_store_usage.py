@@ -81,6 +81,23 @@ async def test_usage_of_an_older_journal_is_counted_once_without_copies_of_forks
     await store.close()
 
 
+async def test_a_running_agent_goes_on_writing_when_a_newer_version_adds_columns(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "journal.db"
+    store = await Store.open(path)
+    session = new_session_id()
+    await store.create(session, [SessionStarted(cwd="/w")])
+    with sqlite3.connect(path) as database:
+        for table in ("sessions", "events", "usage"):
+            database.execute(f"ALTER TABLE {table} ADD COLUMN newer TEXT")
+    database.close()
+    await store.append(session, [answered(1.0)])
+    await store.create(new_session_id(), [SessionStarted(cwd="/w"), answered(1.0)])
+    assert (await store.spent_since(0)).tokens == 2_000
+    await store.close()
+
+
 async def test_usage_is_summed_before_it_is_read(tmp_path: Path) -> None:
     store = await Store.open(
         tmp_path / "journal.db", clock=iter(range(0, 10**12, QUARTER)).__next__
