@@ -75,7 +75,7 @@ def _records_overlap(path: Path) -> bool:
             return "Multiple uses for byte" in str(
                 database.execute("PRAGMA quick_check(1000)").fetchall()
             )
-    except sqlite3.DatabaseError:
+    except (sqlite3.DatabaseError, UnicodeDecodeError):
         return False  # nothing can be written to it
 
 
