@@ -62,7 +62,7 @@ _HOOKS = re.compile(rb"^hooks:", re.MULTILINE)
 _COMMANDS = re.compile(rb"\bcommand[\"']?:[ \t]*(\S.*)$", re.MULTILINE)
 
 MAX_FILE_SIZE = 100_000  # bytes of a file
-MAX_FILES = 500  # files of one folder
+MAX_FILES = 1_000  # files of one folder that are read
 
 _NO_FILE = "it is no ordinary file; put a Markdown file there"
 
@@ -271,10 +271,10 @@ def _item(kind: Kind, path: Path, raw: bytes, top: str) -> Item:
 def find_files(folder: Path, kind: Kind, problems: list[Problem]) -> list[Path]:
     """Return the definition files of a folder, sorted; hidden and other files are skipped.
 
-    Names with invisible characters are reported in `problems`.
+    Names with invisible characters and too many files are reported in `problems`.
 
     Raises:
-        ConfigError: the folder cannot be read, or has too many files.
+        ConfigError: the folder cannot be read.
     """
     try:
         with os.scandir(folder) as entries:
@@ -293,8 +293,9 @@ def find_files(folder: Path, kind: Kind, problems: list[Problem]) -> list[Path]:
             f"cannot be read ({describe_os_error(error)}); check who may read it"
         ) from None
     if len(files) > MAX_FILES:
-        raise ConfigError(f"there are more than {MAX_FILES} files of its kind; take some out")
-    return files
+        why = f"only the first {MAX_FILES} of {len(files)} files are used; take some out"
+        problems.append(Problem(folder, why, skipped=True))
+    return files[:MAX_FILES]
 
 
 def _unprintable_name(folder: Path, name: str) -> Problem:

@@ -7,11 +7,17 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from acp_agent.errors import ConfigError
 from acp_agent.extensions.definitions.fields import AgentFields, SkillFields, parse_fields
-from acp_agent.extensions.definitions.front_matter import MAX_FRONT_MATTER, read_front_matter
+from acp_agent.extensions.definitions.front_matter import (
+    MAX_FRONT_MATTER,
+    CoreLoader,
+    parse_yaml,
+    read_front_matter,
+)
 from acp_agent.extensions.definitions.reading import MAX_FILES, group_problems
 from tests.extensions.definitions.definition_files import Files, write
 
@@ -281,11 +287,14 @@ def test_a_projects_file_of_another_user_is_reported_and_skipped(files: Files) -
     assert [one.name for one in files.find().skills] == ["fix"]
 
 
-def test_a_folder_with_too_many_files_is_one_problem(files: Files) -> None:
+def test_of_a_folder_with_too_many_files_the_first_are_used(files: Files) -> None:
     for number in range(MAX_FILES + 1):
-        files.agent(f"a{number}")
-    place = files.project / ".agents" / "agents"
-    assert files.why(place) == ["there are more than 500 files of its kind; take some out"]
+        files.agent(f"a{number}", place=files.project / ".claude")
+    found = files.find()
+    assert len(found.agents) == MAX_FILES
+    (problem,) = found.problems
+    assert problem.why == "only the first 1000 of 1001 files are used; take some out"
+    assert not problem.is_note
 
 
 def test_files_whose_names_are_no_text_are_reported_in_text(files: Files) -> None:
@@ -315,6 +324,52 @@ WORDS = [
     "0x1f", "1e5", "off", "2024-01-01", "? ", "<<: ", "%YAML 1.1\n", "...\n", "---\n", "#", "\t",
     "\x00", "\x85", "\u2028", "\ufeff", "~", "@", "`", ", ", "9" * 5000,
 ]  # fmt: skip
+
+
+PLAIN_WORDS = [
+    *(
+        "name: ",
+        "description: ",
+        "a",
+        "é",
+        "\u201c",
+        "\n",
+        "\n  ",
+        "- ",
+        ": ",
+        "|",
+        "|\n  ",
+        ">-\n  ",
+    ),
+    *(
+        "'",
+        '"',
+        "#",
+        " # ",
+        "true",
+        "no",
+        "12",
+        "1.5",
+        "~",
+        "null",
+        "<<",
+        ", ",
+        "---",
+        "...",
+        "*.py",
+    ),
+]
+
+
+@given(words=st.lists(st.sampled_from(PLAIN_WORDS), max_size=15))
+@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_the_parser_in_c_reads_what_the_other_one_reads(words: list[str]) -> None:
+    text = "".join(words)
+    with suppress(yaml.YAMLError, ConfigError):
+        fields = yaml.load(text, CoreLoader)
+        if isinstance(fields, dict):
+            texts = {name: value for name, value in fields.items() if isinstance(name, str)}
+            assert repr(dict(parse_yaml(text, first=2))) == repr(texts)
 
 
 @given(words=st.lists(st.sampled_from(WORDS), max_size=15), text=st.text(max_size=20))
