@@ -105,7 +105,7 @@ def _read(
         entries = _entries(path, raw, origin, kind)
     except ConfigError as error:
         if kind == "agent" and path.suffix != ".toml":  # else reported with agents, or hooks
-            problems.append(make_problem(path, error, is_note=path.name == ROO_MODES))
+            problems.append(make_problem(path, error, is_note=path.name == ROO_MODES or None))
         return []
     if not entries:
         return []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -86,6 +86,13 @@ def find_definitions(
         problems += [Problem(path, printable_line(why)) for path, why in plugin_search.problems]
     skills = _find_skills(folders, plugins, config.skills, problems, trusted)
     agents = _find_agents(folders, plugins, config.agents, problems, trusted)
+    agent_names = {agent.name for agent in agents}
+    skills = [
+        replace(skill, agent=_name_in_plugin(skill.name, skill.agent, agent_names))
+        if skill.agent
+        else skill
+        for skill in skills
+    ]
     texts = {skill.name: skill.text for skill in skills}
     agents = [_with_skills(agent, texts, config, problems) for agent in agents]
     return FoundDefinitions(
@@ -96,13 +103,20 @@ def find_definitions(
     )
 
 
+def _name_in_plugin(owner: str, name: str, names: Container[str]) -> str:
+    """Return a name that a definition uses, in full if it is that of a part of the same plugin."""
+    prefix, colon, _ = owner.rpartition(":")
+    full_name = f"{prefix}{colon}{name}"
+    return full_name if full_name in names else name
+
+
 def _with_skills(
     agent: AgentSpec, texts: Mapping[str, str], config: Config, problems: list[Problem]
 ) -> AgentSpec:
     """Return an agent whose prompt has the texts of the skills that it names."""
     sections = [agent.prompt]
     for name in agent.skills:
-        text = texts.get(name)
+        text = texts.get(_name_in_plugin(agent.name, name, texts))
         if text is None and name in {skill.name for skill in bundled_skills(config)}:
             from acp_agent.extensions.definitions.bundled import read_bundled  # noqa: PLC0415 - rarely named
 

@@ -178,7 +178,8 @@ def read_definitions(
             checked = parse_fields(front_matter, fields)
         except ConfigError as error:
             line = field_line(file_text, str(error).partition(":")[0])
-            problems.append(make_problem(path, error, line=line))
+            is_note = True if lenient else None
+            problems.append(make_problem(path, error, line=line, is_note=is_note))
         else:
             for note in wrong:
                 line = field_line(file_text, str(note).partition(":")[0])
@@ -236,10 +237,11 @@ def make_problem(
     *,
     skipped: bool = True,
     line: int | None = None,
-    is_note: bool = False,
+    is_note: bool | None = None,
 ) -> Problem:
-    """Return an error as a `Problem`."""
-    is_note = is_note or not PROGRAMS.isdisjoint(path.parts)
+    """Return an error as a `Problem`; by default, one in another program's folder is a note."""
+    if is_note is None:
+        is_note = not PROGRAMS.isdisjoint(path.parts)
     return Problem(path, printable_line(str(error)), skipped, line, is_note=is_note)
 
 
@@ -293,8 +295,10 @@ def find_files(folder: Path, kind: Kind, problems: list[Problem]) -> list[Path]:
             f"cannot be read ({describe_os_error(error)}); check who may read it"
         ) from None
     if len(files) > MAX_FILES:
-        why = f"only the first {MAX_FILES} of {len(files)} files are used; take some out"
-        problems.append(Problem(folder, why, skipped=True))
+        limit = ConfigError(
+            f"only the first {MAX_FILES} of {len(files)} files are used; take some out"
+        )
+        problems.append(make_problem(folder, limit, is_note=False))
     return files[:MAX_FILES]
 
 

@@ -50,6 +50,23 @@ def test_a_plugin_is_read_as_the_standard_says(tmp_path: Path, case: dict[str, A
         assert any(part in problem for problem in problems), (part, problems)
 
 
+def test_parts_of_a_plugin_name_each_other_without_its_name(tmp_path: Path) -> None:
+    files = {
+        ".claude-plugin/plugin.json": '{"name": "hello"}',
+        "skills/greet/SKILL.md": SKILL.replace("---\nSay", "context: fork\nagent: host\n---\nSay"),
+        "agents/host.md": "---\nname: host\ndescription: Receives.\nskills: greet\n---\nBe kind.",
+        "agents/overview.md": "No agent.",
+    }
+    write_plugin(tmp_path / "user" / "plugins" / "hello", files)
+    found = find_definitions(places_of(tmp_path), Config(), lambda _: True)
+    (skill,), (agent,) = found.skills, found.agents
+    assert skill.agent == agent.name == "hello:host"
+    assert "Say the word 4711." in agent.prompt
+    assert [(problem.path.name, problem.is_note) for problem in found.problems] == [
+        ("overview.md", True)
+    ]
+
+
 def test_no_part_of_a_plugin_leads_out_of_it_by_a_link(tmp_path: Path) -> None:
     places = places_of(tmp_path)
     secret = tmp_path / "secret" / "one"
