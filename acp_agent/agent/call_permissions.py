@@ -271,6 +271,7 @@ class CallPermissions:
                 known=True,
                 rule=ask.rule,
                 tier=ask.tier or "",
+                remembered=() if choice is None else tuple(grant.id for grant in choice.grants),
             )
         )
         if choice is not None and choice.grants:

@@ -298,6 +298,7 @@ class PermissionDecided(Event, frozen=True, kw_only=True, tag="permission_decide
     If `known` is false, in older journals, `user` means that the client answered, perhaps without
     asking the user. `rule` is the policy rule or the remembered answer that decided or required the
     question: its effect, its text and its location. `tier` is the danger level of a command line.
+    `remembered` are the ids of the grants that the answer adds.
     """
 
     call: CallId
@@ -308,6 +309,7 @@ class PermissionDecided(Event, frozen=True, kw_only=True, tag="permission_decide
     known: bool = False
     rule: str = ""
     tier: str = ""
+    remembered: tuple[str, ...] = ()
 
 
 class PlanEntry(Struct, frozen=True, kw_only=True):

@@ -192,8 +192,9 @@ class PolicyGate(Gate):
         paths = () if access.deletes else access.paths
         if paths and all(is_below(path, [grant.pattern for grant in allowed]) for path in paths):
             why = "edits below this folder are always allowed"
-            first = next(g for g in allowed if is_below(access.paths[0], [g.pattern]))
-            return Allow(by="grant", why=why, rule=first.label)
+            deciding = [next(g for g in allowed if is_below(path, [g.pattern])) for path in paths]
+            labels = ", ".join(dict.fromkeys(grant.label for grant in deciding))
+            return Allow(by="grant", why=why, rule=labels)
         # Each deletion is asked about, as that of a command is.
         once = once_choices(self._texts) if access.deletes else ()
         return Ask(choices=once or edit_choices(self._texts, project, access.paths))

@@ -68,6 +68,15 @@ _VARYING = (
     (re.compile(r"trying again in \d+ s\b"), "trying again in <delay>"),
     (re.compile(r"\(answer [0-9a-f]{8}\)"), "(answer)"),  # derived from the folder's name
 )
+_VARYING_FIELDS: dict[type[Any], dict[str, object]] = {
+    ModelAnswered: {"cost": None},
+    SubagentChanged: {"agent": ""},  # the calls of the child show it; older records lack it
+    ToolEnded: {"wrote": ()},
+    PermissionDecided: {"remembered": ()},  # derived from the folder's name
+    ContextTrimmed: {"overflow": 0},  # it counts the environment in the system prompt
+    SessionStarted: {"directories": ()},
+    TurnEnded: {"usage": None},
+}
 # The sections of the system prompt about the folder, system and editor (agent/system_prompt.py).
 _ENVIRONMENT_SECTIONS = re.compile(
     r"(?s)\n\n# (?:Instructions of the user and the project"
@@ -338,21 +347,11 @@ def _is_ignored(event: AnyEvent, request_ids: set[Any]) -> bool:
 def _clear_varying_fields(event: AnyEvent) -> AnyEvent:
     """Return an event without data that depends on the day or the computer."""
     match event:
-        case ModelAnswered():
-            return replace(event, cost=None)
-        case SubagentChanged():  # the calls of the child show it; older records lack it
-            return replace(event, agent="")
+        case ChildWorked():
+            return replace(event, did=_clear_varying_fields(event.did))
         case SystemPromptWritten():
             return replace(event, text=_ENVIRONMENT_SECTIONS.sub("", event.text))
-        case ToolEnded():
-            return replace(event, wrote=())
         case ToolOutput():  # bytes that are no text
             return replace(event, invalid=type(event.invalid)())
-        case ContextTrimmed():  # it counts the environment in the system prompt
-            return replace(event, overflow=0)
-        case SessionStarted():
-            return replace(event, directories=())
-        case TurnEnded():
-            return replace(event, usage=None)
         case _:
-            return event
+            return replace(event, **_VARYING_FIELDS.get(type(event), {}))

@@ -14,6 +14,7 @@ from acp_agent.content import JsonObject
 from acp_agent.errors import InvalidInputError
 from acp_agent.events import AnyEvent, HookAnswered, ServerTool
 from acp_agent.models.base import Message, ModelInfo
+from acp_agent.permissions.access import Grant
 from acp_agent.platform.decoding import decode_json
 from acp_agent.tools.spec import ToolSpec
 
@@ -36,7 +37,8 @@ class Head(Struct, frozen=True, kw_only=True, omit_defaults=True):
     them, and `memory` whether there were notes for later sessions. `fallbacks` are models to use if
     another is unavailable, `files` the definitions and instructions that the session read, by path,
     and `tools` the tools of the requests; missing ones are not compared. `server_tools` are the
-    tools of MCP servers, and `hooks` the answers of hooks.
+    tools of MCP servers, and `hooks` the answers of hooks. `grants` are remembered answers of
+    earlier sessions that decided in this one; their project is empty.
     """
 
     format: str
@@ -54,6 +56,7 @@ class Head(Struct, frozen=True, kw_only=True, omit_defaults=True):
     tools: tuple[ToolSpec, ...] = ()
     server_tools: tuple[ServerTool, ...] = ()
     hooks: tuple[HookAnswered, ...] = ()
+    grants: tuple[Grant, ...] = ()
 
 
 class RecordedRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):

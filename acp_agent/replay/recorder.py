@@ -21,13 +21,16 @@ from acp_agent.events import (
     HookAnswered,
     ModelAnswered,
     ModelAsked,
+    PermissionDecided,
     ServerTool,
     ServerToolsOffered,
     TurnInterrupted,
     TurnStarted,
+    unwrap_child_event,
 )
 from acp_agent.ids import MessageId
 from acp_agent.models.base import Message, ModelInfo
+from acp_agent.permissions.access import Grant
 from acp_agent.replay.model import without_prices
 from acp_agent.replay.normal_form import Folders, Normaliser, arrange
 from acp_agent.replay.record import FORMAT, SETTINGS, VERSION, Head, Record, RecordedRequest, Step
@@ -36,6 +39,7 @@ from acp_agent.tools.spec import ToolSpec
 from acp_agent.workspace.scrub import find_keys, scrub
 
 _MAX_KEYS = 100  # found by their format
+_GRANT = re.compile(r"\(answer ([0-9a-f]{8})\)")  # in the rule of a decision
 _LINE_BREAK = re.compile(r"\\[nrt]")  # in JSON
 
 
@@ -46,6 +50,7 @@ class Recorded(Struct, frozen=True, kw_only=True):
     language: str
     confined: bool
     memory: bool
+    grants: Sequence[Grant]  # the remembered answers of the project
     folders: Sequence[tuple[str, str]]  # with their placeholders
     files: Mapping[str, str]  # by path
 
@@ -110,6 +115,10 @@ def make_record(
         files={clean(path): normal.text(text) for path, text in recorded.files.items()},
         server_tools=tuple(normal.value(tool) for tool in _server_tools(events)),
         hooks=tuple(normal.value(event) for event in events if isinstance(event, HookAnswered)),
+        grants=tuple(
+            normal.value(replace(grant, project=""))
+            for grant in _earlier_grants(events, recorded.grants)
+        ),
     )
     return Record(head=head, steps=tuple(steps))
 
@@ -121,6 +130,17 @@ def _server_tools(events: Sequence[AnyEvent]) -> Iterable[ServerTool]:
         if isinstance(event, ServerToolsOffered):
             tools |= {tool.name: tool for tool in event.tools}
     return tools.values()
+
+
+def _earlier_grants(events: Sequence[AnyEvent], grants: Sequence[Grant]) -> Iterable[Grant]:
+    """Return the grants that decided in a session before it added them, if it did."""
+    added: set[str] = set()
+    used: set[str] = set()
+    for event in map(unwrap_child_event, events):
+        if isinstance(event, PermissionDecided):
+            used.update(set(_GRANT.findall(event.rule)) - added)
+            added.update(event.remembered)
+    return [grant for grant in grants if grant.id in used]
 
 
 def add_observed_requests(record: Record, replayed: Replayed) -> Record:

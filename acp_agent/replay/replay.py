@@ -34,6 +34,7 @@ from acp_agent.events import (
 from acp_agent.ids import SessionId
 from acp_agent.models.base import Message
 from acp_agent.permissions.access import Gate
+from acp_agent.permissions.grants import GrantStore
 from acp_agent.platform.decoding import convert
 from acp_agent.replay.calls import RecordedCalls
 from acp_agent.replay.client import ReplayClient
@@ -125,6 +126,10 @@ async def _replay(record: Record, base: Path) -> Replayed:
     answers = tuple(map_texts(answer, folders.expand) for answer in record.head.hooks)
     hooks = ReplayedHooks(folder, answers) if answers else None
     core = _core(config, models, calls, sandboxes, environ, hooks=hooks)
+    GrantStore(find_paths(environ).grants_file).add(
+        replace(map_texts(grant, folders.expand), project=str(folder))
+        for grant in record.head.grants
+    )
     async with client.connected(core):
         await client.open(folder)
         store = (await core.services()).store

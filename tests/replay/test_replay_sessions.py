@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from acp_agent.agent import turn
 from acp_agent.errors import InvalidInputError
@@ -63,6 +64,20 @@ def test_a_session_is_recorded_and_replayed_on_the_command_line_with_its_tools(
     assert difference["field"] == "tools.edit.description"
     assert "\n-" in difference["diff"]
     assert "\n+" in difference["diff"]
+
+
+def test_remembered_answers_of_earlier_sessions_decide_in_a_replay(tmp_path: Path) -> None:
+    record = read_record(recorded("remembered_answers", tmp_path))
+    answers = {(grant.kind, grant.pattern, grant.allow) for grant in record.head.grants}
+    assert answers == {
+        ("edit", "<folder>", True),
+        ("command", "make a", True),
+        ("command", "make b", True),
+        ("command", "cargo build", False),
+    }
+    assert replay(record).differences == ()
+    without = replace(record, head=replace(record.head, grants=()))
+    assert "permission_asked" in replay(without).differences[0].diff
 
 
 def test_settings_and_messages_of_commands_are_replayed(tmp_path: Path) -> None:

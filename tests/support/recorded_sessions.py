@@ -460,6 +460,30 @@ async def servers_schemas(at: Scene) -> None:
     await at.say("Say it.")
 
 
+@scene
+async def remembered_answers(at: Scene) -> None:
+    """Answers of an earlier session decide, and one that this session adds."""
+
+    def shell(command: str) -> Call:
+        return Call("shell", {"command": command})
+
+    at.editor.permission = "allow_always"
+    at.server.add(answer(EDIT, shell("make a"), shell("make b")), answer("Done."))
+    await at.say("Edit it.")
+    at.editor.permission = "reject_always"
+    at.server.add(answer(shell("cargo build")), answer("Done."))
+    await at.say("Build it.")
+    await at.agent.request("session/close", {"sessionId": at.session})
+    at.session = await at.agent.new_session(at.folder)
+    at.editor.permission = "allow_always"
+    back = Call("edit", {"path": "sub/b.py", "old": "1", "new": "2"})
+    at.server.add(answer(back, shell("make a && make b"), shell("make c")), answer("Done."))
+    await at.say("Edit the other.")
+    at.server.add(answer(shell("make c"), shell("cargo build"), shell("make d")), answer("Done."))
+    at.editor.permission = "reject_once"
+    await at.say("Once more.")
+
+
 CONFIGS = {"hooks": HOOKS}  # of single sessions
 
 

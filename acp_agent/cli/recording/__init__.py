@@ -23,6 +23,7 @@ from acp_agent.events import AnyEvent
 from acp_agent.extensions.definitions.locations import find_folders, project_top
 from acp_agent.models.base import ModelInfo
 from acp_agent.models.registry import Models
+from acp_agent.permissions.grants import GrantStore
 from acp_agent.replay.comparison import Difference
 from acp_agent.replay.record import Record, read_record, request_count, write_lines
 from acp_agent.replay.recorder import Recorded, add_observed_requests, make_record, used_models
@@ -73,6 +74,7 @@ def record_session(
         language=language(),
         confined=_is_confined(config),
         memory=config.memory and _is_trusted(Path(session.cwd), config, paths.trust_file),
+        grants=GrantStore(paths.grants_file).of(os.path.realpath(session.cwd)),
         folders=folders,
         files=_definitions(Path(session.cwd), user, home, config, paths.trust_file),
     )
