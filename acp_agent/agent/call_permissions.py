@@ -29,7 +29,6 @@ from acp_agent.permissions.access import (
     Verdict,
     WriteAccess,
 )
-from acp_agent.permissions.mode_refusals import output_refusal
 from acp_agent.tools.base import AnyTool, Prepared
 from acp_agent.workspace.threads import in_daemon_thread
 
@@ -92,21 +91,17 @@ class CallPermissions:
     async def judge(self, prepared: Prepared) -> Verdict:
         """Return the verdict of the rules, the mode and the grants."""
         turn, access = self._turn, prepared.access
-        project, output_folder = str(turn.tools.workspace.cwd), turn.limits.output_folder
-        if isinstance(access, WriteAccess) and output_folder is not None:
-            refusal = output_refusal(access, project, output_folder)
-            if refusal is not None:
-                return refusal
-        if isinstance(access, WriteAccess) and turn.user.mode == "full":
-            access = replace(
-                access, user_named=await turn.tools.workspace.is_named(_files(turn, access))
-            )
+        if isinstance(access, WriteAccess):
+            access = replace(access, output_folder=turn.limits.output_folder)
+            if turn.user.mode == "full":
+                is_named = await turn.tools.workspace.is_named(_files(turn, access))
+                access = replace(access, user_named=is_named)
         stopped = threading.Event()
         judge = functools.partial(
             turn.tools.gate.judge,
             access,
             mode=turn.user.mode,
-            project=project,
+            project=str(turn.tools.workspace.cwd),
             agent=turn.agent,
             stopped=stopped.is_set,
         )

@@ -26,12 +26,14 @@ class WriteAccess(Struct, frozen=True):
     `paths` are absolute, resolved and inside the session's folders. `requested_names` are the names
     used in the request, which may be links to these paths. `user_named` is true if the user named
     every one of these files that steers agents. `deletes` is true if a file is removed or renamed.
+    `output_folder` is the only folder that the skill in use edits, relative to the session's.
     """
 
     paths: tuple[str, ...]
     requested_names: tuple[str, ...] = ()
     user_named: bool = False
     deletes: bool = False
+    output_folder: str | None = None
 
 
 class CommandAccess(Struct, frozen=True):

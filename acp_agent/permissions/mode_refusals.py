@@ -43,27 +43,26 @@ def judge_note(access: NoteAccess, mode: Mode, texts: Texts) -> Verdict:
 
 
 def edit_refusal(access: WriteAccess, mode: Mode, project: str, draft_folder: str) -> Refuse | None:
-    """Return the mode's refusal of an edit, or None. Reads the disk in draft mode.
+    """Return the refusal of an edit by the mode or a skill's output folder, or None.
+
+    Reads the disk in draft mode, and for an output folder.
 
     Args:
         project: the session's folder, resolved.
         draft_folder: the folder for new files, relative to the session's folder.
     """
-    match mode:
-        case "plan":
-            return _PLAN
-        case "draft":
-            return _draft_refusal(access.paths, access.requested_names, project, draft_folder)
-        case _:
-            return None
+    refused: Refuse | None = None
+    if mode == "plan":
+        refused = _PLAN
+    elif mode == "draft":
+        refused = _draft_refusal(access.paths, access.requested_names, project, draft_folder)
+    return refused or _output_refusal(access, project)
 
 
-def output_refusal(access: WriteAccess, project: str, folder: str) -> Refuse | None:
-    """Return the refusal of an edit outside a skill's output folder, or None. Reads the disk.
-
-    Args:
-        folder: the folder, relative to `project`.
-    """
+def _output_refusal(access: WriteAccess, project: str) -> Refuse | None:
+    folder = access.output_folder
+    if folder is None:
+        return None
     output_folder = os.path.realpath(os.path.join(project, folder))  # noqa: PTH118 - is a text
     if all(is_below(path, [output_folder]) for path in access.paths):
         return None

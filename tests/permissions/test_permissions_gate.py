@@ -93,6 +93,20 @@ def test_draft_mode_writes_only_new_files_in_one_folder(room: Room) -> None:
     assert isinstance(room.write("src/new.md", mode="draft"), Refuse)
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_a_skill_edits_files_in_its_output_folder_alone(room: Room, mode: Mode) -> None:
+    def judge(path: str) -> Verdict:
+        access = WriteAccess((str(room.project / path),), (path,), output_folder="reports")
+        return room.gate.judge(access, mode=mode, project=str(room.project))
+
+    refused = judge("src/a.py")
+    assert isinstance(refused, Refuse)
+    if mode not in {"plan", "draft"}:  # which refuse it themselves
+        assert refused.why == "the skill that is in use writes only below reports"
+        assert not isinstance(judge("reports/week.md"), Refuse)
+    assert isinstance(judge("reports-of-others/week.md"), Refuse)
+
+
 def test_accept_edits_mode_asks_for_files_that_run_by_themselves(room: Room) -> None:
     for path in (".git/hooks/pre-commit", ".Git/config", ".vscode/tasks.json", "sub/.git/config"):
         assert kinds(room.write(path, mode="accept-edits")) == ONCE
