@@ -7,6 +7,7 @@ import os
 import subprocess
 import tomllib
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from msgspec import Struct, convert, field
@@ -88,6 +89,35 @@ async def test_what_others_would_run_by_themselves_is_moved_away(
         assert (project / path).exists()
         if not path.endswith("/"):
             assert (project / path).read_text().startswith(text)
+
+
+@pytest.mark.parametrize("backend_name", ["bubblewrap", "landlock"])
+async def test_repositories_of_packages_keep_their_settings_and_hooks(
+    backend_name: Literal["bubblewrap", "landlock"], tmp_path: Path
+) -> None:
+    backend = find_backend(os.environ.get("PATH"), backend_name)
+    if isinstance(backend, Unavailable):
+        pytest.skip(f"no sandbox: {backend.reason}")
+    project = Path(os.path.realpath(tmp_path), "project")
+    folders = ["node_modules/name", "node_modules/@scope/name", ".venv/src/name"]
+    for folder in ("", *folders):
+        subprocess.run(["git", "init", "-q", project / folder], check=True)
+    before = [(project / folder / ".git/config").read_text() for folder in folders]
+    processes, _ = processes_in(project, backend, [])
+    line = (
+        "for f in node_modules/name node_modules/@scope/name .venv/src/name; do "
+        "echo evil >> $f/.git/config; echo evil > $f/.git/hooks/post-checkout; "
+        "echo evil > $f/.git/new; mv $f/.git/new $f/.git/config; mv $f/.git $f/other; "
+        "echo x > $f/code; done; git init -q node_modules/new; "
+        "git -C node_modules/new config core.fsmonitor evil"
+    )
+    result = await processes.run(line, project, timeout=20, on_output=_ignore)
+    await processes.aclose()
+    for folder, text in zip(folders, before, strict=True):
+        assert (project / folder / ".git/config").read_text() == text
+        assert not (project / folder / ".git/hooks/post-checkout").exists()
+        assert (project / folder / "code").exists()
+    assert [one.path for one in result.moved] == [str(project / "node_modules/new/.git")]
 
 
 async def test_a_file_that_a_tool_writes_meanwhile_stays(backend: Backend, tmp_path: Path) -> None:
