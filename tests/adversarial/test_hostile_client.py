@@ -131,7 +131,7 @@ async def test_a_permission_that_is_answered_with_nonsense_is_not_given(
     await assert_goes_on(agent, session, model_server)
 
 
-async def test_a_read_that_the_client_answers_with_nonsense_fails_in_one_line_and_the_turn_goes_on(
+async def test_an_invalid_answer_to_a_read_fails_in_one_line_and_the_turn_continues(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     editor = Babbling("fs/read_text_file", offers=OFFERS)

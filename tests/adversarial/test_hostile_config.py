@@ -68,7 +68,7 @@ async def running(
     return one
 
 
-async def test_each_fault_is_named_with_its_line_and_mending_it_needs_no_restart(
+async def test_each_fault_is_named_with_its_line_and_fixing_it_needs_no_restart(
     running: AgentProcess, model_server: ModelServer, workspace_repo: Path, home: Path
 ) -> None:
     for what, (text, line, words) in BROKEN.items():
@@ -85,7 +85,7 @@ async def test_each_fault_is_named_with_its_line_and_mending_it_needs_no_restart
     await assert_goes_on(running, created["sessionId"], model_server)
 
 
-async def test_sessions_are_listed_whatever_is_wrong_with_the_configuration(
+async def test_sessions_are_listed_with_an_invalid_configuration(
     running: AgentProcess,
     agent: StartAgent,
     model_server: ModelServer,

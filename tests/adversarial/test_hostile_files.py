@@ -68,7 +68,7 @@ def prepare(repo: Path) -> None:
     (repo / "loop").symlink_to("loop")
 
 
-async def test_files_that_cannot_be_used_are_named_to_model_and_user_and_the_turn_goes_on(
+async def test_unusable_files_are_reported_to_model_and_user_and_the_turn_continues(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     prepare(workspace_repo)
@@ -89,7 +89,7 @@ async def test_files_that_cannot_be_used_are_named_to_model_and_user_and_the_tur
     await assert_goes_on(agent, session, model_server)
 
 
-async def test_a_search_beside_a_huge_file_finds_the_rest_in_little_memory(
+async def test_a_search_next_to_a_huge_file_finds_everything_else_in_little_memory(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     prepare(workspace_repo)
@@ -108,7 +108,7 @@ async def test_a_search_beside_a_huge_file_finds_the_rest_in_little_memory(
     assert peak_memory(agent.process.pid) < 300 << 20
 
 
-async def test_links_to_files_that_cannot_be_read_are_named_and_the_prompt_goes_on(
+async def test_links_to_unreadable_files_are_reported_and_the_prompt_continues(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     prepare(workspace_repo)
@@ -148,7 +148,7 @@ async def test_a_file_that_is_no_utf8_is_neither_read_nor_edited_and_the_byte_is
     await assert_goes_on(agent, session, model_server)
 
 
-async def test_what_permissions_forbid_is_said_and_everything_else_goes_on(
+async def test_actions_that_permissions_forbid_are_reported_and_others_continue(
     home: Path,
     unharmed: list[AgentProcess],
     model_server: ModelServer,

@@ -89,7 +89,7 @@ async def heartbeat() -> AsyncIterator[list[float]]:
 
 
 @pytest.mark.parametrize("row", TABLE)
-async def test_odd_servers_hold_up_nothing_and_leave_nothing(
+async def test_odd_servers_delay_nothing_and_leave_nothing_behind(
     tmp_path: Path, model_server: ModelServer, row: str
 ) -> None:
     habits: list[str] = TABLE[row]["habits"]

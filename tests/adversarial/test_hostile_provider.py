@@ -56,7 +56,7 @@ async def assert_loads_as_shown(
 
 
 @pytest.mark.parametrize("begun", [False, True], ids=["silent", "stalled"])
-async def test_a_provider_that_never_answers_is_given_up_and_all_that_was_shown_is_kept(
+async def test_a_provider_that_never_answers_times_out_and_the_shown_text_is_saved(
     agent: StartAgent,
     opened: OpenSession,
     model_server: ModelServer,

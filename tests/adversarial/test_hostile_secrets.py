@@ -164,7 +164,7 @@ async def test_keys_in_linked_and_embedded_files_and_in_instructions_are_hidden(
     assert_model_never_saw(model_server, KEY, FOREIGN_KEY)
 
 
-async def test_a_long_output_is_kept_without_the_keys_in_it(
+async def test_a_long_output_is_saved_without_its_keys(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path, home: Path
 ) -> None:
     (workspace_repo / "long.txt").write_text(
@@ -211,7 +211,7 @@ async def test_a_provider_that_repeats_the_key_in_its_stream_gives_it_to_nobody_
     await assert_goes_on(agent, session, model_server)
 
 
-async def test_the_text_that_stands_for_a_hidden_key_is_never_written_over_it(
+async def test_the_placeholder_of_a_hidden_key_never_overwrites_it(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     path = workspace_repo / "settings.env"

@@ -28,7 +28,7 @@ async def set_mode(agent: AgentProcess, session: str, mode: str) -> None:
     await agent.request("session/set_mode", {"sessionId": session, "modeId": mode})
 
 
-async def test_paths_that_lead_out_of_the_folders_are_refused_whatever_the_mode(
+async def test_paths_that_lead_out_of_the_folders_are_refused_in_every_mode(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path, tmp_path: Path
 ) -> None:
     outside = tmp_path / "outside"

@@ -41,7 +41,7 @@ async def answered(agent: AgentProcess, oracle: FuzzOracle, *, within: float = 6
 
 
 @pytest.mark.timeout(max(120, INPUTS))
-async def test_whatever_comes_in_is_answered_or_ignored_and_good_requests_still_work(
+async def test_all_input_is_answered_or_ignored_and_good_requests_still_work(
     home: Path, workspace_repo: Path, unharmed: list[AgentProcess]
 ) -> None:
     oracle = FuzzOracle()

@@ -336,7 +336,7 @@ async def test_a_cancel_ends_a_compaction_with_its_turn(
     assert compactions(await narrow.journal()) == ["in_progress", "cancelled"]
 
 
-async def test_a_message_during_a_compaction_is_kept_and_answered(
+async def test_a_message_during_a_compaction_is_saved_and_answered(
     narrow: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Steered(CountingModel):

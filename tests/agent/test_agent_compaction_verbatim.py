@@ -84,7 +84,7 @@ def test_a_name_is_seen_in_a_sentence(name: str) -> None:
         assert name in kept(text=sentence).names
 
 
-def test_notes_on_the_date_and_the_mode_are_not_kept_in_a_summary() -> None:
+def test_notes_on_the_date_and_the_mode_are_not_part_of_a_summary() -> None:
     notes = (
         "[Today is Tuesday, 2026-11-24.]\n\n[Mode: draft. Only new files in drafts/ are written.]"
     )
@@ -98,7 +98,7 @@ def test_ordinary_words_are_no_identifiers() -> None:
     assert kept(text=text).names == []
 
 
-def test_only_prompts_of_the_summarised_part_are_kept_and_no_commands() -> None:
+def test_only_prompts_of_the_summarised_part_remain_and_no_commands() -> None:
     found = kept(
         said("u", "first"), said("v", "second"), said("w", "/compact", local=True),
         messages=("u", "w"),
@@ -148,7 +148,7 @@ def test_a_number_inside_another_is_not_counted() -> None:
     assert text.endswith("Names and numbers: 12, pool.py")
 
 
-def test_of_many_prompts_the_first_and_the_newest_are_kept_with_a_gap() -> None:
+def test_of_many_prompts_the_first_and_the_newest_remain_with_a_gap() -> None:
     words = [f"message {number} " + "x" * 100 for number in range(100)]
     text = append_missing("Short.", Verbatim(messages=words, todos=(), files=(), names=()), 1_000)
     assert "> message 0 " in text

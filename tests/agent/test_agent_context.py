@@ -230,7 +230,7 @@ def test_a_refused_turn_is_removed_from_the_conversation() -> None:
     ]
 
 
-def test_an_encrypted_thought_is_kept_with_its_signature() -> None:
+def test_an_encrypted_thought_is_saved_with_its_signature() -> None:
     context = fed(
         said("hi"),
         asked(),

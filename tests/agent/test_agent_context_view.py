@@ -211,7 +211,7 @@ def test_an_unknown_message_shortens_nothing() -> None:
     assert texts(context) == texts(fed(turn("one")))
 
 
-def test_a_description_stands_with_the_picture_that_it_is_of() -> None:
+def test_a_description_is_next_to_its_picture() -> None:
     context = fed(
         UserMessage(message=MessageId("u"), content=(PICTURE,)),
         answer("a"),
@@ -249,7 +249,7 @@ def test_the_count_of_another_model_never_makes_the_estimate_smaller() -> None:
     assert used_tokens(context, other, 0) >= context.tokens
 
 
-def test_a_count_that_cannot_be_is_left_aside() -> None:
+def test_an_impossible_count_is_ignored() -> None:
     context = fed(said("u", "x" * 30_000), answer("a", "yes", Usage(input=10, output=5)))
     assert used_tokens(context, MODEL, 0) == context.tokens
 

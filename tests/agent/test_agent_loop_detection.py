@@ -266,7 +266,7 @@ def test_a_step_after_a_later_one_is_skipped(patience: LoopLimits, steps: list[s
     assert run.steps == steps
 
 
-def test_a_single_call_is_no_loop_whatever_the_settings() -> None:
+def test_a_single_call_is_no_loop_with_any_settings() -> None:
     run = Run(LoopLimits(warn=0, ask=0, stop=1))
     for number in range(9):
         run.answer(read(f"f{number}"))
@@ -300,7 +300,7 @@ def test_reads_behind_changes_are_no_loop(calls: Sequence[Given]) -> None:
 
 
 @given(st.lists(STEPS, max_size=40), st.lists(STEPS, min_size=1, max_size=6, unique=True))
-def test_a_cycle_is_stopped_whatever_precedes_it(
+def test_a_cycle_is_stopped_after_any_beginning(
     before: Sequence[Given], block: Sequence[Given]
 ) -> None:
     run = Run()

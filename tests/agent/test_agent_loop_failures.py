@@ -98,7 +98,7 @@ async def test_a_lone_surrogate_fails_its_call_and_is_shown_as_stored(
     assert desk.editor.shown == (await desk.journal())[-len(desk.editor.shown) :]
 
 
-async def test_a_provider_that_fails_ends_the_turn_with_an_error_and_the_session_goes_on(
+async def test_a_provider_that_fails_ends_the_turn_with_an_error_and_the_session_continues(
     desk: Desk, model_server: ModelServer
 ) -> None:
     model_server.add(Status(code=400, message="no such parameter"), answer("Better."))

@@ -208,7 +208,7 @@ class Believed(Tool[ToolParams]):
         return Prepared(title="Look", run=run, access=access)
 
 
-async def test_a_server_is_believed_that_its_tool_only_reads_once_the_user_has_allowed_it_for_good(
+async def test_the_read_only_hint_of_a_server_counts_once_its_tool_is_always_allowed(
     desk: Desk, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def toolset(tools: TurnTools) -> Toolset:
@@ -252,7 +252,7 @@ async def test_a_setting_ends_the_turn_with_a_refused_call_and_runs_none_behind_
 # -- slots of the process --------------------------------------------------------------------
 
 
-async def test_a_turn_waits_in_sight_where_as_many_run_as_may(
+async def test_a_turn_waits_visibly_while_the_maximum_of_turns_runs(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     config = "[limits]\nmax_turns_all_sessions = 1\n"

@@ -170,7 +170,7 @@ async def test_a_message_during_a_question_in_text_is_answered(
     assert desk.words()[-1].startswith("By the way, spaces")
 
 
-async def test_an_answer_by_form_goes_to_the_model_and_the_turn_goes_on(
+async def test_an_answer_by_form_goes_to_the_model_and_the_turn_continues(
     desk: Desk, model_server: ModelServer
 ) -> None:
     desk.editor.answer = Answer(text="Tabs")

@@ -32,7 +32,7 @@ def ends(desk: Desk) -> list[tuple[bool, bool]]:
     return [(by_call[call].failed, by_call[call].cancelled) for call in called]
 
 
-async def test_a_command_that_is_stopped_ends_as_cancelled_and_the_model_goes_on(
+async def test_a_stopped_command_ends_as_cancelled_and_the_model_continues(
     desk: Desk, model_server: ModelServer
 ) -> None:
     model_server.add(answer(SLEEP), answer("Something else, then."))

@@ -10,7 +10,7 @@ from acp_agent.models.base import AnswerText, AnswerThought
 SEALED = ThoughtEnded(message=MessageId("m"), provider="anthropic", provider_data={"data": "x"})
 
 
-def test_a_hidden_thought_stands_behind_the_text_that_came_before_it() -> None:
+def test_a_hidden_thought_follows_the_text_before_it() -> None:
     answer = PendingAnswer()
     answer.add_piece(AnswerText, "First, ")
     answer.add_piece(AnswerText, "this.")

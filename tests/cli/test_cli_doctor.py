@@ -92,7 +92,7 @@ def test_a_variable_that_holds_no_key_or_no_address_is_broken_and_named(tmp_path
     }
 
 
-def test_a_web_page_is_not_taken_for_an_api(tmp_path: Path) -> None:
+def test_a_web_page_is_not_mistaken_for_an_api(tmp_path: Path) -> None:
     with provider(KEY) as served:
         served.page = b"<!DOCTYPE html><title>Welcome</title>"
         environ = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": served.url}

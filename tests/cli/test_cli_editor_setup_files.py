@@ -23,7 +23,7 @@ def refusal(path: Path) -> str:
     return str(refused.value)
 
 
-def test_permissions_stay_and_a_copy_lies_beside(tmp_path: Path) -> None:
+def test_permissions_stay_and_a_copy_is_saved(tmp_path: Path) -> None:
     path = tmp_path / "settings.json"
     path.write_bytes(b"before")
     path.chmod(0o640)

@@ -188,7 +188,7 @@ def record(text: str) -> logging.LogRecord:
     return logging.LogRecord("acp_agent", logging.INFO, __file__, 1, text, None, None)
 
 
-def test_the_log_is_bounded_and_the_newest_records_are_kept(tmp_path: Path) -> None:
+def test_the_log_is_bounded_and_the_newest_records_remain(tmp_path: Path) -> None:
     file = open_log_file(tmp_path / "agent.log", 1_000, 2)
     for number in range(200):
         file.emit(record(f"record {number:03}" + "." * 40))

@@ -232,7 +232,7 @@ async def test_a_preserved_journal_can_be_recovered_later(tmp_path: Path) -> Non
     await store.close()
 
 
-async def test_an_invalid_journal_is_set_aside_and_another_programs_file_is_not(
+async def test_an_invalid_journal_is_renamed_and_another_programs_file_is_not(
     tmp_path: Path,
 ) -> None:
     path = journal(tmp_path)

@@ -126,7 +126,7 @@ def test_requests_without_a_known_price_are_marked(tmp_path: Path) -> None:
     assert next(row.split()[-1] for row in done.stdout.splitlines() if "mine/own" in row) == "?"
 
 
-def test_the_mark_of_an_unknown_price_is_explained_as_it_stands_in_the_table(
+def test_the_mark_of_an_unknown_price_is_explained_as_it_appears_in_the_table(
     tmp_path: Path,
 ) -> None:
     keep(tmp_path, NOON, took(model="mine/one", cost=None))

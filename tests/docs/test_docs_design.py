@@ -49,7 +49,7 @@ def test_every_function_declares_its_return_type(facts: tuple[set[str], list[str
     assert facts[1] == []
 
 
-def test_the_id_of_one_thing_is_not_taken_for_that_of_another(tmp_path: Path) -> None:
+def test_ids_of_different_kinds_are_not_confused(tmp_path: Path) -> None:
     program = tmp_path / "mixed_up.py"
     program.write_text(
         "from acp_agent.ids import CallId, SessionId\n"

@@ -19,7 +19,7 @@ def test_every_slash_command_is_explained() -> None:
     assert sorted(rows) == sorted({command.name for command in COMMANDS} | OTHERS)
 
 
-def test_the_most_rounds_of_a_loop_are_told() -> None:
+def test_the_highest_number_of_rounds_of_a_loop_is_shown() -> None:
     assert f"(the most is {MAX_ROUNDS})" in PAGE
 
 

@@ -72,7 +72,7 @@ def test_an_unsaved_edit_is_reviewed_in_a_diff_and_made_in_the_buffer(
     assert "Goodbye" in text
 
 
-def test_of_two_hunks_one_is_accepted_and_the_agent_is_told_of_the_other(
+def test_of_two_hunks_one_is_accepted_and_the_other_is_reported_to_the_agent(
     opened: Opened, workspace_repo: Path, model: ModelServer
 ) -> None:
     path = workspace_repo / "numbers.txt"

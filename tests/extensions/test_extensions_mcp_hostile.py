@@ -65,7 +65,7 @@ async def test_a_server_that_dies_at_start_is_reported_with_its_last_line_and_no
 
 
 @pytest.mark.covers("S1", "T8")
-async def test_a_server_that_hangs_holds_up_no_session_and_leaves_no_process(
+async def test_a_server_that_hangs_delays_no_session_and_leaves_no_process(
     with_servers: OpenWithServers, model_server: ModelServer, tmp_path: Path
 ) -> None:
     record = tmp_path / "record"

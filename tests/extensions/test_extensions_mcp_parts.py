@@ -34,7 +34,7 @@ async def test_lines_are_found_however_the_output_is_split() -> None:
     assert await lines_of(b"on", b"e\ntw", b"o\r\n", b"\n\nthree") == [b"one", b"two", b"three"]
 
 
-async def test_only_the_beginning_of_a_too_long_line_is_kept() -> None:
+async def test_only_the_beginning_of_a_too_long_line_is_stored() -> None:
     assert await lines_of(b"12345678901\nshort\n") == [LongLine(b"1234"), b"short"]
     assert await lines_of(b"x" * 100_000, b"y" * 100_000, b"\nok") == [LongLine(b"xxxx"), b"ok"]
     assert await lines_of(b"12345678901") == [LongLine(b"1234")]
@@ -62,7 +62,7 @@ def test_a_program_gets_the_basic_and_its_configured_variables() -> None:
     }
 
 
-def test_credentials_are_distinguished_from_other_values_beside_them() -> None:
+def test_credentials_are_distinguished_from_other_values() -> None:
     program = ProgramServer(name="p", command="p", env=(("A_TOKEN", "t"), ("ROOT", "/home")))
     assert credentials(program) == ("t",)
     assert all_values(program) == ("t", "/home")

@@ -41,7 +41,7 @@ def said_to_model(server: ModelServer) -> str:
 
 
 @pytest.mark.covers("P11", "S2")
-async def test_prompts_are_offered_as_commands_beside_those_of_the_agent(
+async def test_prompts_are_offered_as_commands_with_those_of_the_agent(
     with_servers: OpenWithServers,
 ) -> None:
     running, session = await with_servers(program("prompts"))

@@ -196,7 +196,7 @@ async def test_always_applies_to_the_unchanged_tool_and_lets_a_reading_tool_run_
     assert "plan mode" in echoed  # it does not even say that it only reads
 
 
-async def test_never_applies_to_a_tool_whatever_it_claims(
+async def test_never_applies_to_a_tool_with_any_claim(
     with_servers: OpenWithServers, model_server: ModelServer
 ) -> None:
     model_server.add(answer(echo("one")), answer("Oh."), answer(echo("two")), answer("Oh."))

@@ -146,7 +146,7 @@ async def test_a_hook_runs_confined(project: Path) -> None:
         assert (project.parent / "outside").exists() is not confined
 
 
-async def test_a_hook_of_a_plugin_keeps_data_in_the_plugins_folder_and_nowhere_beside(
+async def test_a_hook_of_a_plugin_stores_data_only_in_the_plugins_folder(
     project: Path,
 ) -> None:
     others = project.parent / "agent" / "other"

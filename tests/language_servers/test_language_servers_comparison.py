@@ -47,7 +47,7 @@ def test_only_new_problems_count(
 @pytest.mark.parametrize(
     ("encoding", "units"), [(UTF_8, [0, 1, 3, 7]), (UTF_16, [0, 1, 2, 4]), (UTF_32, [0, 1, 2, 3])]
 )
-def test_columns_count_characters_whatever_the_server_counts(
+def test_columns_count_characters_with_every_encoding_of_the_server(
     encoding: str, units: list[int]
 ) -> None:
     lines = ["aé𝄞b"]

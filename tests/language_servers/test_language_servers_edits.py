@@ -120,7 +120,7 @@ async def test_errors_in_other_files_are_reported(
     assert "\nother.txt:1:5: error: new is bad" in result
 
 
-async def test_a_slow_server_holds_up_nothing_and_reports_with_a_later_request(
+async def test_a_slow_server_delays_nothing_and_reports_with_a_later_request(
     tmp_path: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hold = tmp_path / "hold"

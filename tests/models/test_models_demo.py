@@ -290,7 +290,7 @@ async def test_a_message_sent_during_the_work_is_answered_next() -> None:
     assert (await conversation.step())[1] == [("shell", {"command": "pwd"})]
 
 
-async def test_a_note_of_the_agent_is_not_taken_for_a_prompt() -> None:
+async def test_a_note_of_the_agent_does_not_count_as_a_prompt() -> None:
     conversation = Conversation()
     note = UserText("[The user stopped the previous turn before it was finished.]")
     conversation.messages.append(UserSide((note, UserText("read a.py"))))

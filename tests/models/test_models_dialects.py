@@ -219,7 +219,7 @@ def test_a_quoted_call_is_text(dialect: str) -> None:
     assert read(dialect, text) == [("text", text)]
 
 
-def test_reasoning_is_taken_out_of_the_text() -> None:
+def test_reasoning_is_removed_from_the_text() -> None:
     told = read("hermes", "<think>\nLook at <tool_call> first.\n</think>\n\nYes.")
     assert told == [("thought", "\nLook at <tool_call> first.\n"), ("text", "Yes.")]
 
@@ -397,7 +397,7 @@ def test_auto_finds_every_form(dialect: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", FORMS)
-def test_text_goes_on_as_soon_as_it_can_be_no_part_of_a_tag(dialect: str) -> None:
+def test_text_is_shown_as_soon_as_it_cannot_be_part_of_a_tag(dialect: str) -> None:
     scanner = Scanner((FORMS[dialect],), TOOLS)
     for piece in ("The answer ", "is 1 <", " 2, and [x] ", "{y} `z`."):
         told = seen(scanner.feed(piece))

@@ -91,7 +91,7 @@ async def test_a_model_without_an_api_for_tools_writes_calls_as_text(
     assert "And then?" in told
 
 
-async def test_calls_that_leak_into_the_text_of_an_api_with_tools_are_taken_out(
+async def test_calls_that_leak_into_the_text_of_an_api_with_tools_are_removed(
     server: ModelServer,
 ) -> None:
     call = writer("hermes").calls([(0, "read", '{"path": "a"}')])

@@ -54,7 +54,7 @@ def cut(text: str, places: list[int]) -> list[str]:
 @pytest.mark.parametrize("dialect", DIALECTS)
 @given(data=st.data(), limit=st.booleans())
 @FEW
-def test_the_same_comes_of_a_text_however_it_is_cut(
+def test_a_text_gives_the_same_result_with_any_cuts(
     dialect: str, data: st.DataObject, limit: bool
 ) -> None:
     parts = st.lists(st.sampled_from([*fragments(dialect), *COMMON]) | st.text(max_size=5))

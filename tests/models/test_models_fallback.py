@@ -79,7 +79,7 @@ async def test_an_unavailable_model_is_replaced_by_the_next(
     "reply",
     [Status(code=401), Status(code=400), Status(code=402), Status(code=404), Status(code=413)],
 )
-async def test_a_bad_key_or_a_bad_request_is_the_users_to_mend(
+async def test_a_bad_key_or_a_bad_request_asks_the_user_to_fix_it(
     server: ModelServer, reply: Reply
 ) -> None:
     server.add(reply)

@@ -150,7 +150,7 @@ async def test_a_command_that_gives_no_key_is_reported_with_the_reason(
     assert why in failed.message
 
 
-async def test_an_answer_that_streams_goes_on_while_another_key_is_fetched(
+async def test_a_streaming_answer_continues_while_another_key_is_fetched(
     company: Company, driver_of: DriverOf
 ) -> None:
     company.print("first-token", "second-token")

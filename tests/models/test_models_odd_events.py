@@ -127,7 +127,7 @@ def test_an_answer_that_comes_only_at_its_end_is_read() -> None:
     assert read("openai_responses", HELLO, again).text == "Hello."
 
 
-def test_half_a_character_beside_a_call_costs_neither() -> None:
+def test_half_a_character_next_to_a_call_loses_neither() -> None:
     half = (
         b'{"candidates":[{"content":{"parts":[{"text":"x\\ud83d"},'
         b'{"functionCall":{"name":"read","args":{"path":"a"}}}]},"finishReason":"STOP"}]}'

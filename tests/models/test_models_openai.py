@@ -112,7 +112,7 @@ def test_arguments_that_come_before_the_name_are_not_lost() -> None:
     assert got.pieces == {0: "{}"}
 
 
-def test_arguments_that_come_as_an_object_are_taken_as_json() -> None:
+def test_arguments_that_are_an_object_are_accepted_as_json() -> None:
     got = read([piece(index=0, id="a", name="read", arguments={"path": "a"}), delta("tool_calls")])
     assert got.calls == [("read", '{"path":"a"}')]
 

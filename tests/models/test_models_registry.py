@@ -287,7 +287,7 @@ async def test_a_local_server_is_found_and_its_models_offered() -> None:
         assert found.available() == []
 
 
-async def test_all_models_of_a_local_server_are_offered_beside_the_named_one() -> None:
+async def test_all_models_of_a_local_server_are_offered_with_the_configured_one() -> None:
     async with ModelServer(models=("qwen3:8b", "llama4")) as server:
         found = models(Config(model="local/llama4"), LOCAL_BASE_URL=server.openai_url)
         assert (await found.choose(None, None)).ref == "local/llama4"
@@ -310,7 +310,7 @@ def test_every_model_that_the_configuration_names_is_offered_where_it_can_be_use
     assert offered == ["mine/big", "mine/other", "mine/eyes", "mine/small"]  # openai has no key
 
 
-async def test_local_stands_for_the_model_of_the_local_server() -> None:
+async def test_local_means_the_model_of_the_local_server() -> None:
     async with ModelServer(models=("qwen3:8b",)) as server:
         found = models(LOCAL_BASE_URL=server.openai_url, GEMINI_API_KEY="k")
         assert (await found.choose("ollama", None)).ref == "local/qwen3:8b"
@@ -433,7 +433,7 @@ def test_choosing_a_model_loads_no_sdk_no_http_client_and_no_pydantic() -> None:
         ("anthropic", "https://proxy.example.com", None, "anthropic"),
     ],
 )
-def test_the_newer_apis_are_spoken_at_home_and_elsewhere_where_somebody_says_so(
+def test_the_newer_apis_are_the_default_of_their_providers_and_an_option_of_others(
     name: str, address: str | None, given: Any, api: str
 ) -> None:
     config = Config(providers={name: ProviderConfig(base_url=address, api=given)})

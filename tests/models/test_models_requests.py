@@ -174,7 +174,7 @@ def test_anthropic_gets_results_with_their_pictures_and_errors() -> None:
     assert text == {"type": "text", "text": "Go on."}
 
 
-def test_anthropic_gets_the_pictures_of_an_error_beside_it() -> None:
+def test_anthropic_gets_the_pictures_of_an_error_after_it() -> None:
     result = ToolResult(call=CallId("call_1"), text="It broke.", failed=True, images=(PICTURE,))
     history: list[Message] = [
         UserSide((UserText("Draw"),)),

@@ -197,7 +197,7 @@ async def test_an_answer_cut_in_mid_event_fails_after_the_received_events(
     assert got.last.kind == "connection"
 
 
-async def test_an_answer_that_just_stops_is_not_taken_for_complete(
+async def test_an_answer_that_just_stops_does_not_count_as_complete(
     driver: Driver, server: ModelServer
 ) -> None:
     server.add(answer("begun", ended=False))

@@ -63,7 +63,7 @@ def test_allow_once_is_the_first_button_of_every_question(room: Room) -> None:
         assert kinds(room.command(line))[0] == "allow_once"
 
 
-def test_a_destructive_command_warns_and_is_never_allowed_for_good(room: Room) -> None:
+def test_a_destructive_command_warns_and_is_never_allowed_permanently(room: Room) -> None:
     verdict = room.command("npm test && rm -rf build")
     assert kinds(verdict) == ONCE
     assert isinstance(verdict, Ask)
@@ -120,7 +120,7 @@ def test_a_never_covers_the_words_that_name_the_command(
     assert [grant.pattern for grant in verdict.choices[3].grants] == patterns
 
 
-def test_installing_packages_can_be_refused_for_good_and_not_allowed(room: Room) -> None:
+def test_installing_packages_can_be_refused_permanently_and_not_allowed(room: Room) -> None:
     verdict = room.command("npm install left-pad")
     assert kinds(verdict) == ["allow_once", "reject_once", "reject_always"]
     room.press(verdict, "reject_always")

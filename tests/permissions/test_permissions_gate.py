@@ -194,7 +194,7 @@ def test_a_link_that_runs_by_itself_is_asked_about_wherever_it_leads(room: Room)
 
 
 @pytest.mark.parametrize("path", GUARDED["ordinary"])
-def test_an_ordinary_file_is_not_taken_for_one_that_runs_by_itself(path: str, room: Room) -> None:
+def test_an_ordinary_file_does_not_count_as_one_that_runs_by_itself(path: str, room: Room) -> None:
     assert isinstance(room.write(path, mode="accept-edits"), Allow)
 
 
@@ -246,7 +246,7 @@ def test_a_command_that_changes_our_own_files_is_run_in_no_mode(
 
 
 @pytest.mark.parametrize("line", GUARDED["commands beside own files"])
-def test_a_command_beside_our_own_files_is_judged_as_any_other(
+def test_a_command_next_to_our_own_files_is_judged_like_any_other(
     line: str, program_files: Room
 ) -> None:
     assert isinstance(

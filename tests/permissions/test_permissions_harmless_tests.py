@@ -35,7 +35,7 @@ ENDS_FIRST = re.compile(r"touch ran(?:;| &&|\n) ?exit(?:;| &&|\n)")
 STARTS = re.compile(r"\bsubprocess\b|\bos\.(?:system|exec|spawn|popen)|tests\.support|\bconftest\b")
 
 
-def test_a_line_that_destroys_stands_only_where_nothing_starts_a_program() -> None:
+def test_a_destructive_line_is_only_where_nothing_starts_a_program() -> None:
     for path in MODULES:
         source = path.read_text("utf-8")
         if path.is_relative_to(ROOT / "tests" / "permissions") and not STARTS.search(source):

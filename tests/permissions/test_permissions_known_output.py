@@ -46,7 +46,7 @@ def tier(project: Path, line: str) -> str:
 
 
 @pytest.mark.parametrize("line", LINES["read_only"])
-def test_a_line_that_reads_what_its_own_commands_print_runs_unasked(
+def test_a_line_that_reads_the_output_of_its_own_commands_needs_no_permission(
     project: Path, line: str
 ) -> None:
     assert tier(project, line) == "read_only"

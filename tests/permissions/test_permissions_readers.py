@@ -176,7 +176,7 @@ READING = [name for name, reader in READERS.items() if reader.operands not in {"
 
 
 @pytest.mark.parametrize("name", READING)
-def test_a_path_outside_is_asked_about_wherever_it_stands(
+def test_a_path_outside_needs_permission_at_every_position(
     name: str, context: CommandContext
 ) -> None:
     reader = READERS[name]

@@ -40,7 +40,7 @@ def test_an_always_allows_the_command_in_other_lines_too(line: str, room: Room) 
         "npm test 2> x", "npm test \\\n; evil", "for x in a b; do npm test; done",
     ],
 )  # fmt: skip
-def test_an_always_allows_nothing_beside_its_command(line: str, room: Room) -> None:
+def test_an_always_rule_allows_only_its_command(line: str, room: Room) -> None:
     room.press(room.command("npm test"), "allow_always")
     assert not isinstance(room.command(line), Allow)
 
@@ -102,7 +102,9 @@ def test_an_always_for_two_commands_allows_both_and_each(room: Room) -> None:
              "bash -c 'npm publish-x'", "/usr/bin/npm publish-x", "time npm publish-x",
              "$(npm publish-x)", "npm publish-x > y"],
 )  # fmt: skip
-def test_a_never_refuses_the_command_wherever_it_stands(line: str, mode: Mode, room: Room) -> None:
+def test_a_never_rule_refuses_the_command_at_every_position(
+    line: str, mode: Mode, room: Room
+) -> None:
     room.press(room.command("npm publish-x"), "reject_always")
     verdict = room.command(line, mode)
     assert isinstance(verdict, Refuse)
@@ -160,5 +162,5 @@ def test_the_host_of_a_grant_is_the_requested_host(url: str, host: str) -> None:
     assert url_host(url) == host
 
 
-def test_an_address_without_a_host_is_never_allowed_for_good(room: Room) -> None:
+def test_an_address_without_a_host_is_never_allowed_permanently(room: Room) -> None:
     assert kinds(room.fetch("nonsense")) == ONCE

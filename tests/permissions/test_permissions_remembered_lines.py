@@ -77,7 +77,7 @@ def test_commands_without_a_table_are_remembered_verbatim(line: str, project: Ro
 
 
 @pytest.mark.parametrize("line", TABLE["never"]["lines"])
-def test_some_commands_are_never_allowed_for_good(line: str, project: Room) -> None:
+def test_some_commands_are_never_allowed_permanently(line: str, project: Room) -> None:
     verdict = project.command(possible_paths(line, project))
     assert isinstance(verdict, Refuse) or "allow_always" not in kinds(verdict)
 

@@ -205,7 +205,7 @@ LONG = "It's $x `y` (a|b) {c}; " * 800
     ],
     ids=range(12),
 )
-def test_long_quoted_texts_are_set_aside_and_nothing_else(line: str, tier: str) -> None:
+def test_only_long_quoted_texts_are_replaced(line: str, tier: str) -> None:
     assert classify(line, CONTEXT).tier == tier
 
 

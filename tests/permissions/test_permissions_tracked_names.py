@@ -40,7 +40,7 @@ READ_NUL = "git ls-files -z | xargs -0 wc -l"
     [READ, READ_NUL, "git ls-files src '*.py' | xargs grep -n x",
      r"git ls-files | grep -v '\.lock$' | head -20 | xargs -n1 file"],
 )  # fmt: skip
-def test_a_reading_program_gets_the_names_of_tracked_files_unasked(
+def test_a_reading_program_gets_the_names_of_tracked_files_without_a_question(
     project: Path, line: str
 ) -> None:
     assert tier(project, line) == "read_only"

@@ -49,7 +49,7 @@ def test_full_mode_sends_it_to_hosts_that_the_user_named_or_always_allows(room: 
     assert isinstance(room.request(URL, "full"), Allow)
 
 
-def test_full_mode_sends_nothing_to_a_host_of_documentation_unasked(room: Room) -> None:
+def test_full_mode_asks_before_it_sends_anything_to_a_host_of_documentation(room: Room) -> None:
     assert isinstance(room.fetch("https://github.com/x/y", "full"), Allow)
     assert isinstance(room.request("https://github.com/x/y", "full"), Ask)
 

@@ -104,7 +104,7 @@ async def test_an_answer_that_nobody_waits_for_is_ignored(
         ({"error": None, "result": {"outcome": {"outcome": "cancelled"}}}, "CancelledPermission"),
     ],
 )
-async def test_the_turn_continues_whatever_a_client_answers(
+async def test_the_turn_continues_after_any_answer_of_a_client(
     peer: PeerProcess, answer: dict[str, Any], said: str
 ) -> None:
     asked = await peer.ask(prompt("ask"))

@@ -289,7 +289,7 @@ async def test_the_first_answer_is_returned_and_goes_to_no_stream() -> None:
     assert stream.messages == []
 
 
-async def test_the_end_closes_every_stream_and_whoever_waits_hears_of_it() -> None:
+async def test_the_end_closes_every_stream_and_every_waiting_reader_learns_of_it() -> None:
     transport = StreamableHttpTransport()
     told: list[str] = []
     transport.on_read_end = lambda: told.append("over")

@@ -104,7 +104,7 @@ def test_an_mcp_result_wins_over_an_error_and_an_error_keeps_its_fields() -> Non
             decode(wrong, u.MessageMcpResponse)
 
 
-def test_values_of_later_versions_are_kept() -> None:
+def test_values_of_later_versions_are_preserved() -> None:
     for value, kind in (
         ({"status": "_frozen"}, u.SessionStatusResponse),
         ({"state": "_expired"}, u.AuthStatusResponse),

@@ -132,7 +132,7 @@ OWN = {"type": "_later", "more": {"a": [1, None]}}
         ),
     ],
 )
-def test_unknown_variants_are_kept_unchanged(
+def test_unknown_variants_stay_unchanged(
     value: dict[str, object], kind: type, variant: type[UnknownVariant]
 ) -> None:
     got = decode(value, kind)

@@ -149,7 +149,7 @@ async def test_requests_begin_in_the_order_of_arrival(peer: PeerProcess) -> None
 
 
 @pytest.mark.covers("T6")
-async def test_a_slow_handler_holds_up_nobody(peer: PeerProcess) -> None:
+async def test_a_slow_handler_delays_no_other_request(peer: PeerProcess) -> None:
     await peer.send(prompt("hang", 1, "a"), prompt("say quick", 2, "b"))
     assert text_of(await peer.receive()) == "quick"
     assert (await peer.receive())["id"] == 2

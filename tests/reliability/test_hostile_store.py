@@ -212,7 +212,7 @@ DAMAGES: Mapping[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-async def test_a_store_that_cannot_be_used_is_named_left_alone_and_needs_no_restart_to_mend(
+async def test_an_unusable_store_is_reported_and_left_alone_and_can_be_fixed_without_a_restart(
     agent: StartAgent,
     opened: OpenSession,
     unharmed: list[AgentProcess],

@@ -58,7 +58,7 @@ def test_the_list_is_complete_and_says_of_each_what_it_is(
         assert entry["title"].strip(), name
 
 
-def test_a_mark_is_found_wherever_it_stands() -> None:
+def test_a_mark_is_found_at_every_position() -> None:
     source = (
         "@pytest.mark.covers('T1', 'T2')\ndef test_a(): ...\n"
         "@pytest.mark.parametrize('x', [pytest.param(1, marks=pytest.mark.covers('T3'))])\n"

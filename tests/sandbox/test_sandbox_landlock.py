@@ -113,7 +113,7 @@ def test_a_folder_with_an_exception_gets_no_grant_and_what_is_in_it_does(tmp_pat
 
 
 @pytest.mark.parametrize("number", [errno.ENOSYS, errno.EOPNOTSUPP])
-def test_a_kernel_without_landlock_is_said_to_have_none(
+def test_a_kernel_without_landlock_is_reported(
     number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def missing() -> int:

@@ -136,7 +136,7 @@ async def test_a_file_that_a_tool_writes_meanwhile_stays(backend: Backend, tmp_p
     assert [one.path for one in result.moved] == [str(project / ".envrc")]
 
 
-async def test_settings_that_git_writes_anew_outside_are_still_protected(
+async def test_settings_that_git_rewrites_outside_are_still_protected(
     backend: Backend, tmp_path: Path
 ) -> None:
     project = Path(os.path.realpath(tmp_path), "project")

@@ -25,7 +25,7 @@ time.sleep(60)
 @pytest.mark.parametrize(
     ("line", "why"), [(MANY, "more than 20 processes"), (SHARED, "a process with more")]
 )
-async def test_a_command_that_takes_too_much_is_ended_and_told_why(
+async def test_a_command_over_its_limits_is_ended_with_the_reason(
     tmp_path: Path, line: str, why: str
 ) -> None:
     found = find_backend(os.environ.get("PATH"))

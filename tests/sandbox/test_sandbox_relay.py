@@ -48,7 +48,7 @@ def test_a_command_ends_as_it_would_without_the_relay(line: str, status: int) ->
     assert run("sh", "-c", line).returncode == status
 
 
-def test_a_command_that_does_not_exist_is_said_to_be_missing() -> None:
+def test_a_command_that_does_not_exist_is_reported_as_missing() -> None:
     done = run("/nonexistent/program")
     assert done.returncode == 127
     assert done.stderr == b"/nonexistent/program: No such file or directory\n"

@@ -139,7 +139,7 @@ async def test_endpoints_of_the_client_change_the_state(
 
 
 @pytest.mark.covers("I5")
-async def test_a_key_that_the_provider_refuses_counts_as_missing_until_it_is_taken(
+async def test_a_key_that_the_provider_refuses_counts_as_missing_until_it_is_accepted(
     agent: StartAgent, model_server: ModelServer, workspace_repo: Path, version: int
 ) -> None:
     model_server.add(Status(code=401, message="bad key"), answer("Welcome."))

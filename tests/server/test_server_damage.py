@@ -82,7 +82,7 @@ def test_the_note_is_a_part_of_the_history_of_version_2() -> None:
 
 @pytest.mark.parametrize("profile", [ClientProfile(), ClientProfile(terminal_output=True)])
 @pytest.mark.parametrize("seq", range(1, 10))
-def test_each_call_is_shown_from_start_to_end_whatever_is_lost(
+def test_each_call_is_shown_from_start_to_end_after_any_loss(
     profile: ClientProfile, seq: int
 ) -> None:
     events = lost(seq)

@@ -256,7 +256,7 @@ async def test_a_search_leaves_out_and_names_the_files_that_the_editor_refuses(
 
 
 @pytest.mark.covers("P4", "T7")
-async def test_a_refused_write_gives_the_reason_that_a_client_library_puts_beside_the_message(
+async def test_a_refused_write_gives_the_reason_from_the_data_of_the_error(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     editor = Editor(offers=BOTH)

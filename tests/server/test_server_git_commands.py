@@ -106,7 +106,7 @@ async def test_git_without_a_question_runs_no_hook_and_an_allowed_commit_does(
 
 
 @pytest.mark.usefixtures("hooked")
-async def test_a_background_command_that_runs_unasked_runs_no_hook(
+async def test_a_background_command_that_needs_no_permission_runs_no_hook(
     opened: OpenSession, model_server: ModelServer, ran: Path
 ) -> None:
     command = "git describe --always --dirty"
@@ -123,7 +123,7 @@ async def test_a_background_command_that_runs_unasked_runs_no_hook(
     assert not ran.exists()
 
 
-async def test_judging_a_slow_repository_holds_up_nothing_else(
+async def test_judging_a_slow_repository_delays_nothing_else(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     os.mkfifo(workspace_repo / "pipe")

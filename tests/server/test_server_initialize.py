@@ -222,7 +222,7 @@ async def test_capabilities_of_a_wrong_shape_are_not_used(
 
 
 @pytest.mark.covers("T4")
-async def test_a_type_member_beside_jsonrpc_does_no_harm(
+async def test_a_type_member_next_to_jsonrpc_does_no_harm(
     agent: StartAgent, workspace_repo: Path
 ) -> None:
     running = await agent(*DEMO)

@@ -214,7 +214,7 @@ async def test_each_mode_asks_for_what_it_says(
 
 
 @pytest.mark.covers("T7", "P7")
-async def test_a_client_that_never_answers_holds_up_its_own_turn_only_and_can_cancel_it(
+async def test_a_client_that_never_answers_blocks_only_its_own_turn_and_can_cancel_it(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     edits_once(model_server)

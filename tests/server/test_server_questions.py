@@ -165,7 +165,7 @@ async def test_questions_that_belong_together_are_one_form_with_fields_of_their_
 
 
 @pytest.mark.covers("P12")
-async def test_the_user_may_answer_in_words_of_their_own_beside_the_options(
+async def test_the_user_may_answer_in_other_words_than_the_options(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     model_server.add(answer(ASK), answer("Green it is."))

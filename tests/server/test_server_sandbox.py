@@ -263,7 +263,7 @@ async def test_a_command_that_only_sets_where_git_pushes_to_asks_at_once(
     assert ("https://example.org/x.git" in results(model_server)[1]) is agrees
 
 
-async def test_a_command_that_runs_unasked_since_it_only_reads_can_change_nothing(
+async def test_a_command_that_needs_no_permission_because_it_only_reads_can_change_nothing(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     model_server.add(answer(Call("shell", {"command": "ls"})), answer("Done."))
@@ -273,7 +273,7 @@ async def test_a_command_that_runs_unasked_since_it_only_reads_can_change_nothin
     del workspace_repo
 
 
-async def test_commands_that_can_be_undone_run_unasked_once_the_user_chose_that(
+async def test_commands_that_can_be_undone_need_no_permission_once_the_user_chose_that(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     commands = ["touch a.txt", "touch b.txt", "rm -rf .git/refs", "touch ~/outside"]

@@ -101,7 +101,7 @@ async def test_one_session_s_flood_does_not_lose_the_answers_of_another(
 
 @pytest.mark.covers("T8", "T9")
 @pytest.mark.parametrize("how", ["end of input", "SIGTERM"])
-async def test_a_client_that_reads_nothing_cannot_hold_up_the_end(
+async def test_a_client_that_reads_nothing_cannot_delay_the_exit(
     opened: OpenSession, model_server: ModelServer, how: str
 ) -> None:
     model_server.add(answer(*["0123456789abcdef" * 64] * 4000))

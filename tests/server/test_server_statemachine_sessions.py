@@ -512,7 +512,7 @@ class Sessions(RuleBasedStateMachine):
 @pytest.mark.covers("T2", "T6", "T7", "S4", "S5", "S6", "P3", "P7", "P8", "P9")
 @pytest.mark.timeout(max(300, SOAK))
 @pytest.mark.parametrize("versions", [(1,), (2,), (1, 2)], ids=["v1", "v2", "both"])
-def test_the_agent_keeps_the_protocol_whatever_a_client_does(
+def test_the_agent_keeps_the_protocol_with_every_client(
     versions: tuple[int, ...], home: Path, tmp_path: Path
 ) -> None:
     world = World(versions, home, tmp_path / "folders")

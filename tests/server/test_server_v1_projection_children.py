@@ -69,7 +69,7 @@ def test_a_child_is_announced_first_and_works_in_a_session_of_its_own() -> None:
 
 
 @pytest.mark.covers("P13")
-def test_a_call_refers_to_its_child_whatever_else_it_shows() -> None:
+def test_a_call_refers_to_its_child_with_any_other_content() -> None:
     reference = {"type": "session", "sessionId": CHILD}
     text = text_part("Half done")
     events = [

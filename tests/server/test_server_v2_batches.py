@@ -111,7 +111,7 @@ async def test_two_prompts_in_a_batch_are_recorded_in_their_order(
 
 
 @pytest.mark.covers("T3", "T6")
-async def test_a_batch_waits_for_its_slowest_request_and_the_others_beside_it_do_not(
+async def test_a_batch_waits_for_its_slowest_request_and_other_requests_do_not(
     opened_v2: OpenV2, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     client, session = await opened_v2()

@@ -96,7 +96,7 @@ def test_a_command_is_a_terminal_that_can_be_stopped_while_it_runs() -> None:
     assert_same_replay(events)
 
 
-def test_a_command_that_ended_for_another_reason_says_it_beside_its_terminal() -> None:
+def test_a_command_that_ended_for_another_reason_shows_it_next_to_its_terminal() -> None:
     events: list[AnyEvent] = [
         called("shell", '{"command":"make"}'),
         ToolStarted(call=CALL, cwd="/w"),

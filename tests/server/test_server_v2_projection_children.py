@@ -150,7 +150,7 @@ def test_a_child_is_announced_before_anything_that_bears_its_id() -> None:
 
 
 @pytest.mark.covers("P13", "S4")
-def test_a_call_refers_to_its_child_whatever_else_it_shows() -> None:
+def test_a_call_refers_to_its_child_with_any_other_content() -> None:
     reference = {"type": "session", "sessionId": CHILD}
     text = text_part("Half done")
     half = {"type": "content", "content": {"type": "text", "text": "Half done"}}

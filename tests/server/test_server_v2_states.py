@@ -105,7 +105,7 @@ async def test_each_of_several_questions_is_waited_for(
 
 
 @pytest.mark.covers("P6", "P3")
-async def test_a_session_runs_while_something_is_read_beside_the_question(
+async def test_a_session_runs_while_something_is_read_during_a_question(
     opened_v2: OpenV2, model_server: ModelServer, workspace_repo: Path, home: Path
 ) -> None:
     config_file(home, f'trusted_folders = ["{workspace_repo}"]\n')

@@ -40,7 +40,7 @@ async def fresh(agent: StartAgent, request: pytest.FixtureRequest, tmp_path: Pat
         (65535, V1_SHAPE | V2_SHAPE, 2),
     ],
 )
-async def test_the_highest_version_that_the_parameters_have_the_shape_of_is_spoken(
+async def test_the_highest_version_that_fits_the_parameters_is_used(
     fresh: AgentProcess, requested: int, shape: Json, expected: int
 ) -> None:
     for _ in range(2):  # some clients ask twice

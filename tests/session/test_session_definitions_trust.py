@@ -47,7 +47,7 @@ async def test_keys_in_texts_of_skills_and_agents_reach_neither_model_nor_editor
     assert SECRET not in str(await desk.journal())
 
 
-async def test_an_agent_is_titled_with_one_short_line_whatever_its_task_is_called(
+async def test_an_agent_is_titled_with_one_short_line_for_any_title_of_its_task(
     desk: Desk, model_server: ModelServer
 ) -> None:
     write_agent(desk.folder)

@@ -84,7 +84,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_a_hook_sees_what_a_call_does_in_whatever_form_it_is_made(
+async def test_a_hook_sees_what_a_call_does_in_every_form_of_the_call(
     hooked: Hooked, model_server: ModelServer, form: str
 ) -> None:
     line = (

@@ -89,7 +89,7 @@ async def test_a_failed_write_fails_for_all_its_callers_and_is_not_shown(
     assert bench.shown == await bench.kept() == [title("after")]
 
 
-async def test_events_are_written_though_whoever_wrote_them_was_cancelled(bench: Bench) -> None:
+async def test_events_are_written_although_their_task_was_cancelled(bench: Bench) -> None:
     bench.store.held = asyncio.Event()
 
     async def write() -> None:

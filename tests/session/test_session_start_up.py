@@ -99,7 +99,7 @@ def test_later_turns_check_for_new_files() -> None:
     assert any(one is made_since for one in gc.get_objects())
 
 
-def test_what_was_made_since_is_not_left_aside_by_the_next_session_that_is_ready() -> None:
+def test_the_next_prepared_session_has_the_changes_made_since() -> None:
     start_up.raise_gc_threshold()
     start_up.freeze_objects()
     made_since: list[object] = []

@@ -78,7 +78,7 @@ def test_a_restored_state_equals_the_live_one(desk: Desk) -> None:
     assert len(restored.context.messages) == 3 * TURNS
 
 
-def test_a_loop_of_a_restored_journal_is_known_whatever_is_asked_for_first(desk: Desk) -> None:
+def test_a_loop_in_a_restored_journal_is_detected_after_any_first_request(desk: Desk) -> None:
     restored = SessionState(desk.services, None)
     restored.restore(JOURNAL)
     assert restored.loop_detector.next_step(LoopLimits(warn=1)) is not None

@@ -104,7 +104,7 @@ async def test_a_refusal_is_remembered_until_the_files_change(
     assert counts == [1, 0, 1, 0]
 
 
-async def test_a_script_added_beside_a_skill_makes_it_untrusted(
+async def test_a_script_added_to_a_skill_makes_it_untrusted(
     tmp_path: Path, model_server: ModelServer, brings: Path
 ) -> None:
     async with open_desk(tmp_path, model_server, trusted=False) as desk:

@@ -36,7 +36,7 @@ async def start(home: Path, misdeed: str) -> AgentProcess:
     return agent
 
 
-async def test_a_stray_print_fails_whatever_waits_for_an_answer(home: Path) -> None:
+async def test_a_stray_print_fails_everything_that_waits_for_an_answer(home: Path) -> None:
     agent = await start(home, "print('Loading', flush=True)")
     with pytest.raises(ViolationError, match="T1"):
         await agent.request("session/list", {})
@@ -81,7 +81,7 @@ async def test_an_agent_that_does_not_end_with_its_client_is_noticed(home: Path)
     await agent.stop()
 
 
-async def test_an_error_and_an_early_end_are_told_apart(home: Path) -> None:
+async def test_an_error_and_an_early_end_are_distinguished(home: Path) -> None:
     error = '{"jsonrpc": "2.0", "id": asked["id"], "error": {"code": -32601, "message": "no"}}'
     agent = await start(home, f"print(json.dumps({error}), flush=True)")
     with pytest.raises(AnswerError) as raised:

@@ -119,7 +119,7 @@ def test_a_permission_that_was_withdrawn_is_no_longer_asked() -> None:
     play([*PROMPTED, CALL, permission(), withdrawn, ENDED, DONE]).finished()
 
 
-def test_what_is_said_before_the_version_is_known_counts() -> None:
+def test_messages_before_the_version_is_known_count() -> None:
     prompt = client(id=2, method="session/prompt", params={"sessionId": "s", "prompt": []})
     new = client(id=1, method="session/new", params={"cwd": "/", "mcpServers": []})
     begun = [INITIALIZE, new, prompt, hello(1), agent(id=1, result={"sessionId": "s"})]

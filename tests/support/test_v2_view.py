@@ -68,7 +68,7 @@ def test_bytes_of_a_terminal_are_decoded_by_the_piece_and_may_split_a_character(
     assert view.terminals["t"].output == b""
 
 
-def test_two_views_compare_by_what_was_said_and_not_by_its_pieces() -> None:
+def test_two_views_compare_by_their_text_and_not_by_its_pieces() -> None:
     pieces = [
         update("user_message", messageId="u", content=[text("go")]),
         update("agent_message_chunk", messageId="a", content=text("A")),

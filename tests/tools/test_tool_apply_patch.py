@@ -87,7 +87,7 @@ async def test_a_patch_that_cannot_be_applied_is_refused_with_the_reason(
     assert (user.folder / "a.txt").read_bytes() == before
 
 
-def test_no_model_is_offered_it_and_it_needs_both_tools_that_it_stands_for(user: ToolUser) -> None:
+def test_no_model_is_offered_it_and_it_needs_both_tools_that_it_replaces(user: ToolUser) -> None:
     assert "apply_patch" not in [spec.name for spec in user.tools.specs()]
     both = user.tools.filtered({"edit", "write"}.__contains__)
     assert both.get("apply_patch").name == "apply_patch"

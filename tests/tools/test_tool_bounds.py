@@ -60,7 +60,7 @@ async def test_a_result_that_cannot_be_saved_is_still_cut_and_says_so(tmp_path: 
     assert "the rest could not be saved: " in result
 
 
-async def test_a_result_is_limited_in_bytes_whatever_its_characters(tmp_path: Path) -> None:
+async def test_a_result_is_limited_in_bytes_for_all_characters(tmp_path: Path) -> None:
     text = "\n".join(["好的" * 20] * 1_000)
     result = await limit_result(text, tmp_path, CallId("call_1"))
     assert RESULT_LIMIT - 1_000 < len(result.encode()) <= RESULT_LIMIT

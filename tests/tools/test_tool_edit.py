@@ -251,7 +251,7 @@ pieces = st.lists(st.sampled_from(["a", "b", "\n", "\r\n", "é"]), max_size=30)
 
 
 @given(pieces, st.lists(st.sampled_from(["a", "b", "\n"]), min_size=1, max_size=3))
-def test_an_edit_changes_nothing_else_whatever_the_line_endings(
+def test_an_edit_changes_nothing_else_with_any_line_endings(
     content: list[str], expected: list[str]
 ) -> None:
     file = text_file(Path("/f"), "".join(content))

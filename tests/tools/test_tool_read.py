@@ -38,7 +38,7 @@ async def test_lines_come_with_their_numbers(user: ToolUser) -> None:
     assert outcome.text == "1\tone\n2\ttwo\n3\t\n4\tfour\n"
 
 
-async def test_a_part_says_how_many_lines_follow_and_where_to_go_on(user: ToolUser) -> None:
+async def test_a_page_says_how_many_lines_follow_and_where_to_continue(user: ToolUser) -> None:
     (user.folder / "a.py").write_text("".join(f"line {n}\n" for n in range(1, 11)))
     prepared = await user.prepare("read", path="a.py", line=3, limit=2)
     assert prepared.title == "Read a.py (lines 3-4)"
@@ -128,7 +128,7 @@ async def test_the_model_sees_unsaved_text_of_the_editor(tmp_path: Path) -> None
     assert (await user.call("read", path="a")).text == "1\tunsaved\n"
 
 
-async def test_the_user_sees_the_whole_text_whatever_backticks_it_has(user: ToolUser) -> None:
+async def test_the_user_sees_the_whole_text_with_any_backticks(user: ToolUser) -> None:
     (user.folder / "a.md").write_text("```\ncode\n```\n")
     outcome = await user.call("read", path="a.md")
     assert outcome.content is not None

@@ -185,7 +185,7 @@ def test_the_words_themselves_are_all_there(dom: BeautifulSoup) -> None:
         assert words in text
 
 
-def test_no_secret_is_in_the_page_whatever_its_source() -> None:
+def test_no_secret_of_any_source_is_in_the_page() -> None:
     form = "AKIAIOSFODNN7EXAMPLE"  # told by its form
     page = html_of(data_of(*every_event(f"{SECRET} {form}"), title=SECRET, cwd=SECRET))
     assert SECRET not in page

@@ -189,7 +189,7 @@ def test_every_text_is_used_and_every_state_has_one() -> None:
         assert re.search(f"""["']({names})["']""", sources), key
 
 
-async def test_a_session_as_it_is_lived_is_a_page_in_both_languages(tmp_path: Path) -> None:
+async def test_a_recorded_session_is_a_page_in_both_languages(tmp_path: Path) -> None:
     record, stored = await live(tmp_path)
     write(tmp_path, record, stored)
     english, chinese = (

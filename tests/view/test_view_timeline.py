@@ -412,7 +412,7 @@ def test_a_session_without_anything_says_so() -> None:
     assert dom.select(".spending") == []
 
 
-def test_the_result_stands_for_a_long_output() -> None:
+def test_the_result_replaces_a_long_output() -> None:
     output = "".join(f"line {number}\n" for number in range(100))
     dom = page_of(
         begun(), called("make", kind="execute"), ToolOutput(call=CALL, text=output),

@@ -58,7 +58,7 @@ def test_a_full_disk_is_an_error_that_names_the_folder(history: Checkpoints, roo
     history.save()
 
 
-def test_an_unreadable_folder_is_reported_and_not_taken_for_deleted() -> None:
+def test_an_unreadable_folder_is_reported_and_does_not_count_as_deleted() -> None:
     with shared_folder() as base, without_root():
         root = base / "above" / "project"
         write_files(root, {"a": "1"})

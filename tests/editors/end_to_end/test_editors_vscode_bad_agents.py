@@ -14,7 +14,7 @@ from tests.support.model_server import ModelServer, Pause, Stall, answer
 pytestmark = pytest.mark.timeout(2700)
 
 
-def test_a_killed_agent_is_back_and_the_conversation_goes_on(
+def test_a_killed_agent_is_restarted_and_the_conversation_continues(
     vscode: CodeServer, folder: Path, home: Path, model: ModelServer
 ) -> None:
     model.add(answer("The first words ", Pause(0.2), Stall(), "never come."), answer("Back again."))
@@ -41,7 +41,7 @@ def test_markup_and_scripts_of_an_agent_stay_text(vscode: CodeServer, folder: Pa
     assert seen["refused"] == []
 
 
-def test_a_file_outside_of_the_workspace_is_refused_and_said(
+def test_a_file_outside_the_workspace_is_refused_with_the_reason(
     vscode: CodeServer, folder: Path
 ) -> None:
     contrast = {"workbench.colorTheme": "Default High Contrast"}
@@ -72,7 +72,7 @@ NOT_STARTED = {
 
 
 @pytest.mark.parametrize("how", NOT_STARTED)
-def test_an_agent_that_does_not_start_is_told_for_what_it_is(
+def test_an_agent_that_does_not_start_is_reported(
     vscode: CodeServer, folder: Path, how: str
 ) -> None:
     settings = {"acpAgent.startTimeout": 2}
@@ -82,7 +82,7 @@ def test_an_agent_that_does_not_start_is_told_for_what_it_is(
     assert detail in seen["detail"]
 
 
-def test_what_an_agent_prints_beside_the_protocol_is_told_and_it_goes_on(
+def test_output_of_an_agent_outside_the_protocol_is_reported_and_the_agent_continues(
     vscode: CodeServer, folder: Path
 ) -> None:
     seen = vscode.run("bad_agents.garbage", folder, bad_agent("garbage"))

@@ -114,7 +114,7 @@ def test_a_permission_is_answered_by_the_keyboard_and_a_hidden_chat_is_as_it_was
     assert seen == {"draft": "a draft", "users": 1}
 
 
-def test_a_change_of_somebody_elses_is_told_and_stays_when_the_agents_is_rejected(
+def test_a_change_by_others_is_reported_and_stays_when_the_agents_is_rejected(
     vscode: CodeServer, folder: Path, home: Path
 ) -> None:
     file = str(folder / "greeting.py")
@@ -122,7 +122,7 @@ def test_a_change_of_somebody_elses_is_told_and_stays_when_the_agents_is_rejecte
     assert seen["text"] == GREETING + "# mine\n"
 
 
-def test_a_notification_asks_when_the_chat_is_not_in_sight(
+def test_a_notification_asks_when_the_chat_is_not_visible(
     vscode: CodeServer, folder: Path, home: Path, model: ModelServer
 ) -> None:
     call = Call("write", {"path": "made.txt", "content": "written\n"})

@@ -65,7 +65,7 @@ def test_a_login_page_that_this_browser_would_reach_otherwise_leads_to_the_termi
     assert model.requests[-1].headers["x-api-key"] == KEY
 
 
-def test_a_login_page_can_be_taken_to_a_browser_of_the_agents_computer(
+def test_a_login_page_can_be_opened_in_a_browser_on_the_agents_computer(
     vscode: CodeServer, folder: Path, model: ModelServer, keyless: dict[str, Any]
 ) -> None:
     seen = vscode.run("first_run.byCopiedAddress", folder, keyless, key=KEY)

@@ -149,7 +149,7 @@ def test_words_that_are_sent_while_the_agent_works_reach_the_model_in_the_same_t
     assert "Use tabs, please." in json.dumps(content(model))
 
 
-def test_a_turn_is_stopped_by_the_keyboard_and_the_next_one_goes_on(
+def test_a_turn_is_stopped_by_the_keyboard_and_the_next_one_continues(
     vscode: CodeServer, folder: Path, home: Path, model: ModelServer, tmp_path: Path
 ) -> None:
     begun = tmp_path / "begun"

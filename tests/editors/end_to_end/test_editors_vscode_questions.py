@@ -44,7 +44,7 @@ def test_a_form_is_filled_in_and_the_model_has_the_answers(
         assert words in told
 
 
-def test_a_form_that_is_declined_is_told_to_the_model(
+def test_the_model_learns_that_a_form_was_declined(
     vscode: CodeServer, folder: Path, home: Path, model: ModelServer
 ) -> None:
     model.add(answer("I ask.", QUESTIONS), answer("As you like."))

@@ -14,7 +14,7 @@ from tests.support.model_server import ModelServer, Request, answer
 pytestmark = pytest.mark.timeout(2700)
 
 
-def test_sessions_are_opened_again_with_what_was_said(
+def test_sessions_are_opened_again_with_their_conversation(
     vscode: CodeServer, folder: Path, home: Path
 ) -> None:
     seen = vscode.run("sessions.switched", folder, agent(home, "--model", "demo/demo"))
@@ -26,7 +26,7 @@ def words(request: Request) -> str:
     return json.dumps(request.json["messages"])
 
 
-def test_a_fork_goes_on_with_what_was_said_and_its_source_is_still_there(
+def test_a_fork_continues_the_conversation_and_its_source_remains(
     vscode: CodeServer, folder: Path, home: Path, model: ModelServer
 ) -> None:
     model.add(answer("Blue, then."), answer("It is blue."))
@@ -36,7 +36,7 @@ def test_a_fork_goes_on_with_what_was_said_and_its_source_is_still_there(
     assert seen["rows"] == 2
 
 
-def test_a_session_keeps_its_new_title_and_goes_on_when_the_window_was_loaded_anew(
+def test_a_session_keeps_its_new_title_and_continues_after_the_window_was_reloaded(
     vscode: CodeServer, folder: Path, home: Path, model: ModelServer
 ) -> None:
     model.add(answer("Blue, then."), answer("It is blue."))

@@ -26,7 +26,7 @@ end)
 """
 
 
-def test_words_said_meanwhile_steer_the_turn(
+def test_messages_sent_meanwhile_steer_the_turn(
     opened: Opened, model: ModelServer, workspace_repo: Path
 ) -> None:
     stall = Stall()
@@ -58,7 +58,7 @@ def test_a_cancel_ends_the_turn_and_the_next_one_works(opened: Opened, model: Mo
         nvim.wait_for("Well again.")
 
 
-def test_an_agent_that_was_killed_is_started_again_and_the_conversation_goes_on(
+def test_a_killed_agent_is_started_again_and_the_conversation_continues(
     opened: Opened, model: ModelServer
 ) -> None:
     model.add(answer("Remember: 42."), answer("I do."))
@@ -126,7 +126,7 @@ def test_commands_complete_while_they_are_typed(opened: Opened) -> None:
         assert "▍ /status" in chat(nvim)
 
 
-def test_kept_conversations_are_listed_loaded_forked_renamed_and_deleted(
+def test_saved_conversations_are_listed_loaded_forked_renamed_and_deleted(
     opened: Opened, model: ModelServer
 ) -> None:
     model.add(answer("First answer."), answer("Second answer."))
@@ -211,7 +211,7 @@ def test_mode_and_model_are_chosen_and_the_agent_keeps_to_them(
         assert (workspace_repo / "made.txt").exists()
 
 
-def test_an_edit_that_was_made_is_taken_back_hunk_by_hunk(
+def test_an_edit_is_reverted_hunk_by_hunk(
     opened: Opened, workspace_repo: Path, model: ModelServer
 ) -> None:
     path = workspace_repo / "numbers.txt"

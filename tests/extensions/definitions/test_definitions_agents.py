@@ -219,7 +219,7 @@ def test_an_agent_needs_its_own_or_an_inherited_description(files: Files) -> Non
     assert files.why(path) == ["description: it is missing; add it to the front matter"]
 
 
-def test_files_beside_agents_are_passed_over(files: Files) -> None:
+def test_other_files_in_the_folder_of_agents_are_ignored(files: Files) -> None:
     files.agent("one")
     location = files.project / ".agents" / "agents"
     (location / "README.md").write_text("About these agents.")

@@ -103,7 +103,7 @@ def test_an_unreadable_folder_has_no_definitions(tmp_path: Path) -> None:
     assert find_folders(refused, user=refused, home=refused).skills
 
 
-def test_files_beside_skills_are_readable_but_no_link_leads_out_of_the_project(
+def test_files_of_skills_are_readable_but_no_link_leads_out_of_the_project(
     files: Files, tmp_path: Path
 ) -> None:
     secret = tmp_path / "secret"

@@ -160,7 +160,7 @@ assistant: "I use: the reviewer"
 </example>"""
 
 
-def test_a_description_goes_on_over_examples_as_in_other_programs(files: Files) -> None:
+def test_a_description_continues_after_examples_as_in_other_programs(files: Files) -> None:
     place = files.project / ".claude"
     files.agent("reviewer", EXAMPLES, "tools: *", "disallowedTools: Bash", place=place)
     agent = files.the_agent("reviewer")
@@ -171,7 +171,7 @@ def test_a_description_goes_on_over_examples_as_in_other_programs(files: Files) 
 
 
 @pytest.mark.parametrize("limit", ["tools: [read", "disallowedTools: a: b", "max-requests: 1: 2"])
-def test_a_description_never_goes_on_over_a_limit(files: Files, limit: str) -> None:
+def test_a_description_never_exceeds_its_limit(files: Files, limit: str) -> None:
     path = files.agent("reviewer", EXAMPLES, limit, place=files.project / ".claude")
     (why,) = files.why(path)
     assert "is not YAML" in why

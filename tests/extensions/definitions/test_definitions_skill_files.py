@@ -168,7 +168,7 @@ def test_an_input_of_another_type_is_refused(tmp_path: Path, request_: str, why:
         ("It's $ARGUMENTSX $1a", "don't", "It's $ARGUMENTSX $1a", False),
     ],
 )
-def test_the_request_stands_where_the_text_has_a_place_for_it(
+def test_the_request_replaces_its_placeholder_in_the_text(
     text: str, request_: str, filled: str, found: bool
 ) -> None:
     variables = {"CLAUDE_SKILL_DIR": "/s"}

@@ -222,7 +222,7 @@ def test_a_broken_file_hides_nothing_and_is_reported(files: Files) -> None:
     assert [(problem.path, problem.skipped) for problem in found.problems] == [(broken, True)]
 
 
-def test_skills_are_listed_by_name_whatever_their_folder(files: Files) -> None:
+def test_skills_of_all_folders_are_listed_by_name(files: Files) -> None:
     for name, place in (("c", files.user), ("a", None), ("b", files.home / ".agents")):
         files.skill(name, place=place)
     assert [skill.name for skill in files.find().skills] == ["a", "b", "c"]

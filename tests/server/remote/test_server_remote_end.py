@@ -28,7 +28,7 @@ MODEL = ("--model", "openai/gpt-5")
 
 @pytest.mark.covers("T8")
 @pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-async def test_a_signal_ends_turns_says_goodbye_and_keeps_the_conversation(
+async def test_a_signal_ends_turns_closes_connections_and_saves_the_conversation(
     listening: StartListening, model_server: ModelServer, project: Path, by: signal.Signals
 ) -> None:
     model_server.add(answer("The first words ", Stall(), "never come."))
@@ -120,7 +120,7 @@ async def test_the_agent_ends_while_a_client_reads_nothing(
         client.abort()
 
 
-async def test_many_idle_clients_do_not_hold_up_the_end(listening: StartListening) -> None:
+async def test_many_idle_clients_do_not_delay_the_exit(listening: StartListening) -> None:
     agent = listening(*DEMO)
     sockets = [
         await connect(agent.websocket_url, additional_headers=agent.authorization)

@@ -39,7 +39,7 @@ class Unread(asyncio.Transport):
         self.cut = True
 
 
-async def test_who_says_goodbye_and_reads_no_more_is_cut_like_any_silent_client() -> None:
+async def test_a_client_that_closes_and_reads_no_more_is_disconnected_like_a_silent_one() -> None:
     faults: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: faults.append(context))
     endpoint = SimpleNamespace(limits=Limits(ping=0.01), sockets=set())

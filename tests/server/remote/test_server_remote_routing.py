@@ -230,7 +230,7 @@ async def test_of_two_streams_for_the_same_the_newer_one_is_used_and_the_older_e
 
 
 @BOTH
-async def test_large_messages_are_taken_one_after_the_other(
+async def test_large_messages_are_read_one_after_the_other(
     remote: RemoteAgent, version: int
 ) -> None:
     large = request("session/list", {"x": "y" * 4_000_000}, 8)
@@ -284,7 +284,7 @@ async def test_initialize_comes_twice_on_one_connection(remote: RemoteAgent) -> 
         assert await client.initialize() == first
 
 
-async def test_an_answer_in_another_session_than_the_question_is_400_and_not_taken(
+async def test_an_answer_in_another_session_than_the_question_is_refused_with_400(
     remote: RemoteAgent, project: Path
 ) -> None:
     async with http_client(remote) as client:

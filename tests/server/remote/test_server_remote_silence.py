@@ -87,7 +87,7 @@ async def test_a_silent_peer_is_pinged_and_one_that_does_not_answer_is_cut(
         assert "result" in json.loads(await alive.recv())
 
 
-async def test_streams_are_kept_alive_by_comments(listening: StartListening) -> None:
+async def test_comments_keep_streams_alive(listening: StartListening) -> None:
     agent = listening(*DEMO, "--ping-interval", "0.1")
     async with http(agent, version=1) as client:
         headers = await connected(client, agent)

@@ -195,7 +195,7 @@ def test_over_http2_an_early_refusal_leaves_the_socket_usable(frames: Frames) ->
     assert frames.outcome(3) == 200
 
 
-def test_over_http2_requests_taken_back_in_a_flood_end_the_socket(frames: Frames) -> None:
+def test_over_http2_a_flood_of_reset_requests_ends_the_socket(frames: Frames) -> None:
     for number in range(1, 1200, 2):
         frames.http.send_headers(number, frames.headers())
         frames.http.reset_stream(number)

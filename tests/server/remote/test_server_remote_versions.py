@@ -31,7 +31,7 @@ async def test_a_turn_of_version_2_is_driven_with_its_permission(
         assert "Goodbye" in (project / "greeting.py").read_text()
 
 
-async def test_batches_are_taken_on_a_websocket_in_version_2_and_refused_in_version_1(
+async def test_batches_are_accepted_on_a_websocket_in_version_2_and_refused_in_version_1(
     remote: RemoteAgent,
 ) -> None:
     batch: list[dict[str, Any]] = [

@@ -54,7 +54,7 @@ async def test_a_broken_frame_ends_the_connection_with_its_code(
 
 
 @needs_memory
-async def test_a_flood_of_pings_from_a_peer_that_reads_nothing_is_not_kept(
+async def test_pings_from_a_peer_that_reads_nothing_are_not_buffered(
     remote: RemoteAgent,
 ) -> None:
     _, writer = await plain_websocket(remote)

@@ -92,7 +92,7 @@ def assert_sound(messages: Sequence[Message]) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_model_gets_a_consistent_conversation_whatever_is_lost(seed: int) -> None:
+def test_the_model_gets_a_consistent_conversation_after_any_loss(seed: int) -> None:
     source = random.Random(seed)
     events: list[AnyEvent] = [SessionStarted(cwd="/w"), *turn(1), *turn(2), *turn(3)]
     for _ in range(150):

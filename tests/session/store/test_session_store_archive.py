@@ -78,7 +78,7 @@ async def test_an_unknown_session_cannot_be_archived(tmp_path: Path) -> None:
     await store.close()
 
 
-async def test_a_journal_from_before_is_taken_over_while_an_older_program_writes_it(
+async def test_an_old_journal_is_migrated_while_an_older_program_writes_it(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "journal.db"

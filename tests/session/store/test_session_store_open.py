@@ -180,7 +180,7 @@ async def test_a_journal_of_a_newer_version_is_refused_and_stays_byte_for_byte(
     assert files(tmp_path) == before
 
 
-async def test_pages_that_are_damaged_take_nothing_along_that_stands_on_others(
+async def test_damaged_pages_lose_nothing_that_is_on_other_pages(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "journal.db"
