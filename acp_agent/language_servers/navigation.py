@@ -26,6 +26,7 @@ MAX_LOCATIONS = 100
 _MAX_REPORTED_LINES = 10  # places that a mistaken question is answered with
 _MAX_DEPTH = 5  # of an outline
 _MAX_TEXT = 6_000  # characters of a description
+_DATA_PICTURE = re.compile(r"!\[[^\]\n]*\]\(data:[^)\s]*\)")
 _KINDS = (
     "", "file", "module", "namespace", "package", "class", "method", "property", "field",
     "constructor", "enum", "interface", "function", "variable", "constant", "string", "number",
@@ -113,7 +114,8 @@ class Navigator:
         method = "textDocument/hover"
         params = await self.position(method, path, symbol, line)
         hover_result = await self._servers.request(path, method, params, _Hover, timeout=SECONDS)
-        return "" if hover_result is None else _plain(hover_result.contents)[:_MAX_TEXT]
+        text = "" if hover_result is None else _plain(hover_result.contents)
+        return _DATA_PICTURE.sub("", text).strip()[:_MAX_TEXT]
 
     async def outline(self, path: Path) -> list[SymbolLocation]:
         """Return the symbols of a file. Raises ToolError if no server can tell."""

@@ -120,9 +120,10 @@ class _Run:
     def _servers(self) -> list[dict[str, Any]]:
         if self._case.mcp_tool is None:
             return []
-        arguments = ["-m", "benchmarks.harness.mcp_server", self._case.mcp_tool, str(self._cwd)]
-        environ = [{"name": "PYTHONPATH", "value": str(ROOT)}]
-        return [{"name": "corpus", "command": sys.executable, "args": arguments, "env": environ}]
+        program = Path(__file__).with_name("mcp_server.py")
+        # Without site packages it starts sooner: a prompt waits for a server for a limited time.
+        arguments = ["-I", "-S", str(program), self._case.mcp_tool, str(self._cwd)]
+        return [{"name": "corpus", "command": sys.executable, "args": arguments, "env": []}]
 
 
 def _write(folder: Path, files: Tree) -> None:

@@ -15,18 +15,20 @@ import pytest
 
 from acp_agent.session.preload import Preload
 from tests.support.agent_process import AgentProcess
-from tests.support.model_server import ModelServer, answer
+from tests.support.model_server import Call, ModelServer, answer
 from tests.support.waiting import until
 
 # The agent, with a line on stderr for every module that is imported once the preparation is over.
 AGENT = """
 import sys
+import threading
 from acp_agent.cli.serve import serve
 from acp_agent.session import start_up
 
 class Report:
     def find_spec(self, name, path, target=None):
-        print("imports", name, file=sys.stderr, flush=True)
+        thread = threading.current_thread().name
+        print("imports", name, "in", thread, file=sys.stderr, flush=True)
 
 freeze = start_up.freeze_objects
 
@@ -127,6 +129,31 @@ async def test_the_first_prompt_imports_nothing_more(
         await until(lambda: b"ready" in agent.stderr)
         await agent.prompt(session, "Hi")
     assert not re.findall(r"imports (?:acp_agent|protocol|_ssl).*", agent.stderr.decode())
+
+
+async def test_the_first_edit_imports_no_large_modules_in_the_event_loop(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    model_server.add(
+        answer(Call("edit", {"path": "a.txt", "old": "one", "new": "two"})), answer("Done.")
+    )
+    agent = await AgentProcess.start(
+        home=tmp_path / "home",
+        environ=model_server.environ("openai"),
+        command=[sys.executable, "-c", AGENT],
+    )
+    async with agent:
+        await agent.initialize()
+        session = await agent.new_session(tmp_path)
+        await until(lambda: b"ready" in agent.stderr)
+        await agent.prompt(session, "Edit.")
+        assert (tmp_path / "a.txt").read_text() == "two\n"
+    imports = re.findall(
+        r"imports (\S+\.(?:edit_checks|checkpoints)) in (\w+)", agent.stderr.decode()
+    )
+    assert {name.rpartition(".")[2] for name, _ in imports} == {"edit_checks", "checkpoints"}
+    assert "MainThread" not in {thread for _, thread in imports}, imports
 
 
 def test_the_first_prompt_imports_no_modules_of_rare_tools() -> None:

@@ -4,9 +4,9 @@ Arguments: `push` sends problems unasked instead of being asked; `busy` none of 
 just opened; `hold=FILE` sends none while the
 file exists; `project` knows of all files: each `BAD` anywhere is also an error in `other.txt` of
 the root; `start=FILE` answers the handshake once the file exists; `pid=FILE` adds the process's id
-to a file; `stubborn` ends for no request; `edits=FILE` offers to rename, with the edits that the
-JSON file has for the new name, in which `$version` is the document's version and `$root` the
-project's URI.
+to a file; `hover=TEXT` describes each symbol so; `stubborn` ends for no request; `edits=FILE`
+offers to rename, with the edits that the JSON file has for the new name, in which `$version` is the
+document's version and `$root` the project's URI.
 """
 
 from __future__ import annotations
@@ -51,6 +51,8 @@ class Server:
             offered: dict[str, object] = {"textDocumentSync": 1, "definitionProvider": True}
             if "edits" in OPTIONS:
                 offered["renameProvider"] = True
+            if "hover" in OPTIONS:
+                offered["hoverProvider"] = True
             if "push" not in OPTIONS:
                 offered["diagnosticProvider"] = pull
             return {
@@ -64,6 +66,8 @@ class Server:
             found = [item for uri in self.texts for item in self.problems(uri)]
             items = [{"uri": f"{self.root}/other.txt", "kind": "full", "items": found}]
             return {"items": items if found else []}
+        if method == "textDocument/hover":
+            return {"contents": {"kind": "markdown", "value": OPTIONS["hover"]}}
         if method == "textDocument/definition":
             uri = params["textDocument"]["uri"]
             return {"uri": uri, "range": span(0, 0, 1)}

@@ -101,6 +101,20 @@ async def test_it_is_not_offered_where_no_server_runs(
         assert "code" not in {spec.name for spec in tools.toolset.specs()}
 
 
+async def test_a_description_comes_without_pictures_that_are_data(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    config = scripted_server(
+        "hover=A colour. ![Icon](data:image/svg+xml;base64,PHN2ZyB4) ![b](b.png)"
+    )
+    async with open_desk(tmp_path, model_server, config=config) as desk:
+        (desk.folder / "a.txt").write_text("colour\n")
+        assert await offered(desk, "a.txt")
+        model_server.add(answer(code("hover", path="a.txt", symbol="colour")), answer("Done."))
+        await desk.say("Go.")
+        assert desk.results() == ["A colour. ![b](b.png)"]
+
+
 async def run_calls(
     tmp_path: Path, server: ModelServer, files: dict[str, str], *calls: Call, **options: Any
 ) -> tuple[list[str], Desk]:

@@ -175,6 +175,8 @@ class SessionEditChecks:
 
 def _import() -> None:
     """Import the modules of the checks. Takes some milliseconds: call it in a thread."""
+    import acp_agent.language_servers.edit_checks  # noqa: PLC0415 - likewise
+    import acp_agent.language_servers.pool  # noqa: PLC0415 - likewise
     import acp_agent.language_servers.syntax_check  # noqa: F401, PLC0415 - likewise
     from acp_agent.language_servers.table import built_in_servers  # noqa: PLC0415 - likewise
 

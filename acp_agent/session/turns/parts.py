@@ -5,8 +5,11 @@ Imported when the first prompt runs.
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from acp_agent.agent.context_size import next_request_tokens
@@ -53,6 +56,7 @@ from acp_agent.workspace.workspace import Workspace
 if TYPE_CHECKING:  # first needed when a call may write
     from acp_agent.session.history.checkpoints import Checkpoints
 
+_CHECKPOINTS = "acp_agent.session.history.checkpoints"
 CALLS_WAIT = "Calls are waiting: the limit of concurrent calls in all sessions is reached."
 TURN_WAITS = "This turn is waiting: the limit of concurrent turns in all sessions is reached."
 
@@ -304,6 +308,8 @@ class TurnTools:
         """Save the files before a call that may change them."""
         self._may_write_files = self._may_write_files or may_write(access)
         if self._may_write_files:
+            if _CHECKPOINTS not in sys.modules:  # the import takes some milliseconds
+                await asyncio.to_thread(import_module, _CHECKPOINTS)
             await self._checkpoints().before_call(access)
 
     async def command_diffs(self, access: Access) -> tuple[CallContent, ...]:
