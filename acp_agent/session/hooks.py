@@ -73,7 +73,7 @@ class HookSource:
 
     async def current(self, tools: WorkspaceTools) -> SessionHooks | None:
         """Return the current hooks; None if there are none."""
-        hook_set = await asyncio.to_thread(self._find)
+        hook_set = await asyncio.to_thread(self.find)
         await self._report(hook_set)
         changed = hook_set != self._hook_set
         if self._hooks is not None and await self._is_refused(hook_set):
@@ -137,7 +137,8 @@ class HookSource:
         text = scrub(text, self._core.secrets)
         await self._core.notify(NoticeShown(severity="info", title=title, description=text))
 
-    def _find(self) -> FoundHooks:
+    def find(self) -> FoundHooks:
+        """Return the hooks of the current files. Blocks: reads them."""
         from acp_agent.hooks.sources import FoundHooks, find_hooks  # noqa: PLC0415 - if there may be any
 
         services = self._core.services

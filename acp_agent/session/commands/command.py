@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from acp_agent.session.turns.plan import Action, Repetition, RunOptions
 
 _ANSWERED_AT_ONCE = {
-    "help", "status", "jobs", "mode", "model", "agent", "agents", "budget", "mcp", "memory",
+    "help", "status", "jobs", "mode", "model", "agent", "agents", "budget", "hooks", "mcp",
+    "memory",
 }  # fmt: skip
 
 
@@ -101,6 +102,7 @@ COMMANDS = (
         description="Show MCP servers and their tools; enable, disable or restart one",
         hint="NAME | enable NAME | disable NAME | restart NAME",
     ),
+    Command(name="hooks", description="List the hooks of this session and their files"),
     Command(name="trust", description="Decide which files of this folder to trust"),
     Command(
         name="memory",

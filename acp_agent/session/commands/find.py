@@ -154,6 +154,10 @@ def _answer(
             from acp_agent.session.commands.mcp import mcp_command  # noqa: PLC0415 - rare
 
             answer = partial(mcp_command, core, context.extensions, arguments)
+        case "hooks":
+            from acp_agent.session.commands.hooks import hooks_command  # noqa: PLC0415 - rare
+
+            answer = partial(hooks_command, core, context.resources.hooks)
         case "memory":
             from acp_agent.session.memory import memory_command  # noqa: PLC0415 - rare
 
