@@ -385,6 +385,29 @@ async def test_the_text_of_a_plugins_skill_names_the_plugins_folder(
     assert f"Run {desk.folder}/.agents/scripts/x.sh." in desk.words()[-1]
 
 
+async def test_a_plugins_command_needs_no_plugin_in_its_name_unless_two_have_it(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    model_server.otherwise = answer("Done.")
+
+    def write_plugin(name: str) -> None:
+        folder = desk.folder / ".agents" / "plugins" / name
+        for file in (folder / ".claude-plugin" / "plugin.json", folder / "commands" / "greet.md"):
+            file.parent.mkdir(parents=True)
+        (folder / ".claude-plugin" / "plugin.json").write_text(f'{{"name": "{name}"}}')
+        (folder / "commands" / "greet.md").write_text(f"Greet as {name}.")
+
+    write_plugin("first")
+    for command in ("/greet", "/first:greet", "/skill:first:greet"):
+        await desk.say(command)
+        assert "Greet as first." in desk.words()[-1], command
+    write_plugin("second")
+    await desk.say("/greet")
+    assert "Greet as" not in desk.words()[-1]
+    await desk.say("/second:greet")
+    assert "Greet as second." in desk.words()[-1]
+
+
 async def test_commands_in_a_skill_that_the_user_chooses_are_run_first_as_calls(
     desk: Desk, model_server: ModelServer
 ) -> None:

@@ -176,11 +176,22 @@ def _ask(name: str, additions: str) -> FoundCommand:
 async def _find_skill(
     context: CommandContext, name: str, arguments: str, content: Sequence[ContentBlock]
 ) -> FoundCommand | None:
-    """Return the skill that a command names without `skill:`, as in other programs."""
+    """Return the skill that a command names without `skill:`, as in other programs.
+
+    The name of its plugin may be missing too, if no other plugin has a skill of this name.
+    """
     definitions = context.extensions.definitions
     await definitions.load()  # a prompt may arrive before they are loaded
-    if not any(command.name == PREFIX + name for command in definitions.commands):
-        return None
+    names = {
+        command.name.removeprefix(PREFIX)
+        for command in definitions.commands
+        if command.name.startswith(PREFIX)
+    }
+    if name not in names:
+        in_plugins = [full_name for full_name in names if full_name.endswith(f":{name}")]
+        if len(in_plugins) != 1:
+            return None
+        (name,) = in_plugins
     from acp_agent.session.commands.prompting import skill_command  # noqa: PLC0415 - rarely needed
 
     return await skill_command(context.core, definitions, name, arguments, content)
