@@ -11,8 +11,13 @@ from acp_agent.platform.descriptor_limit import explain_descriptor_limit
 
 BUSY_SECONDS = 5.0  # how long to wait for another process that writes
 
-# We never write a row that is too large: its length is damaged.
-_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_TOOBIG}
+# We never write a row that is too large, or one that exists: a length or the order is damaged.
+_DAMAGED = {
+    sqlite3.SQLITE_CORRUPT,
+    sqlite3.SQLITE_NOTADB,
+    sqlite3.SQLITE_TOOBIG,
+    sqlite3.SQLITE_CONSTRAINT,
+}
 # Our statements are correct: if a name does not exist, the schema table is damaged.
 _MISSING_NAMES = (
     "no such ",

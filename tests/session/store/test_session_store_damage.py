@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.errors import SessionNotFoundError
+from acp_agent.errors import SessionNotFoundError, StoreDamagedError
 from acp_agent.events import AgentText, AnyEvent, SessionStarted, TurnStarted
 from acp_agent.ids import MessageId, SessionId, TurnId
 from acp_agent.session.store.records import DamagedEvent, StoredEvent, UnknownEvent
@@ -137,6 +137,16 @@ async def test_a_wrong_number_of_events_hides_none_and_overwrites_none(
     assert [event for event in found[8:] if isinstance(event, AgentText)] == [said(9), said(10)]
     assert not any(isinstance(event, UnknownEvent) for event in found)
     assert [item.event for item in await store.read_all(OTHER)] == EVENTS
+    await store.close()
+
+
+async def test_an_event_that_cannot_be_added_is_reported_as_damage(path: Path) -> None:
+    with changing(path) as database:  # as if the order of the rows were damaged
+        database.execute("CREATE UNIQUE INDEX one_added ON events (at) WHERE body LIKE '%added%'")
+    store = await Store.open(path)
+    with pytest.raises(StoreDamagedError, match="sessions repair"):
+        await store.append(ONE, [TurnStarted(turn=TurnId(f"added_{n}")) for n in range(2)])
+    assert [item.event for item in await store.read_all(ONE)] == EVENTS
     await store.close()
 
 
