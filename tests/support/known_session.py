@@ -42,6 +42,8 @@ def compare(known: Known, told: Shown, replayed: Shown) -> None:
         assert again.startswith(text) if known.crashed else again == text, (text, again)
     if not known.crashed:
         assert list(replayed.agent) == list(told.agent)
-        assert replayed.calls == told.calls
-    for call in told.calls.keys() - told.cut:
-        assert replayed.calls[call] == told.calls[call]
+        assert replayed.calls.keys() == told.calls.keys()
+    for call in told.calls.keys() - (told.cut if known.crashed else set()):
+        statuses = {replayed.calls[call], told.calls[call]}
+        # Version 1 has no word for a call that was cancelled.
+        assert len(statuses) == 1 or statuses == {"cancelled", "failed"}, (call, statuses)
