@@ -3,8 +3,8 @@
 A known value is found unchanged, URL-encoded, escaped for JSON or HTML, in hexadecimal, base32 or
 base64 (at any alignment, wrapped or not, base64 also twice and of UTF-16), and with separators or
 escapes between its characters or bytes. A value that looks like a key is also found cut off, masked
-(`sk-abc***wxyz`), reversed, in ROT13, with its cases swapped, in base85, in base64 of hexadecimal
-and the reverse.
+(`sk-abc***wxyz`), reversed, in ROT13, with other cases, uuencoded, in base85, in base64 of
+hexadecimal and the reverse.
 
 Each form of each secret is cut into pieces. One pass over the text finds all pieces of all secrets,
 so the time hardly depends on their number.
@@ -16,6 +16,7 @@ import base64
 import codecs
 import functools
 import re
+import string
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from urllib.parse import quote
 
@@ -42,15 +43,18 @@ _MASK = re.compile(r"[*\u2022#xX]{3,}|\.{3,}|\u2026+|(?<!\[)\[(?:REDACTED|redact
 _MASKS = (*(char * 3 for char in "*\u2022#xX."), "\u2026", "[REDACTED]", "[redacted]")
 Span = tuple[int, int]
 _URL_SAFE = str.maketrans("+/", "-_")
+_BASE64 = string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/"
+_UUENCODED = str.maketrans(_BASE64, "`" + "".join(map(chr, range(33, 96))))
 # Separators between the characters of a key, and between its bytes in hexadecimal.
 _CHARACTER_SEPARATORS = (
     " ", "  ", "   ", "\n", "-", ".", ",", ", ", "_", "|", '", "', "', '", "\\",
-    "\0", "\u200b", "\u2060",
+    "\t", "\0", "\u200b", "\u2060", "\u00ad",
 )  # fmt: skip
 _BYTE_SEPARATORS = (
     " ", ":", "-", ",", ", ", "\\x", " 0x", ", 0x", ",0x", "%", "=", "\n", "\\u00", ";&#x", "00",
+    " U+00", "%25",
 )  # fmt: skip
-_DECIMAL_SEPARATORS = (" ", ",", ", ", ";&#", "\n")
+_DECIMAL_SEPARATORS = (" ", ",", ", ", ";&#", "\n", ".", ")+chr(")
 _NAMED_ESCAPES: dict[str, Sequence[str]] = {
     "&": ("&amp;",), "<": ("&lt;",), ">": ("&gt;",), '"': ("&quot;",), "'": ("&apos;",),
     "\n": (r"\\\\?n",), "\t": (r"\\\\?t",), "\r": (r"\\\\?r",), " ": (r"\+",),
@@ -251,6 +255,7 @@ def _forms(value: str) -> Iterator[_Form]:
             pieces,
             max(_MIN_BEGINNING, _prefix_length(value) + 3),
             max(_MIN_PART, 2 * size - 1),
+            wrapped=True,
         )
     else:
         yield _Form(value, ((value, 0),), len(value), len(value))
@@ -275,7 +280,16 @@ def _forms(value: str) -> Iterator[_Form]:
             codecs.encode(value, "rot13"),
             backwards,
             value.swapcase(),
+            value.upper(),
+            value.lower(),
+            *(raw.hex()[::-1], raw[::-1].hex(), raw.hex().encode().hex()),
+            *_aligned_encodings(base64.b64encode, raw[::-1], 3, 6),
+            *(core.lower() for core in _aligned_encodings(base64.b32encode, raw, 5, 5)),
             wide,
+            *(
+                core.translate(_UUENCODED)
+                for core in _aligned_encodings(base64.b64encode, raw, 3, 6)
+            ),
             *_aligned_encodings(base64.b64encode, raw.hex().encode(), 3, 6),
             *(core.encode().hex() for core in _aligned_encodings(base64.b64encode, raw, 3, 6)),
             *_base85(raw),
@@ -300,6 +314,9 @@ def _separated(value: str, raw: bytes) -> Iterator[tuple[Sequence[str], str]]:
     pairs = [f"{byte:02x}" for byte in raw]
     for separator in _CHARACTER_SEPARATORS:
         yield value, separator
+    for width in range(2, 6):  # like `fold`
+        for at in range(width):
+            yield re.findall(f"(?s)^.{{{at}}}|.{{1,{width}}}", value), "\n"
     for separator in _BYTE_SEPARATORS:
         yield pairs, separator
         yield [pair.upper() for pair in pairs], separator
@@ -309,8 +326,13 @@ def _separated(value: str, raw: bytes) -> Iterator[tuple[Sequence[str], str]]:
         yield [f"{byte:03o}" for byte in raw], separator
     for separator in ("", " "):
         yield [f"{byte:08b}" for byte in raw], separator
+    for width in (4, 5):  # like `od -t u1` and `od -t d1`
+        yield [f"{byte:{width}}" for byte in raw], ""
     for at in range(2):  # like xxd and od, which group two bytes
         yield _join_pairs(pairs, at), " "
+        words = [pair[2:] + pair[:2] for pair in _join_pairs(pairs, at)[at:] if len(pair) == 4]
+        yield words, " "
+        yield [f"{int(word, 16):06o}" for word in words], " "
 
 
 def _encoded_form(text: str, min_length: int, *, wrapped: bool) -> _Form:

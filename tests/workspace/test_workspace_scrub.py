@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import binascii
 import bz2
 import codecs
 import gzip
@@ -10,6 +11,8 @@ import json
 import lzma
 import secrets
 import string
+import subprocess
+import textwrap
 import time
 import zlib
 from collections.abc import Callable
@@ -236,6 +239,12 @@ def xxd(value: str) -> str:
     )
 
 
+def od(value: str, *options: str) -> str:
+    """The output of `od` for the value."""
+    ran = subprocess.run(["od", *options], input=value.encode(), capture_output=True, check=True)
+    return ran.stdout.decode()
+
+
 SPREAD: dict[str, Callable[[str], str]] = {
     "backwards": lambda value: value[::-1],
     "ROT13": lambda value: codecs.encode(value, "rot13"),
@@ -279,6 +288,32 @@ SPREAD: dict[str, Callable[[str], str]] = {
     "bzip2 in base64": lambda value: base64.b64encode(bz2.compress(value.encode())).decode(),
     "xz in base64": lambda value: base64.b64encode(lzma.compress(value.encode())).decode(),
     "xxd": xxd,
+    "od": od,
+    "od from the second byte": lambda value: od(f"={value}"),
+    "od -x": lambda value: od(value, "-x"),
+    "od -t u1": lambda value: od(value, "-t", "u1"),
+    "od -t d1": lambda value: od(value, "-t", "d1"),
+    "uuencode": lambda value: binascii.b2a_uu(value[:45].encode()).decode(),
+    "capitals": str.upper,
+    "small letters": str.lower,
+    "tabs": "\t".join,
+    "soft hyphens": "\u00ad".join,
+    "hexadecimal reversed": lambda value: value.encode().hex()[::-1],
+    "hexadecimal of the reverse": lambda value: value[::-1].encode().hex(),
+    "hexadecimal twice": lambda value: value.encode().hex().encode().hex(),
+    "base64 of the reverse": lambda value: in_base64(1)(value[::-1]),
+    "base32 in small letters": lambda value: in_base32(2)(value).lower(),
+    "code points": lambda value: " ".join(f"U+{ord(sign):04X}" for sign in value),
+    "calls of chr": lambda value: "+".join(f"chr({ord(sign)})" for sign in value),
+    "an escaped address of escapes": lambda value: "".join(f"%25{ord(x):02X}" for x in value),
+    "a version of Perl": lambda value: "v" + ".".join(str(byte) for byte in value.encode()),
+    **{
+        f"fold -w {width} behind {shift} characters": lambda value, width=width, shift=shift: (  # type: ignore[misc]
+            "\n".join(textwrap.wrap("x" * shift + value, width))
+        )
+        for width in (2, 3, 4, 5, 11, 20)
+        for shift in (0, 1)
+    },
     "xxd from the second byte": lambda value: xxd("=" + value),
 }
 
