@@ -88,7 +88,7 @@ async def test_a_client_that_only_stops_listening_ends_the_agent_when_it_next_sp
 
 
 @pytest.mark.skipif(F_SETPIPE_SZ is None, reason="the system cannot shorten a pipe")
-async def test_stderr_that_nobody_reads_stops_nothing(
+async def test_an_unread_stderr_stops_nothing(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     (workspace_repo / "AGENTS.md").mkdir()  # each session's first prompt warns of it

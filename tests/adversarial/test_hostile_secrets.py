@@ -182,7 +182,7 @@ async def test_a_long_output_is_saved_without_its_keys(
     assert_model_never_saw(model_server, KEY, FOREIGN_KEY)
 
 
-async def test_a_provider_that_repeats_the_key_in_its_error_gives_it_to_nobody(
+async def test_the_key_in_a_providers_error_is_shown_to_nobody(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     agent, session = await opened(
@@ -199,7 +199,7 @@ async def test_a_provider_that_repeats_the_key_in_its_error_gives_it_to_nobody(
     await assert_goes_on(agent, session, model_server)
 
 
-async def test_a_provider_that_repeats_the_key_in_its_stream_gives_it_to_nobody_either(
+async def test_the_key_in_a_providers_stream_is_shown_to_nobody(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     error = f'data: {{"error": {{"message": "bad key {KEY}", "code": "weird"}}}}\n\n'

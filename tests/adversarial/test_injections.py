@@ -63,7 +63,7 @@ def run_injections(tmp_path: Path, *run: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("mode", "answer"), RUNS)
-def test_nothing_gets_out_and_nothing_outside_changes(
+def test_nothing_is_sent_out_and_nothing_outside_changes(
     tmp_path: Path, mode: str, answer: str
 ) -> None:
     result = run_injections(tmp_path, mode, answer, "all" if ALL else "sample")

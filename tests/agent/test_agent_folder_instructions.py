@@ -113,7 +113,7 @@ async def test_instructions_come_with_a_message_that_links_to_a_file_there(
     assert len(told(model_server)) == 1
 
 
-async def test_searching_a_folder_and_failing_to_read_a_file_bring_none(
+async def test_searching_a_folder_and_failing_to_read_a_file_add_no_instructions(
     desk: Desk, model_server: ModelServer
 ) -> None:
     project(desk)

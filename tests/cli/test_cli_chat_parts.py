@@ -359,7 +359,7 @@ def test_resources_are_completed_once_something_follows_the_mark() -> None:
     assert matching_resources('@"me', resources) == []
 
 
-async def test_a_permission_takes_no_keys_while_somebody_types(
+async def test_a_permission_takes_no_keys_while_the_user_types(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()

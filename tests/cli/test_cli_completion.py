@@ -101,7 +101,7 @@ def test_the_command_prints_the_script_of_a_shell(shell: str, tmp_path: Path) ->
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, script(shell), "")
 
 
-def test_a_shell_that_nobody_wrote_a_script_for_is_refused(tmp_path: Path) -> None:
+def test_a_shell_without_a_completion_script_is_refused(tmp_path: Path) -> None:
     ran = acp_agent(tmp_path, "completion", "tcsh")
     assert ran.returncode == 2
     assert "tcsh" in ran.stderr

@@ -286,7 +286,7 @@ def test_a_toml_file_keeps_its_comments(home: Path) -> None:
         assert path.read_text() == unusable
 
 
-def test_a_lua_file_that_somebody_else_wrote_is_not_replaced(
+def test_a_lua_file_of_another_program_is_not_replaced(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = home / ".config" / "nvim" / "plugin" / "acp-agent.lua"

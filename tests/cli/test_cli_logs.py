@@ -136,7 +136,7 @@ def test_a_log_that_cannot_be_written_is_reported_once_and_harmless(tmp_path: Pa
     assert ran.stderr.count("\n") == 1
 
 
-def test_a_stderr_that_nobody_reads_does_not_stop_the_program(tmp_path: Path) -> None:
+def test_an_unread_stderr_does_not_stop_the_program(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     program = f"""
 import logging

@@ -148,7 +148,7 @@ async def test_the_record_says_who_decided(
     assert "Allowed by you" not in page.read_text("utf-8")
 
 
-async def test_a_chat_without_a_terminal_records_that_nobody_was_asked(
+async def test_a_chat_without_a_terminal_records_that_no_user_was_asked(
     home: Path, workspace_repo: Path
 ) -> None:
     chat = await start(home, workspace_repo, "chat", *DEMO)

@@ -54,9 +54,7 @@ def test_a_source_comes_at_its_commit_without_its_history_and_once(
     assert (target / ".git" / "shallow").exists()
 
 
-def test_what_somebody_changed_or_put_there_stays_as_it_is(
-    upstream: Upstream, tmp_path: Path
-) -> None:
+def test_changes_and_files_of_others_stay(upstream: Upstream, tmp_path: Path) -> None:
     changed, own = tmp_path / "changed", tmp_path / "own"
     fetch(upstream.at(upstream.first), changed)
     (changed / "plugin.lua").write_text("mine")
@@ -67,7 +65,7 @@ def test_what_somebody_changed_or_put_there_stays_as_it_is(
     assert list(own.iterdir()) == []
 
 
-def test_without_a_way_to_the_repository_it_says_so_and_leaves_nothing_half_there(
+def test_an_unreachable_repository_is_reported_and_leaves_no_incomplete_folder(
     upstream: Upstream, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     gone = Source(repository=(tmp_path / "gone").as_uri(), commit="0" * 40, reason="a test")

@@ -141,7 +141,7 @@ async def test_a_waiting_prompt_is_continued_once_and_cancelled_when_its_questio
     await until(lambda: waiting.pop(state) is None)
 
 
-async def test_a_client_that_waits_hears_that_the_prompt_still_runs(
+async def test_a_client_that_waits_learns_that_the_prompt_still_runs(
     monkeypatch: pytest.MonkeyPatch, home: Path, workspace_repo: Path, model_server: ModelServer
 ) -> None:
     monkeypatch.setattr(agent_tools, "_PROGRESS_SECONDS", 0.01)

@@ -213,7 +213,7 @@ def test_a_region_decides_about_the_address(region: str, address: str) -> None:
     assert (vertex.base_url, vertex.usable) == (address, True)
 
 
-def test_a_cloud_that_nobody_configured_is_not_offered() -> None:
+def test_an_unconfigured_cloud_is_not_offered() -> None:
     environ = {"CLOUD_ML_REGION": "global", "GOOGLE_CLOUD_PROJECT": "p"}
     found = models(environ)
     with pytest.raises(AuthRequiredError, match="VERTEX_ACCESS_TOKEN"):

@@ -90,7 +90,7 @@ async def test_a_bad_key_or_a_bad_request_asks_the_user_to_fix_it(
 
 
 @pytest.mark.parametrize("begun", ["begun", Thought("Let me")])
-async def test_an_answer_of_which_something_was_shown_is_nobody_elses(
+async def test_a_partly_shown_answer_is_not_continued_by_another_model(
     server: ModelServer, begun: str | Thought
 ) -> None:
     server.add(answer(begun, Cut()), Status(code=503))
@@ -135,7 +135,7 @@ def test_unusable_models_and_the_chosen_model_are_no_fallbacks() -> None:
     assert [info.ref for info in found] == ["gemini/gemini-3.8-flash"]
 
 
-def test_a_fallback_of_a_provider_that_is_none_is_named() -> None:
+def test_a_fallback_of_an_unknown_provider_is_reported() -> None:
     with pytest.raises(ConfigError, match="nobody/model"):
         Models(Config(fallback_models=["nobody/model"]), Keys(), {})
 

@@ -165,7 +165,7 @@ async def test_signatures_go_back_in_the_parts_in_which_they_came(
     assert '"s2"' not in other
 
 
-def test_a_signature_that_came_with_no_text_goes_back_with_none() -> None:
+def test_a_signature_without_text_is_sent_back_without_text() -> None:
     provider_data = {
         "part": "text",
         "length": 0,

@@ -119,7 +119,7 @@ async def test_a_key_that_is_refused_twice_is_reported_with_a_remedy(
     assert "token" not in failed.message
 
 
-async def test_a_command_with_no_other_key_is_not_asked_for_ever(
+async def test_a_refused_key_is_not_tried_again_when_the_command_prints_no_other(
     company: Company, driver_of: DriverOf
 ) -> None:
     company.print("the-only-token")

@@ -114,7 +114,7 @@ async def test_a_provider_on_this_computer_needs_no_key(host: str) -> None:
     assert (await found.choose(None, None)).ref == "openai/big"
 
 
-async def test_at_home_a_described_model_does_not_become_the_default() -> None:
+async def test_a_described_model_does_not_become_the_default_of_its_own_provider() -> None:
     found = models(Config(models={"openai/gpt-4.1": ModelConfig()}), OPENAI_API_KEY="k")
     assert (await found.choose(None, None)).ref == "openai/gpt-6.2-sol"
 

@@ -214,7 +214,7 @@ async def test_keepalive_events_extend_the_wait_for_a_provider(
     assert isinstance(got.last, Finished)
 
 
-async def test_a_provider_that_says_nothing_else_is_not_waited_for_for_ever(
+async def test_a_provider_that_only_keeps_the_connection_alive_times_out(
     driver: Driver, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(exchange, "_KEEP_ALIVE_LIMIT", 0.05)

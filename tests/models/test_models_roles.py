@@ -53,7 +53,7 @@ def test_the_catalogs_small_models_are_available() -> None:
         assert info is None or info in found.available() or not provider.usable
 
 
-def test_at_another_address_or_where_none_is_known_the_main_model_does() -> None:
+def test_without_a_small_model_or_at_another_address_the_main_model_is_used() -> None:
     moved = Config(providers={"anthropic": ProviderConfig(base_url="https://proxy.example.com")})
     assert small(moved) == "anthropic/claude-opus-5"
     assert small(Config(), "kimi/kimi-for-coding") == "kimi/kimi-for-coding"

@@ -199,7 +199,7 @@ def plant(folder: Path, shape: str, settings: str) -> None:
     (common / "config").write_text(settings)
 
 
-def test_a_repository_of_somebody_else_is_not_read_through_a_file_or_a_link(
+def test_a_foreign_repository_is_not_read_through_a_file_or_a_link(
     room: Room, sample: Path
 ) -> None:
     private = room.home / "private"
@@ -300,7 +300,7 @@ def test_settings_that_the_user_gives_by_the_environment_stay(
 
 
 @pytest.mark.parametrize("count", ["", "x", "²", "-1"])
-def test_a_count_of_settings_that_is_none_is_replaced(count: str) -> None:
+def test_an_invalid_count_in_the_settings_is_replaced(count: str) -> None:
     added = added_variables({"GIT_CONFIG_COUNT": count}, only_reads=False)
     assert added == {
         "GIT_CONFIG_COUNT": "1",

@@ -113,7 +113,7 @@ async def test_json_that_is_no_request_is_reported_as_an_invalid_request(
 
 
 @pytest.mark.covers("T3")
-async def test_a_batch_is_refused_once_and_none_of_it_is_done(peer: PeerProcess) -> None:
+async def test_a_batch_is_refused_once_as_a_whole(peer: PeerProcess) -> None:
     batch = [prompt("say one", 1), prompt("say two", 2)]
     answer = await peer.ask(json.dumps(batch).encode() + b"\n")
     assert (answer["error"]["code"], answer["id"]) == (-32600, None)

@@ -83,7 +83,7 @@ async def test_cancelling_a_turn_withdraws_its_questions(peer: PeerProcess) -> N
         {"jsonrpc": "2.0", "result": {}},
     ],
 )
-async def test_an_answer_that_nobody_waits_for_is_ignored(
+async def test_an_answer_without_a_request_is_ignored(
     peer: PeerProcess, stray: dict[str, Any]
 ) -> None:
     await peer.send(stray)

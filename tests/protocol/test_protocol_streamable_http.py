@@ -225,7 +225,7 @@ async def test_a_question_settled_without_an_open_stream_is_not_asked_again(
     assert left == ([] if how == "answered" else ["$/cancel_request"])
 
 
-async def test_nobody_waits_for_streams_that_are_not_behind() -> None:
+async def test_streams_that_are_not_behind_delay_nothing() -> None:
     transport = StreamableHttpTransport()
     stream = Gathering()
     transport.open_stream("s", stream)

@@ -136,7 +136,7 @@ def test_a_start_imports_only_the_types_that_it_needs(version: str, needed: set[
     }
 
 
-def test_a_type_is_found_where_it_is_and_a_name_that_is_none_nowhere() -> None:
+def test_a_type_is_found_and_an_unknown_name_is_not() -> None:
     assert t.Notice.__module__ == "protocol.v1.updates"
     assert vars(t)["Notice"] is t.Notice
     for name in ("NoSuchType", "__path__", "_ConfigOption"):

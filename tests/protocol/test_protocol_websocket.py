@@ -111,7 +111,7 @@ async def test_a_too_long_message_is_reported_once_and_the_next_is_read() -> Non
         assert await transport.read_message() == b"short"
 
 
-async def test_reading_pauses_while_nobody_reads_and_continues_afterwards() -> None:
+async def test_reading_pauses_while_the_output_has_no_reader_and_continues_afterwards() -> None:
     transport, wire = opened(limit=1_000_000)
     for _ in range(3):
         transport.data_received(frame(b"x" * 600_000))

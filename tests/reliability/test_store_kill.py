@@ -57,7 +57,7 @@ async def test_after_kill_9_all_acknowledged_events_are_stored_in_order(
     await store.close()
 
 
-async def test_kill_9_while_journals_are_made_leaves_none_that_cannot_be_opened(
+async def test_every_journal_opens_after_kill_9_during_its_creation(
     tmp_path: Path,
 ) -> None:
     chance = random.Random(11)

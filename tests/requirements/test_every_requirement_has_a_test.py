@@ -44,7 +44,7 @@ def test_no_test_names_a_requirement_that_does_not_exist(
     assert not {name: files for name, files in covered().items() if name not in requirements}
 
 
-def test_the_list_is_complete_and_says_of_each_what_it_is(
+def test_the_list_is_complete_and_describes_each_entry(
     requirements: dict[str, dict[str, str]],
 ) -> None:
     expected = [

@@ -117,7 +117,7 @@ def run_cases(tmp_path: Path, user: str, confinement: str) -> Reached:
 
 
 @pytest.mark.parametrize(("user", "backend"), [run for run in RUNS if run[1] in CONFINED])
-def test_no_program_gets_out_of_the_sandbox(tmp_path: Path, user: str, backend: str) -> None:
+def test_no_program_escapes_the_sandbox(tmp_path: Path, user: str, backend: str) -> None:
     corpus = load_corpus()
     known = corpus.known
     if backend != "bubblewrap" and not has_namespaces():
@@ -132,7 +132,7 @@ def test_no_program_gets_out_of_the_sandbox(tmp_path: Path, user: str, backend: 
 
 @pytest.mark.skipif(not IS_ROOT, reason="needs root")
 @pytest.mark.skipif(not ALL, reason="make escapes lets them out")
-def test_every_program_gets_out_where_nothing_confines_it(tmp_path: Path) -> None:
+def test_every_program_escapes_without_confinement(tmp_path: Path) -> None:
     found = run_cases(tmp_path, "root", "unconfined")
     cases = [case.name for case in load_corpus().cases if not case.control]
     assert [name for name in cases if name not in found] == []

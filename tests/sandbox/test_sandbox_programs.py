@@ -54,7 +54,7 @@ def confine() -> Confine:
     return SharedSandboxes().confine(SandboxConfig(), os.environ.get("PATH"))
 
 
-def test_a_helper_that_reads_changes_nothing_and_reaches_nobody(
+def test_a_helper_that_reads_changes_nothing_and_has_no_network(
     confine: Confine, tmp_path: Path
 ) -> None:
     file = tmp_path / "file"

@@ -198,9 +198,7 @@ async def test_rules_that_change_apply_to_the_next_connection(world: World) -> N
     assert b" 403 " in await world.ask(connect("allowed.test:PORT"))
 
 
-async def test_nobody_keeps_a_connection_by_saying_nothing(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_silent_connection_is_closed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     for limit in ("proxy._FIRST_BYTE", "proxy_http._REQUEST", "proxy._REQUEST"):
         monkeypatch.setattr(f"acp_agent.sandbox.{limit}_LIMIT", 0.01)
     for limit in ("IDLE", "_RESOLVE", "_FLUSH"):

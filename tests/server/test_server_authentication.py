@@ -173,7 +173,7 @@ async def test_a_key_in_the_environment_needs_no_login(
 
 
 @pytest.mark.covers("I4", "T4")
-async def test_a_method_that_is_none_or_runs_elsewhere_is_refused_by_name(
+async def test_an_unknown_login_method_and_one_that_runs_elsewhere_are_refused_by_name(
     agent: StartAgent,
 ) -> None:
     running = await agent(*DEMO, editor=Editor(offers=frozenset({"terminal_auth"})))

@@ -108,7 +108,7 @@ async def test_an_older_version_is_refused_with_the_supported_ones(fresh: AgentP
 
 
 @pytest.mark.covers("I1")
-async def test_a_version_that_is_none_is_refused_by_name_and_the_next_try_works(
+async def test_an_invalid_version_is_refused_by_name_and_the_next_try_works(
     fresh: AgentProcess,
 ) -> None:
     for wrong in ("1", "2025-06-18", None, 1.5, True, -1, 65536, [1]):

@@ -95,7 +95,7 @@ async def test_a_session_is_listed_once_an_option_of_it_was_set(
 
 
 @pytest.mark.covers("S5", "T4")
-async def test_a_cursor_that_is_none_of_ours_is_refused_by_name(agent: StartAgent) -> None:
+async def test_a_foreign_cursor_is_refused_by_name(agent: StartAgent) -> None:
     running = await agent(*DEMO)
     await running.initialize()
     for cursor in ("nonsense", "", "AAAA", 7):

@@ -80,7 +80,7 @@ async def test_cancelling_ends_all_rounds(opened_v2: OpenV2, model_server: Model
     assert states(client, session) == ["running", "idle: cancelled"]
 
 
-async def test_a_round_that_did_not_come_to_its_end_is_the_last(
+async def test_an_incomplete_round_is_the_last(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     running, session = await opened()

@@ -174,7 +174,7 @@ async def test_an_image_to_a_model_that_does_not_see_is_refused_and_the_session_
 
 
 @pytest.mark.covers("P1", "T4")
-async def test_what_is_not_advertised_or_empty_or_malformed_is_refused_and_changes_nothing(
+async def test_unadvertised_empty_and_malformed_content_is_refused_and_changes_nothing(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     running, session = await opened()

@@ -162,7 +162,7 @@ async def test_disabling_an_unknown_provider_succeeds(
 
 
 @pytest.mark.covers("T4")
-async def test_what_is_no_endpoint_is_refused_by_field_and_changes_nothing(
+async def test_an_invalid_endpoint_is_refused_by_field_and_changes_nothing(
     agent: StartAgent, home: Path, version: int
 ) -> None:
     client = await keyless(agent, home, version)

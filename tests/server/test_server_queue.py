@@ -15,7 +15,7 @@ from tests.support.wire_client import AnswerError
 QUEUES = 'steering = "queue"\n'
 
 
-async def test_where_the_settings_say_so_prompts_wait_and_run_in_the_order_in_which_they_came(
+async def test_with_the_queue_setting_prompts_run_in_their_order(
     opened: OpenSession, model_server: ModelServer, home: Path
 ) -> None:
     config_file(home, QUEUES)

@@ -139,7 +139,7 @@ def _is_about_kind(message: dict[str, Any], updates: list[dict[str, Any]], kind:
 
 
 @pytest.mark.covers("P3")
-async def test_calls_that_cannot_run_fail_visibly_and_the_model_hears_why(
+async def test_calls_that_cannot_run_fail_visibly_and_the_model_learns_why(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     model_server.add(

@@ -104,7 +104,7 @@ def test_updates_of_child_sessions_have_only_the_changes() -> None:
     ]
 
 
-def test_nobody_else_hears_of_child_sessions() -> None:
+def test_other_clients_are_not_told_of_child_sessions() -> None:
     assert projected(ClientProfile(notices=True, compactions=True, plans=True), *SUBAGENT) == []
 
 

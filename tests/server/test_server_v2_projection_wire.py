@@ -122,7 +122,7 @@ async def test_a_terminal_is_cancelled_and_its_call_ends_by_itself(
 
 
 @pytest.mark.covers("P6", "P12")
-async def test_what_the_user_is_asked_says_what_it_is_about(
+async def test_a_question_to_the_user_says_what_it_is_about(
     agent: StartAgent, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     question = Call("ask_user", {"question": "Which colour?"})

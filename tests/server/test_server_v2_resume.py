@@ -117,7 +117,7 @@ async def test_an_unknown_cursor_is_refused_and_nothing_is_resumed(
 
 
 @pytest.mark.covers("S4")
-async def test_a_null_cursor_is_none(opened_v2: OpenV2, workspace_repo: Path) -> None:
+async def test_a_null_cursor_is_no_cursor(opened_v2: OpenV2, workspace_repo: Path) -> None:
     client, session = await opened_v2()
     params = {"sessionId": session, "cwd": str(workspace_repo), "replayFrom": None}
     await client.wire.request("session/resume", params, checked=True)

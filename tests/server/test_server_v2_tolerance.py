@@ -25,7 +25,7 @@ MORE: Json = {
 
 
 @pytest.mark.covers("T4")
-async def test_fields_that_nobody_knows_are_let_pass_everywhere(
+async def test_unknown_fields_are_allowed_everywhere(
     agent: StartAgent, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     model_server.add(answer("Yes."))

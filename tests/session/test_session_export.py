@@ -184,7 +184,7 @@ async def test_a_session_that_continues_meanwhile_is_exported_as_it_was_in_the_b
 
 
 @pytest.mark.parametrize("cursor", ["", "x", "1", "1.", ".1", "-1.2", "1.2.3", "1e3.2", "9" * 20])
-async def test_a_cursor_of_somebody_else_is_refused(store: Store, cursor: str) -> None:
+async def test_a_cursor_of_another_program_is_refused(store: Store, cursor: str) -> None:
     session = await written(store)
     with pytest.raises(InvalidInputError, match="cursor"):
         await export_page(store, session, form="md", secrets=[], limit=1, cursor=cursor)

@@ -246,7 +246,7 @@ async def test_a_prompt_that_joins_a_turn_is_asked_about_as_well(
         assert all(b"my password" not in request.body for request in model_server.requests)
 
 
-async def test_a_stop_hook_has_the_model_continue_and_cannot_do_so_for_ever(
+async def test_a_stop_hook_makes_the_model_continue_but_not_endlessly(
     hooked: Hooked, model_server: ModelServer
 ) -> None:
     hooks = {"Stop": prints(decision="block", reason="run the tests")}

@@ -91,7 +91,7 @@ async def test_a_refusal_of_a_background_hook_makes_the_model_continue(
         assert len(model_server.requests) == 4
 
 
-async def test_a_hook_can_refuse_another_model_and_hears_of_a_change(
+async def test_a_hook_can_refuse_another_model_and_is_notified_of_a_change(
     hooked: Hooked, tmp_path: Path
 ) -> None:
     refuses = "{ echo 'too small' >&2; exit 2; }"

@@ -104,7 +104,7 @@ async def test_a_sent_message_causes_no_further_request(
     assert len(model_server.requests) == 2
 
 
-async def test_a_summary_that_is_stopped_as_it_begins_does_not_continue_for_ever(
+async def test_a_summary_that_is_stopped_at_its_start_ends(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     async with open_desk(tmp_path, model_server, config=COMPACTS) as desk:

@@ -133,7 +133,7 @@ async def test_an_action_that_fails_tells_its_caller_only(bench: Bench) -> None:
         await alone
 
 
-async def test_an_action_that_nobody_waits_for_any_more_is_left_out(bench: Bench) -> None:
+async def test_an_action_without_a_waiting_caller_is_skipped(bench: Bench) -> None:
     ran = False
 
     async def run() -> None:

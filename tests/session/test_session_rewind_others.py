@@ -128,7 +128,7 @@ async def test_a_forced_rewind_also_restores_files_and_can_be_undone(
     assert tree(shared_desk) == changed
 
 
-async def test_nobody_hears_of_a_turns_end_before_its_files_are_saved(
+async def test_the_end_of_a_turn_is_sent_after_its_files_are_saved(
     desk: Desk, model_server: ModelServer
 ) -> None:
     await turn(desk, model_server, shell("echo agent > made.txt"))

@@ -221,7 +221,7 @@ async def test_a_long_answer_stays_below_the_models_limit_and_says_that_it_is_cu
     assert len(outcome.text) < RESULT_LIMIT
 
 
-async def test_nonsense_instead_of_an_answer_and_none_in_time_fail_the_call(
+async def test_an_invalid_answer_and_a_missing_answer_fail_the_call(
     tool: HttpRequestTool, site: Server, tmp_path: Path
 ) -> None:
     site.pages["/"] = b"\x00\x01garbage\r\n\r\n"

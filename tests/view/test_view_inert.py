@@ -160,7 +160,7 @@ def test_no_element_and_no_attribute_comes_from_a_text(dom: BeautifulSoup) -> No
     assert dom.select("iframe, object, embed, base, link:not([rel=icon]), form[action]") == []
 
 
-def test_links_lead_to_the_web_or_into_the_page_and_tell_nobody(dom: BeautifulSoup) -> None:
+def test_links_lead_to_the_web_or_into_the_page_without_a_referrer(dom: BeautifulSoup) -> None:
     links = [link for link in dom.select("[href]") if link.name != "link"]
     outside = [link for link in links if not attribute(link, "href").startswith("#")]
     assert outside

@@ -263,7 +263,7 @@ def test_the_style_has_rules_for_light_dark_and_print() -> None:
     assert "@import" not in style
 
 
-def test_the_script_makes_no_markup_and_asks_nobody() -> None:
+def test_the_script_makes_no_markup_and_no_requests() -> None:
     script = (files(view) / "page.js").read_text("utf-8")
     for never in (
         "innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function(",

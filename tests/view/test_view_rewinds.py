@@ -66,7 +66,7 @@ def test_a_removed_summary_is_marked_also_if_a_command_made_it() -> None:
     assert "undone" not in one(dom, "#message-u3")["class"]  # the command itself was none of it
 
 
-def test_going_back_to_before_the_rewind_brings_everything_back() -> None:
+def test_undoing_a_rewind_restores_everything() -> None:
     again = Rewound(rewind="rew_2", to="rew_1", title="Say 2")
     events = [*turn(1), *turn(2), *command(3, BACK), *turn(4), *command(5, again)]
     assert undone(*events) == [4]

@@ -223,7 +223,7 @@ async def test_text_of_an_editor_that_no_file_can_hold_is_refused(root: Path, pa
             await WorkspaceFiles(root, [], editor).read_text(path)
 
 
-async def test_a_file_that_the_editor_refuses_and_nobody_has_can_still_be_created(
+async def test_a_missing_file_that_the_editor_refuses_can_still_be_created(
     root: Path,
 ) -> None:
     editor = FakeEditor()

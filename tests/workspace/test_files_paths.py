@@ -122,7 +122,7 @@ def test_the_folder_of_outputs_is_readable_and_not_writable(root: Path, tmp_path
         files.resolve(path)
 
 
-async def test_writing_outside_is_refused_even_with_a_path_nobody_resolved(
+async def test_writing_outside_is_refused_even_with_an_unresolved_path(
     root: Path, tmp_path: Path
 ) -> None:
     outputs = tmp_path / "outputs"

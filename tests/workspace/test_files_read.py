@@ -88,7 +88,7 @@ async def test_the_limit_of_a_text_is_exact(root: Path) -> None:
         await read(root, "over")
 
 
-async def test_a_fifo_is_refused_at_once_although_nobody_writes_to_it(root: Path) -> None:
+async def test_a_fifo_without_a_writer_is_refused_at_once(root: Path) -> None:
     os.mkfifo(root / "pipe")
     async with asyncio.timeout(60):
         with pytest.raises(WorkspaceError, match="not a regular file but a pipe"):

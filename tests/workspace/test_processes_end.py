@@ -185,7 +185,7 @@ async def test_closing_ends_all_running_commands(home: Home) -> None:
 
 
 @linux
-async def test_a_command_ends_when_nobody_can_take_its_output(home: Home) -> None:
+async def test_a_command_ends_when_its_output_has_no_reader(home: Home) -> None:
     async def fail(text: str) -> None:
         raise WorkspaceError("the journal is full")
 

@@ -33,7 +33,7 @@ async def read_until(process: WarmProcess, text: str) -> str:
     return lines
 
 
-async def test_changes_start_runs_and_those_of_the_run_itself_start_none(
+async def test_changes_start_runs_except_those_of_the_run_itself(
     home: Path, workspace_repo: Path, model_server: ModelServer
 ) -> None:
     source = workspace_repo / "src"

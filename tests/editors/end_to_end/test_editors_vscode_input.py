@@ -75,7 +75,7 @@ def test_images_that_are_pasted_and_dropped_reach_the_model_and_one_that_is_too_
     assert [size(image["data"]) for image in images] == [(3, 2), (5, 4)]
 
 
-def test_an_agent_that_takes_no_images_is_offered_none(
+def test_an_agent_that_accepts_no_images_is_sent_none(
     vscode: CodeServer, folder: Path, picture: Path
 ) -> None:
     seen = vscode.run("input.noImages", folder, bad_agent("good"), picture=str(picture))

@@ -88,7 +88,7 @@ def test_one_existing_folder_starts_a_search(files: Files) -> None:
     assert any_folder_exists(files.places)
 
 
-def test_a_file_with_a_table_of_agents_is_enough_and_a_folder_of_its_name_is_none(
+def test_a_file_with_a_table_of_agents_is_enough_and_a_folder_of_its_name_is_ignored(
     files: Files,
 ) -> None:
     (files.project / "opencode.json").mkdir()

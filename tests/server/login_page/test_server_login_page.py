@@ -200,7 +200,7 @@ def test_the_page_has_the_most_preferred_language(accepted: str, language: str) 
 
 
 @pytest.mark.covers("P12", "T7")
-async def test_a_login_that_nobody_completes_ends_and_says_so(
+async def test_an_unfinished_login_ends_and_says_so(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, browser: httpx2.AsyncClient
 ) -> None:
     monkeypatch.setattr(flow, "USER_SECONDS", 0.3)

@@ -164,7 +164,7 @@ async def test_of_two_forms_sent_at_once_one_is_accepted(
 
 
 @pytest.mark.covers("P12")
-async def test_the_page_needs_no_other_and_nobody_can_frame_read_or_keep_it(
+async def test_the_page_is_complete_and_cannot_be_framed_read_or_cached_by_others(
     agent: StartAgent, home: Path, served: Provider, browser: httpx2.AsyncClient
 ) -> None:
     login = await begin(agent, home, served)

@@ -76,7 +76,7 @@ async def test_over_http_a_token_in_the_address_does_not_count(remote: RemoteAge
         assert (await client.post(url, content=INITIALIZE, headers=JSON)).status_code == 401
 
 
-async def test_a_websocket_is_let_in_with_the_token_as_header_subprotocol_or_parameter(
+async def test_a_websocket_is_accepted_with_the_token_as_header_subprotocol_or_parameter(
     remote: RemoteAgent,
 ) -> None:
     async with connect(remote.websocket_url, additional_headers=remote.authorization) as socket:
@@ -218,7 +218,7 @@ async def test_a_token_comes_from_a_file_too(listening: StartListening, tmp_path
     assert (await initialize(agent, 2, **agent.authorization)).is_success
 
 
-async def test_without_a_token_this_computer_is_let_in_but_no_page(
+async def test_without_a_token_this_computer_has_access_but_no_page(
     listening: StartListening,
 ) -> None:
     agent = listening(*DEMO, "--no-token", token=None)
@@ -241,6 +241,6 @@ async def test_programs_of_the_agent_do_not_see_the_token(
     assert agent.token not in (project / "variables.txt").read_text()
 
 
-async def test_http_is_let_in(remote: RemoteAgent) -> None:
+async def test_http_is_accepted(remote: RemoteAgent) -> None:
     async with http(remote) as client:
         assert (await client.post(remote.url, content=INITIALIZE, headers=JSON)).is_success

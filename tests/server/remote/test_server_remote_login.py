@@ -80,7 +80,7 @@ async def test_one_who_came_through_a_proxy_is_offered_the_other_logins_alone(
     assert "login-page" not in methods
 
 
-async def test_behind_a_stated_proxy_nobody_is_offered_the_page_or_led_to_it(
+async def test_behind_a_configured_proxy_the_page_is_neither_offered_nor_linked(
     listening: StartListening,
 ) -> None:
     agent = listening(*DEMO, "--behind-proxy")

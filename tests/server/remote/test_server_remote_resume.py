@@ -172,7 +172,7 @@ async def test_a_session_goes_from_a_websocket_to_http_and_back(
         assert client.text(session) == "First.Second.Third."
 
 
-async def test_a_stream_that_was_closed_is_opened_again_and_brings_what_waited(
+async def test_a_reopened_stream_sends_the_waiting_messages(
     listening: StartListening, model_server: ModelServer, project: Path
 ) -> None:
     stall = Stall()
@@ -192,7 +192,7 @@ async def test_a_stream_that_was_closed_is_opened_again_and_brings_what_waited(
 
 
 @pytest.mark.covers("T9")
-async def test_a_stream_opened_again_brings_a_turn_on_that_waited_for_the_reader_of_the_old_one(
+async def test_a_reopened_stream_continues_a_turn_that_waited_for_the_old_reader(
     listening: StartListening, model_server: ModelServer, project: Path
 ) -> None:
     steps = Counted([*(Text("word " * 400) for _ in range(6000)), Text("The end.")])

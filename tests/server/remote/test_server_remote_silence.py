@@ -49,7 +49,7 @@ async def test_a_socket_that_sends_nothing_is_closed(listening: StartListening) 
     [b"", b"GET /acp HTTP/1.1\r\nHost: 127", b"POST /acp HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"],
     ids=["nothing", "half a head", "no token"],
 )
-async def test_silent_sockets_keep_out_nobody_who_has_the_token(
+async def test_silent_sockets_block_no_client_with_the_token(
     listening: StartListening, data: bytes
 ) -> None:
     agent = listening(*DEMO)

@@ -146,9 +146,7 @@ def test_a_client_that_expects_100_continue_gets_it(remote: RemoteAgent) -> None
         (b"Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n", 426),
     ],
 )
-def test_an_upgrade_that_is_none_is_refused(
-    remote: RemoteAgent, fields: bytes, status: int
-) -> None:
+def test_an_invalid_upgrade_is_refused(remote: RemoteAgent, fields: bytes, status: int) -> None:
     upgrade = b"Upgrade: websocket\r\nConnection: keep-alive, Upgrade\r\n"
     head = b"GET /acp HTTP/1.1\r\n" + HOST + bearer(remote) + upgrade + fields + b"\r\n"
     assert statuses(exchange(remote, head)) == [status]

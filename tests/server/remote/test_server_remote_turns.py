@@ -13,7 +13,7 @@ from tests.support.editor import Editor
 
 
 @EVERY_WAY
-async def test_a_turn_with_a_permission_is_driven_to_its_end(
+async def test_a_turn_with_a_permission_completes(
     remote: RemoteAgent, project: Path, open_client: Open
 ) -> None:
     async with open_client(remote, editor=Editor()) as client:

@@ -47,7 +47,7 @@ async def test_an_agent_changes_no_file_that_only_its_parent_has_read(
 
 
 @pytest.mark.parametrize("calls", [1, 8])
-async def test_as_many_agents_as_may_run_at_once_do_not_wait_for_each_other_for_ever(
+async def test_the_maximum_of_agents_at_once_does_not_deadlock(
     tmp_path: Path, model_server: ModelServer, calls: int
 ) -> None:
     limits = (

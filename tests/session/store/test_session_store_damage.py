@@ -123,7 +123,7 @@ async def test_missing_events_leave_only_a_gap(path: Path) -> None:
 
 
 @pytest.mark.parametrize("last", [0, 3, 7, -5, 1 << 62, "many"], ids=repr)
-async def test_a_wrong_number_of_events_hides_none_and_overwrites_none(
+async def test_a_wrong_number_of_events_hides_and_overwrites_no_event(
     path: Path, last: object
 ) -> None:
     with changing(path) as database:
