@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-const common = { testTimeout: 30_000, pool: "threads" as const, isolate: false, globalSetup: "tests/globalSetup.ts" };
+const common = { testTimeout: 60_000, pool: "threads" as const, isolate: false, globalSetup: "tests/globalSetup.ts" };
 
 export default defineConfig({
   test: {

@@ -82,7 +82,7 @@ export function clientOf(command: AgentCommand, options: Partial<ClientHost> = {
   return { client, told };
 }
 
-export async function until(what: () => unknown, within = 20_000): Promise<void> {
+export async function until(what: () => unknown, within = 50_000): Promise<void> {
   const end = Date.now() + within;
   while (!what()) {
     if (Date.now() > end) throw new Error(`not within ${within} ms: ${what.toString()}`);

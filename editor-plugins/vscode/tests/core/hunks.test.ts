@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 
 import { diffPreview } from "../../src/core/diffPreview";
 import { hunksBetween, lineCount, splitLines, withHunk, withoutHunk } from "../../src/core/hunks";
+import { cpuMilliseconds } from "./cpuTime";
 
 function random(seed: number): () => number {
   let state = seed;
@@ -46,12 +47,12 @@ describe("hunks", () => {
     expect(hunksBetween("a\r\nb\r\n", "a\nb\n")).toEqual([]);
   });
 
-  it("are found within half a second in texts that have nothing in common", () => {
+  it("are found in little time of the processor in texts that have nothing in common", () => {
     const before = Array.from({ length: 60_000 }, (_, at) => `a${at}`).join("\n");
     const after = Array.from({ length: 60_000 }, (_, at) => `b${at}`).join("\n");
-    const started = performance.now();
+    const started = cpuMilliseconds();
     const hunks = hunksBetween(before, after);
-    expect(performance.now() - started).toBeLessThan(3000);
+    expect(cpuMilliseconds() - started).toBeLessThan(3000);
     expect(hunks).toHaveLength(1);
   });
 });
