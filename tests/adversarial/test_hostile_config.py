@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.agent_process import AgentProcess, StartAgent
-from tests.support.hostile import KEY, MODEL, assert_goes_on, key_environ, one_line, write_config
+from tests.support.agent_process import AgentProcess, StartAgent, config_file
+from tests.support.hostile import KEY, MODEL, assert_goes_on, key_environ, one_line
 from tests.support.model_server import ModelServer
 from tests.support.wire_client import AnswerError
 
@@ -61,7 +61,7 @@ async def running(
     agent: StartAgent, home: Path, unharmed: list[AgentProcess], model_server: ModelServer
 ) -> AgentProcess:
     """An agent that was started with a configuration that is broken already."""
-    write_config(home, "mode = \n")
+    config_file(home, "mode = \n")
     one = await agent(*MODEL, environ=key_environ(model_server))
     unharmed.append(one)
     assert (await one.initialize())["protocolVersion"] == 1  # which a bad file does not prevent
@@ -72,14 +72,14 @@ async def test_each_fault_is_named_with_its_line_and_fixing_it_needs_no_restart(
     running: AgentProcess, model_server: ModelServer, workspace_repo: Path, home: Path
 ) -> None:
     for what, (text, line, words) in BROKEN.items():
-        path = write_config(home, "")
+        path = config_file(home, "")
         path.write_bytes(text)
         message = await refused(running, workspace_repo)
         where = str(path) if line is None else f"{path}:{line}:"
         assert message.startswith(where), (what, message)
         for word in words:
             assert word in message, (what, message)
-    write_config(home, "mode = 'plan'\n")
+    config_file(home, "mode = 'plan'\n")
     created = await running.request("session/new", {"cwd": str(workspace_repo), "mcpServers": []})
     assert created["modes"]["currentModeId"] == "plan"  # it is really the mended file that counts
     await assert_goes_on(running, created["sessionId"], model_server)
@@ -93,13 +93,13 @@ async def test_sessions_are_listed_with_an_invalid_configuration(
     home: Path,
 ) -> None:
     assert await running.request("session/list", {}) == {"sessions": []}
-    write_config(home, "")
+    config_file(home, "")
     other = await agent(*MODEL, environ=key_environ(model_server))
     await other.initialize()
     session = await other.new_session(workspace_repo)
     await assert_goes_on(other, session, model_server)
     for text in ("mode = \n", "fallback_models = ['nobody/x']\n"):
-        write_config(home, text)
+        config_file(home, text)
         listed = (await running.request("session/list", {}))["sessions"]
         assert [one["sessionId"] for one in listed] == [session]
         here = {"cwd": str(workspace_repo / "nowhere")}
@@ -107,14 +107,14 @@ async def test_sessions_are_listed_with_an_invalid_configuration(
         with pytest.raises(AnswerError, match="cursor"):
             await running.request("session/list", {"cursor": "?"})
     await refused(running, workspace_repo)
-    write_config(home, "")
+    config_file(home, "")
     await running.new_session(workspace_repo)
 
 
 async def test_an_unreadable_configuration_is_reported_by_name(
     running: AgentProcess, workspace_repo: Path, home: Path
 ) -> None:
-    path = write_config(home, "")
+    path = config_file(home, "")
     path.unlink()
     path.mkdir()
     assert f"{path} is not a file" in await refused(running, workspace_repo)

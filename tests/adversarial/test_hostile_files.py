@@ -17,10 +17,10 @@ from tests.support.hostile import (
     key_environ,
     one_line,
     outcomes,
-    shown,
 )
 from tests.support.model_server import Call, ModelServer, answer
 from tests.support.process_memory import peak_memory
+from tests.support.wire_client import content_text
 
 HUGE = 1 << 30
 
@@ -79,7 +79,7 @@ async def test_unusable_files_are_reported_to_model_and_user_and_the_turn_contin
         assert ended["status"] == "failed", call
         for text in words:
             assert text in told, call
-        assert words[0] in shown(ended), call  # what to do is for the model
+        assert words[0] in content_text(ended), call  # what to do is for the model
     # Nobody is asked about what cannot be done, where that can be known beforehand.
     asked = [request["toolCall"]["title"] for request in agent.editor.asked]
     assert set(asked) <= {"Create README.md/x"}

@@ -10,17 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.agent_process import AgentProcess, StartAgent
+from tests.support.agent_process import AgentProcess, StartAgent, config_file
 from tests.support.editor import Editor, Offer
-from tests.support.hostile import (
-    KEY,
-    MODEL,
-    OpenSession,
-    assert_goes_on,
-    key_environ,
-    one_line,
-    write_config,
-)
+from tests.support.hostile import KEY, MODEL, OpenSession, assert_goes_on, key_environ, one_line
 from tests.support.model_server import (
     Answer,
     Api,
@@ -203,7 +195,7 @@ async def test_a_redirect_carries_neither_the_key_nor_the_conversation_to_anothe
     api: Api,
     model: str,
 ) -> None:
-    write_config(home, HASTY)
+    config_file(home, HASTY)
     key = {f"{api.upper()}_API_KEY": KEY}
     running = await agent("--model", model, environ=model_server.environ(api) | key)
     unharmed.append(running)

@@ -12,9 +12,9 @@ import pytest
 
 from acp_agent.content import HIDDEN as PRIVATE_FOLDERS
 from tests.adversarial.hostile_repository import HIDDEN, SECRET, Model, make_repository
-from tests.support.agent_process import StartAgent
+from tests.support.agent_process import StartAgent, config_file
 from tests.support.editor import Editor
-from tests.support.hostile import MODEL, write_config
+from tests.support.hostile import MODEL
 from tests.support.model_server import ModelServer
 
 # Mode, whether the model obeys what it reads. The user refuses whatever is asked.
@@ -50,7 +50,7 @@ async def test_nothing_of_a_hostile_repository_runs_or_leaves(
     folder, outside = tmp_path / "repository", tmp_path / "outside"
     make_repository(folder, outside, f"http://127.0.0.1:{port}")
     before, hooks = content_of(outside) | content_of(home), content_of(folder / ".git" / "hooks")
-    write_config(home, f'mode = "{mode}"\n')
+    config_file(home, f'mode = "{mode}"\n')
     environ = model_server.environ("openai") | {
         # A project's folder without a dot in front may be there since somebody wanted it so; what
         # the agent starts by itself is not looked for in it.

@@ -11,15 +11,9 @@ import pytest
 
 from tests.support.agent_process import AgentProcess
 from tests.support.editor import Editor
-from tests.support.hostile import (
-    ENDLESS_WINDOW,
-    OpenSession,
-    assert_goes_on,
-    one_line,
-    outcomes,
-    shown,
-)
+from tests.support.hostile import ENDLESS_WINDOW, OpenSession, assert_goes_on, one_line, outcomes
 from tests.support.model_server import Call, ModelServer
+from tests.support.wire_client import content_text
 
 MODES = ("ask", "accept-edits", "plan", "full")
 
@@ -198,7 +192,7 @@ async def test_a_shell_that_is_fed_by_a_pipe_asks_with_a_warning_and_offers_no_a
     assert ended["status"] == "failed"
     (asked,) = agent.editor.asked
     assert {option["kind"] for option in asked["options"]} == {"allow_once", "reject_once"}
-    assert "cannot be undone easily: `sh` runs what another" in shown(asked["toolCall"])
+    assert "cannot be undone easily: `sh` runs what another" in content_text(asked["toolCall"])
     assert not (workspace_repo / "ran").exists()
 
 

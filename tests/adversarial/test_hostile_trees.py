@@ -12,9 +12,9 @@ import pytest
 
 from acp_agent.config.sandbox_types import BackendName
 from acp_agent.sandbox.sandbox import Unavailable, find_backend
-from tests.support.agent_process import StartAgent
+from tests.support.agent_process import StartAgent, config_file
 from tests.support.editor import Editor
-from tests.support.hostile import MODEL, write_config
+from tests.support.hostile import MODEL
 from tests.support.model_server import Call, ModelServer, answer
 
 MANY = int(os.environ.get("ACP_AGENT_TEST_MANY_FILES", "2000"))
@@ -179,7 +179,7 @@ async def test_odd_files_stop_nothing_and_run_nothing(
     folder, outside = tmp_path / "repository", tmp_path / "outside"
     make_tree(folder, outside)
     confined = "enabled = false" if backend == "none" else f'backend = "{backend}"'
-    write_config(home, f'mode = "{mode}"\n[sandbox]\n{confined}\n')
+    config_file(home, f'mode = "{mode}"\n[sandbox]\n{confined}\n')
     model_server.add(*(answer(Call(name, arguments)) for name, arguments in WORK))
     model_server.otherwise = lambda request: answer("Done.")
     environ = model_server.environ("openai") | {"ACP_AGENT_SANDBOX": str(backend != "none").lower()}

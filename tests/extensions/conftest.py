@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.extensions.mcp_session import Json, OpenWithServers
-from tests.server.server_session import OPENAI, config_file
-from tests.support.agent_process import AgentProcess, StartAgent
+from tests.server.server_session import OPENAI
+from tests.support.agent_process import AgentProcess, StartAgent, config_file
 from tests.support.editor import EVERYTHING, Editor
 from tests.support.model_server import ModelServer
 

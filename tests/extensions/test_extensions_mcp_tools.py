@@ -18,10 +18,11 @@ from tests.extensions.mcp_session import (
     program,
     results,
 )
-from tests.server.server_session import calls_by_id, content_text
+from tests.server.server_session import calls_by_id
 from tests.support.agent_process import AgentProcess
 from tests.support.editor import EVERYTHING, Editor
 from tests.support.model_server import Call, ModelServer, answer
+from tests.support.wire_client import content_text
 
 
 def last_shown(running: AgentProcess, session: str) -> Json:

@@ -18,8 +18,7 @@ from acp_agent.models.embedding.embedder import open_embedder
 from acp_agent.models.endpoints import Endpoint
 from acp_agent.models.registry import Models
 from tests.models.configured_models import models
-from tests.server.server_session import config_file
-from tests.support.agent_process import StartAgent
+from tests.support.agent_process import StartAgent, config_file
 from tests.support.model_asking import ask, gather
 from tests.support.model_server import Call, ModelServer, Stall, Status, answer
 

@@ -2,7 +2,7 @@
 
 The histories are made for real: scripted answers are read by the one driver, become the events of a
 journal and the messages of a context, and are sent by the other driver to a server that checks
-them by the rules of its API (tests/support/model_rules.py).
+them by the rules of its API (tests/models/model_rules.py).
 """
 
 import itertools
@@ -42,8 +42,8 @@ from acp_agent.models.base import (
 )
 from acp_agent.models.openai_driver import OpenAIDriver
 from acp_agent.models.providers import Dialect
+from tests.models.model_rules import violations
 from tests.support.model_asking import driver_for, openai_provider
-from tests.support.model_rules import violations
 from tests.support.model_server import (
     Answer,
     Call,

@@ -20,8 +20,8 @@ from acp_agent.replay.record import read_record
 from acp_agent.replay.replay import replay
 from acp_agent.tools.edit import EditTool
 from tests.cli.cli_process import acp_agent
+from tests.replay.recorded_sessions import SCENES, Scene, recorded
 from tests.support.model_server import Call, answer
-from tests.support.recorded_sessions import SCENES, Scene, recorded
 
 RECORDS = Path(__file__).parent / "records"
 EDIT = RECORDS / "edit.jsonl"

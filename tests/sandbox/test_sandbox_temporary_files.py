@@ -13,8 +13,7 @@ import pytest
 
 from acp_agent.sandbox.sandbox import Unavailable, find_backend
 from acp_agent.sandbox.temporary_folder import remove_abandoned_folders, remove_tree
-from tests.server.server_session import config_file
-from tests.support.agent_process import StartAgent
+from tests.support.agent_process import StartAgent, config_file
 from tests.support.model_server import Call, ModelServer, answer
 from tests.support.ordinary_user import without_root
 from tests.support.waiting import until

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.server.children_client import ClientOf
-from tests.server.server_session import ANTHROPIC, OPENAI, OpenSession, config_file
+from tests.server.server_session import ANTHROPIC, OPENAI, OpenSession
 from tests.server.v2_session import OpenV2, opener
-from tests.support.agent_process import AgentProcess, StartAgent
+from tests.support.agent_process import AgentProcess, StartAgent, config_file
 from tests.support.editor import Editor
 from tests.support.model_server import Api, ModelServer
 

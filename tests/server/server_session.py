@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
 from tests.support.agent_process import AgentProcess
@@ -46,14 +45,6 @@ class OpenSession(Protocol):
     ) -> tuple[AgentProcess, str]: ...
 
 
-def config_file(home: Path, text: str) -> Path:
-    """Write the user's configuration."""
-    path = home / "acp-agent" / "config.toml"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(text)
-    return path
-
-
 def messages(server: ModelServer, request: int = -1) -> list[dict[str, Any]]:
     """The messages of a request that the model was sent, without the system prompt."""
     history: list[dict[str, Any]] = server.requests[request].json["messages"]
@@ -74,15 +65,6 @@ def calls_by_id(updates: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, A
         if update["sessionUpdate"] in {"tool_call", "tool_call_update"}:
             result.setdefault(update["toolCallId"], []).append(update)
     return result
-
-
-def content_text(update: dict[str, Any]) -> str:
-    """All text in what a tool call shows."""
-    return "\n".join(
-        part["content"]["text"]
-        for part in update.get("content") or ()
-        if part["type"] == "content" and part["content"]["type"] == "text"
-    )
 
 
 async def say_meanwhile(

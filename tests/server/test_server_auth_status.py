@@ -8,8 +8,8 @@ import pytest
 
 from acp_agent.config.secrets import Secrets
 from tests.server.either_version import EitherClient
-from tests.server.server_session import DEMO, config_file
-from tests.support.agent_process import StartAgent
+from tests.server.server_session import DEMO
+from tests.support.agent_process import StartAgent, config_file
 from tests.support.framing import Json
 from tests.support.model_server import ModelServer, Status, answer
 from tests.support.wire_client import AnswerError

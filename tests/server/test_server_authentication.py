@@ -11,8 +11,8 @@ import pytest
 
 from acp_agent.config.secrets import Secrets
 from acp_agent.server.initialize import auth_methods
-from tests.server.server_session import DEMO, config_file
-from tests.support.agent_process import AgentProcess, StartAgent
+from tests.server.server_session import DEMO
+from tests.support.agent_process import AgentProcess, StartAgent, config_file
 from tests.support.editor import Editor
 from tests.support.model_server import ModelServer, answer
 from tests.support.wire_client import AnswerError

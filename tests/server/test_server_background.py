@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.server_session import OPENAI, OpenSession, calls_by_id, content_text, messages
+from tests.server.server_session import OPENAI, OpenSession, calls_by_id, messages
 from tests.server.v2_session import OpenV2, connect
 from tests.support.agent_process import StartAgent
 from tests.support.editor import Editor
 from tests.support.model_server import Call, ModelServer, answer
 from tests.support.waiting import until
+from tests.support.wire_client import content_text
 
 looks_for_the_agent = pytest.mark.cold  # its own process has the mark that is looked for, too
 

@@ -9,17 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.server.server_session import (
-    OPENAI,
-    OpenSession,
-    calls_by_id,
-    config_file,
-    content_text,
-    messages,
-)
-from tests.support.agent_process import AgentProcess, StartAgent
+from tests.server.server_session import OPENAI, OpenSession, calls_by_id, messages
+from tests.support.agent_process import AgentProcess, StartAgent, config_file
 from tests.support.editor import EVERYTHING, Editor
 from tests.support.model_server import Call, ModelServer, answer
+from tests.support.wire_client import content_text
 
 FIFO = "mkfifo go; echo first; read line < go; echo second"
 ZED: dict[str, Any] = {"_meta": {"terminal_output": True}}

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from acp_agent.events import Usage
-from tests.server.server_session import OpenSession, config_file
+from tests.server.server_session import OpenSession
 from tests.server.v2_session import OpenV2
-from tests.support.agent_process import AgentProcess, StartAgent
+from tests.support.agent_process import AgentProcess, StartAgent, config_file
 from tests.support.model_server import ModelServer, Reply, Request, Stall, Status, answer
 
 NARROW = """

@@ -10,15 +10,8 @@ from typing import Any
 import pytest
 
 from acp_agent.events import Usage
-from tests.server.server_session import (
-    EDIT,
-    MODELS,
-    READ,
-    OpenSession,
-    config_file,
-    messages,
-    system,
-)
+from tests.server.server_session import EDIT, MODELS, READ, OpenSession, messages, system
+from tests.support.agent_process import config_file
 from tests.support.model_server import Call, ModelServer, Thought, answer
 
 

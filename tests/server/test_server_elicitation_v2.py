@@ -13,8 +13,8 @@ import pytest
 
 from acp_agent.config.secrets import Secrets
 from tests.cli.cli_process import provider
-from tests.server.server_session import MODELS, OPENAI, config_file, messages
-from tests.support.agent_process import AgentProcess, StartAgent
+from tests.server.server_session import MODELS, OPENAI, messages
+from tests.support.agent_process import AgentProcess, StartAgent, config_file
 from tests.support.editor import constant
 from tests.support.framing import Json
 from tests.support.model_server import Call, ModelServer, answer

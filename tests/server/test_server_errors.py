@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.server_session import READ, OpenSession, calls_by_id, config_file, messages
-from tests.support.agent_process import AgentProcess
+from tests.server.server_session import READ, OpenSession, calls_by_id, messages
+from tests.support.agent_process import AgentProcess, config_file
 from tests.support.editor import Editor
 from tests.support.model_server import (
     Cut,

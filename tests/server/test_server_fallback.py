@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.server_session import READ, OpenSession, config_file
+from tests.server.server_session import READ, OpenSession
+from tests.support.agent_process import config_file
 from tests.support.model_server import ModelServer, Status, Thought, answer
 
 FALLBACK = """

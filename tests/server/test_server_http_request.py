@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.server_session import OpenSession, config_file, messages
+from tests.server.server_session import OpenSession, messages
+from tests.support.agent_process import config_file
 from tests.support.editor import Editor
 from tests.support.model_server import Call, ModelServer, answer
 

@@ -9,14 +9,8 @@ import pytest
 
 from acp_agent.events import Usage
 from tests.server.either_version import EitherClient
-from tests.server.server_session import (
-    MODELS,
-    OpenSession,
-    config_file,
-    messages,
-    say_meanwhile,
-)
-from tests.support.agent_process import StartAgent
+from tests.server.server_session import MODELS, OpenSession, messages, say_meanwhile
+from tests.support.agent_process import StartAgent, config_file
 from tests.support.model_server import Answer, Call, ModelServer, Stall, Thought, answer
 
 CUT = "The answer is cut off: it reached"

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.server.server_session import MODELS, OPENAI, READ, OpenSession, config_file, messages
-from tests.support.agent_process import AgentProcess, StartAgent
+from tests.server.server_session import MODELS, OPENAI, READ, OpenSession, messages
+from tests.support.agent_process import AgentProcess, StartAgent, config_file
 from tests.support.editor import Editor
 from tests.support.model_server import ModelServer, answer
 from tests.support.v2_client import V2Client

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.server.children_client import ClientOf, Kind, question_title
-from tests.server.server_session import EDIT, config_file
+from tests.server.proxy_chain import PROXY_CHAIN
+from tests.server.server_session import EDIT
+from tests.support.agent_process import config_file
 from tests.support.model_server import Call, ModelServer, answer
-from tests.support.proxy_chain import PROXY_CHAIN
 from tests.support.warm_parent import shared_parent
 
 ROOT = str(Path(__file__).resolve().parents[2])

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.server_session import EDIT, READ, OpenSession, calls_by_id, content_text, messages
+from tests.server.server_session import EDIT, READ, OpenSession, calls_by_id, messages
 from tests.support.editor import Editor, Json, PermissionPolicy
 from tests.support.model_server import Call, ModelServer, answer
+from tests.support.wire_client import content_text
 
 TOUCH = Call("shell", {"command": "touch made.txt"})
 

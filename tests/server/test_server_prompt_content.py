@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.server.server_session import DEMO, MODELS, OpenSession, config_file, messages
-from tests.support.agent_process import StartAgent
+from tests.server.server_session import DEMO, MODELS, OpenSession, messages
+from tests.support.agent_process import StartAgent, config_file
 from tests.support.editor import Editor
 from tests.support.model_server import ModelServer, answer
 from tests.support.wire_client import AnswerError

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.server.server_session import OpenSession, config_file
+from tests.server.server_session import OpenSession
+from tests.support.agent_process import config_file
 from tests.support.editor import Editor
 from tests.support.model_server import (
     Api,

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.server.either_version import EitherClient
-from tests.server.server_session import config_file
-from tests.support.agent_process import StartAgent
+from tests.support.agent_process import StartAgent, config_file
 from tests.support.framing import Json
 from tests.support.model_server import Call, ModelServer, Stall, Status, answer
 from tests.support.wire_client import AnswerError

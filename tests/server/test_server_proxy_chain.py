@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.server.either_version import EitherClient
+from tests.server.proxy_chain import PROXY_CHAIN
 from tests.server.server_session import DEMO, EDIT, OPENAI, READ
 from tests.support.agent_process import AgentProcess, StartAgent
 from tests.support.editor import EVERYTHING, Editor
 from tests.support.model_server import ModelServer, Stall, answer
-from tests.support.proxy_chain import PROXY_CHAIN
 from tests.support.v2_client import V2Client
 from tests.support.v2_editor import EditorV2
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.server_session import OpenSession, config_file, messages
+from tests.server.server_session import OpenSession, messages
 from tests.server.v2_session import OpenV2, user_texts
+from tests.support.agent_process import config_file
 from tests.support.model_server import ModelServer, Stall, answer
 from tests.support.wire_client import AnswerError
 

@@ -13,7 +13,8 @@ from typing import Any, Literal
 import pytest
 
 from acp_agent.sandbox.sandbox import Unavailable, find_backend
-from tests.server.server_session import OpenSession, config_file, messages
+from tests.server.server_session import OpenSession, messages
+from tests.support.agent_process import config_file
 from tests.support.editor import Editor
 from tests.support.model_server import Call, ModelServer, answer
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.server_session import OpenSession, config_file
+from tests.server.server_session import OpenSession
+from tests.support.agent_process import config_file
 from tests.support.model_server import ModelServer, Stall, answer
 from tests.support.module_trace import until_idle
 from tests.support.process_memory import needs_memory, resident_memory

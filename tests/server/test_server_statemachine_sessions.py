@@ -42,10 +42,10 @@ from hypothesis.strategies import (
 )
 from msgspec import Struct
 
+from tests.server.known_session import Known, compare, compare_words
+from tests.server.session_driver import SessionDriver, Shown, Work
+from tests.server.session_world import Question, World
 from tests.support.editor import Json
-from tests.support.known_session import Known, compare, compare_words
-from tests.support.session_driver import SessionDriver, Shown, Work
-from tests.support.session_world import Question, World
 from tests.support.wire_client import AnswerError
 
 SOAK = int(os.environ.get("ACP_AGENT_SOAK", "0"))  # actions; 0: the few of `make test`

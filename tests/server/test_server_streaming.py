@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.server.server_session import EDIT, READ, OpenSession, calls_by_id, content_text, messages
+from tests.server.server_session import EDIT, READ, OpenSession, calls_by_id, messages
 from tests.support.editor import EVERYTHING, Editor
 from tests.support.model_server import Call, ModelServer, Stall, Thought, answer
+from tests.support.wire_client import content_text
 
 
 @pytest.mark.covers("P2")

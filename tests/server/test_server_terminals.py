@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from tests.server.children_client import AGENT, TASK
-from tests.server.server_session import OpenSession, config_file
+from tests.server.server_session import OpenSession
+from tests.support.agent_process import config_file
 from tests.support.editor import Editor, Offer
 from tests.support.model_server import Call, ModelServer, answer
 from tests.support.waiting import until

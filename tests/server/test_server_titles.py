@@ -9,8 +9,7 @@ import pytest
 
 from acp_agent.events import Usage
 from tests.server.either_version import EitherClient
-from tests.server.server_session import config_file
-from tests.support.agent_process import StartAgent
+from tests.support.agent_process import StartAgent, config_file
 from tests.support.model_server import ModelServer, Reply, Request, Stall, answer
 
 CONFIG = 'small_model = "openai/tiny"\n'

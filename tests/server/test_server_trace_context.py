@@ -10,8 +10,8 @@ import pytest
 
 from acp_agent.config.paths import find_paths
 from acp_agent.server.trace_context import TraceContext, trace_context
-from tests.server.server_session import EDIT, MODELS, OPENAI, READ, config_file
-from tests.support.agent_process import StartAgent
+from tests.server.server_session import EDIT, MODELS, OPENAI, READ
+from tests.support.agent_process import StartAgent, config_file
 from tests.support.editor import Editor
 from tests.support.framing import Json
 from tests.support.model_server import Call, ModelServer, answer

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.server_session import MODELS, config_file
+from tests.server.server_session import MODELS
 from tests.server.v2_session import OpenV2
+from tests.support.agent_process import config_file
 from tests.support.framing import Json
 from tests.support.model_server import ModelServer, Stall, answer
 from tests.support.v2_client import V2Client

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.server.server_session import config_file, messages
+from tests.server.server_session import messages
 from tests.server.v2_session import OpenV2, connect, prompt_params, states, user_texts
-from tests.support.agent_process import StartAgent
+from tests.support.agent_process import StartAgent, config_file
 from tests.support.framing import Json
 from tests.support.model_server import Cut, ModelServer, Stall, Status, answer
 from tests.support.v2_client import V2Client

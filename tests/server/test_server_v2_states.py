@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from jsonrpcserver import Success
 
-from tests.server.server_session import EDIT, READ, config_file
+from tests.server.server_session import EDIT, READ
 from tests.server.v2_session import OpenV2, states
 from tests.session.agent_and_skill import TASK, write_agent
+from tests.support.agent_process import config_file
 from tests.support.editor import constant
 from tests.support.framing import Json
 from tests.support.model_server import Call, ModelServer, Stall, answer

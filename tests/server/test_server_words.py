@@ -8,20 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.server_session import (
-    OPENAI,
-    READ,
-    OpenSession,
-    calls_by_id,
-    config_file,
-    content_text,
-    messages,
-    system,
-)
-from tests.support.agent_process import StartAgent
+from tests.server.server_session import OPENAI, READ, OpenSession, calls_by_id, messages, system
+from tests.support.agent_process import StartAgent, config_file
 from tests.support.editor import Editor
 from tests.support.model_server import Call, ModelServer, Status, answer
-from tests.support.wire_client import AnswerError
+from tests.support.wire_client import AnswerError, content_text
 
 CHINESE = {"LC_ALL": "zh_CN.UTF-8"}
 RUN = Call("shell", {"command": "rm greeting.py"})

@@ -36,9 +36,9 @@ from acp_agent.session.prompts import PromptResult
 from acp_agent.session.session import Session
 from tests.session.agent_and_skill import write_agent
 from tests.session.children_at_work import what_is_open
+from tests.session.shuffled_loop import ShuffledLoop
 from tests.support.model_server import ModelServer
 from tests.support.open_session import Desk, RecordingEditor
-from tests.support.shuffled_loop import ShuffledLoop
 
 COUNT = int(os.environ.get("ACP_AGENT_ORDERS", "10"))
 FIRST = int(os.environ.get("ACP_AGENT_ORDERS_SEED", "1"))

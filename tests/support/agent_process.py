@@ -122,6 +122,14 @@ def environment(home: Path, extra: Mapping[str, str] | None = None) -> dict[str,
     return kept | own_folders | {"ACP_AGENT_SANDBOX": "false"} | dict(extra or {})
 
 
+def config_file(home: Path, text: str) -> Path:
+    """Write the user's configuration."""
+    path = home / "acp-agent" / "config.toml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    return path
+
+
 class AgentProcess(WireClient):
     """A running agent. Make one with `AgentProcess.start`."""
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from tests.support.agent_process import AgentProcess, StartAgent
+from tests.support.agent_process import AgentProcess, StartAgent, config_file
 from tests.support.editor import Editor
 from tests.support.model_server import Call, ModelServer, Status, answer
 from tests.support.replays import conversation, without_user
@@ -47,14 +47,6 @@ def key_environ(server: ModelServer) -> dict[str, str]:
     return server.environ("openai") | {"OPENAI_API_KEY": KEY}
 
 
-def write_config(home: Path, text: str) -> Path:
-    """Write the user's configuration."""
-    path = home / "acp-agent" / "config.toml"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(text)
-    return path
-
-
 @pytest.fixture
 def unharmed(home: Path) -> Iterator[list[AgentProcess]]:
     """Collects agents; when the test is over, nothing of theirs may show a fault or a key.
@@ -86,7 +78,7 @@ def opened(
         cwd: Path | None = None,
     ) -> tuple[AgentProcess, str]:
         if config is not None:
-            write_config(home, config)
+            config_file(home, config)
         running = await agent(
             *(arguments or MODEL),
             editor=editor,
@@ -140,15 +132,6 @@ async def outcomes(
     told = tool_results(server)[-len(calls) :]
     assert len(told) == len(order) == len(calls)
     return [(text, ended[call]) for text, call in zip(told, order, strict=True)]
-
-
-def shown(update: Json) -> str:
-    """The text that a tool call shows."""
-    return "\n".join(
-        part["content"]["text"]
-        for part in update.get("content") or ()
-        if part["type"] == "content" and part["content"]["type"] == "text"
-    )
 
 
 async def assert_replays(

@@ -276,6 +276,15 @@ class WireClient:
         return "\n--- last lines\n" + b"".join(self.lines[-12:]).decode("utf-8", "replace")
 
 
+def content_text(update: dict[str, Any]) -> str:
+    """All text in what a tool call shows."""
+    return "\n".join(
+        part["content"]["text"]
+        for part in update.get("content") or ()
+        if part["type"] == "content" and part["content"]["type"] == "text"
+    )
+
+
 def _same(one: JsonId, other: JsonId) -> bool:
     return type(one) is type(other) and one == other
 

@@ -11,8 +11,7 @@ import pytest
 
 from acp_agent.config.secrets import Secrets
 from tests.cli.cli_process import Provider
-from tests.server.server_session import config_file
-from tests.support.agent_process import AgentProcess, StartAgent
+from tests.support.agent_process import AgentProcess, StartAgent, config_file
 from tests.support.editor import Editor, Json
 from tests.support.wire_client import AnswerError
 

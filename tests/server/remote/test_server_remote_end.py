@@ -17,10 +17,10 @@ from acp_agent.server.remote.connections import Connections
 from acp_agent.server.remote.settings import Limits
 from protocol.transports.base import Transport
 from tests.server.remote.conftest import StartListening
+from tests.server.remote.counted_steps import Counted, until_still
 from tests.server.remote.http_messages import BOTH, EVENTS, connected
 from tests.server.remote.remote_agent import DEMO
 from tests.server.remote.remote_clients import http, http_client, websocket_client
-from tests.support.counted_steps import Counted, until_still
 from tests.support.model_server import Answer, ModelServer, Stall, Text, answer
 
 MODEL = ("--model", "openai/gpt-5")

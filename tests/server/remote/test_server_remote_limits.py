@@ -11,6 +11,7 @@ import pytest
 import websockets
 
 from tests.server.remote.conftest import StartListening
+from tests.server.remote.counted_steps import Counted, until_still
 from tests.server.remote.http2_frames import Frames
 from tests.server.remote.http_messages import (
     BOTH,
@@ -23,7 +24,6 @@ from tests.server.remote.http_messages import (
 )
 from tests.server.remote.remote_agent import DEMO
 from tests.server.remote.remote_clients import http, http_client, websocket_client
-from tests.support.counted_steps import Counted, until_still
 from tests.support.model_server import Answer, ModelServer, Text
 from tests.support.module_trace import until_idle
 from tests.support.process_memory import peak_memory

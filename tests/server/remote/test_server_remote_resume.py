@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.server.remote.conftest import StartListening
+from tests.server.remote.counted_steps import Counted, until_still
 from tests.server.remote.http_messages import request
 from tests.server.remote.remote_agent import DEMO, RemoteAgent
 from tests.server.remote.remote_clients import (
@@ -21,8 +22,7 @@ from tests.server.remote.remote_clients import (
     http_client,
     websocket_client,
 )
-from tests.server.server_session import config_file
-from tests.support.counted_steps import Counted, until_still
+from tests.support.agent_process import config_file
 from tests.support.editor import Editor, Offer
 from tests.support.model_server import Answer, Call, ModelServer, Stall, Text, Thought, answer
 from tests.support.v2_client import V2Client

@@ -3,7 +3,7 @@
     with asyncio.Runner(loop_factory=lambda: ShuffledLoop(seed=7)) as runner:
         runner.run(scenario())
 
-    ACP_AGENT_TEST_ORDER=7 python -m pytest -p tests.support.shuffled_loop tests/session
+    ACP_AGENT_TEST_ORDER=7 python -m pytest -p tests.session.shuffled_loop tests/session
 
 Which of two tasks that could both go on goes on first is nothing that code may rely on, nor how
 soon. So steps of tasks are held back for a round now and then, as if what they waited for had come

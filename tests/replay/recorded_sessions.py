@@ -1,6 +1,6 @@
 """Sessions of the real agent with a scripted model, recorded: what `tests/replay/records` has.
 
-`python -m tests.support.recorded_sessions FOLDER [NAME]` records them again.
+`python -m tests.replay.recorded_sessions FOLDER [NAME]` records them again.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     running = await AgentProcess.start(*MODEL, home=home, command=PROXY_CHAIN)
 
-To its client it looks like the agent: `python -m tests.support.proxy_chain ARGUMENT…` starts
+To its client it looks like the agent: `python -m tests.server.proxy_chain ARGUMENT…` starts
 `python -m acp_agent ARGUMENT…` and carries each message over two hops, as the RFD "Agent Extensions
 via ACP Proxies" says: client, conductor, proxy, conductor, agent, and back. `SEEN`, an environment
 variable, names a file that gets a line `hop method` for every request and notification.
@@ -19,7 +19,7 @@ from typing import Any
 
 Json = dict[str, Any]
 Answer = Callable[[Json], None]
-PROXY_CHAIN = (sys.executable, "-m", "tests.support.proxy_chain")
+PROXY_CHAIN = (sys.executable, "-m", "tests.server.proxy_chain")
 LIMIT = 1 << 26
 
 

@@ -16,11 +16,11 @@ from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tests.server.scripted_conduct import Conduct
+from tests.server.session_driver import DRIVERS, SessionDriver
 from tests.support.agent_process import AgentProcess
 from tests.support.editor import Json, selected
 from tests.support.model_server import ModelServer
-from tests.support.scripted_conduct import Conduct
-from tests.support.session_driver import DRIVERS, SessionDriver
 from tests.support.warm_parent import shared_parent
 
 MODEL = ("--model", "openai/gpt-5")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
-from tests.support.session_driver import Shown, Work
+from tests.server.session_driver import Shown, Work
 
 
 class Known(Struct):
