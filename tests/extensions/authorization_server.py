@@ -14,6 +14,8 @@ import secrets
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
+import jwt
+
 from tests.extensions.mcp_web import WebServer
 
 Json = dict[str, Any]
@@ -44,6 +46,8 @@ class AuthorizedServer(WebServer):
         self.documents = False
         self.devices = 2
         self.secret = ""  # which the client has to send
+        self.public_key: Any = None  # of the client that logs in by assertions
+        self.assertions: set[str] = set()
         self.log: list[str] = []
         self.clients: dict[str, Json] = {}
         self.codes: dict[str, Form] = {}
@@ -138,6 +142,21 @@ class AuthorizedServer(WebServer):
         place = f"{form['redirect_uri']}?{urlencode(said)}".encode()
         await answer(send, 302, {}, (b"location", place))
 
+    def _is_client(self, form: Form) -> bool:
+        """Whether the client has its secret, or signed an assertion for this server."""
+        if self.public_key is None:
+            return bool(form.get("client_secret"))
+        claims = jwt.decode(
+            form["client_assertion"],
+            self.public_key,
+            algorithms=["RS256", "ES256", "EdDSA"],
+            audience=self.issuer,
+        )
+        fresh = claims["jti"] not in self.assertions
+        self.assertions.add(claims["jti"])
+        kind = form["client_assertion_type"].endswith(":jwt-bearer")
+        return fresh and kind and claims["iss"] == claims["sub"] == "team"
+
     async def _device(self, form: Form, body: bytes, send: Any) -> None:
         del body
         self.codes["device"] = form
@@ -195,7 +214,7 @@ class AuthorizedServer(WebServer):
                 return "authorization_pending" if self.devices > 0 else ""
             case "client_credentials":
                 self.access.clear()
-                good = bool(form.get("client_secret")) and form["resource"] == self.url
+                good = self._is_client(form) and form["resource"] == self.url
                 return "" if good else "invalid_client"
             case _:
                 return "unsupported_grant_type"

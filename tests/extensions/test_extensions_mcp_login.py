@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from acp_agent.config import key_stores
 from acp_agent.extensions.mcp.config import HttpServer
@@ -365,6 +368,56 @@ async def test_a_client_logs_in_by_itself_and_again_when_its_token_is_refused(
         code, said = await (await Command.start(tmp_path, "test", "web")).end()
         assert code == 1
         assert "invalid_client" in said or "login" in said
+
+
+KEYS: dict[str, Callable[[], Any]] = {
+    "RSA": lambda: rsa.generate_private_key(65537, 2048),
+    "EC": lambda: ec.generate_private_key(ec.SECP256R1()),
+    "Ed25519": ed25519.Ed25519PrivateKey.generate,
+}
+
+
+@pytest.mark.parametrize("kind", KEYS)
+async def test_a_client_logs_in_by_a_private_key_that_is_never_sent(
+    tmp_path: Path, kind: str
+) -> None:
+    key = KEYS[kind]()
+    server = AuthorizedServer()
+    server.public_key = key.public_key()
+    server.changes = {"token_endpoint_auth_methods_supported": ["private_key_jwt"]}
+    text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    (tmp_path / "agent").mkdir()
+    config = "[mcp_servers.web]\nurl = 'URL'\noauth.client_id = 'team'\n"
+    config += "oauth.client_secret_env = 'TEAM_KEY'\n"
+    async with web_server(made=server):
+        config = config.replace("URL", server.url)
+        file = tmp_path / "agent" / "config.toml"
+        file.write_text(config)
+        environ = {"TEAM_KEY": text}
+        code, said = await (await Command.start(tmp_path, "login", "web", environ=environ)).end()
+        assert (code, server.log) == (1, [])
+        assert "is a private key, which is never sent" in said
+        file.write_text(config + "oauth.grant = 'client_credentials'\n")
+        code, said = await (await Command.start(tmp_path, "login", "web", environ=environ)).end()
+        assert (code, server.log) == (0, ["/token"]), said
+        server.access.clear()
+        code, said = await (await Command.start(tmp_path, "test", "web")).end()
+        assert (code, server.log) == (0, ["/token"] * 2), said
+
+
+async def test_a_private_key_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    server = AuthorizedServer()
+    (tmp_path / "agent").mkdir()
+    async with web_server(made=server):
+        (tmp_path / "agent" / "config.toml").write_text(
+            f"[mcp_servers.web]\nurl = '{server.url}'\noauth.client_id = 'team'\n"
+            "oauth.client_secret_env = 'TEAM_KEY'\noauth.grant = 'client_credentials'\n"
+        )
+        broken = {"TEAM_KEY": "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----"}
+        code, said = await (await Command.start(tmp_path, "login", "web", environ=broken)).end()
+        assert (code, server.log) == (1, [])
+        assert "the private key of the client cannot be read" in said
+        assert "AAAA" not in said
 
 
 async def test_the_secret_of_a_client_is_sent_to_no_other_authorization_server(

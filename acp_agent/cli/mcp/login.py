@@ -29,6 +29,7 @@ from acp_agent.extensions.mcp.checks import make_http_server
 from acp_agent.extensions.mcp.config import HttpServer
 from acp_agent.extensions.mcp.configured import KEY
 from acp_agent.extensions.mcp.errors import describe_error
+from acp_agent.extensions.mcp.oauth.assertions import is_private_key
 from acp_agent.extensions.mcp.oauth.challenge import has_authorization_server, request_challenge
 from acp_agent.extensions.mcp.oauth.device import device_login
 from acp_agent.extensions.mcp.oauth.logins import Login, LoginStore
@@ -70,6 +71,16 @@ def login(options: argparse.Namespace) -> int:
         raise ConfigError(
             f"{options.name} logs in without a user, which takes oauth.client_id and the secret of "
             "that client; set oauth.client_secret_env, or use --client-secret"
+        )
+    secret = settings.client_secret
+    if (
+        secret is not None
+        and is_private_key(secret.reveal())
+        and (options.device or not settings.without_user)
+    ):
+        raise ConfigError(
+            f"the secret of the client of {options.name} is a private key, which is never sent; "
+            'set oauth.grant to "client_credentials", or give a secret'
         )
     initial = Login(keyring=options.keyring, scope="" if previous is None else previous.scope)
     try:

@@ -30,6 +30,11 @@ from pydantic import AnyUrl, BaseModel, PrivateAttr, ValidationError
 from acp_agent.config.secrets import Secret
 from acp_agent.extensions.mcp.config import HttpServer
 from acp_agent.extensions.mcp.errors import missing_scope
+from acp_agent.extensions.mcp.oauth.assertions import (
+    PRIVATE_KEY_METHOD,
+    assertion_fields,
+    is_private_key,
+)
 from acp_agent.extensions.mcp.oauth.logins import Login, LoginStore
 
 CLIENT_CREDENTIALS = "client_credentials"
@@ -248,6 +253,10 @@ class Provider(OAuthClientProvider):
             {"grant_type": CLIENT_CREDENTIALS},
             {"Content-Type": "application/x-www-form-urlencoded"},
         )
+        client = context.client_info
+        if client is not None and is_private_key(client.client_secret or ""):
+            key, issuer = client.client_secret or "", str(current.issuer)
+            data |= await asyncio.to_thread(assertion_fields, client.client_id, key, issuer)
         if context.should_include_resource_param(context.protocol_version):
             data["resource"] = context.get_resource_url()
         if context.client_metadata.scope:
@@ -258,7 +267,9 @@ class Provider(OAuthClientProvider):
         """Send the client's secret in a way that the server supports."""
         server, client = self.context.oauth_metadata, self.context.client_info
         methods = None if server is None else server.token_endpoint_auth_methods_supported
-        if client is not None and client.client_secret and methods:
+        if client is None or is_private_key(client.client_secret or ""):
+            return
+        if client.client_secret and methods:
             used = client.token_endpoint_auth_method
             supported_methods = [method for method in _SECRET_METHODS if method in methods]
             client.token_endpoint_auth_method = (
@@ -348,11 +359,17 @@ def configured_client(settings: ClientSettings, redirect_uri: str) -> dict[str, 
     client: dict[str, Any] = {"client_id": settings.client_id, "redirect_uris": [redirect_uri]}
     if settings.client_secret is None:
         return client | {"token_endpoint_auth_method": "none"}
+    secret = settings.client_secret.reveal()
     if settings.without_user:
         client["grant_types"] = [CLIENT_CREDENTIALS]
+    if is_private_key(secret):
+        return client | {
+            "client_secret": secret,
+            "token_endpoint_auth_method": PRIVATE_KEY_METHOD,
+        }
     # The default of RFC 8414; the grant follows the server's metadata.
     return client | {
-        "client_secret": settings.client_secret.reveal(),
+        "client_secret": secret,
         "token_endpoint_auth_method": "client_secret_basic",
     }
 
