@@ -29,7 +29,6 @@ R = TypeVar("R")
 _MAX_QUEUED_BYTES = 64 * 1024 * 1024  # bytes that may wait for a server that does not read
 _IDLE_SECONDS = 0.2  # seconds without news of work after which a server has none
 _MAX_REGISTRATIONS = 200
-_MAX_NAME = 200  # of a name or version
 # Capabilities that are not called after the last part of the method.
 _CAPABILITIES = {
     "textDocument/diagnostic": "diagnosticProvider",
@@ -56,8 +55,6 @@ class LanguageClient:
     def __init__(self, transport: Transport, *, root: Path, settings: ServerSettings) -> None:
         self.on_published: Callable[[wire.PublishedDiagnostics], None] | None = None
         self.on_registered: Callable[[], None] | None = None
-        self.name = ""
-        self.version = ""
         self.encoding = UTF_16
         self._root = root
         self._settings = settings
@@ -119,9 +116,6 @@ class LanguageClient:
         encoding = result.capabilities.get("positionEncoding")
         if isinstance(encoding, str):
             self.encoding = encoding
-        if result.server_info is not None:
-            self.name = result.server_info.name[:_MAX_NAME]
-            self.version = result.server_info.version[:_MAX_NAME]
         self.notify("initialized", {})
         if self._settings.settings:
             self.notify("workspace/didChangeConfiguration", {"settings": self._settings.settings})

@@ -79,8 +79,6 @@ class LanguageServer:
         self.root = root
         self.state: State = "starting"
         self.running: RunningServer | None = None
-        self.version = ""
-        self.memory = 0
         self.restarts = 0
         self.generation = 0
         self.last_error = ""
@@ -219,7 +217,6 @@ class LanguageServer:
                 )
                 self.last_error = printable_line(description, _MAX_ERROR)
                 return isinstance(error, ConnectionError)
-            self.version = client.version
             self.running = RunningServer(client, documents, diagnostics)
             self._set_state("ready")
             await self._monitor(process, serving)
@@ -255,9 +252,9 @@ class LanguageServer:
                     timeout=_MEMORY_CHECK_INTERVAL,
                     return_when=asyncio.FIRST_COMPLETED,
                 )
-                self.memory = await asyncio.to_thread(posix.group_memory, process.group)
-                if self.memory > _MAX_MEMORY:
-                    self.last_error = f"it takes {self.memory // 1024**2:,} MB of memory"
+                memory = await asyncio.to_thread(posix.group_memory, process.group)
+                if memory > _MAX_MEMORY:
+                    self.last_error = f"it takes {memory // 1024**2:,} MB of memory"
                     return
                 if asyncio.get_running_loop().time() - self.used_at > _MAX_IDLE_SECONDS:
                     self._stopping.set()
@@ -276,7 +273,6 @@ class LanguageServer:
         await process.end()
         await client.stop()
         await asyncio.wait([serving], timeout=_SHUTDOWN_SECONDS)
-        self.memory = 0
 
     def _set_state(self, state: State) -> None:
         self.state = state

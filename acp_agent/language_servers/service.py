@@ -35,23 +35,6 @@ _WORKSPACE_SECONDS = 20.0
 _log = logging.getLogger(__name__)
 
 
-class ServerStatus(Struct, frozen=True, kw_only=True):
-    """A language server as it is now.
-
-    `state` is starting, ready, stopped or failed; `memory` is in bytes; `last_error` says why it
-    failed the last time.
-    """
-
-    name: str
-    languages: tuple[str, ...]
-    root: str
-    state: str
-    version: str = ""
-    memory: int = 0
-    restarts: int = 0
-    last_error: str = ""
-
-
 class DetectedServer(Struct, frozen=True, kw_only=True):
     """A language server that is installed: its name, its languages and the program's path.
 
@@ -118,10 +101,6 @@ class LanguageServers:
                 servers.append(server)
         return servers
 
-    def covers(self, path: Path) -> bool:
-        """Return whether a server that is running handles the file. Never waits."""
-        return any(server.running is not None for server in self.servers_for(path))
-
     def running_with(self, method: str) -> list[RunningServer]:
         """Return the servers of the session's folders that run and offer a method."""
         servers = self._pool.servers(self.files.roots)
@@ -173,22 +152,6 @@ class LanguageServers:
         except (WorkspaceError, TimeoutError):
             return None
         return text if len(text) <= TEXT_LIMIT else None
-
-    def status(self) -> Sequence[ServerStatus]:
-        """Return the servers that were started for this session's folders."""
-        return [
-            ServerStatus(
-                name=server.spec.name,
-                languages=server.spec.languages,
-                root=str(server.root),
-                state=server.state,
-                version=server.version,
-                memory=server.memory,
-                restarts=server.restarts,
-                last_error=server.last_error,
-            )
-            for server in self._pool.servers(self.files.roots)
-        ]
 
     async def ready_server(
         self, path: Path, method: str, *, timeout: float

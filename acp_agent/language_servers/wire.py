@@ -77,18 +77,10 @@ class WorkspaceReport(_Value, frozen=True, kw_only=True):
     items: LenientItems[list[DiagnosticReport]] = []
 
 
-class ServerInfo(_Value, frozen=True, kw_only=True):
-    """How a server calls itself."""
-
-    name: Lenient[str] = ""
-    version: Lenient[str] = ""
-
-
 class InitializeResult(_Value, frozen=True, kw_only=True):
     """What a server offers."""
 
     capabilities: JsonObject
-    server_info: Lenient[ServerInfo | None] = None
 
 
 class ConfigurationItem(_Value, frozen=True, kw_only=True):
