@@ -184,10 +184,9 @@ def _clear_broken_servers(table: dict[str, Any]) -> dict[str, Any]:
 
 def rename_keys(table: dict[str, Any]) -> None:
     """Replace keys and values of earlier versions by their current names, in place."""
-    import tomllib  # noqa: PLC0415 - few configurations are that old
-    from importlib.resources import files  # noqa: PLC0415
+    from acp_agent.platform.data_tables import read_table  # noqa: PLC0415 - few are that old
 
-    renamed = tomllib.loads(files(__package__).joinpath("renamed_keys.toml").read_text("utf-8"))
+    renamed = read_table(__package__, "renamed_keys.toml", dict[str, Any])
     for table_path, names in renamed["keys"].items():
         name, _, wildcard = table_path.partition(".")
         target = table.get(name) if name else table

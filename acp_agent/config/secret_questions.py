@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import functools
 import re
-import tomllib
-from importlib.resources import files as package_files
+from typing import Any
+
+from acp_agent.platform.data_tables import read_table
 
 _MAX_LENGTH = 20_000  # characters of a text that are checked
 
@@ -22,8 +23,7 @@ def asks_for_secret(*texts: str) -> bool:
 
 @functools.cache
 def _patterns() -> tuple[re.Pattern[str], ...]:
-    data = (package_files(__package__) / "secret_questions.toml").read_text("utf-8")
-    words = tomllib.loads(data)
+    words = read_table(__package__, "secret_questions.toml", dict[str, Any])
     names, verbs = _alternatives(words["names"]), _alternatives(words["asking"])
     end = rf"(?=\s*($|[^\w\s`'\"-]|[`'\"]|\b{_alternatives(words['followed_by'])}\b))"
     # The request and the name are in one sentence.

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
 import msgspec
@@ -13,7 +11,7 @@ from msgspec import Struct, field
 
 from acp_agent.config.types import LanguageServerConfig
 from acp_agent.content import JsonObject
-from acp_agent.platform.decoding import convert
+from acp_agent.platform.data_tables import read_table
 
 _START_SECONDS = 15.0
 
@@ -79,8 +77,8 @@ class ServerSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 @cache
 def built_in_servers() -> tuple[ServerSpec, ...]:
     """Return the servers of `servers.toml`, in the order of preference."""
-    table = tomllib.loads(files(__package__).joinpath("servers.toml").read_text("utf-8"))
-    return tuple(convert({"name": name, **entry}, ServerSpec) for name, entry in table.items())
+    table = read_table(__package__, "servers.toml", dict[str, ServerSpec])
+    return tuple(msgspec.structs.replace(spec, name=name) for name, spec in table.items())
 
 
 def available_servers(configured: Mapping[str, LanguageServerConfig]) -> tuple[ServerSpec, ...]:

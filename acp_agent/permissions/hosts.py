@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import tomllib
 from functools import cache
-from importlib.resources import files
 from urllib.parse import urlsplit
+
+from acp_agent.platform.data_tables import read_table
 
 
 def url_host(url: str) -> str:
@@ -38,5 +38,5 @@ def is_documentation(url: str) -> bool:
 
 @cache
 def _documentation_hosts() -> frozenset[str]:
-    text = (files(__package__) / "documentation_hosts.toml").read_text("utf-8")
-    return frozenset(tomllib.loads(text)["hosts"])
+    table = read_table(__package__, "documentation_hosts.toml", dict[str, frozenset[str]])
+    return table["hosts"]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-import tomllib
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, tzinfo
 from functools import cache
@@ -25,6 +24,7 @@ from markupsafe import Markup, escape
 
 from acp_agent.config.amounts import format_decimal
 from acp_agent.config.localization import Language
+from acp_agent.platform.data_tables import read_table
 from acp_agent.view.page import Page, all_steps
 
 _OPEN_LINES = 40  # changes of up to so many lines are shown unfolded
@@ -257,6 +257,4 @@ def size(number: int) -> str:
 
 @cache
 def _texts() -> dict[Language, dict[str, str]]:
-    text = (package_files(__package__) / "texts.toml").read_text("utf-8")
-    texts: dict[Language, dict[str, str]] = tomllib.loads(text)  # type: ignore[assignment]  # a test checks the languages
-    return texts
+    return read_table(__package__, "texts.toml", dict[Language, dict[str, str]])

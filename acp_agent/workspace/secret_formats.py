@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import re
-import tomllib
 from collections.abc import Iterable
-from importlib.resources import files as package_files
+from typing import Any
 
 from msgspec import Struct
 
+from acp_agent.platform.data_tables import read_table
 from acp_agent.workspace.known_secrets import Span
 from acp_agent.workspace.string_search import Hit
 
@@ -124,7 +124,7 @@ def _span(match: re.Match[str]) -> Span:
 
 @functools.cache
 def _formats() -> _Formats:
-    table = tomllib.loads((package_files(__package__) / "secret_formats.toml").read_text("utf-8"))
+    table = read_table(__package__, "secret_formats.toml", dict[str, Any])
     prefixes = [
         (prefix, re.compile(remainder))
         for remainder, group in table["begins"].items()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -13,6 +12,7 @@ from typing import Literal
 from msgspec import Struct
 
 from acp_agent.errors import InvalidInputError
+from acp_agent.platform.data_tables import read_table
 from acp_agent.platform.decoding import convert
 
 Form = Literal["json", "toml", "file", "print"]
@@ -49,10 +49,10 @@ class Editor(Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def editors() -> Mapping[str, Editor]:
     """Return all editors by their names on the command line, in the order of the file."""
-    tables = tomllib.loads((files(__package__) / "catalog.toml").read_text("utf-8"))
+    tables = read_table(__package__, "catalog.toml", dict[str, dict[str, object]])
     catalog: dict[str, Editor] = {}
     for name, table in tables.items():
-        base = table.pop("like", None)
+        base = str(table.pop("like", ""))
         catalog[name] = convert({**tables[base], **table} if base else table, Editor)
     return catalog
 

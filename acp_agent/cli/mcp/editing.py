@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-import tomllib
 from collections.abc import Callable, Mapping, MutableMapping
-from importlib.resources import files
 from pathlib import Path
 from shutil import which
 from typing import TypedDict
@@ -23,6 +21,7 @@ from acp_agent.config.paths import find_paths
 from acp_agent.errors import InvalidInputError
 from acp_agent.extensions.mcp.configured import KEY
 from acp_agent.extensions.mcp.tables import build_server
+from acp_agent.platform.data_tables import read_table
 
 _DEFAULT = asdict(McpServerConfig())
 
@@ -161,9 +160,8 @@ class KnownServer(TypedDict, total=False):
 
 def load_known_servers() -> Mapping[str, KnownServer]:
     """Return the known servers, by name."""
-    text = (files(__package__) / "known_servers.toml").read_text("utf-8")
-    servers: dict[str, KnownServer] = tomllib.loads(text)["servers"]
-    return servers
+    table = read_table(__package__, "known_servers.toml", dict[str, dict[str, KnownServer]])
+    return table["servers"]
 
 
 def configure_known_server(name: str) -> McpServerConfig:

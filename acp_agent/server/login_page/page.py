@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
-import tomllib
 from html import escape
 from importlib.resources import files as package_files
 from string import Template
@@ -15,6 +14,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from acp_agent.models.providers import Provider
+from acp_agent.platform.data_tables import read_table
 
 Language = Literal["en", "zh"]
 
@@ -101,8 +101,7 @@ def _insert_name(text: str, name: str) -> str:
 
 @functools.cache
 def _texts() -> dict[Language, dict[str, str]]:
-    texts: dict[Language, dict[str, str]] = tomllib.loads(_file("texts.toml"))  # type: ignore[assignment]  # the file has these two languages, which a test says
-    return texts
+    return read_table(__package__, "texts.toml", dict[Language, dict[str, str]])
 
 
 @functools.cache
