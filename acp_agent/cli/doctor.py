@@ -17,7 +17,7 @@ from acp_agent.cli.doctor_models import (
     usable_config,
 )
 from acp_agent.cli.localization import translate, translate_rendered
-from acp_agent.cli.output import FAILED, escape_controls, on_terminal, run_guarded, say, say_json
+from acp_agent.cli.output import FAILED, run_guarded, say, say_json, say_styled
 from acp_agent.cli.parser import Parser
 from acp_agent.config.paths import Paths, find_paths
 from acp_agent.errors import ConfigError
@@ -95,20 +95,9 @@ def _examine(*, offline: bool, as_json: bool) -> int:
 def _print(title: str, findings: Sequence[Finding]) -> None:
     say(translate(title))
     for finding in findings:
-        line = f"  {_MARKS[finding.state]} {finding.text}"
-        remedy = f"     -> {finding.remedy}" if finding.remedy else ""
-        if on_terminal():
-            from rich.console import Console  # noqa: PLC0415 - only for a terminal
-            from rich.text import Text  # noqa: PLC0415 - likewise
-
-            console = Console()
-            console.print(Text(escape_controls(line), _STYLES[finding.state]))
-            if remedy:
-                console.print(Text(escape_controls(remedy)))
-        else:
-            say(line)
-            if remedy:
-                say(remedy)
+        say_styled(f"  {_MARKS[finding.state]} {finding.text}", _STYLES[finding.state])
+        if finding.remedy:
+            say_styled(f"     -> {finding.remedy}", "")
 
 
 def check_servers(paths: Paths, environ: Mapping[str, str], cwd: Path) -> list[Finding]:

@@ -54,6 +54,17 @@ def say(text: str = "") -> None:
     sys.stdout.write(_readable(text, sys.stdout) + "\n")
 
 
+def say_styled(text: str, style: str, *, wrap: bool = True) -> None:
+    """Print `text` and a line break to stdout; on a terminal with a style of rich, and wrapped."""
+    if not on_terminal():
+        say(text)
+        return
+    from rich.console import Console  # noqa: PLC0415 - only for a terminal
+    from rich.text import Text  # noqa: PLC0415 - likewise
+
+    Console().print(Text(escape_controls(text), style), soft_wrap=not wrap)
+
+
 def complain(text: str) -> None:
     """Print an error to stderr in one line after the program's name."""
     sys.stderr.write(f"acp-agent: {_readable(' '.join(text.split()), sys.stderr)}\n")

@@ -19,10 +19,10 @@ from acp_agent.cli.output import (
     complain,
     confirm,
     escape_controls,
-    on_terminal,
     run_guarded,
     say,
     say_json,
+    say_styled,
     say_table,
     split_lines,
 )
@@ -287,13 +287,7 @@ def _print_passages(passages: list[Passage]) -> None:
             say()
         previous_kind = passage.kind
         text = "\n".join(f"{margin}{line}".rstrip() for line in split_lines(passage.text))
-        if on_terminal():
-            from rich.console import Console  # noqa: PLC0415 - only for a terminal
-            from rich.text import Text  # noqa: PLC0415 - likewise
-
-            Console().print(Text(escape_controls(text), _STYLES.get(passage.kind, "")))
-        else:
-            say(text)
+        say_styled(text, _STYLES.get(passage.kind, ""))
 
 
 def _session_title(record: SessionRecord) -> str:

@@ -31,10 +31,9 @@ from acp_agent.cli.output import (
     can_ask,
     complain,
     confirm,
-    escape_controls,
-    on_terminal,
     run_guarded,
     say,
+    say_styled,
     say_table,
 )
 from acp_agent.cli.parser import Parser
@@ -277,14 +276,7 @@ def _file_names(plans: Sequence[Plan]) -> str:
 def show(plan: Plan) -> None:
     """Print the change to a file."""
     for line in diff(plan):
-        if on_terminal():
-            from rich.console import Console  # noqa: PLC0415 - only for a terminal
-            from rich.text import Text  # noqa: PLC0415 - likewise
-
-            text = Text(escape_controls(line), _STYLES.get(line[:1], ""))
-            Console().print(text, soft_wrap=True)
-        else:
-            say(line)
+        say_styled(line, _STYLES.get(line[:1], ""), wrap=False)
 
 
 def diff(plan: Plan) -> list[str]:
