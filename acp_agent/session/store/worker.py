@@ -238,6 +238,9 @@ class Worker:
                 and primary_code(error) == sqlite3.SQLITE_READONLY
                 and self._database is not None
             ):
+                if not self._database.read_only and os.access(self.path, os.W_OK):
+                    # Which SQLite also says of a file whose header has an unknown format.
+                    raise StoreDamagedError("its header forbids writing") from error
                 self._database.read_only = True
             raise
 

@@ -150,6 +150,19 @@ async def test_an_event_that_cannot_be_added_is_reported_as_damage(path: Path) -
     await store.close()
 
 
+async def test_a_header_that_forbids_writing_is_reported_as_damage_and_all_is_read(
+    path: Path,
+) -> None:
+    with path.open("r+b") as file:
+        file.seek(18)  # the format for writers; SQLite treats an unknown one as read-only
+        file.write(b"\x7f")
+    store = await Store.open(path)
+    with pytest.raises(StoreDamagedError, match="forbids writing"):
+        await store.append(ONE, [said(9)])
+    assert [item.event for item in await store.read_all(ONE)] == EVENTS
+    await store.close()
+
+
 async def test_a_session_that_is_lost_from_the_list_does_not_keep_new_ones_away(path: Path) -> None:
     with changing(path) as database:
         database.execute("DELETE FROM sessions WHERE id = ?", (OTHER,))
