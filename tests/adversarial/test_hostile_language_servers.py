@@ -36,7 +36,7 @@ def configuration(tmp_path: Path, habits: Iterable[str]) -> str:
     commands |= {habit: [*odd, f"secret={SECRET}", f"odd={habit}"] for habit in habits}
     tables = [
         f"[language_servers.{name}]\n"
-        f"command = {[sys.executable, *command]!r}\nextensions = ['.txt']\n"
+        f"command = {[sys.executable, '-S', *command]!r}\nextensions = ['.txt']\n"
         for name, command in commands.items()
     ]
     return 'mode = "full"\n' + "".join(tables)

@@ -69,8 +69,6 @@ async def test_an_argument_that_an_editor_appends_is_tolerated_and_logged(
     "arguments",
     [
         (*DEMO, "-p", "read README.md"),
-        ("-p", "read README.md", *DEMO),
-        ("--print", "read README.md", *DEMO),
         ("--print=read README.md", *DEMO),
     ],
 )

@@ -124,23 +124,18 @@ async def test_a_call_that_the_user_denies_is_refused_without_a_failure(
     assert not (workspace_repo / "made.txt").exists()
 
 
-@pytest.mark.parametrize(
-    ("flags", "decision"),
-    [
+async def test_the_record_says_who_decided(home: Path, workspace_repo: Path) -> None:
+    for flags, decision in (
         (("--allow", "all"), "Allowed by --allow all"),
         (("--allow", "none"), "Refused by --allow none"),
         ((), "Refused: nobody to ask"),
         (("--mode", "full"), "Allowed by mode full"),
-    ],
-)
-async def test_the_record_says_who_decided(
-    home: Path, workspace_repo: Path, flags: tuple[str, ...], decision: str
-) -> None:
-    await run(home, workspace_repo, *DEMO, *flags, "$ touch made.txt")
-    show = await start(home, workspace_repo, "sessions", "show", "latest")
-    _, output, err = await finish(show)
-    assert decision in output, err
-    assert "by you" not in output
+    ):
+        await run(home, workspace_repo, *DEMO, *flags, "$ touch made.txt")
+        show = await start(home, workspace_repo, "sessions", "show", "latest")
+        _, output, err = await finish(show)
+        assert decision in output, err
+        assert "by you" not in output
     page = workspace_repo / "page.html"
     view = await start(home, workspace_repo, "view", "latest", "--output", str(page))
     _, _, err = await finish(view)

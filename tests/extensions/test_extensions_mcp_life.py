@@ -149,7 +149,7 @@ finally:
 
 
 @pytest.mark.cold
-@pytest.mark.parametrize("how", ["SIGKILL", "SIGHUP", "SIGTERM"])
+@pytest.mark.parametrize("how", ["SIGKILL", "SIGTERM"])
 async def test_a_server_that_ignores_every_request_to_end_does_not_outlive_the_agent(
     with_servers: OpenWithServers, model_server: ModelServer, tmp_path: Path, how: str
 ) -> None:
