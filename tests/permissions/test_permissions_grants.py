@@ -96,7 +96,7 @@ def test_processes_that_remember_at_the_same_time_lose_nothing(tmp_path: Path) -
     finally:
         for writer in writers:
             writer.kill()
-            writer.wait(timeout=10)
+            writer.wait(timeout=60)
             if writer.stdout is not None:
                 writer.stdout.close()
     patterns = {each.pattern for each in GrantStore(path).all()}

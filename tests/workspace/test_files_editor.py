@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import time
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -184,9 +184,8 @@ async def test_waiting_for_the_editor_ends_and_unsaved_text_wins(root: Path, pat
     editor.type(path, "the user's\n")
     files = WorkspaceFiles(root, [], editor)
     files.note_commands_ran()
-    began = time.monotonic()
-    assert (await files.read_text(path)).text == "the user's\n"
-    assert time.monotonic() - began < 5
+    async with asyncio.timeout(60):
+        assert (await files.read_text(path)).text == "the user's\n"
     requests = len(editor.reads)
     await files.read_text(path)
     assert len(editor.reads) == requests + 1, "the next read does not wait again"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import time
 import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -18,6 +17,7 @@ from acp_agent.workspace.processes import CommandResult, LocalProcesses
 from tests.support.orphans import MARK, marked_processes
 from tests.support.waiting import until
 
+SOON = 60.0  # seconds; what is not ended takes 100
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 
@@ -32,7 +32,7 @@ class Home:
     def left(self) -> dict[int, str]:
         return marked_processes(self.mark)
 
-    async def run(self, command: str, *, timeout: float = 20.0) -> CommandResult:
+    async def run(self, command: str, *, timeout: float = 100.0) -> CommandResult:
         return await self.processes.run(command, self.folder, timeout=timeout, on_output=ignore)
 
     async def start(self, command: str) -> asyncio.Task[object]:
@@ -64,9 +64,8 @@ async def home(tmp_path: Path) -> AsyncIterator[Home]:
 
 @linux
 async def test_a_timeout_ends_the_command_and_all_its_children(home: Home) -> None:
-    began = time.monotonic()
-    result = await home.run("echo begun; sleep 100 & sleep 100 | sleep 100", timeout=1.5)
-    assert time.monotonic() - began < 20
+    async with asyncio.timeout(SOON):
+        result = await home.run("echo begun; sleep 100 & sleep 100 | sleep 100", timeout=1.5)
     assert result.timed_out
     assert result.output == "begun\n"
     assert result.signal == "SIGTERM"
@@ -75,9 +74,8 @@ async def test_a_timeout_ends_the_command_and_all_its_children(home: Home) -> No
 
 @linux
 async def test_a_command_that_ignores_the_request_to_end_is_killed(home: Home) -> None:
-    began = time.monotonic()
-    result = await home.run("trap '' TERM; while :; do sleep 0.05; done", timeout=1.5)
-    assert time.monotonic() - began < 20
+    async with asyncio.timeout(SOON):
+        result = await home.run("trap '' TERM; while :; do sleep 0.05; done", timeout=1.5)
     assert (result.timed_out, result.signal) == (True, "SIGKILL")
     await until(lambda: not home.left())
 
@@ -95,13 +93,11 @@ async def test_cancelling_a_command_kills_its_process_group(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The moment that a group is given otherwise.
-    monkeypatch.setattr(child_process, "_TERM_GRACE", 60)
+    monkeypatch.setattr(child_process, "_TERM_GRACE", 100)
     task = await home.start("trap '' TERM; sleep 100 & sleep 100 & echo ready; wait")
-    began = time.monotonic()
     task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert time.monotonic() - began < 20
+    await asyncio.wait([task], timeout=SOON)
+    assert task.cancelled()
     await until(lambda: not home.left())
 
 
@@ -122,9 +118,8 @@ async def test_a_command_cancelled_while_it_starts_leaves_nothing(home: Home) ->
 async def test_a_process_left_in_the_background_ends_with_the_command(
     home: Home, command: str
 ) -> None:
-    began = time.monotonic()
-    result = await home.run(command)
-    assert time.monotonic() - began < 20
+    async with asyncio.timeout(SOON):
+        result = await home.run(command)
     assert result.exit_code == 0
     assert result.output.startswith("on\n")
     assert "left in the background were ended" in result.output
@@ -141,9 +136,8 @@ async def test_a_background_process_that_ends_by_itself_is_waited_for(
 
 @linux
 async def test_a_daemon_lives_on_after_its_command_and_ends_with_the_session(home: Home) -> None:
-    began = time.monotonic()
-    result = await home.run("setsid sleep 100 & sleep 0.1; echo started")
-    assert time.monotonic() - began < 20
+    async with asyncio.timeout(SOON):
+        result = await home.run("setsid sleep 100 & sleep 0.1; echo started")
     assert result.output == "started\n"
     assert list(home.left().values()) == ["sleep 100"]
     await home.processes.aclose()
@@ -174,9 +168,8 @@ async def test_closing_its_output_does_not_end_a_command_early(home: Home) -> No
 @linux
 async def test_closing_ends_all_running_commands(home: Home) -> None:
     tasks = [await home.start("trap '' TERM; echo ready; sleep 100") for _ in range(2)]
-    began = time.monotonic()
-    await home.processes.aclose()
-    assert time.monotonic() - began < 20
+    async with asyncio.timeout(SOON):
+        await home.processes.aclose()
     results = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 60)
     assert len(results) == 2
     await until(lambda: not home.left())
@@ -189,10 +182,9 @@ async def test_a_command_ends_when_its_output_has_no_reader(home: Home) -> None:
     async def fail(text: str) -> None:
         raise WorkspaceError("the journal is full")
 
-    began = time.monotonic()
-    with pytest.raises(WorkspaceError, match="the journal is full"):
-        await home.processes.run("echo x; sleep 100", home.folder, timeout=30, on_output=fail)
-    assert time.monotonic() - began < 10
+    async with asyncio.timeout(SOON):
+        with pytest.raises(WorkspaceError, match="the journal is full"):
+            await home.processes.run("echo x; sleep 100", home.folder, timeout=100, on_output=fail)
     await until(lambda: not home.left())
 
 

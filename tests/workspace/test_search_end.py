@@ -100,11 +100,11 @@ async def test_a_search_cancelled_while_its_process_starts_ends_at_once_and_leav
     search = asyncio.create_task(list_files(project))
     for _ in range(steps):
         await asyncio.sleep(0)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not (pids.exists() and " " in pids.read_text()) and time.monotonic() < deadline:
         time.sleep(0.005)
     search.cancel()
-    done, _ = await asyncio.wait([search], timeout=10)
+    done, _ = await asyncio.wait([search], timeout=60)
     assert done
     assert search.cancelled()
     await until(lambda: has_ended(pids))

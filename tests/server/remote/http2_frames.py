@@ -18,7 +18,7 @@ class Frames:
 
     def __init__(self, agent: RemoteAgent) -> None:
         self._agent = agent
-        self.sock = socket.create_connection(("127.0.0.1", agent.port), timeout=15)
+        self.sock = socket.create_connection(("127.0.0.1", agent.port), timeout=60)
         config = h2.config.H2Configuration(
             client_side=True,
             validate_outbound_headers=False,

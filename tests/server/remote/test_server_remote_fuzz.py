@@ -111,7 +111,7 @@ async def test_no_bytes_break_the_agent(tried: RemoteAgent, kind: object) -> Non
         chance = random.Random(SEED + number)
         data = changed(transport, chance)
         with (
-            socket.create_connection(("127.0.0.1", tried.port), timeout=10) as sock,
+            socket.create_connection(("127.0.0.1", tried.port), timeout=60) as sock,
             contextlib.suppress(ConnectionError),
         ):
             while data:

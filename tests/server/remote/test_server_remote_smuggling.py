@@ -26,7 +26,7 @@ def bearer(agent: RemoteAgent) -> bytes:
 
 def exchange(agent: RemoteAgent, data: bytes, *, half_close: bool = False) -> bytes:
     """All that comes back for these bytes until the agent closes the socket."""
-    with socket.create_connection(("127.0.0.1", agent.port), timeout=15) as sock:
+    with socket.create_connection(("127.0.0.1", agent.port), timeout=60) as sock:
         with contextlib.suppress(ConnectionError):
             sock.sendall(data)
         if half_close:
@@ -128,7 +128,7 @@ def test_two_requests_on_one_socket_are_answered_in_order(remote: RemoteAgent) -
 
 def test_a_client_that_expects_100_continue_gets_it(remote: RemoteAgent) -> None:
     head = b"POST /acp HTTP/1.1\r\nExpect: 100-continue\r\nConnection: close\r\n" + HOST + JSON
-    with socket.create_connection(("127.0.0.1", remote.port), timeout=15) as sock:
+    with socket.create_connection(("127.0.0.1", remote.port), timeout=60) as sock:
         sock.sendall(head + bearer(remote) + LENGTH + b"\r\n")
         assert statuses(sock.recv(1000)) == [100]
         sock.sendall(INITIALIZE)

@@ -56,7 +56,7 @@ async def test_a_websocket_is_served_over_tls(secure: RemoteAgent, authority: Au
 
 def test_a_connection_without_tls_is_closed(secure: RemoteAgent) -> None:
     for data in (b"GET /acp HTTP/1.1\r\nHost: localhost\r\n\r\n", b"\xff" * 5000, b""):
-        with socket.create_connection(("localhost", secure.port), timeout=10) as sock:
+        with socket.create_connection(("localhost", secure.port), timeout=60) as sock:
             sock.sendall(data)
             with contextlib.suppress(ConnectionError):
                 while sock.recv(4096):
@@ -66,7 +66,7 @@ def test_a_connection_without_tls_is_closed(secure: RemoteAgent) -> None:
     context.verify_mode = ssl.CERT_NONE
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     with (
-        socket.create_connection(("localhost", secure.port), timeout=10) as sock,
+        socket.create_connection(("localhost", secure.port), timeout=60) as sock,
         context.wrap_socket(sock) as tls,
     ):
         assert tls.version() == "TLSv1.2"
