@@ -54,12 +54,12 @@ def rows() -> list[Row]:
         command("npm run x")()  # imports the parser
         # Git is asked about the repository only where a line reads by git.
         every = [line for line in lines() if "git" not in line]
-        times = sorted(_best(command(line)) for line in every)
+        times = sorted(_best(command(line), time.process_time) for line in every)
         cache = RepositoryCache()
         gate.repositories = lambda stopped: GitRepositories(stopped, cache=cache)  # as a session's
         reads = _best(command("git status"))
         asked = _best(lambda: GitRepositories().used_in(project))
-        edits = _best(lambda: gate.judge(edit, mode="ask", project=project))
+        edits = _best(lambda: gate.judge(edit, mode="ask", project=project), time.process_time)
     count = f"{len(every):,}"
     return [
         row(f"decide about a command line, of {count}", "ms", times, plus=_GOAL),
@@ -81,11 +81,15 @@ def _rules() -> list[PolicyRule]:
     return compile_rules(msgspec.convert(table, PermissionsConfig), Source(file="config.toml"))
 
 
-def _best(judge: Callable[[], object]) -> float:
-    """Return the shortest of a few times in ms."""
+def _best(judge: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
+    """Return the shortest of a few times in ms.
+
+    Args:
+        clock: of the processor, unless the decision waits for git.
+    """
     times = []
     for _ in range(_ROUNDS):
-        start = time.perf_counter()
+        start = clock()
         judge()
-        times.append((time.perf_counter() - start) * 1000)
+        times.append((clock() - start) * 1000)
     return min(times)
