@@ -259,6 +259,26 @@ async def test_sent_tools_stay_when_their_number_exceeds_the_limit(
     assert results(model_server)[-1] == "echo: again"
 
 
+async def test_a_hook_for_a_tool_runs_when_the_tool_is_called_after_a_search(
+    with_servers: OpenWithServers, model_server: ModelServer
+) -> None:
+    hook = (
+        "[[hooks.PreToolUse]]\nmatcher = 'mcp__echo__.*'\n"
+        "command = 'grep -q secret && echo \"not that\" >&2 && exit 2 || exit 0'\n"
+    )
+    calls = [
+        Call("call_mcp_tool", {"name": "mcp__echo__echo", "arguments": {"text": text}})
+        for text in ("secret", "open")
+    ]
+    model_server.add(answer(*calls), answer("Done."))
+    servers = program("echo", name="echo"), program("many-tools")
+    running, session = await with_servers(*servers, config=hook)
+    await running.prompt(session, "hi")
+    refused, said = results(model_server)
+    assert "not that" in refused
+    assert said == "echo: open"
+
+
 @pytest.mark.covers("P3")
 async def test_progress_is_shown_in_the_title_of_the_call(
     with_servers: OpenWithServers, model_server: ModelServer
