@@ -14,6 +14,8 @@ from acp_agent.platform.data_tables import read_table
 _PLAIN = re.compile(r"[A-Za-z0-9_\-|, ]+")
 _SEPARATORS = re.compile(r"[|,]")
 _MILLISECONDS = 1_000
+_SERVER_TOOL = "mcp__"
+_PLUGIN_TOOL = "mcp__plugin_"  # the prefix of a plugin's servers in other programs
 
 
 class _Names(Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,6 +58,8 @@ def matches(matcher: str, tool: str) -> bool:
         return True
     names = _table().get(tool)
     accepted = {tool} if names is None else {tool, names.name, *names.other}
+    if tool.startswith(_SERVER_TOOL):
+        accepted.add(tool.replace(_SERVER_TOOL, _PLUGIN_TOOL, 1))
     if _PLAIN.fullmatch(matcher):
         return not accepted.isdisjoint(part.strip() for part in _SEPARATORS.split(matcher))
     pattern = re.compile(matcher)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from acp_agent.extensions.definitions.locations import find_folders
 from acp_agent.hooks.sources import FoundHooks, find_hooks
+from acp_agent.hooks.tool_names import matches
 
 CODEX = """
 model = "x"
@@ -148,3 +149,13 @@ def test_a_wrong_handler_leaves_the_others_of_its_event_alone(tmp_path: Path) ->
         "hooks.PreToolUse: Expected `array`, got `int` - at `$[1].hooks`",
         "hooks.PreToolUse: Expected `object`, got `str` - at `$[2]`",
     ]
+
+
+def test_a_matcher_can_name_a_plugins_server_as_other_programs_do() -> None:
+    for matcher in (
+        "mcp__plugin_hello_bell__ring",
+        "mcp__plugin_hello_.*",
+        "mcp__hello_bell__ring",
+    ):
+        assert matches(matcher, "mcp__hello_bell__ring"), matcher
+    assert not matches("mcp__plugin_hello_bell__ring", "mcp__hello_bell__other")

@@ -13,6 +13,7 @@ from acp_agent.platform.data_tables import read_table
 
 CHANGES = ("edit", "write", "apply_patch")  # tools that a read-only agent does not have
 
+_PLUGIN_TOOL = "mcp__plugin_"
 _COMMA = re.compile(r",(?![^(]*\))")  # not inside brackets: Bash(git add, git commit)
 _GITHUB_SETS = frozenset({"vscode", "agent", "edit", "execute", "read", "search", "web"})
 
@@ -32,11 +33,17 @@ def tool_names() -> ToolNames:
 
 
 def normalize_tools(names: str | Sequence[str]) -> list[str]:
-    """Return tools as a list with our names; a text is split at commas."""
+    """Return tools as a list with our names; a text is split at commas.
+
+    A tool of a plugin's server, `mcp__plugin_NAME_SERVER__tool` in other programs, has both names.
+    """
     entries = _COMMA.split(names) if isinstance(names, str) else names
     stripped = (name.strip() for name in entries)
     aliases = tool_names().aliases
-    return [aliases.get(name, name) for name in stripped if name]
+    tools = [aliases.get(name, name) for name in stripped if name]
+    return tools + [
+        name.replace(_PLUGIN_TOOL, "mcp__", 1) for name in tools if name.startswith(_PLUGIN_TOOL)
+    ]
 
 
 def restricted_tool(name: str) -> str | None:

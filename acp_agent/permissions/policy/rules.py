@@ -41,6 +41,7 @@ _BACKGROUND = re.compile(r"run_in_background\s*:\s*true")
 _PARAMETER = re.compile(r"[a-z_]+\s*:\s*(?:true|false)")
 _MAX_LENGTH = 1_000  # characters of a rule
 _MCP = "mcp__"
+_PLUGIN_SERVER = re.compile(r"plugin_[^_*]+_.+")
 
 
 class RuleError(Exception):
@@ -148,6 +149,8 @@ def _validate_pattern(subject: Subject, pattern: str) -> str:
 
 def _mcp_pattern(effect: Effect, tool: str) -> str:
     server, mark, name = tool.removeprefix(_MCP).partition("__")
+    if _PLUGIN_SERVER.fullmatch(server):  # as other programs name a plugin's servers
+        server = server.removeprefix("plugin_")
     if not server or (mark and not name):
         raise RuleError("write it like mcp__server, mcp__server__* or mcp__server__tool")
     if effect == "allow" and "*" in server:

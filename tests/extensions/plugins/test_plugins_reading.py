@@ -54,7 +54,8 @@ def test_parts_of_a_plugin_name_each_other_without_its_name(tmp_path: Path) -> N
     files = {
         ".claude-plugin/plugin.json": '{"name": "hello"}',
         "skills/greet/SKILL.md": SKILL.replace("---\nSay", "context: fork\nagent: host\n---\nSay"),
-        "agents/host.md": "---\nname: host\ndescription: Receives.\nskills: greet\n---\nBe kind.",
+        "agents/host.md": "---\nname: host\ndescription: Receives.\nskills: greet\n"
+        "tools: Read, mcp__plugin_hello_bell__ring\n---\nBe kind.",
         "agents/overview.md": "No agent.",
     }
     write_plugin(tmp_path / "user" / "plugins" / "hello", files)
@@ -62,6 +63,8 @@ def test_parts_of_a_plugin_name_each_other_without_its_name(tmp_path: Path) -> N
     (skill,), (agent,) = found.skills, found.agents
     assert skill.agent == agent.name == "hello:host"
     assert "Say the word 4711." in agent.prompt
+    assert agent.uses.allows("mcp__hello_bell__ring")
+    assert not agent.uses.allows("mcp__hello_bell__other")
     assert [(problem.path.name, problem.is_note) for problem in found.problems] == [
         ("overview.md", True)
     ]
