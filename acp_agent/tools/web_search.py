@@ -111,11 +111,11 @@ def search_title(query: str) -> str:
 
 
 def page_list(pages: Iterable[tuple[str, str]]) -> str:
-    """Return pages, each a title and an address, as a Markdown list."""
-    return "\n".join(
-        f"- {escape_markdown(first_line(title, _MAX_TITLE) or url)}: <{_escape_url(url)}>"
-        for title, url in pages
-    )
+    """Return pages, each a title, which may be empty, and an address, as a Markdown list."""
+    rows = [
+        (escape_markdown(first_line(title, _MAX_TITLE)), _escape_url(url)) for title, url in pages
+    ]
+    return "\n".join(f"- {title}: <{url}>" if title else f"- <{url}>" for title, url in rows)
 
 
 def _escape_url(url: str) -> str:

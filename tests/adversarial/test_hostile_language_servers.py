@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import sysconfig
 import time
 import tomllib
 from collections.abc import AsyncIterator, Iterable
@@ -67,6 +68,16 @@ def reports(found: LanguageServers, name: str, path: Path) -> bool:
             problems = server.running.diagnostics.snapshot().get(path, ())
             return any(problem.line == 2 or name != "good" for problem in problems)
     return False
+
+
+def odd_python_server(tmp_path: Path, habit: str) -> str:
+    """The configuration of an odd server for Python files, beside the installed ones."""
+    command = [sys.executable, str(SUPPORT / "odd_language_server.py"), f"odd={habit}"]
+    command += [f"outside={tmp_path / 'outside' / 'b'}", f"secret={SECRET}"]
+    return (
+        f'mode = "full"\n[language_servers.{habit}]\n'
+        f"command = {command!r}\nextensions = ['.py']\n"
+    )
 
 
 @asynccontextmanager
@@ -145,3 +156,36 @@ async def test_odd_servers_delay_nothing_and_leave_nothing_behind(
     pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
     assert len(pids) > len(habits)
     assert not [pid for pid in pids if is_alive(pid)]
+
+
+@pytest.mark.parametrize(
+    "habit", ["silent", "dies", "never_answers", "dies_later", "flood_of_requests", "answers_odd"]
+)
+async def test_a_real_server_reports_beside_an_odd_one(
+    tmp_path: Path, model_server: ModelServer, habit: str
+) -> None:
+    config = odd_python_server(tmp_path, habit)
+    environ = {"PATH": f"{sysconfig.get_path('scripts')}:/usr/bin:/bin"}
+    async with open_desk(tmp_path, model_server, config=config, environ=environ) as desk:
+        path = (desk.folder / "a.py").resolve()
+        path.write_text("value = 1\n")
+        tools = cast("TurnTools", (await desk.session.resources.for_turn()).tools)
+        tools.edit_checks.record_read(path)
+        await until(lambda: tools.edit_checks.servers is not None)
+        servers = tools.edit_checks.servers
+        assert servers is not None
+        await until(lambda: has_checked(servers, "ruff", path))
+        stall = Stall()
+        model_server.add(
+            answer(Call("edit", {"path": "a.py", "old": "value = 1", "new": "import BAD"})),
+            answer(stall, Call("shell", {"command": "true"})),
+            answer("Done."),
+        )
+        turn = await desk.begin("Go.")
+        await model_server.arrived(2)
+        await until(lambda: reports(servers, "ruff", path))
+        stall.release()
+        await turn.result()
+        # With the edit or, on a busy machine, with the next request.
+        texts = [*desk.results(), *desk.words()]
+        assert any("a.py:1:8: warning: `BAD` imported but unused" in text for text in texts), texts

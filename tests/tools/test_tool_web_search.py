@@ -15,7 +15,7 @@ from acp_agent.errors import WorkspaceError
 from acp_agent.permissions.access import FetchAccess
 from acp_agent.tools.base import Outcome, Progress
 from acp_agent.tools.toolset import core_tools
-from acp_agent.tools.web_search import WebSearchParams, WebSearchTool
+from acp_agent.tools.web_search import WebSearchParams, WebSearchTool, page_list
 from acp_agent.workspace.files import WorkspaceFiles
 from acp_agent.workspace.network import GuardedNetwork
 from acp_agent.workspace.processes import LocalProcesses
@@ -119,3 +119,11 @@ def test_the_tool_is_offered_only_where_a_service_is_set_up(
     assert (chosen and chosen.kind) == kind
     names = [spec.name for spec in core_tools(workspace, search_service=chosen).specs()]
     assert ("web_search" in names) is (kind is not None)
+
+
+def test_a_page_without_a_title_is_listed_by_its_address_once() -> None:
+    pages = [("A [title]", "https://example.com/a b"), ("", "https://example.com/c")]
+    assert page_list(pages).splitlines() == [
+        "- A \\[title]: <https://example.com/a%20b>",
+        "- <https://example.com/c>",
+    ]
