@@ -31,7 +31,9 @@ _END_TAG = re.compile(
 _MAX_END_TAGS = 8
 _MAX_END_TAG_LENGTH = 20
 _FENCED = re.compile(r"(?:```[\w+#.-]*\n)?(?P<text>(?:(?!```)[^\n]*\n)+)(?:```\s*)?")
-_WITH_FENCES = frozenset({"", ".md", ".mdx", ".markdown", ".qmd", ".rmd", ".rst", ".adoc", ".txt"})
+PROSE_SUFFIXES = frozenset(
+    {"", ".md", ".mdx", ".markdown", ".qmd", ".rmd", ".rst", ".adoc", ".txt"}
+)
 
 
 def correct_new_text(
@@ -93,5 +95,5 @@ def split_tags(text: str, *, is_new: bool = False) -> tuple[str, set[str]]:
 def without_fence(text: str, display_path: str) -> str:
     """Return a text without a code fence around it or at one end; Markdown as it is."""
     fenced = _FENCED.fullmatch(text)
-    is_code = PurePath(display_path).suffix.lower() not in _WITH_FENCES
+    is_code = PurePath(display_path).suffix.lower() not in PROSE_SUFFIXES
     return fenced["text"] if fenced and is_code else text

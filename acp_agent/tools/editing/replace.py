@@ -244,7 +244,7 @@ def _spans(
             return [Span(at + 1, at + len(old), new) for at in exact], (
                 "the line end before `new`",
             )
-        block = indented_block(text, exact[0], old, new) if len(exact) == 1 else new
+        block = indented_block(text, exact, old, new, display_path)
         return [Span(at, at + len(old), block) for at in exact], ("indentation",) * (block != new)
     if REPLACEMENT in old:
         raise hidden_value_error()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import PurePath
 
 from acp_agent.tools.editing.escapes import (
     ENTITY,
@@ -21,7 +22,7 @@ from acp_agent.tools.editing.escapes import (
 )
 from acp_agent.tools.editing.folding import fold
 from acp_agent.tools.editing.matching import STRICT, EditVariant
-from acp_agent.tools.editing.new_text import split_tags
+from acp_agent.tools.editing.new_text import PROSE_SUFFIXES, split_tags
 
 # What encloses a text: a fence, the marks of a search and replace block.
 _FENCES = tuple(
@@ -34,6 +35,10 @@ _FENCES = tuple(
     )
 )
 _CLOSERS = ("}", ")", "]", "</")
+_LONG_STRING = re.compile(r"\"\"\"|\'\'\'|`|<<")
+_LEAVES = re.compile(r"(?:return|break|continue|raise|throw|goto|yield)\b")
+_BRANCH = re.compile(r"(?:el(?:se|if|sif|seif)|except|finally|catch|case|when|end|fi|done|esac)\b")
+_DIRECTIVE = re.compile(r"#\s*(?:if|el|end|define|undef|include|pragma|region)")
 # What follows a text that is a part of a line, if the end of that line was not forgotten.
 _CLOSING = r"[;,)\]}:]|\s*(?://|#|--)"
 _CHAINED = r"|\??\.[a-zA-Z_]"  # a method or field of what the last line ends with
@@ -99,27 +104,58 @@ def begins_in_indentation(text: str, at: int, old: str, new: str) -> bool:
     )
 
 
-def indented_block(text: str, at: int, old: str, new: str) -> str:
+def indented_block(text: str, offsets: Sequence[int], old: str, new: str, display_path: str) -> str:
     """Return `new` with the indentation of the file's line, if it is a block that lacks it.
 
     That is a block in brackets or tags whose first and last line begin without indentation, for a
-    part of a line.
+    part of a line, or lines without indentation for a whole line, except in prose.
     """
+    at, body = offsets[0], old.removesuffix("\n")
     indent = text[text.rfind("\n", 0, at) + 1 : at]
     first, *inner = new.strip("\n").split("\n")
-    if not indent or indent.strip() or "\n" in old or old[:1].isspace() or not inner:
+    if not indent or indent.strip() or "\n" in body or old[:1].isspace() or not inner:
         return new
     has_ends = first.rstrip().endswith(("{", "(", "[", ">")) and inner[-1].startswith(_CLOSERS)
     depths = [len(_leading_space(line)) for line in inner if line.strip()]
-    if not has_ends or not all(depths[:-1]):
+    is_line = text[at + len(body) : at + len(body) + 1] in {"\n", ""}
+    suffix = PurePath(display_path).suffix.lower()
+    is_prose = bool(suffix) and suffix in PROSE_SUFFIXES
+    is_dedented = is_line and not is_prose and _lacks_indentation([first, *inner], len(indent))
+    if len(offsets) > 1 or not (is_dedented or (has_ends and body == old and all(depths[:-1]))):
         return new
-    unit = min(depths[:-1], default=0)
-    with_tabs = "\t" in indent and "\t" not in new and not any(depth % unit for depth in depths)
+    unit = min(filter(None, depths), default=0)
+    with_tabs = (
+        "\t" in indent and "\t" not in new and not any(depth % (unit or 1) for depth in depths)
+    )
     lines = [
-        "\t" * (len(_leading_space(line)) // unit) + line.lstrip(" ") if with_tabs else line
+        "\t" * (len(_leading_space(line)) // (unit or 1)) + line.lstrip(" ") if with_tabs else line
         for line in inner
     ]
-    return "\n".join([first, *(indent + line if line.strip() else line for line in lines)])
+    block = "\n".join([first, *(indent + line if line.strip() else line for line in lines)])
+    return block + new[len(new.rstrip("\n")) :]
+
+
+def _lacks_indentation(lines: Sequence[str], depth: int) -> bool:
+    """Return whether lines were written at the margin that belong to a line at this depth.
+
+    Not if one may be meant for the margin: text of a long string, a directive of C, a branch or the
+    end of what is around it, what comes after a blank line or where a function was left.
+    """
+    first, *inner = lines
+    if not all(map(str.strip, inner)) or _LONG_STRING.search("\n".join(lines)):
+        return False
+    opens = first.rstrip().endswith((":", "{", "(", "["))
+    at_margin = [line for line in inner if not line[0].isspace()]
+    if not opens and (_LEAVES.match(first) or any(map(_BRANCH.match, at_margin))):
+        return False
+    brackets = 0
+    for char in "".join(lines):
+        brackets += (char in "([{") - (char in ")]}")
+        if brackets < 0:
+            return False
+    if at_margin:
+        return not any(map(_DIRECTIVE.match, at_margin))
+    return first.rstrip().endswith(":") and len(_leading_space(inner[0])) <= depth
 
 
 def differs_only_in_form(variant: EditVariant) -> bool:
