@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-SOURCES := acp_agent protocol tests benchmarks editor-plugins
+SOURCES := acp_agent protocol tests benchmarks codegen editor-plugins
 LUA_TOOLS := editor-plugins/neovim/tests
 LANGUAGE_SERVERS := tests/language_servers/npm
 PEERS := tests/interop/agents
@@ -137,14 +137,7 @@ conformance: $(STAMP)
 	@$(BIN)/python -m tests.requirements.conformance
 
 schemas: $(STAMP)
-	$(BIN)/python -m acp_agent.config.publish schemas
-	$(BIN)/python -m acp_agent.extensions.definitions.publish schemas
-	$(BIN)/python -m acp_agent.extensions.workflows.publish schemas
-	$(BIN)/python -m acp_agent.extensions.definitions.bundled acp_agent/extensions/bundled/skills
-	$(BIN)/python -m acp_agent.extensions.definitions.bundled acp_agent/extensions/bundled/agents
-	$(BIN)/python -m acp_agent.server.extensions.publish schemas
-	$(BIN)/python -m acp_agent.cli.completion.publish
-	$(BIN)/python -m acp_agent.cli.editors.publish
+	$(BIN)/python -m codegen
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

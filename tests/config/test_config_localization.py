@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from acp_agent.agent.turn import GO_ON, STOP, STOPPED
+from acp_agent.cli.completion.grammar import grammar
 from acp_agent.cli.doctor import SECTIONS
 from acp_agent.cli.editors.catalog import editors
 from acp_agent.cli.main import COMMANDS as CLI_COMMANDS
@@ -53,6 +54,7 @@ def command_line_texts() -> set[str]:
     """Every text that the command line says by a key."""
     texts = {*CLI_COMMANDS.values(), *SECTIONS, *ARGPARSE, TOUR_PROMPT}
     texts |= {editor.next for editor in editors().values()}
+    texts |= {option["about"] for option in grammar()["options"] if option.get("about")}
     for _, tree in sources("cli/"):
         texts |= keyed(tree) | explained(tree)
     return texts

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.cli.completion.publish import find_parser
+from codegen.completion_grammar import find_parser
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

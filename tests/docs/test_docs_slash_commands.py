@@ -10,7 +10,14 @@ from acp_agent.session.commands.prompting import MAX_ROUNDS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = (DOCS / "commands.md").read_text("utf-8")
-NOT_COMMANDS = {"acp", "greet", "message", "name", "openai", "responses"}  # a form, an example, parts of addresses
+NOT_COMMANDS = {
+    "acp",
+    "greet",
+    "message",
+    "name",
+    "openai",
+    "responses",
+}  # a form, an example, parts of addresses
 OTHERS = {"flow:NAME", "skill:NAME", "SERVER:PROMPT"}  # those of skills and servers, by their form
 
 

@@ -12,20 +12,11 @@ from xml.etree import ElementTree
 import pytest
 
 from acp_agent import __version__
-from acp_agent.cli.editors import publish
 from acp_agent.cli.editors.catalog import editors
 from acp_agent.cli.editors.plan import template_text
 from tests.editors.neovim import PROGRAM
 
 PLUGINS = Path(__file__).resolve().parents[2] / "editor-plugins"
-
-
-def test_the_published_files_are_what_setup_writes(tmp_path: Path) -> None:
-    """`make schemas` writes them anew."""
-    publish.write(tmp_path)
-    for editor, name in publish.FILES.items():
-        path = Path(editor) / name
-        assert (tmp_path / path).read_bytes() == (PLUGINS / path).read_bytes(), path
 
 
 def test_every_editor_has_a_readme_that_names_its_setup() -> None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
 import pytest
 
-from acp_agent.server.extensions.publish import FILE_NAME, METHODS, extensions_schema
+from codegen.extension_schemas import METHODS, extensions_schema
 from tests.server.server_session import OpenSession
 from tests.support.model_server import ModelServer, Stall, answer
 
@@ -21,17 +19,6 @@ ROOT = Path(__file__).resolve().parents[2]
 def load_schema(name: str) -> Any:
     document = json.loads(extensions_schema())
     return jsonschema_rs.validator_for({**document, "$ref": f"#/$defs/{name}"})
-
-
-def test_the_committed_schemas_are_current() -> None:
-    committed = (ROOT / "schemas" / FILE_NAME).read_text(encoding="utf-8")
-    assert committed == extensions_schema(), "run 'make schemas' and commit what it wrote"
-
-
-def test_the_command_writes_the_result_of_the_function(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "acp_agent.server.extensions.publish", str(tmp_path / "new")]
-    subprocess.run(command, check=True)
-    assert (tmp_path / "new" / FILE_NAME).read_text(encoding="utf-8") == extensions_schema()
 
 
 def test_each_method_has_its_two_types_and_every_type_is_described() -> None:

@@ -1,4 +1,4 @@
-"""The command line grammar: grammar.json, which publish.py generates from the parsers."""
+"""The command line grammar: grammar.json, which `make schemas` generates from the parsers."""
 
 from __future__ import annotations
 

@@ -1,24 +1,20 @@
 """The skills and agents that come with the program, in `acp_agent/extensions/bundled`.
 
-A session offers them using only `index.json`, and reads the file of one when it is used. `python -m
-acp_agent.extensions.definitions.bundled FOLDER` writes the index of either folder.
+A session offers them using only `index.json`, and reads the file of one when it is used.
 """
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import structs
 
-from acp_agent.config.publish import write_files
 from acp_agent.config.types import DefinitionConfig
 from acp_agent.extensions.definitions.build import DefinitionFile, build_agent, build_skill
 from acp_agent.extensions.definitions.fields import AgentFields, SkillFields, parse_fields
 from acp_agent.extensions.definitions.front_matter import read_front_matter
-from acp_agent.extensions.definitions.locations import BUNDLED, BUNDLED_INDEX
+from acp_agent.extensions.definitions.locations import BUNDLED
 from acp_agent.extensions.definitions.skill_files import FILE_NAME
 from acp_agent.extensions.definitions.types import DEFAULT_PROMPT, AgentSpec, Skill
 
@@ -81,33 +77,3 @@ def all_bundled_agents() -> Sequence[AgentSpec]:
     """Return every bundled agent. Blocks: reads their files."""
     files = sorted((BUNDLED / "agents").glob("*.md"))
     return [_read_agent(path, DefinitionConfig()) for path in files]
-
-
-def index_text(kind: str) -> str:
-    """Return the expected index of the skills or agents: names, descriptions and hints."""
-    index: list[dict[str, object]]
-    if kind == "agents":
-        index = [
-            {"name": definition.name, "description": definition.description}
-            for definition in all_bundled_agents()
-        ]
-    else:
-        index = [
-            {
-                "name": definition.name,
-                "description": definition.description,
-                "hint": definition.hint,
-            }
-            for definition in all_bundled()
-        ]
-    return json.dumps(index, indent=1, ensure_ascii=False) + "\n"
-
-
-if __name__ == "__main__":
-    sys.exit(
-        write_files(
-            "acp_agent.extensions.definitions.bundled",
-            sys.argv[1:],
-            {BUNDLED_INDEX: index_text(Path(sys.argv[-1]).name)},
-        )
-    )

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -19,23 +17,10 @@ from acp_agent.extensions.definitions.fields import (
     parse_fields,
 )
 from acp_agent.extensions.definitions.front_matter import read_front_matter
-from acp_agent.extensions.definitions.publish import PUBLISHED, definition_schema
+from codegen.definition_schemas import PUBLISHED, definition_schema
 
 ROOT = Path(__file__).resolve().parents[3]
 BOTH = "name: fix\ndescription: Mends it.\n"
-
-
-@pytest.mark.parametrize("name", sorted(PUBLISHED))
-def test_the_committed_schema_is_current(name: str) -> None:
-    committed = (ROOT / "schemas" / name).read_text(encoding="utf-8")
-    assert committed == definition_schema(name), "run 'make schemas' and commit what it wrote"
-
-
-def test_the_command_writes_the_result_of_the_function(tmp_path: Path) -> None:
-    module = "acp_agent.extensions.definitions.publish"
-    subprocess.run([sys.executable, "-m", module, str(tmp_path / "new")], check=True, cwd=ROOT)
-    written = {path.name: path.read_text("utf-8") for path in (tmp_path / "new").iterdir()}
-    assert written == {name: definition_schema(name) for name in PUBLISHED}
 
 
 @pytest.mark.parametrize("kind", [SkillFields, AgentFields])

@@ -1,7 +1,4 @@
-"""Write the published editor settings: what `acp-agent setup` writes into a new file.
-
-They are in editor-plugins. `make schemas` runs this, and a test compares the files with it.
-"""
+"""Generate the published editor settings: what `acp-agent setup` writes into a new file."""
 
 from __future__ import annotations
 
@@ -32,15 +29,3 @@ def published_settings(editor: str) -> bytes:
             catalog_entry, Path(nothing) / FILES[editor], catalog_entry.settings, _COMMAND
         )
     return plan.after or b""
-
-
-def write(folder: Path) -> None:
-    """Write each file into the folder of its editor below `folder`."""
-    for editor, name in FILES.items():
-        path = folder / editor / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(published_settings(editor))
-
-
-if __name__ == "__main__":
-    write(Path(__file__).parents[3] / "editor-plugins")

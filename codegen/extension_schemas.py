@@ -1,15 +1,10 @@
-"""Writes the JSON Schemas of our own methods, for those who write clients.
-
-`python -m acp_agent.server.extensions.publish schemas` writes `schemas/extensions.schema.json`.
-"""
+"""Generate the JSON Schemas of our own methods, for those who write clients."""
 
 from __future__ import annotations
 
-import sys
-
 import msgspec
 
-from acp_agent.config.publish import schema_text, write_files
+from acp_agent.config.publish import schema_text
 from acp_agent.server.extensions import types
 from acp_agent.server.v1.handlers import STEERING
 
@@ -43,14 +38,3 @@ def extensions_schema() -> str:
             definitions[message_type.__name__] |= {"x-method": method, "x-side": "agent"}
     title = "acp-agent's extensions of the Agent Client Protocol"
     return schema_text({"title": title, "$defs": definitions})
-
-
-def main(arguments: list[str]) -> int:
-    """Write the schemas into the folder that is the one argument; an exit status."""
-    return write_files(
-        "acp_agent.server.extensions.publish", arguments, {FILE_NAME: extensions_schema()}
-    )
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))

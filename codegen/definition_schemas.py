@@ -1,17 +1,12 @@
-"""Write the JSON Schemas of the front matter of skills and agents.
-
-`python -m acp_agent.extensions.definitions.publish schemas` writes `schemas/skill.schema.json` and
-`schemas/agent.schema.json`.
-"""
+"""Generate the JSON Schemas of the front matter of skills and agents."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 
 import msgspec
 
-from acp_agent.config.publish import schema_text, write_files
+from acp_agent.config.publish import schema_text
 from acp_agent.extensions.definitions.fields import (
     FIELD_ALIASES,
     AgentFields,
@@ -49,16 +44,3 @@ def definition_schema(name: str) -> str:
     if definitions:  # types used by fields
         schema["$defs"] = definitions
     return schema_text({**schema, "title": f"acp-agent: {title}"})
-
-
-def main(arguments: list[str]) -> int:
-    """Write the schemas into the folder that is the only argument; return an exit status."""
-    return write_files(
-        "acp_agent.extensions.definitions.publish",
-        arguments,
-        {name: definition_schema(name) for name in PUBLISHED},
-    )
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))

@@ -1,19 +1,13 @@
-"""Generate grammar.json from the parsers of the commands; `make schemas` runs it.
-
-A test compares the file with the parsers, so that it is never outdated.
-"""
+"""Generate the grammar of completion from the parsers of the commands."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 from unittest.mock import patch
 
 from acp_agent.cli import main
-from acp_agent.cli.completion import grammar
 from acp_agent.cli.parser import Parser
 from acp_agent.permissions.access import Mode
 
@@ -114,14 +108,3 @@ def _value(action: argparse.Action) -> Value:
     if action.nargs in {"+", "*"}:
         value["many"] = True
     return value
-
-
-def write() -> int:
-    """Write the file; return the exit status."""
-    path = Path(grammar.__file__).with_name(grammar.FILE_NAME)
-    path.write_text(grammar_text(), encoding="utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(write())

@@ -1,15 +1,11 @@
-"""Write the JSON Schema of workflow files.
-
-`python -m acp_agent.extensions.workflows.publish schemas` writes `schemas/workflow.schema.json`.
-"""
+"""Generate the JSON Schema of workflow files."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from typing import get_args
 
-from acp_agent.config.publish import schema_text, write_files
+from acp_agent.config.publish import schema_text
 from acp_agent.extensions.workflows.parse import (
     MAX_PARALLEL_STEPS,
     MAX_RETRIES,
@@ -122,13 +118,3 @@ def workflow_schema() -> str:
     step = _object(STEP_SCHEMAS, required=["id"], oneOf=[{"required": [kind]} for kind in kinds])
     schema = _object(FILE_SCHEMAS, required=["steps"])
     return schema_text({"title": "acp-agent: a workflow", **schema, "$defs": {"step": step}})
-
-
-def main(arguments: list[str]) -> int:
-    """Write the schema into the folder that is the only argument; return an exit status."""
-    module = "acp_agent.extensions.workflows.publish"
-    return write_files(module, arguments, {FILE_NAME: workflow_schema()})
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
