@@ -67,12 +67,12 @@ async def test_an_agent_is_titled_with_one_short_line_for_any_title_of_its_task(
 async def test_many_skills_and_agents_take_a_bounded_part_of_every_request(
     desk: Desk, model_server: ModelServer
 ) -> None:
-    for number in range(60):
-        agent = write_agent(desk.folder, f"metadata: {number}", name=f"agent-{number:02}")
+    for number in range(120):
+        agent = write_agent(desk.folder, f"metadata: {number}", name=f"agent-{number:03}")
         agent.write_text(
             agent.read_text().replace("nobody knows", "nobody knows" + ", not yet" * 70)
         )
-        folder = desk.folder / ".agents" / "skills" / f"skill-{number:02}"
+        folder = desk.folder / ".agents" / "skills" / f"skill-{number:03}"
         folder.mkdir(parents=True)
         text = f"---\nname: {folder.name}\ndescription: {'What it does. ' * 70}\n---\nDo it."
         (folder / "SKILL.md").write_text(text)
@@ -84,7 +84,7 @@ async def test_many_skills_and_agents_take_a_bounded_part_of_every_request(
         tool["function"]["name"]: tool["function"]["description"]
         for tool in model_server.requests[0].json["tools"]
     }
-    for tool, name in (("skill", "skill-59"), ("task", "agent-59")):
+    for tool, name in (("skill", "skill-119"), ("task", "agent-119")):
         assert len(tools[tool]) < 20_000
         assert f"\n- {name}" in tools[tool]
     assert all(len(event.result) < 2_000 for event in desk.editor.of(ToolEnded))
