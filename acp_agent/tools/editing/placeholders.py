@@ -146,6 +146,7 @@ def _patterns() -> _Patterns:
         ),
         omission=re.compile(
             rf"(?:{openings})? ?{_DOTS} ?(?:{closings})?"
+            rf"|(?:{openings}) ?{_DOTS} ?(?:{closings}) ?(?:{openings}).*"
             rf"|(?:{openings}) ?(?:{phrases}) ?(?:{closings})?"
             rf"|(?:{openings})[ =~-]*(?:{data['phrases'][0].format(**values)})[ =~-]*"
         ),
