@@ -83,7 +83,7 @@ def serve(argv: list[str]) -> int:
 
     return run_server(
         partial(serve_stdio, input_fd, output_fd, opening=opening),
-        os.environ,
+        dict(os.environ),  # whose values are decoded once
         model=flags.model,
         agent=flags.agent,
         trace=flags.trace,

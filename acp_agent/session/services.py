@@ -8,6 +8,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:  # not at start-up
     from acp_agent.tools.toolset import Toolset
     from acp_agent.trust.store import TrustStore
     from acp_agent.workspace.git_repositories import GitRepositories
+
+_to_path = lru_cache(maxsize=1)(Path)  # the home folder is needed several times in each turn
 
 
 class ConcurrencyLimit:
@@ -284,7 +287,7 @@ class Services(Struct, frozen=True, kw_only=True):
     def home(self) -> Path:
         """The user's home folder."""
         home = self.environ.get("HOME")
-        return Path(home) if home else Path.home()
+        return _to_path(home) if home else Path.home()
 
     def definition_folders(self, cwd: Path) -> DefinitionFolders:
         """Return the folders with definitions for a session in `cwd`."""
