@@ -16,7 +16,7 @@ import pytest
 
 from acp_agent.agent.context import Context
 from acp_agent.content import TextBlock
-from acp_agent.errors import SessionNotFoundError, StoreDamagedError
+from acp_agent.errors import SessionNotFoundError, StoreDamagedError, StoreNewerError
 from acp_agent.events import (
     AgentText,
     AnyEvent,
@@ -139,6 +139,8 @@ async def test_random_damage_breaks_nothing_and_loses_no_session_that_is_whole(
         whole = whole_sessions(path, before)
         try:
             found = await asyncio.wait_for(read_and_go_on(path, whole), timeout=30)
+        except StoreNewerError:
+            continue  # which nobody can tell from a version that is damaged
         except StoreDamagedError as error:
             assert_one_line(str(error), seed)
             database = open_database(path.with_name("fresh.db"))

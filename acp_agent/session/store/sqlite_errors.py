@@ -18,8 +18,10 @@ _DAMAGED = {
     sqlite3.SQLITE_TOOBIG,
     sqlite3.SQLITE_CONSTRAINT,
 }
-# Our statements are correct: if a name does not exist, the schema table is damaged.
-_MISSING_NAMES = (
+# Our statements are correct: if a name does not exist, the schema table is damaged. SQLite has
+# had one file format since 2006.
+_DAMAGE_MESSAGES = (
+    "unsupported file format",
     "no such ",
     "table sessions has no ",
     "table events has no ",
@@ -43,7 +45,7 @@ def primary_code(error: sqlite3.Error) -> int:
 
 def is_damage(error: sqlite3.Error) -> bool:
     """Return whether the error means that the file is damaged, not just inaccessible."""
-    return primary_code(error) in _DAMAGED or str(error).startswith(_MISSING_NAMES)
+    return primary_code(error) in _DAMAGED or str(error).startswith(_DAMAGE_MESSAGES)
 
 
 def damage_error(path: Path, why: str) -> StoreDamagedError:

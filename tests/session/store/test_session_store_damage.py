@@ -150,6 +150,14 @@ async def test_an_event_that_cannot_be_added_is_reported_as_damage(path: Path) -
     await store.close()
 
 
+async def test_an_unknown_format_of_the_file_is_reported_as_damage(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.seek(47)  # the number of the schema's format
+        file.write(b"\x7f")
+    with pytest.raises(StoreDamagedError, match="sessions repair"):
+        await Store.open(path)
+
+
 async def test_a_header_that_forbids_writing_is_reported_as_damage_and_all_is_read(
     path: Path,
 ) -> None:
