@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+_MAX_LINES = 50  # that are compared
 _MIN_LENGTH = 8  # characters of such lines; a bracket alone is no sign of a mistake
 
 
@@ -15,7 +16,7 @@ def repeated_lines(text: str, start: int, end: int, new: str) -> str:
     """
     old_lines = text[start:end].strip("\n").split("\n")
     new_lines = new.strip("\n").split("\n")
-    size = len(new_lines)
+    size = min(len(new_lines), _MAX_LINES + 1)
     before = text[:start].removesuffix("\n").rsplit("\n", size)[-size:]
     after = text[end:].removeprefix("\n").split("\n", size)[:size]
     for count in range(size - 1, 0, -1):

@@ -240,10 +240,7 @@ def with_file_escapes(file: FoldedText, variant: EditVariant) -> EditVariant | N
     old, new = variant.old, variant.new
     if not _QUOTE.search(old):
         return None
-    # Where each character of the text without these backslashes is in the file.
-    dropped = {match.start() for match in _ESCAPED_QUOTE.finditer(file.text)}
-    offsets = [at for at in range(len(file.text)) if at not in dropped] if dropped else []
-    plain = "".join(map(file.text.__getitem__, offsets))
+    plain = _ESCAPED_QUOTE.sub("", file.text)
     start = plain.find(old)
     if start < 0 or plain.find(old, start + 1) >= 0:
         return None
@@ -252,7 +249,9 @@ def with_file_escapes(file: FoldedText, variant: EditVariant) -> EditVariant | N
     changed = old[prefix : len(old) - suffix] + new[prefix : len(new) - suffix]
     if _QUOTE.search(changed) or "\\" in changed:
         return None
-    offsets.append(len(file.text))
+    # Where each character of the text without these backslashes is in the file.
+    dropped = {match.start() for match in _ESCAPED_QUOTE.finditer(file.text)}
+    offsets = [at for at in range(len(file.text) + 1) if at not in dropped]
     first, last = offsets[start], offsets[start + len(old) - 1] + 1
     head, tail = (
         offset - (offset - 1 in dropped)
