@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from acp_agent.config.publish import FILE_NAME as CONFIG, config_schema
+from acp_agent.config.schema import FILE_NAME as CONFIG, config_schema
 from codegen import workflow_schema
 from codegen.bundled_index import index_text
 from codegen.completion_grammar import grammar_text

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from acp_agent.config.publish import schema_text
+from acp_agent.config.schema import schema_text
 from acp_agent.extensions.definitions.fields import (
     FIELD_ALIASES,
     AgentFields,

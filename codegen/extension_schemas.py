@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from acp_agent.config.publish import schema_text
+from acp_agent.config.schema import schema_text
 from acp_agent.server.extensions import types
 from acp_agent.server.v1.handlers import STEERING
 

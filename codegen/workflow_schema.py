@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import get_args
 
-from acp_agent.config.publish import schema_text
+from acp_agent.config.schema import schema_text
 from acp_agent.extensions.workflows.parse import (
     MAX_PARALLEL_STEPS,
     MAX_RETRIES,

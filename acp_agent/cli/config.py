@@ -44,7 +44,7 @@ def _path() -> int:
 
 
 def _schema() -> int:
-    from acp_agent.config.publish import config_schema  # noqa: PLC0415 - only for this action
+    from acp_agent.config.schema import config_schema  # noqa: PLC0415 - only for this action
 
     say(config_schema().rstrip())
     return 0

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.config.publish import config_schema
+from acp_agent.config.schema import config_schema
 from acp_agent.config.types import Config
 from tests.cli.cli_process import acp_agent, environment
 from tests.support.warm_parent import shared_parent

@@ -9,7 +9,7 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 
-from acp_agent.config.publish import config_schema
+from acp_agent.config.schema import config_schema
 
 ROOT = Path(__file__).resolve().parents[2]
 
