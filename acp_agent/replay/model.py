@@ -150,10 +150,12 @@ class ReplayDriver(Driver):
 
     def _side_answer(self) -> list[Sequence[StreamEvent]]:
         answers = self._script.side_answers
-        text = answers.popleft() if answers else None
-        if not text:
+        answer = answers.popleft() if answers else ""
+        if not answer:
             return [[Failed(kind="bad_request", message=_NO_ANSWER)]]
-        return [[TextDelta(text)], [Finished(stop="end_turn")]]
+        if isinstance(answer, Failed):
+            return [[answer]]
+        return [[TextDelta(answer)], [Finished(stop="end_turn")]]
 
 
 def _first_text(messages: Sequence[Message]) -> str:

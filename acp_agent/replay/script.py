@@ -38,7 +38,7 @@ from acp_agent.events import (
     UserMessage,
 )
 from acp_agent.ids import SessionId
-from acp_agent.models.base import Cited, SearchEnded, SearchStarted
+from acp_agent.models.base import Cited, Failed, SearchEnded, SearchStarted
 from acp_agent.replay.provider_searches import parse_citations, search_end
 from acp_agent.replay.record import Record, RecordedRequest
 
@@ -135,7 +135,7 @@ class Script:
         start: the mode and the model at the beginning of the session, by option.
         answers: the answers by session, in order; children have the ids of the record.
         instructions: the instruction files that were read with other files, by path.
-        side_answers: the answers to requests outside the conversation; None: it failed.
+        side_answers: the answers to requests outside the conversation, or why they failed.
         last_actions: the actions after the last turn.
         turn_messages: the user messages that began turns, and `rewinds` the rewinds, in order.
     """
@@ -146,7 +146,7 @@ class Script:
         self.answers: dict[SessionId, list[Answer]] = {}
         self.calls: list[Call] = []
         self.instructions: dict[str, str] = {}
-        self.side_answers: deque[str | None] = deque()
+        self.side_answers: deque[str | Failed] = deque()
         self._calls_by_id: dict[str, Call] = {}
         self._open_answers: dict[SessionId, Answer] = {}
         self.last_actions: list[Action] = []
@@ -188,7 +188,8 @@ class Script:
                 self.side_answers.append("".join(self._summary) or event.summary)
                 self._summary.clear()
             case CompactionChanged() if event.status == "failed":
-                self.side_answers.append("".join(self._summary) or None)
+                failure = Failed(kind="bad_request", message=event.error)
+                self.side_answers.append("".join(self._summary) or failure)
                 self._summary.clear()
             case PicturesDescribed():
                 self.side_answers.append(event.text)

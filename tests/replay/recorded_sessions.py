@@ -461,6 +461,17 @@ async def servers_schemas(at: Scene) -> None:
 
 
 @scene
+async def failed_compaction(at: Scene) -> None:
+    at.server.add(*(answer(f"Answer {number}. " + "word " * 300) for number in range(4)))
+    for number in range(4):
+        await at.say(f"Question {number}?")
+    at.server.add(Status(code=400, message="too much"))
+    await at.say("/compact")
+    at.server.add(answer("Still here."))
+    await at.say("And now?")
+
+
+@scene
 async def remembered_answers(at: Scene) -> None:
     """Answers of an earlier session decide, and one that this session adds."""
 
