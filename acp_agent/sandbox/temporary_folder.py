@@ -30,6 +30,11 @@ class TemporaryFolder:
         self.path = f"{self._base}/{_PREFIX}{os.urandom(_RANDOM_BYTES).hex()}"
         self._descriptor: int | None = None
 
+    @property
+    def exists(self) -> bool:
+        """Return whether the folder was created, and not removed."""
+        return self._descriptor is not None
+
     def create(self) -> None:
         """Create and lock the folder, and remove those of dead processes in the background.
 

@@ -79,7 +79,7 @@ class SharedSandboxes:
 
     async def remove_temporary(self, user: SessionId | str) -> None:
         """Remove a session's temporary files. Its programs have ended."""
-        if self._backend is not None:
+        if self._folder.exists:
             await asyncio.to_thread(remove_tree, self.temporary(user))
 
     async def aclose(self) -> None:

@@ -66,6 +66,15 @@ def test_a_session_is_recorded_and_replayed_on_the_command_line_with_its_tools(
     assert "\n+" in difference["diff"]
 
 
+def test_a_session_that_ran_in_the_sandbox_is_replayed_without_a_warning(tmp_path: Path) -> None:
+    def confine(record: list[Json]) -> None:
+        record[0]["confined"] = True
+        record[0].get("settings", {}).pop("sandbox", None)
+
+    done = acp_agent(tmp_path, "replay", str(changed(tmp_path, confine)))
+    assert done.stderr == ""
+
+
 def test_remembered_answers_of_earlier_sessions_decide_in_a_replay(tmp_path: Path) -> None:
     record = read_record(recorded("remembered_answers", tmp_path))
     answers = {(grant.kind, grant.pattern, grant.allow) for grant in record.head.grants}
