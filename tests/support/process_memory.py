@@ -1,4 +1,4 @@
-"""How much memory a process takes, where the system tells it under /proc.
+"""How much memory a process takes, where /proc says so.
 
 Elsewhere it is 0, which is below every limit: what else a test asserts is still asserted there.
 A test that is about memory alone has the mark `needs_memory`.
@@ -10,24 +10,24 @@ from pathlib import Path
 
 import pytest
 
-_TOLD = Path("/proc/self/status").exists()
+_HAS_STATUS = Path("/proc/self/status").exists()
 
-needs_memory = pytest.mark.skipif(not _TOLD, reason="the system does not tell a process's memory")
+needs_memory = pytest.mark.skipif(not _HAS_STATUS, reason="needs /proc/PID/status")
 
 
 def resident_memory(pid: int) -> int:
     """Bytes that it has at the moment."""
-    return _told(pid, "VmRSS:")
+    return _status_bytes(pid, "VmRSS:")
 
 
 def peak_memory(pid: int) -> int:
-    """The most bytes that it ever had."""
-    return _told(pid, "VmHWM:")
+    """The highest number of bytes that it had."""
+    return _status_bytes(pid, "VmHWM:")
 
 
-def _told(pid: int, what: str) -> int:
-    if not _TOLD:
+def _status_bytes(pid: int, field: str) -> int:
+    if not _HAS_STATUS:
         return 0
     status = Path(f"/proc/{pid}/status").read_text()
-    line = next(line for line in status.splitlines() if line.startswith(what))
+    line = next(line for line in status.splitlines() if line.startswith(field))
     return int(line.split()[1]) * 1024
