@@ -126,7 +126,7 @@ async def test_a_session_cut_off_says_so_and_its_calls_have_failed(
     desk: Desk, model_server: ModelServer
 ) -> None:
     desk.editor.decide = presses("allow_once")
-    model_server.add(answer("Well", Call("shell", {"command": "printf begun; sleep 300"})))
+    model_server.add(answer("Well", Call("shell", {"command": "echo begun; sleep 300"})))
     turn = await desk.begin("Go")
     await desk.editor.until(ToolOutput)
     events = await desk.journal()
@@ -139,7 +139,7 @@ async def test_a_session_cut_off_says_so_and_its_calls_have_failed(
     assert call["status"] == "failed"
     assert [part["type"] for part in call["content"]] == ["terminal", "content"]
     (terminal,) = view.terminals.values()
-    assert (terminal.exit_status, terminal.output) == ({}, b"begun")
+    assert (terminal.exit_status, terminal.output) == ({}, b"begun\r\n")
     assert "stopped here" in view.messages[cut.message].text
     assert states(replayed([*events, cut])) == []
     last = of(live([*events, cut]), "state_update")[-1]
