@@ -315,8 +315,8 @@ def _separated(value: str, raw: bytes) -> Iterator[tuple[Sequence[str], str]]:
     for separator in _CHARACTER_SEPARATORS:
         yield value, separator
     for width in range(2, 6):  # like `fold`
-        for at in range(width):
-            yield re.findall(f"(?s)^.{{{at}}}|.{{1,{width}}}", value), "\n"
+        for first in range(1, width + 1):
+            yield re.findall(f"(?s)^.{{{first}}}|.{{1,{width}}}", value), "\n"
     for separator in _BYTE_SEPARATORS:
         yield pairs, separator
         yield [pair.upper() for pair in pairs], separator
@@ -327,7 +327,8 @@ def _separated(value: str, raw: bytes) -> Iterator[tuple[Sequence[str], str]]:
     for separator in ("", " "):
         yield [f"{byte:08b}" for byte in raw], separator
     for width in (4, 5):  # like `od -t u1` and `od -t d1`
-        yield [f"{byte:{width}}" for byte in raw], ""
+        # A form must not begin with a space: what ends with one would be held back.
+        yield [f"{raw[0]}", *(f"{byte:{width}}" for byte in raw[1:])], ""
     for at in range(2):  # like xxd and od, which group two bytes
         yield _join_pairs(pairs, at), " "
         words = [pair[2:] + pair[:2] for pair in _join_pairs(pairs, at)[at:] if len(pair) == 4]

@@ -83,7 +83,7 @@ async def test_no_secret_leaves_a_call_by_any_way(desk: Desk) -> None:
     (part,) = ended.content or ()
     assert isinstance(part, ContentPart)
     assert part.content == TextBlock(text="Content: [secret]")
-    assert [output.text for output in desk.editor.of(ToolOutput)] == ["Out: [secret]\n"]
+    assert "".join(output.text for output in desk.editor.of(ToolOutput)) == "Out: [secret]\n"
     assert [len(shown.content or ()) for shown in desk.editor.of(ToolShown)] == [1, 1]
 
 

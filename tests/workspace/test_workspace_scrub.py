@@ -359,6 +359,12 @@ def test_no_piece_of_a_stream_shows_a_part_of_a_known_value(encoding: str, value
         assert visible == scrub(text, [value]), cut
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", " ", "\t", ": ", ".\n", "  \n"])
+def test_white_space_at_the_end_of_a_stream_is_not_held_back(end: str) -> None:
+    value = "q" + random_key(30, string.digits + "fgh")  # no other character begins a form of it
+    assert incomplete_tail(f"Ready{end}", [value]) == 0
+
+
 def test_many_known_values_cost_little_time_in_a_long_text() -> None:
     known_values = [f"sk-proj-{random_key(60)}" for _ in range(20)]
     texts = ["an ordinary line of a log, with numbers 1234 and names\n" * 20_000]
