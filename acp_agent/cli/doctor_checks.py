@@ -24,7 +24,7 @@ from acp_agent.platform.posix import find_program, is_private, make_private
 
 if TYPE_CHECKING:
     from acp_agent.config.sandbox_types import SandboxConfig
-    from acp_agent.session.store.read_queries import CheckResult
+    from acp_agent.session.store.check import CheckResult
 
 PROGRAM_SECONDS = 5.0
 

@@ -9,28 +9,24 @@ import base64
 import binascii
 import sqlite3
 from collections.abc import Sequence
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import msgspec
 
 from acp_agent.errors import InvalidInputError, SessionNotFoundError, StoreDamagedError
 from acp_agent.ids import SessionId
 from acp_agent.platform.decoding import decode_json
-from acp_agent.session.store.damaged_events import last_seq
 from acp_agent.session.store.event_codec import decode_event
 from acp_agent.session.store.records import (
     EVENT_TIME,
     LATEST,
     ArchiveFilter,
-    DamagedEvent,
     SessionPage,
     SessionRecord,
     StoredEvent,
-    UnknownEvent,
 )
-from acp_agent.session.store.recovery import is_damaged_event
 from acp_agent.session.store.sqlite_errors import is_damage, primary_code
-from acp_agent.session.store.write_queries import SEQ_BITS, find_last_event, find_session
+from acp_agent.session.store.write_queries import SEQ_BITS, find_session
 
 BATCH_EVENTS = 1000
 BATCH_BYTES = 1 << 20  # a batch ends with the event that reaches this size
@@ -48,7 +44,6 @@ MAX_PAGE = 1000
 _Position = tuple[Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)], str, int]
 # Sorts before every session: SQLite orders bytes after all numbers and texts.
 _START = (b"\xff", "")
-MAX_POSITIONS = 10
 
 
 def read(connection: sqlite3.Connection, key: int, after: int, last: int) -> list[StoredEvent]:
@@ -230,60 +225,3 @@ def _decode_cursor(cursor: str | None, selection: int) -> tuple[int | bytes, str
             field="cursor",
         )
     return at, session_id
-
-
-class DamagedSession(NamedTuple):
-    """A session with events that cannot be read; `positions` has the numbers of the first few."""
-
-    id: str
-    title: str | None
-    lost: int
-    events: int
-    positions: tuple[int, ...]
-
-
-class CheckResult(NamedTuple):
-    """The number of sessions, the damaged sessions, and the number of events without a session."""
-
-    sessions: int
-    damaged: tuple[DamagedSession, ...]
-    strays: int
-
-
-def check_sessions(connection: sqlite3.Connection) -> CheckResult:
-    """Read every event of every session. Blocks for a long time if there are many."""
-    names = [
-        SessionId(bytes(row[0] or b"").decode("utf-8", "replace"))
-        for row in connection.execute("SELECT CAST(id AS BLOB) FROM sessions")
-    ]
-    results = (_check_session(connection, name) for name in names)
-    damaged = tuple(result for result in results if result is not None)
-    (strays,) = connection.execute(
-        "SELECT count(*) FROM events WHERE place >> ? NOT IN (SELECT key FROM sessions)",
-        (SEQ_BITS,),
-    ).fetchone()
-    return CheckResult(len(names), damaged, strays)
-
-
-def _check_session(connection: sqlite3.Connection, session: SessionId) -> DamagedSession | None:
-    try:
-        key, last = find_last_event(connection, session)
-    except SessionNotFoundError:  # its id is damaged
-        return DamagedSession(session, None, 1, 1, ())
-    positions: list[int] = []
-    lost, after = 0, 0
-    while after < last:
-        batch = read(connection, key, after, last)
-        for item in batch:
-            if isinstance(item.event, UnknownEvent) and is_damaged_event(item.event):
-                lost += item.event.count if isinstance(item.event, DamagedEvent) else 1
-                positions.append(item.seq)
-        if not batch:
-            lost += last - after
-            positions.append(after + 1)
-            break
-        after = last_seq(batch[-1])
-    if not lost:
-        return None
-    title = get(connection, session).title
-    return DamagedSession(session, title, lost, last, tuple(positions[:MAX_POSITIONS]))

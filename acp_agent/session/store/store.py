@@ -30,7 +30,7 @@ from acp_agent.session.store.worker import Worker, WriteChain
 from acp_agent.session.store.write_queries import JournalEntry
 
 if TYPE_CHECKING:
-    from acp_agent.session.store.read_queries import CheckResult
+    from acp_agent.session.store.check import CheckResult
     from acp_agent.session.store.usage import By, SpentTotal, UsageRow
 
 T = TypeVar("T")
@@ -306,7 +306,7 @@ class Store:
         Raises:
             StoreError: the file could not be read.
         """
-        from acp_agent.session.store.read_queries import check_sessions  # noqa: PLC0415 - rarely needed
+        from acp_agent.session.store.check import check_sessions  # noqa: PLC0415 - rarely needed
 
         return await self._worker.run(check_sessions)
 
@@ -316,7 +316,9 @@ class Store:
         Raises:
             StoreError: it could not be read at all.
         """
-        return await self._worker.run(write_queries.check)
+        from acp_agent.session.store.check import check_file  # noqa: PLC0415 - rarely needed
+
+        return await self._worker.run(check_file)
 
     async def checkpoint(self) -> None:
         """Move the log into the file, as far as possible without waiting for other processes.

@@ -270,9 +270,3 @@ def archive(connection: sqlite3.Connection, session_id: SessionId, *, archived: 
     ).rowcount
     if not changed:
         raise SessionNotFoundError(session_id)
-
-
-def check(connection: sqlite3.Connection) -> tuple[str, ...]:
-    """Return the damage in the file, one line each (SQLite's `quick_check`)."""
-    lines = tuple(str(row[0]) for row in connection.execute("PRAGMA quick_check(20)"))
-    return () if lines == ("ok",) else lines
