@@ -6,8 +6,7 @@ import builtins
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -44,22 +43,12 @@ _USUAL_INTERVAL = sys.getswitchinterval()
 _USUAL_IMPORT = builtins.__import__
 
 
-@contextmanager
-def short_switch_interval() -> Iterator[None]:
-    """Have Python switch threads more often than every 5 ms (`sys.setswitchinterval`).
-
-    The event loop needs several switches to answer a request, because it waits for the journal's
-    thread.
-    """
-    sys.setswitchinterval(_SHORT_INTERVAL)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(_USUAL_INTERVAL)
-
-
 class Preload:
     """Imports modules in a thread that pauses before each import, nested or not, for requests.
+
+    Python switches threads every 5 ms (`sys.setswitchinterval`), and the event loop needs several
+    switches to answer a request, because it waits for the journal's thread. So this class also
+    shortens the interval.
 
     Args:
         first: modules that other requests import, too; their imports never pause.
@@ -80,16 +69,18 @@ class Preload:
     async def run(self) -> None:
         """Import the modules. If the call is cancelled, the thread continues."""
 
-        def import_with_pause(*args: Any, **kwargs: Any) -> ModuleType:
-            if threading.get_ident() == self._thread:
+        def import_with_pause(name: str, *args: Any, **kwargs: Any) -> ModuleType:
+            if name not in sys.modules and threading.get_ident() == self._thread:
                 self._pause()
-            return _USUAL_IMPORT(*args, **kwargs)
+            return _USUAL_IMPORT(name, *args, **kwargs)
 
         # Not a finder on `sys.meta_path`: those are called under a lock that all imports take.
         builtins.__import__ = import_with_pause
+        sys.setswitchinterval(_SHORT_INTERVAL)
         try:
             await in_daemon_thread(self._import, name="preload")
         finally:
+            sys.setswitchinterval(_USUAL_INTERVAL)
             builtins.__import__ = _USUAL_IMPORT
 
     def hurry(self) -> None:

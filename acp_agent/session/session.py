@@ -16,7 +16,6 @@ from acp_agent.session.client import AttachedClient, Client
 from acp_agent.session.core import SessionCore
 from acp_agent.session.extensions import Extensions
 from acp_agent.session.option_change import change_option
-from acp_agent.session.preload import short_switch_interval
 from acp_agent.session.prompts import PromptHandler
 from acp_agent.session.services import Services
 from acp_agent.session.store.lease import Lease
@@ -118,8 +117,7 @@ class Session:
 
     async def _prepare(self, modules: Sequence[str], busy: Callable[[], bool]) -> None:
         """Prepare the first prompt, then save the imported modules for later starts."""
-        with short_switch_interval():
-            await self.resources.prepare(modules, busy)
+        await self.resources.prepare(modules, busy)
         await in_daemon_thread(module_cache.save, name="module-cache")
 
     # -- running -------------------------------------------------------------------------------
