@@ -16,7 +16,7 @@ from acp_agent.session import start_up
 from tests.support.agent_process import environment
 from tests.support.open_session import Desk
 
-USUAL = gc.get_threshold()
+USUAL = (700, 10, 10)  # Python's own; another test of the process may have raised it
 
 AGENT = """
 import gc, os
@@ -46,11 +46,14 @@ serve.serve(["--model", "demo/demo"])
 
 
 @pytest.fixture(autouse=True)
-def _as_it_was() -> Iterator[None]:
-    """Leave this process's collector as it was."""
+def _usual_threshold(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Begin with the usual threshold, and leave this process's collector as it was."""
+    before = gc.get_threshold()
+    monkeypatch.setattr(start_up, "_DEFAULT_THRESHOLD", USUAL)
+    gc.set_threshold(*USUAL)
     yield
     gc.unfreeze()
-    gc.set_threshold(*USUAL)
+    gc.set_threshold(*before)
 
 
 def test_initialize_is_answered_before_anything_slow_is_imported(tmp_path: Path) -> None:
