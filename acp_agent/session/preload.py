@@ -97,11 +97,10 @@ class Preload:
 
     def _pause(self) -> None:
         """Wait while a request is answered, which may wait for a module that is being imported."""
-        while busy := self._busy():
+        while self._busy():
             if self._paused >= _MAX_PAUSE:
-                break
+                return
             began = time.monotonic()
             time.sleep(_STEP)
             self._paused += time.monotonic() - began
-        if not busy:
-            self._paused = 0.0
+        self._paused = 0.0

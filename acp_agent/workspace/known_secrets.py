@@ -261,10 +261,9 @@ def _forms(value: str) -> Iterator[_Form]:
         yield _Form(value, ((value, 0),), len(value), len(value))
     raw = value.encode("utf-8", "surrogatepass")
     encoded = {raw.hex(), raw.hex().upper()}
-    for core in (
-        *_aligned_encodings(base64.b64encode, raw, 3, 6),
-        *_aligned_encodings(base64.b32encode, raw, 5, 5),
-    ):
+    base64_cores = tuple(_aligned_encodings(base64.b64encode, raw, 3, 6))
+    base32_cores = tuple(_aligned_encodings(base64.b32encode, raw, 5, 5))
+    for core in (*base64_cores, *base32_cores):
         encoded |= {core, core.translate(_URL_SAFE)}
     encoded |= set(_aligned_encodings(base64.b64encode, base64.b64encode(raw).rstrip(b"="), 3, 6))
     if value.isascii():  # as in PowerShell's -EncodedCommand
@@ -284,14 +283,11 @@ def _forms(value: str) -> Iterator[_Form]:
             value.lower(),
             *(raw.hex()[::-1], raw[::-1].hex(), raw.hex().encode().hex()),
             *_aligned_encodings(base64.b64encode, raw[::-1], 3, 6),
-            *(core.lower() for core in _aligned_encodings(base64.b32encode, raw, 5, 5)),
+            *(core.lower() for core in base32_cores),
             wide,
-            *(
-                core.translate(_UUENCODED)
-                for core in _aligned_encodings(base64.b64encode, raw, 3, 6)
-            ),
+            *(core.translate(_UUENCODED) for core in base64_cores),
             *_aligned_encodings(base64.b64encode, raw.hex().encode(), 3, 6),
-            *(core.encode().hex() for core in _aligned_encodings(base64.b64encode, raw, 3, 6)),
+            *(core.encode().hex() for core in base64_cores),
             *_base85(raw),
         ):
             yield _encoded_form(text, _MIN_ENCODED, wrapped=True)
@@ -330,8 +326,9 @@ def _separated(value: str, raw: bytes) -> Iterator[tuple[Sequence[str], str]]:
         # A form must not begin with a space: what ends with one would be held back.
         yield [f"{raw[0]}", *(f"{byte:{width}}" for byte in raw[1:])], ""
     for at in range(2):  # like xxd and od, which group two bytes
-        yield _join_pairs(pairs, at), " "
-        words = [pair[2:] + pair[:2] for pair in _join_pairs(pairs, at)[at:] if len(pair) == 4]
+        joined = _join_pairs(pairs, at)
+        yield joined, " "
+        words = [pair[2:] + pair[:2] for pair in joined[at:] if len(pair) == 4]
         yield words, " "
         yield [f"{int(word, 16):06o}" for word in words], " "
 

@@ -48,19 +48,20 @@ class _TemplateWriter:
 
     def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
         """See `CallWriter`."""
-        texts = [
-            _fill(
+        texts: list[str] = []
+        for index, (number, name, arguments) in enumerate(calls, 1):
+            values = json_text.decode(arguments)
+            text = _fill(
                 self._templates.call,
                 index=index,
                 number=number,
                 name=name,
                 json_name=json_text.encode(name),
                 arguments=arguments,
-                tags=self._tags(arguments),
-                fields=_notation(json_text.decode(arguments)),
+                tags=self._tags(values),
+                fields=_notation(values),
             )
-            for index, (number, name, arguments) in enumerate(calls, 1)
-        ]
+            texts.append(text)
         return _fill(self._templates.calls, calls=self._templates.call_separator.join(texts))
 
     def results(self, results: Sequence[tuple[int, str, str]]) -> str:
@@ -77,12 +78,9 @@ class _TemplateWriter:
         ]
         return _fill(self._templates.results, results=self._templates.result_separator.join(texts))
 
-    def _tags(self, arguments: str) -> str:
-        values = json_text.decode(arguments)
-        return "".join(
-            self._tag(key, value)
-            for key, value in (values.items() if isinstance(values, dict) else ())
-        )
+    def _tags(self, values: object) -> str:
+        items = values.items() if isinstance(values, dict) else ()
+        return "".join(self._tag(key, value) for key, value in items)
 
     def _tag(self, key: str, value: object) -> str:
         if isinstance(value, str):
