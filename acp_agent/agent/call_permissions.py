@@ -294,12 +294,6 @@ def _files(turn: TurnResources, access: WriteAccess) -> list[tuple[str, ...]]:
     return [(path,) for path in (*access.paths, *requested)]
 
 
-def _refusal_by_program(name: str) -> Refusal:
-    """Return the refusal by a command-line flag, or by a program that answers for the user."""
-    why = f"The call was refused by {name}, so it did not run."
-    return Refusal(f"{why} Do not try it again in another form.", why)
-
-
 def _refusal_error(why: Refusal) -> PermissionRefusedError:
     return PermissionRefusedError(why.model, shown=why.user)
 
@@ -310,7 +304,8 @@ def _refusal(decision: Decision) -> Refusal:
         case "user":
             return REJECTED
         case "flag":
-            return _refusal_by_program(decision.name)
+            why = f"The call was refused by {decision.name}, so it did not run."
+            return Refusal(f"{why} Do not try it again in another form.", why)
         case "nobody":
             return NOBODY
 

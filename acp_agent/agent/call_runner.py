@@ -22,7 +22,7 @@ from acp_agent.agent.edit_reports import EditReports
 from acp_agent.agent.folder_instructions import FolderInstructions
 from acp_agent.agent.resources import TurnResources
 from acp_agent.agent.scrub_events import scrub_content, scrub_object
-from acp_agent.agent.tool_calls import ProposedCall, cancelled_ends, stopped_end
+from acp_agent.agent.tool_calls import STOPPED_RESULT, ProposedCall, cancelled_ends
 from acp_agent.content import DiffPart, JsonObject, text_part
 from acp_agent.errors import (
     AcpAgentError,
@@ -120,7 +120,8 @@ class CallRunner:
 
     async def _end_stopped(self, call: ProposedCall) -> None:
         if self._turn.tools.open_calls.remove(call.call):
-            await self._turn.journal.emit(stopped_end(call.call))
+            end = ToolEnded(call=call.call, failed=True, cancelled=True, result=STOPPED_RESULT)
+            await self._turn.journal.emit(end)
 
     async def _close_open(self, calls: Sequence[ProposedCall]) -> None:
         """End the calls that are still open, so that the editor does not show them as running."""

@@ -102,8 +102,3 @@ def cancelled_ends(calls: Iterable[CallId]) -> list[ToolEnded]:
     return [
         ToolEnded(call=call, failed=True, cancelled=True, result=CANCELLED_RESULT) for call in calls
     ]
-
-
-def stopped_end(call: CallId) -> ToolEnded:
-    """Return the end of a call that the user stopped while the turn continues."""
-    return ToolEnded(call=call, failed=True, cancelled=True, result=STOPPED_RESULT)

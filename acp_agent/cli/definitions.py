@@ -16,7 +16,7 @@ from acp_agent.cli.output import USAGE, complain, run_guarded, say, say_json, sa
 from acp_agent.cli.parser import Parser, add_folder
 from acp_agent.config.load import load_config
 from acp_agent.config.paths import find_paths
-from acp_agent.config.types import AgentConfig, Config, DefinitionConfig
+from acp_agent.config.types import AgentConfig, DefinitionConfig
 from acp_agent.extensions.definitions.discovery import FoundDefinitions, find_definitions
 from acp_agent.extensions.definitions.locations import (
     DefinitionFolders,
@@ -68,7 +68,10 @@ def _show(kind: Kind, cwd: Path, *, as_json: bool) -> int:
     trusts = TrustStore(paths.trust_file, config.trusted_folders).trusts
     definitions = find_definitions(folders, config, trusts)
     enabled = {definition.path for definition in _of_kind(kind, definitions)}
-    all_definitions = _of_kind(kind, find_definitions(folders, _all_enabled(config), trusts))
+    all_enabled = structs.replace(
+        config, skills=_enabled(config.skills), agents=_enabled(config.agents)
+    )
+    all_definitions = _of_kind(kind, find_definitions(folders, all_enabled, trusts))
     bundled_definitions = bundled_skills(config) if kind == "skills" else bundled_agents(config)
     programs_ = config.agents if kind == "agents" else {}
     programs = {
@@ -191,11 +194,6 @@ def _of_kind(
     kind: Kind, definitions: FoundDefinitions
 ) -> tuple[Skill, ...] | tuple[AgentSpec, ...]:
     return definitions.skills if kind == "skills" else definitions.agents
-
-
-def _all_enabled(config: Config) -> Config:
-    """Return the configuration with everything enabled, to list disabled definitions too."""
-    return structs.replace(config, skills=_enabled(config.skills), agents=_enabled(config.agents))
 
 
 def _enabled(tables: dict[str, Settings]) -> dict[str, Settings]:

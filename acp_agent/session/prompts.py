@@ -141,7 +141,7 @@ class PromptHandler:
             )
             message, plan = await self._plan(content, command)
             turn = await self._turns.submit(
-                message, plan, steers=steers, withdrawn=cancelled if withdrawable else _never
+                message, plan, steers=steers, withdrawn=cancelled if withdrawable else lambda: False
             )
             began = turn.began_with(message.message)
             if not began and command is not None and command.compaction is not None:
@@ -277,10 +277,6 @@ def check_prompt(content: Sequence[ContentBlock]) -> None:
     """Raise InvalidInputError if a prompt is empty."""
     if all(isinstance(block, TextBlock) and not block.text.strip() for block in content):
         raise InvalidInputError("prompt: it is empty; enter some text", field="prompt")
-
-
-def _never() -> bool:
-    return False
 
 
 def usable_images(content: Sequence[ContentBlock]) -> tuple[ContentBlock, ...]:

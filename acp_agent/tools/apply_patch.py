@@ -39,7 +39,8 @@ class ApplyPatchTool(Tool[PatchParams]):
         """For instance "Edit a.py and 2 more files"."""
         text = arguments.get("input")
         headers = FILE_LINE.findall(text) if isinstance(text, str) else []
-        return _title([path for _, path in headers], deletes=_deletes(headers))
+        deletes = bool(headers) and all(kind == "Delete" for kind, _ in headers)
+        return _title([path for _, path in headers], deletes=deletes)
 
     def touches(self, params: PatchParams) -> Touches:
         """All files of the patch."""
@@ -143,10 +144,6 @@ class ApplyPatchTool(Tool[PatchParams]):
                 f"{display_path(path, files.roots[0])} exists already",
                 advice="choose a name that is free",
             )
-
-
-def _deletes(headers: list[tuple[str, str]]) -> bool:
-    return bool(headers) and all(kind == "Delete" for kind, _ in headers)
 
 
 def _title(paths: list[str], *, deletes: bool) -> str:

@@ -11,7 +11,6 @@ from acp_agent.content import JsonObject, text_part
 from acp_agent.errors import ToolError
 from acp_agent.events import ToolKind
 from acp_agent.tools.base import (
-    Answer,
     AnswerKind,
     Outcome,
     Prepared,
@@ -165,14 +164,10 @@ class AskUserTool(Tool[AskUserParams]):
                     "say what you assume, or end your turn.",
                     content=(text_part("You did not answer."),),
                 )
-            return Outcome(text=_answer_text(question, answer))
+            separator = "\n" if question.further else " "
+            return Outcome(text=f"The user answered:{separator}{answer.text or '(nothing)'}")
 
         return Prepared(title=self.title(params.model_dump()), run=run)
-
-
-def _answer_text(question: Question, answer: Answer) -> str:
-    separator = "\n" if question.further else " "
-    return f"The user answered:{separator}{answer.text or '(nothing)'}"
 
 
 def _questions_text(question: Question) -> str:

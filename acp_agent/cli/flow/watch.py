@@ -222,7 +222,7 @@ class _Watch:
         if self._triggers.files:
             self._changes = FileChanges(self._options.cwd, FilePatterns(self._triggers.files))
             await self._changes.start()
-        schedule = Schedule(self._triggers, now=_local_now, monotonic=time.monotonic)
+        schedule = Schedule(self._triggers, now=datetime.now, monotonic=time.monotonic)
         self._view.notice(
             translate("Watching {what}; Ctrl-C stops.", what=describe_triggers(self._triggers))
         )
@@ -302,7 +302,3 @@ def describe_triggers(triggers: Triggers) -> str:
     if triggers.every is not None:
         texts.append(translate("every {seconds} s", seconds=f"{triggers.every:g}"))
     return ", ".join(texts)
-
-
-def _local_now() -> datetime:
-    return datetime.now()  # noqa: DTZ005 - schedules are in local time

@@ -176,7 +176,9 @@ def _find_agents(
         user_files = {file.fields.name: file.path for file in files if file.source == "user"}
         for name, file in by_name.items():
             if source == "project" and name in user_files:
-                error = _name_taken_error(user_files[name])
+                error = ConfigError(
+                    f"name: {user_files[name]}, which is yours, has the same; give it another"
+                )
                 problems.append(make_problem(file.path, error, is_note=True))
             else:
                 files.append(file)
@@ -282,11 +284,6 @@ def _read_plugin_files(
         for location in locations
         for file in read_definitions(location, origin, kind, fields, problems)
     ]
-
-
-def _name_taken_error(path: Path) -> ConfigError:
-    """Return the error for a project's file with the name of a user's file."""
-    return ConfigError(f"name: {path}, which is yours, has the same; give it another")
 
 
 def _is_enabled(

@@ -29,7 +29,6 @@ from acp_agent.extensions.definitions.skill_files import (
     FILE_NAME,
     PROGRAMS,
     command_files,
-    is_single_file,
     is_visible,
     plain_name,
     read_command,
@@ -257,7 +256,7 @@ def _item(kind: Kind, path: Path, raw: bytes, top: str) -> Item:
         commands = [match[1].decode("utf-8", "replace") for match in _COMMANDS.finditer(raw)]
         lines.append(f"hooks: {printable_line('; '.join(commands))[:200]}")
         scripts = named_files(" ".join(commands), Path(top))
-    if kind == "agents" or is_single_file(path):
+    if kind == "agents" or path.name != FILE_NAME:
         item = text_item("agent" if kind == "agents" else "skill", top, path, raw, "; ".join(lines))
         return structs.replace(item, digest=digest_with_files(item.digest, scripts))
     digest, programs = folder_digest(Path(os.path.realpath(path.parent)))

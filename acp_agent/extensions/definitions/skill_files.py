@@ -94,11 +94,6 @@ def _files_below(folder: Path, names: list[str], levels: int, suffix: str) -> It
             yield from _files_below(path, inner, levels - 1, suffix)
 
 
-def is_single_file(path: Path) -> bool:
-    """Return whether a skill consists of this file alone."""
-    return path.name != FILE_NAME
-
-
 def read_command(path: Path, text: str, location: Path) -> tuple[Mapping[str, object], str]:
     """Return the front matter of a command, as in a SKILL.md, and its text.
 
