@@ -118,7 +118,7 @@ class Hunk(NamedTuple):
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines with their ends. A carriage return is part of its line, as it is to diff."""
+    """Return the lines with their ends. A carriage return is part of its line, as it is to diff."""
     *lines, last = text.split("\n")
     ended = [f"{line}\n" for line in lines]
     return [*ended, last] if last else ended
@@ -127,7 +127,7 @@ def split_lines(text: str) -> list[str]:
 def hunks(
     old: Sequence[str], new: Sequence[str], blocks: Sequence[Block], context: int = CONTEXT
 ) -> Iterator[Hunk]:
-    """The hunks of `blocks`, which turn the lines of `old` into those of `new`."""
+    """Return the hunks of `blocks`, which turn the lines of `old` into those of `new`."""
     group: list[Block] = []
     for block in blocks:
         if group and block.old_start - group[-1].old_end > 2 * context:

@@ -252,7 +252,7 @@ class AgentOutput(StdioTransport):
         self._received = 0
 
     async def read_message(self) -> bytes | Oversize | None:
-        """The next message; None at the end, and from a fault on."""
+        """Return the next message; None at the end, or after an invalid one."""
         while not self.fault:
             await self._wait_for_room()
             line = await super().read_message()

@@ -212,7 +212,7 @@ class Diagnostics:
                 self._store_report(related_path, related)
 
     def _is_published(self, path: Path, version: int, published_before: int) -> bool:
-        """Whether the server has sent problems for this version or, without one, anything."""
+        """Return whether the server has published problems for this version, or for any if None."""
         count, published_version = self._versions.get(path, (0, None))
         return count > published_before and (
             published_version is None or published_version >= version

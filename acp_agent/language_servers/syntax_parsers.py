@@ -67,7 +67,7 @@ def file_language(path: str) -> str:
 
 
 def _is_template(path: str, text: str, mistake: Mistake) -> bool:
-    """Whether a text is filled in before anything parses it."""
+    """Return whether a text is a template, which is filled in before it is parsed."""
     if "{{" in path or file_language(path) == "yaml":
         return "{{" in path or _TEMPLATE.search(text) is not None
     lines = text.split("\n")

@@ -17,7 +17,7 @@ from acp_agent.workspace.file_io import TextFile, display_name, display_path, fi
 
 
 class PatchParams(ToolParams):
-    """The patch, as its text."""
+    """The text of the patch."""
 
     input: str
 
@@ -32,18 +32,18 @@ class ApplyPatchTool(Tool[PatchParams]):
     stands_for: ClassVar[tuple[str, ...]] = ("edit", "write")
 
     def description(self) -> str:
-        """No model is offered the tool."""
+        """Return "": no model is offered the tool."""
         return ""
 
     def title(self, arguments: JsonObject) -> str:
-        """For instance "Edit a.py and 2 more files"."""
+        """Return a title such as "Edit a.py and 2 more files"."""
         text = arguments.get("input")
         headers = FILE_LINE.findall(text) if isinstance(text, str) else []
         deletes = bool(headers) and all(kind == "Delete" for kind, _ in headers)
         return _title([path for _, path in headers], deletes=deletes)
 
     def touches(self, params: PatchParams) -> Touches:
-        """All files of the patch."""
+        """Return all files of the patch."""
         paths = [
             path
             for file in parse_patch(params.input)
@@ -53,7 +53,7 @@ class ApplyPatchTool(Tool[PatchParams]):
         return Touches(writes=tuple(str(self.workspace.files.resolve(path)) for path in paths))
 
     async def prepare(self, params: PatchParams) -> Prepared:
-        """Find the places of all hunks and make the diffs."""
+        """Locate all hunks and make the diffs."""
         files = self.workspace.files
         patches = parse_patch(params.input)
         changes = [await self._change(file) for file in patches]
@@ -136,7 +136,7 @@ class ApplyPatchTool(Tool[PatchParams]):
         )
 
     async def _require_free(self, new_path: str) -> None:
-        """Raise ToolError if there is something at the new path of a file."""
+        """Raise ToolError if something exists at the new path of a file."""
         files = self.workspace.files
         path = files.resolve(new_path)
         if await asyncio.to_thread(file_kind, path) is not None:

@@ -21,7 +21,7 @@ from acp_agent.tools.base import (
     text_argument,
 )
 
-# Beyond it whole numbers are not exact in every editor (RFC 8259, section 6).
+# Larger integers are not exact in every editor (RFC 8259, section 6).
 _MAX_EXACT_INTEGER = 2**53
 
 _NO_SECRETS = "this looks like a question for a password, a key or a token, so it was not asked"
@@ -53,7 +53,7 @@ class QuestionParams(ToolParams):
     ] = ()
     several: Annotated[bool, Field(description="More than one may be chosen.")] = False
     kind: Annotated[AnswerKind, Field(description="What is answered, without options.")] = "text"
-    # Always a text: not every provider supports a choice of types.
+    # Always a string: not every provider supports a union of types.
     preset: Annotated[str, Field(description="The answer to begin with; labels one a line.")] = ""
     optional: bool = False
 
@@ -70,7 +70,7 @@ class QuestionParams(ToolParams):
         return self
 
     def preset_value(self) -> tuple[str, ...] | str | float | bool | None:
-        """The preset as a value of the kind that is asked for. Raises ValueError if it is none."""
+        """Return the preset as a value of the requested kind. Raises ValueError if it is none."""
         text = self.preset.strip()
         if not text:
             return None
@@ -83,7 +83,7 @@ class QuestionParams(ToolParams):
         match self.kind:
             case "integer" | "number":
                 number = int(text) if self.kind == "integer" else float(text)
-                if not abs(number) < _MAX_EXACT_INTEGER:  # neither what JSON has no word for
+                if not abs(number) < _MAX_EXACT_INTEGER:  # false for NaN and infinities
                     raise ValueError("preset is too large a number")
                 return number
             case "yes_no" if text.lower() in {"yes", "no", "true", "false"}:
@@ -94,7 +94,7 @@ class QuestionParams(ToolParams):
                 return text
 
     def as_question(self) -> Question:
-        """The question as it is asked."""
+        """Return the question that is asked."""
         return Question(
             text=self.question,
             options=tuple((option.label, option.description) for option in self.options),
@@ -113,7 +113,7 @@ class QuestionParams(ToolParams):
 
 
 class AskUserParams(QuestionParams):
-    """The question, and those that belong to it."""
+    """One or more questions."""
 
     further: Annotated[
         tuple[QuestionParams, ...],
@@ -122,7 +122,7 @@ class AskUserParams(QuestionParams):
 
 
 class AskUserTool(Tool[AskUserParams]):
-    """Asks by a form where the editor can show one, else in the answer's text."""
+    """Asks with a form if the editor can show one, otherwise in the text of the answer."""
 
     name: ClassVar[str] = "ask_user"
     kind: ClassVar[ToolKind] = "other"
@@ -130,11 +130,11 @@ class AskUserTool(Tool[AskUserParams]):
     params: ClassVar[type[AskUserParams]] = AskUserParams
 
     def title(self, arguments: JsonObject) -> str:
-        """The question."""
+        """Return the question."""
         return text_argument(arguments, "question") or "Ask the user"
 
     async def prepare(self, params: AskUserParams) -> Prepared:
-        """Look for what must not be asked.
+        """Check that no question asks for a secret.
 
         Raises:
             ToolError: the user would have to type a secret.
@@ -171,7 +171,7 @@ class AskUserTool(Tool[AskUserParams]):
 
 
 def _questions_text(question: Question) -> str:
-    """The question as Markdown, options as a list; several questions as numbered ones."""
+    """Return the question as Markdown, options as a list; several questions as numbered ones."""
     if not question.further:
         return _question_text(question)
     questions = (question, *question.further)

@@ -16,9 +16,9 @@ from acp_agent.tools.shell import MAX_SHOWN_LENGTH, TITLE_LIMIT, ending
 from acp_agent.workspace.background_commands import BackgroundCommand
 
 MAX_WAIT = 600.0  # seconds
-DEFAULT_WAIT = 30.0  # seconds, where the call says nothing
+DEFAULT_WAIT = 30.0  # seconds, if the call has none
 _COMMANDS_RESOURCE = "background commands"
-_STOP_SECONDS = 10.0  # for a stopped command to end
+_STOP_SECONDS = 10.0  # how long to wait for a stopped command
 
 _TITLES = {
     "list": "List the background commands",
@@ -29,7 +29,7 @@ _TITLES = {
 
 
 class BackgroundParams(ToolParams):
-    """The background tool's parameters. A command's name is a number, and may come as one."""
+    """The background tool's parameters. A command's id is a number as text, or a number."""
 
     model_config = ConfigDict(coerce_numbers_to_str=True)
 
@@ -53,7 +53,7 @@ class BackgroundTool(Tool[BackgroundParams]):
     params: ClassVar[type[BackgroundParams]] = BackgroundParams
 
     def title(self, arguments: JsonObject) -> str:
-        """For instance "Wait for `npm run dev`"."""
+        """Return a title such as "Wait for `npm run dev`"."""
         title = _TITLES.get(str(arguments.get("action")))
         if title is None:
             return self.name
@@ -65,16 +65,16 @@ class BackgroundTool(Tool[BackgroundParams]):
         return title.format(label)
 
     def touches(self, params: BackgroundParams) -> Touches:
-        """No file: what the command does to files was judged when it was started.
+        """Return no files: access to files was checked when the command was started.
 
-        But the calls about one command have their order: what is waited for first is stopped then.
+        Calls about the same command run in order, for example a wait before a stop.
         """
         if params.action == "list" or params.id is None:
             return Touches(reads=(_COMMANDS_RESOURCE,))
         return Touches(writes=(f"{_COMMANDS_RESOURCE}/{params.id.strip().lstrip('#')}",))
 
     async def prepare(self, params: BackgroundParams) -> Prepared:
-        """Find the command. Nobody has to be asked: it is the session's own, and was allowed."""
+        """Find the command. No permission is needed: the session started it with permission."""
         if params.action == "list":
             return Prepared(title=self.title({"action": "list"}), run=self._list)
         if params.id is None:

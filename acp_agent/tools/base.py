@@ -1,7 +1,7 @@
 """The base of a tool: a name, a description, typed parameters, and two steps.
 
-`prepare` computes a title, the places that will change and a diff, and changes nothing, so that the
-user sees the whole effect when asked. `run` of the result does the work.
+`prepare` computes a title, locations and a diff without changing anything, so that the user sees
+the whole effect when asked for permission. `run` of the result does the work.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from acp_agent.workspace.command_output import from_line_start, until_line_end
 from acp_agent.workspace.file_io import display_name, display_path, replace_file
 from acp_agent.workspace.workspace import Workspace
 
-RESULT_LIMIT = 50_000  # bytes, as UTF-8, of one result that the model is sent
-_NOTE_BYTES = 600  # bytes of the note in the middle of a result that was cut
-_TAIL_SHARE = 0.3  # the share of the room that the end of a result gets
+RESULT_LIMIT = 50_000  # bytes of UTF-8 of one result for the model
+_NOTE_BYTES = 600  # bytes of the note in the middle of a shortened result
+_TAIL_SHARE = 0.3  # fraction of a shortened result that is its end
 _MAX_TITLE_ARGUMENT = 120  # characters of one argument in a title
-_MAX_SHOWN_ARGUMENTS = 4_000  # characters of the arguments that a call shows
+_MAX_SHOWN_ARGUMENTS = 4_000  # displayed characters of the arguments of a call
 
 Params = TypeVar("Params", bound=BaseModel)
 
@@ -41,12 +41,12 @@ AnswerKind = Literal["text", "number", "integer", "yes_no"]
 
 
 class Touches(Struct, frozen=True, kw_only=True):
-    """What a call reads and writes: absolute, resolved paths, each with all that is below it.
+    """What a call reads and writes: absolute, resolved paths, each with everything below it.
 
-    A name that does not begin with a slash stands for something that is not a file, such as the
-    plan. A call that is `exclusive` runs while no other call does; `unless_granted` lifts this once
-    the user has allowed the tool permanently, `unless_only_reads` where the permission gate lets a
-    command run because it only reads.
+    A name without a leading slash is not a file but another resource, such as the plan. An
+    `exclusive` call runs alone, except that `unless_granted` applies once the user has allowed the
+    tool permanently, and `unless_only_reads` if the permission gate allows a command because it
+    only reads.
     """
 
     reads: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ NOTHING_IF_GRANTED = Touches(exclusive=True, unless_granted=True)
 
 
 def conflict(first: Touches, second: Touches) -> bool:
-    """Whether the order in which two calls run may make a difference."""
+    """Return whether the order in which two calls run may make a difference."""
     return (
         first.exclusive
         or second.exclusive
@@ -86,13 +86,13 @@ def _overlap(first_paths: Sequence[str], second_paths: Sequence[str]) -> bool:
 
 
 def _is_within(path: str, folder: str) -> bool:
-    # On some disks two spellings name one file; waiting needlessly costs next to nothing.
+    # File systems may ignore case; waiting unnecessarily costs little.
     path, folder = path.casefold(), folder.casefold()
     return path == folder or path.startswith(folder if folder.endswith("/") else f"{folder}/")
 
 
 class ToolParams(BaseModel):
-    """Base of every tool's parameters. Unknown ones are refused, so that the model learns."""
+    """Base of every tool's parameters. Unknown ones are errors, which the model can correct."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -100,9 +100,9 @@ class ToolParams(BaseModel):
 class Outcome(Struct, frozen=True, kw_only=True):
     """The result of a call: `text` and `images` for the model, the rest for the user.
 
-    `content` and `locations` replace what was shown; None leaves it. `end_turn` ends the turn
-    after this step (a question that the user answers with the next prompt). `wrote` has the files
-    that were written: the path, and git's id of the content.
+    `content` and `locations` replace those that are shown, unless None. `end_turn` ends the turn
+    after this step, for a question that the user answers with the next prompt. `wrote` has the
+    path and the git blob id of each written file.
     """
 
     text: str
@@ -120,9 +120,9 @@ class Outcome(Struct, frozen=True, kw_only=True):
 class Question(Struct, frozen=True, kw_only=True):
     """A question to the user; `options` are suggested answers, as label and description.
 
-    The user may answer in words of their own all the same. `kind` is what is answered where there
-    are no options. `preset` is the answer to begin with: labels of options, or a value of the kind.
-    `further` are asked along with it, and have none of their own.
+    The user may also answer with free text. `kind` is the type of an answer without options.
+    `preset` is the default answer: labels of options, or a value of the kind. `further` questions
+    are asked together with this one; they have none themselves.
     """
 
     text: str
@@ -135,7 +135,7 @@ class Question(Struct, frozen=True, kw_only=True):
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """What the user answered. `declined` is true when the user would not say."""
+    """The answer of the user. `declined` is true if the user refused to answer."""
 
     text: str = ""
     declined: bool = False
@@ -144,7 +144,7 @@ class Answer(Struct, frozen=True, kw_only=True):
 class CommandEnd(Struct, frozen=True, kw_only=True):
     """How a background command ended.
 
-    `lost` if that is unknown; `reported` if another call reports it to the model.
+    `lost` if the result is unknown; `reported` if another call reports it to the model.
     """
 
     exit_code: int | None = None
@@ -156,9 +156,9 @@ class CommandEnd(Struct, frozen=True, kw_only=True):
 
 
 class Progress:
-    """How a running call shows what it does, and how it reaches the user.
+    """The interface of a running call to the user: it shows progress and asks questions.
 
-    This class shows nothing and asks nobody.
+    This base class does nothing.
 
     Attributes:
         call: the call's id.
@@ -189,13 +189,13 @@ class Progress:
         content: tuple[CallContent, ...] | None = None,
         locations: tuple[Location, ...] | None = None,
     ) -> None:
-        """Replace what the call shows."""
+        """Replace the displayed title, content or locations of the call."""
 
     async def plan(self, entries: Sequence[PlanEntry]) -> None:
-        """Show the whole plan as it is now; without entries there is none any more."""
+        """Replace the displayed plan; no entries remove it."""
 
     async def ask(self, question: Question) -> Answer | None:
-        """Ask the user and wait. None: this editor cannot show a question."""
+        """Ask the user and wait; return None if the editor cannot show a question."""
         del question
         return None
 
@@ -207,9 +207,9 @@ Run = Callable[[Progress], Awaitable[Outcome]]
 
 
 class Prepared(Struct, frozen=True, kw_only=True):
-    """A call that is ready: what to show, what it will touch, and how to run it.
+    """A call that is ready to run: its display, its access and its function.
 
-    `takes_slot` says whether it counts among the calls that run at the same time in the process.
+    `takes_slot` says whether it counts towards the limit of calls that run at the same time.
     """
 
     title: str
@@ -221,24 +221,24 @@ class Prepared(Struct, frozen=True, kw_only=True):
 
 
 class Tool(ABC, Generic[Params]):
-    """A tool. Instances hold no state of a call and serve one session."""
+    """A tool of one session. Instances hold no state of a call."""
 
     name: ClassVar[str]
     kind: ClassVar[ToolKind]
     effect: ClassVar[Literal["reads", "writes"]]
-    stands_for: ClassVar[tuple[str, ...]] = ()  # tools that it does the work of, unoffered itself
-    deferred: ClassVar[bool] = False  # it can be called, and is not among what the model is sent
-    serves_deferred: ClassVar[bool] = False  # it finds or calls those
-    polls: ClassVar[bool] = False  # to call it again and again with the same result is its use
+    stands_for: ClassVar[tuple[str, ...]] = ()  # tools that it replaces; it is not offered
+    deferred: ClassVar[bool] = False  # callable, but not in the requests to the model
+    serves_deferred: ClassVar[bool] = False  # it finds or calls deferred tools
+    polls: ClassVar[bool] = False  # repeated calls with the same result are normal
     params: ClassVar[type[BaseModel]]
-    touched: ClassVar[Touches | None] = None  # what every call reads and writes, if that is fixed
+    touched: ClassVar[Touches | None] = None  # what every call reads and writes, if it is constant
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
 
     @property
     def is_offered(self) -> bool:
-        """Whether it is among the tools that the model is sent."""
+        """Whether the tool is in the requests to the model."""
         return not (self.stands_for or self.deferred)
 
     def description(self) -> str:
@@ -246,7 +246,7 @@ class Tool(ABC, Generic[Params]):
         return _description(type(self).__module__.rpartition(".")[2])
 
     def title(self, arguments: JsonObject) -> str:
-        """A title for a call whose arguments may be incomplete or wrong."""
+        """Return a title for a call whose arguments may be incomplete or wrong."""
         del arguments
         return self.name
 
@@ -256,24 +256,24 @@ class Tool(ABC, Generic[Params]):
         return None
 
     def call_kind(self, arguments: JsonObject) -> ToolKind:
-        """The kind of a call whose arguments may be incomplete or wrong."""
+        """Return the kind of a call whose arguments may be incomplete or wrong."""
         del arguments
         return self.kind
 
     def touches(self, params: Params) -> Touches:
-        """What a call reads and writes, as far as its arguments tell; asked before `prepare`.
+        """Return what a call reads and writes according to its arguments; called before `prepare`.
 
         Calls whose touches conflict run in the order in which the model made them.
 
         Raises:
-            WorkspaceError: an argument names nothing that can be touched.
+            WorkspaceError: an argument is not a usable path.
         """
         del params
         return self.touched or (ALL_FILES_READ if self.effect == "reads" else EVERYTHING)
 
     @abstractmethod
     async def prepare(self, params: Params) -> Prepared:
-        """Look at what the call would do. Changes nothing.
+        """Check a call and compute its effects, without changing anything.
 
         Raises:
             ToolError: the call cannot work; the message is for the model.
@@ -285,7 +285,7 @@ AnyTool = Tool[Any]
 
 
 class SchemaArguments(BaseModel):
-    """Arguments that were checked against the tool's own schema."""
+    """Arguments that match the schema of their tool."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -293,25 +293,25 @@ class SchemaArguments(BaseModel):
 
 
 class SchemaTool(Tool[SchemaArguments]):
-    """A tool whose parameters are a JSON Schema that it brings along."""
+    """A tool whose parameters are given as a JSON Schema."""
 
     params: ClassVar[type[BaseModel]] = SchemaArguments
 
     @abstractmethod
     def parameters(self) -> JsonObject:
-        """The parameters as a JSON Schema of an object."""
+        """Return the parameters as a JSON Schema of an object."""
 
     def own_names(self, arguments: JsonObject) -> JsonObject:
-        """Return a model's arguments with the names that the tool itself uses."""
+        """Return the model's arguments with the names that the tool uses."""
         return arguments
 
     @abstractmethod
     def mistakes(self, arguments: JsonObject) -> list[str]:
-        """What is wrong with arguments; empty where nothing is."""
+        """Return the errors in arguments; empty if they are valid."""
 
 
 def arguments_content(arguments: JsonObject) -> tuple[CallContent, ...]:
-    """The arguments as text, for a call about which nothing else is known."""
+    """Return the arguments as text, to show an unknown call."""
     if not arguments:
         return ()
     text = json.dumps(arguments, indent=2, ensure_ascii=False)
@@ -319,7 +319,7 @@ def arguments_content(arguments: JsonObject) -> tuple[CallContent, ...]:
 
 
 def text_argument(arguments: JsonObject, name: str) -> str:
-    """A text argument on one line; "" if it is missing or no text."""
+    """Return a text argument on one line; "" if it is missing or no text."""
     value = arguments.get(name)
     if not isinstance(value, str):
         return ""
@@ -328,13 +328,13 @@ def text_argument(arguments: JsonObject, name: str) -> str:
 
 
 def number_argument(arguments: JsonObject, name: str) -> int | None:
-    """A whole number; None if it is missing or something else."""
+    """Return an integer argument; None if it is missing or of another type."""
     value = arguments.get(name)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def path_argument(tool: AnyTool, arguments: JsonObject) -> str:
-    """A path, relative to the working folder where it lies below it; "" if there is none."""
+    """Return a path argument, relative if it is below the working folder; "" if there is none."""
     path = text_argument(arguments, "path")
     for root in (tool.workspace.cwd, tool.workspace.files.roots[0]):
         if Path(path).is_relative_to(root):
@@ -345,8 +345,8 @@ def path_argument(tool: AnyTool, arguments: JsonObject) -> str:
 async def limit_result(text: str, outputs: Path, call: CallId) -> str:
     """Return a result of at most `RESULT_LIMIT` bytes of UTF-8.
 
-    A longer one keeps its head and its tail, cut at line ends where there are any, around a note
-    that names the file below `outputs` which holds the whole.
+    Of a longer one the head and the tail remain, cut at line ends if possible. A note between them
+    names the file below `outputs` with the whole result.
     """
     raw = text.encode("utf-8", "replace")
     if len(raw) <= RESULT_LIMIT:

@@ -42,7 +42,7 @@ _MAX_LOCATIONS = 10
 
 
 class CodeParams(ToolParams):
-    """What is asked."""
+    """The request to the language servers."""
 
     action: Literal["definition", "references", "hover", "symbols", "rename", "code_action"]
     path: Annotated[str | None, Field(description="A file that has the symbol.")] = None
@@ -57,12 +57,12 @@ class CodeParams(ToolParams):
 
     @property
     def changes_files(self) -> bool:
-        """Whether the call writes."""
+        """Whether the call changes files."""
         return self.action == "rename" or (self.action == "code_action" and self.apply is not None)
 
 
 class CodeTool(Tool[CodeParams]):
-    """Asks language servers about symbols, and for changes of them."""
+    """Asks language servers about symbols, and for renames and code actions."""
 
     name: ClassVar[str] = "code"
     kind: ClassVar[ToolKind] = "search"
@@ -74,7 +74,7 @@ class CodeTool(Tool[CodeParams]):
         self._servers = servers
 
     def title(self, arguments: JsonObject) -> str:
-        """For instance "Find references of `foo`"."""
+        """Return a title such as "Find references of `foo`"."""
         symbol, path = text_argument(arguments, "symbol"), text_argument(arguments, "path")
         subject = symbol or path
         match text_argument(arguments, "action"):
@@ -96,17 +96,17 @@ class CodeTool(Tool[CodeParams]):
                 return f"List symbols of {code_span(subject)}" if subject else "List symbols"
 
     def call_kind(self, arguments: JsonObject) -> ToolKind:
-        """An edit where files are changed."""
+        """Return `edit` if files are changed."""
         action = text_argument(arguments, "action")
         applies = action == "code_action" and text_argument(arguments, "apply")
         return "edit" if action == "rename" or applies else self.kind
 
     def touches(self, params: CodeParams) -> Touches:
-        """Everything where files are changed: the server says only later which."""
+        """Return everything if files are changed: the server reports only later which."""
         return EVERYTHING if params.changes_files else ALL_FILES_READ
 
     async def prepare(self, params: CodeParams) -> Prepared:
-        """Check the file and that there is something to ask; make the diffs of a change."""
+        """Check the file and the arguments; make the diffs of a change."""
         files = self.workspace.files
         path = None
         if params.path:
@@ -141,7 +141,7 @@ class CodeTool(Tool[CodeParams]):
         return servers
 
     async def _change(self, params: CodeParams, path: Path) -> Prepared:
-        """Ask for the edits; they are written once they are allowed."""
+        """Request the edits; they are written once they are allowed."""
         files = self.workspace.files
         refactoring = Refactoring(self._running())
         if params.action == "rename":
@@ -217,7 +217,7 @@ class CodeTool(Tool[CodeParams]):
         return _outcome("\n".join(rows) or "The language server found nothing.", locations)
 
     async def _lines(self, path: Path) -> list[str]:
-        """Return the lines of a file of the session; none if it may not be read."""
+        """Return the lines of a file of the session; none if it must not be read."""
         files = self.workspace.files
         try:
             if files.resolve(str(path), to_read=True) != path:

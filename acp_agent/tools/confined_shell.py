@@ -1,4 +1,4 @@
-"""The shell tool where commands run in a sandbox."""
+"""The shell tool of a session whose commands run in a sandbox."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from acp_agent.workspace.processes import CommandResult
 from acp_agent.workspace.workspace import Workspace
 
 _MAX_HOSTS = 20
-_MAX_REPORTED_FILES = 10  # files that were moved away
-# What writes git's settings and nothing else, which the sandbox refuses: the user is asked at once.
+_MAX_REPORTED_FILES = 10  # moved files in the result
+# Commands that only write git settings, which the sandbox refuses: the user is asked at once.
 _SET_GIT = (
     "git remote add *",
     "git remote set-url *",
@@ -34,7 +34,7 @@ _SET_GIT = (
     "git branch --set-upstream-to=*",
     "git branch --unset-upstream *",
 )
-# What a command may say where the sandbox is in its way.
+# Error messages of commands that the sandbox restricts.
 _SANDBOX_ERRORS = re.compile(
     r"Read-only file system|Operation not permitted|Permission denied|Network is unreachable|"
     r"[Cc]ould not resolve|[Nn]ame resolution|Name or service not known|No address associated|"
@@ -100,18 +100,18 @@ class ConfinedShellTool(ShellTool):
         self.count_as_reversible(reversible)
 
     def count_as_reversible(self, reversible: bool) -> None:
-        """Say whether checkpoints can undo what commands do."""
+        """Set whether checkpoints can undo changes by commands."""
         self.reversible = reversible
         self.unasked = reversible and self._sandbox.policy.config.auto_allow
 
     def description(self) -> str:
-        """Return the description with what the sandbox means."""
+        """Return the description, including the restrictions of the sandbox."""
         network = _host_list(self._allowed_hosts())
         sandbox_text = super().description().format(network=network)
         return f"{ShellTool(self.workspace).description()}\n{sandbox_text}"
 
     def reach(self, params: ShellParams) -> Reach:
-        """Return what a command may reach: in the sandbox, unless it or the user says otherwise.
+        """Return whether a command is confined, and the hosts that it may reach.
 
         Raises:
             ToolError: a host cannot be named so, or is refused by the configuration.
@@ -136,7 +136,7 @@ class ConfinedShellTool(ShellTool):
         return Reach(hosts=tuple(hosts))
 
     def explain(self, outcome: Outcome, result: CommandResult) -> Outcome:
-        """Say to the model and the user what the sandbox prevented, or may have."""
+        """Add notes for the model and the user about what the sandbox may have prevented."""
         if result.moved:
             moved = ", ".join(
                 f"{file.path} is now {file.name}" for file in result.moved[:_MAX_REPORTED_FILES]
@@ -157,13 +157,13 @@ class ConfinedShellTool(ShellTool):
         return _add_notes(outcome, advice, "It ran in the sandbox, which may be why it failed.")
 
     def _allowed_hosts(self) -> list[str]:
-        """Return what every command may reach."""
+        """Return the hosts that every command may reach."""
         if not self._sandbox.has_network:
             return []
         return self._sandbox.policy.config.network.allowed_domains
 
     def _covers(self, patterns: Sequence[str], command: str) -> bool:
-        """Whether the patterns cover every command of a line."""
+        """Return whether the patterns cover every command of a line."""
         context = CommandContext(
             cwd=str(self.workspace.cwd),
             roots=tuple(str(root) for root in self.workspace.files.roots),
@@ -173,7 +173,7 @@ class ConfinedShellTool(ShellTool):
 
 
 def _add_notes(outcome: Outcome, advice: str, user_text: str) -> Outcome:
-    """Return an outcome with a text for the model and one for the user."""
+    """Return the outcome with added texts for the model and the user."""
     content = outcome.content
     return replace(
         outcome,
@@ -195,7 +195,7 @@ def _is_allowed(rules: HostRules, host: str) -> bool:
 
 
 def _split_host(pattern: str) -> tuple[str, int]:
-    """Return the host and the port of what the model named; the usual port where it names none."""
+    """Return the host and the port that the model named, or the default port."""
     host, colon, port = pattern.rpartition(":")
     if colon and port.isdecimal() and not host.endswith(":"):
         return normalize_host(host.strip("[]")), int(port)

@@ -1,4 +1,4 @@
-"""Replace texts in a file, also if `old` differs from the file in form only."""
+"""Replace texts in a file, even if the form of `old` differs from the file."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class EditItem(ToolParams):
 
 
 class EditParams(FileParams):
-    """What to replace by what.
+    """One or more replacements.
 
-    `more` are further replacements, each made in the result of the one before. A call may give all
-    of them as a list in `edits` instead, which is what other agents' tools take. With `cell_mode`,
-    as in their tools for notebooks, a cell is changed instead. `near_line` is where the text is, in
-    case it is in several places.
+    `more` are further replacements, each applied to the result of the previous one. A call may have
+    all of them as a list in `edits` instead, as tools of other agents do. With `cell_mode`, as in
+    their tools for notebooks, a cell is changed instead. `near_line` selects one of several
+    occurrences.
     """
 
     old: Annotated[str, Field(description="Text to replace; empty to create a file.")]
@@ -99,7 +99,7 @@ class EditTool(FileTool[EditParams]):
     params: ClassVar[type[EditParams]] = EditParams
 
     def cleaned_path(self, params: EditParams) -> str:
-        """The path; that of an existing file if there is text to find in it."""
+        """Return the cleaned path; that of an existing file if the edit searches for text."""
         existing = params.needs_file
         return self.workspace.files.clean_path(params.path, existing=existing)
 
@@ -162,7 +162,7 @@ class EditTool(FileTool[EditParams]):
 
 
 class EditFilesParams(BaseModel):
-    """Edits of several files, each another one."""
+    """Edits of several different files."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -170,7 +170,7 @@ class EditFilesParams(BaseModel):
 
 
 class EditFilesTool(Tool[EditFilesParams]):
-    """Edits several files, all or none, for a call that names several."""
+    """Edits all files that a call names, or none."""
 
     name: ClassVar[str] = "edit"
     kind: ClassVar[ToolKind] = "edit"
@@ -178,7 +178,7 @@ class EditFilesTool(Tool[EditFilesParams]):
     params: ClassVar[type[EditFilesParams]] = EditFilesParams
 
     def touches(self, params: EditFilesParams) -> Touches:
-        """All the files."""
+        """Return all files."""
         touches = [EditTool(self.workspace).touches(file) for file in params.files]
         return Touches(writes=tuple(path for each in touches for path in each.writes))
 
@@ -204,7 +204,7 @@ class EditFilesTool(Tool[EditFilesParams]):
 
 
 def describe_edit(change: Change) -> str:
-    """Return what the model reads of an edit that was made."""
+    """Return the result of an edit for the model."""
     result, path = change.result, change.display_path
     if change.before is None:
         return f"{path} created, {count_lines(result.text)}."

@@ -1,4 +1,4 @@
-"""A change to a text file: first shown as a diff, then applied if the file is still the same."""
+"""A change to a text file: shown as a diff, then applied if the file is unchanged."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ class FileTool(Tool[_Params]):
     effect: ClassVar[Literal["reads", "writes"]] = "writes"
 
     def title(self, arguments: JsonObject) -> str:
-        """For instance "Edit src/a.py"."""
+        """Return a title such as "Edit src/a.py"."""
         return f"{self.name.capitalize()} {path_argument(self, arguments) or 'a file'}"
 
     def cleaned_path(self, params: _Params) -> str:
-        """The cleaned path; that of a new file unless a subclass overrides it."""
+        """Return the cleaned path; that of a new file unless a subclass overrides it."""
         return self.workspace.files.clean_path(params.path, existing=False)
 
     def touches(self, params: _Params) -> Touches:
-        """The file."""
+        """Return the file."""
         return Touches(writes=(str(self.workspace.files.resolve(self.cleaned_path(params))),))
 
     def target(self, requested: str) -> tuple[Path, str]:
-        """The file that a path leads to, and how it is shown.
+        """Return the file that a path leads to, and how it is shown.
 
         Raises:
-            WorkspaceError: it leads to none of this session's files.
+            WorkspaceError: it is not a file of the session's folders.
         """
         path = self.workspace.files.resolve(requested)
         return path, display_path(path, self.workspace.files.roots[0])
@@ -135,14 +135,14 @@ def prepare_changes(changes: Sequence[Change], *, title: str, run: Run) -> Prepa
 def refuse_hidden(change: DiffPart, secrets: Sequence[str]) -> None:
     """Refuse a change that writes the placeholder of a hidden value into the file with the value.
 
-    A model sees `[secret]` in place of a key; written back, it would take the key's place.
+    A model sees `[secret]` instead of a key; writing that back would overwrite the key.
 
     Args:
         change: the whole text before and after.
         secrets: the values that the model does not see.
 
     Raises:
-        ToolError: the text after has more of these than the one before, in which one was hidden.
+        ToolError: the change adds placeholders to a file in which values were hidden.
     """
     old = change.old_text
     if old is None or change.new_text.count(REPLACEMENT) <= old.count(REPLACEMENT):
@@ -156,11 +156,11 @@ async def apply_change(
 ) -> Outcome:
     """Write the change.
 
-    The user was asked since the diff was made, so the path and the text are checked again. If the
-    text changed elsewhere, the same edits are made in it.
+    Time has passed since the diff was made, so the path and the text are checked again. If other
+    parts of the text have changed, the same edits are applied to the new text.
 
     Args:
-        describe: what the model reads when it is written; what else it must know follows.
+        describe: returns the result for the model; notes are appended to it.
 
     Raises:
         ToolError: the file is not what the diff was made of; nothing is written.
@@ -183,11 +183,11 @@ async def apply_change(
 async def apply_changes(
     changes: Sequence[Change], files: WorkspaceFiles, describe: Callable[[Change], str]
 ) -> Outcome:
-    """Write changes of several files, none of them unless all can still be made.
+    """Write changes of several files, or none if one of them can no longer be made.
 
     Args:
-        changes: what to write, each to another file.
-        describe: what the model reads of each change when it is written.
+        changes: the changes, each of a different file.
+        describe: returns the result of a change for the model.
 
     Raises:
         ToolError: a file is not what its diff was made of; nothing is written.
@@ -243,7 +243,7 @@ async def _refresh(change: Change, files: WorkspaceFiles) -> tuple[Change, bool]
     if current is not None and change.redo is not None and not _adds_hidden_values(result):
         with suppress(ToolError):
             reapplied = await asyncio.to_thread(change.redo, current)
-            # What was taken out and put in is what the user saw.
+            # The user has seen exactly these removed and added lines.
             if reapplied.changes == result.changes:
                 return msgspec.structs.replace(change, before=current, result=reapplied), True
     raise ToolError(
@@ -253,7 +253,7 @@ async def _refresh(change: Change, files: WorkspaceFiles) -> tuple[Change, bool]
 
 
 def _adds_hidden_values(result: EditResult) -> bool:
-    """Whether more hidden values come in than go out: only allowed in a text without any."""
+    """Return whether the edits add placeholders of hidden values."""
     return any(new.count(REPLACEMENT) > old.count(REPLACEMENT) for old, new in result.changes)
 
 
@@ -275,7 +275,7 @@ async def _write(change: Change, files: WorkspaceFiles) -> tuple[str, str]:
         return text, " It cannot be read back yet: read it before you change it again."
     if with_final_newline(saved.text) != with_final_newline(text):
         return saved.text, " Its text changed on saving, by a formatter perhaps."
-    if was_read:  # an edit of a file that was not read shows but a part of it
+    if was_read:  # an edit of an unread file shows only a part of it
         files.mark_seen(saved)
     return text, ""
 
@@ -304,7 +304,7 @@ def with_final_newline(text: str) -> str:
 
 
 def count_lines(text: str) -> str:
-    """How many lines a text has, in words."""
+    """Return the number of lines as text: "1 line"."""
     count = text.count("\n") + (not text.endswith("\n") and text != "")
     return f"{count} line{'' if count == 1 else 's'}"
 
@@ -316,9 +316,9 @@ _MAX_LINE_LENGTH = 200  # characters
 
 
 def changed_lines(before: str, after: str) -> str:
-    """What changed as it is now: number, tab, text; "" if nothing did.
+    """Return the changed lines as number, tab, text; "" if nothing changed.
 
-    Long places are cut in the middle, and of many only the first are shown.
+    Long blocks are cut in the middle; only the first of many blocks are included.
     """
     old, new = with_lf(before).split("\n"), with_lf(after).split("\n")
     ranges: list[tuple[int, int]] = []

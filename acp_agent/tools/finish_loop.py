@@ -1,4 +1,4 @@
-"""Ends the repetition of a prompt. Offered from the first repetition of a session on."""
+"""End the repetition of a prompt. Offered from the first repetition of a session on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class FinishLoopParams(ToolParams):
 
 
 class FinishLoopTool(Tool[FinishLoopParams]):
-    """Lets the model say that it is done."""
+    """Lets the model report that it is done."""
 
     name: ClassVar[str] = "finish_loop"
     kind: ClassVar[ToolKind] = "think"
@@ -34,12 +34,12 @@ class FinishLoopTool(Tool[FinishLoopParams]):
         self._finish = finish
 
     def title(self, arguments: JsonObject) -> str:
-        """The same each time."""
+        """Return a constant title."""
         del arguments
         return "Finish the loop"
 
     async def prepare(self, params: FinishLoopParams) -> Prepared:
-        """Nothing to look at."""
+        """Return the call; there is nothing to check."""
         del params
         return Prepared(title=self.title({}), run=self._run)
 

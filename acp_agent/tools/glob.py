@@ -45,7 +45,7 @@ def searched_path(tool: AnyTool, arguments: JsonObject) -> str:
 
 
 class GlobParams(ToolParams):
-    """What to find."""
+    """The glob tool's parameters."""
 
     pattern: Annotated[str, Field(min_length=1)]
     path: Annotated[FolderPath, Field(description="Folder to search.")] = "."
@@ -60,7 +60,7 @@ class GlobTool(Tool[GlobParams]):
     params: ClassVar[type[GlobParams]] = GlobParams
 
     def title(self, arguments: JsonObject) -> str:
-        """For instance "Find `*.py` in src"."""
+        """Return a title such as "Find `*.py` in src"."""
         pattern = text_argument(arguments, "pattern")
         path = searched_path(self, arguments)
         location = f" in {path}" if path else ""
@@ -103,10 +103,10 @@ class GlobTool(Tool[GlobParams]):
 
 
 def relative_pattern(pattern: str, folder: Path) -> str:
-    """A pattern as ripgrep takes it: models write absolute ones and a leading `./` as well.
+    """Return a pattern for ripgrep; models also write absolute ones and a leading `./`.
 
     Raises:
-        ToolError: the pattern leads out of the folder, or excludes instead of finding.
+        ToolError: the pattern leads out of the folder, or is an exclusion.
     """
     prefix = f"{folder.as_posix()}/"
     pieces = [piece.strip() for piece in pattern.split(",")]

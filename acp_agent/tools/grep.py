@@ -27,16 +27,16 @@ from acp_agent.workspace.search import LineMatches, count_lines, find_lines
 MAX_LINES = 400
 MAX_FILES = 300
 MAX_LOCATIONS = 10
-MAX_REFUSED_FILES = 20  # files that the editor refused, with its reasons
+MAX_REFUSED_FILES = 20  # listed files that the editor refused
 MAX_LINE_LENGTH = 400  # characters
 MAX_SHOWN_LENGTH = 10_000  # characters that the user is shown
 NARROW_ADVICE = "narrow the search by `path` or `glob`, or list files only with mode `files`"
 
-Note = tuple[str, str]  # what happened, and what the model is to do about it
+Note = tuple[str, str]  # what happened, and advice for the model
 
 
 class GrepParams(ToolParams):
-    """What to search for."""
+    """The grep tool's parameters."""
 
     pattern: Annotated[str, Field(min_length=1)]
     path: Annotated[FolderPath, Field(description="File or folder.")] = "."
@@ -57,7 +57,7 @@ class GrepTool(Tool[GrepParams]):
     params: ClassVar[type[GrepParams]] = GrepParams
 
     def title(self, arguments: JsonObject) -> str:
-        """For instance "Search for `foo` in src"."""
+        """Return a title such as "Search for `foo` in src"."""
         pattern = text_argument(arguments, "pattern")
         glob = text_argument(arguments, "glob")
         path = searched_path(self, arguments)
@@ -70,7 +70,7 @@ class GrepTool(Tool[GrepParams]):
         )
 
     async def prepare(self, params: GrepParams) -> Prepared:
-        """Check the place and the glob; the pattern is ripgrep's to judge."""
+        """Check the path and the glob; ripgrep checks the pattern."""
         target = self.workspace.files.resolve(params.path, to_read=True)
         kind = file_kind(target)
         if kind is None:
@@ -160,7 +160,7 @@ class GrepTool(Tool[GrepParams]):
         return rows
 
     def _locations(self, matches: LineMatches, folder: Path) -> tuple[Location, ...]:
-        """The first match of each of the first files, for the editor to follow."""
+        """Return the first match of each of the first files, for the editor to follow."""
         first_lines: dict[str, int] = {}
         for line in matches.lines:
             if line.matched:
@@ -195,7 +195,7 @@ class GrepTool(Tool[GrepParams]):
         return _outcome(rows, notes, params=params, timed_out=matches.timed_out)
 
     async def _refused(self, paths: Iterable[Path]) -> dict[Path, str]:
-        """The files among these that the editor does not let the agent read, with the reasons."""
+        """Return the files that the editor does not let the agent read, with the reasons."""
         return await self.workspace.files.refused_reads(tuple(dict.fromkeys(paths)))
 
     def _refusal_notes(self, refused: Mapping[Path, str]) -> list[Note]:
@@ -215,7 +215,7 @@ def _escaped(pattern: str) -> str:
 
 
 def _other_readings(pattern: str) -> Iterator[tuple[str, str]]:
-    """Yield what a pattern may mean if it matches nothing, and a note that says so."""
+    """Yield alternatives to a pattern that matches nothing, each with a note about it."""
     if "\\|" in pattern:
         yield pattern.replace("\\|", "|"), "`\\|` was read as `|`"
     if len(pattern) > 2 and pattern[0] == pattern[-1] == "/":
@@ -231,7 +231,7 @@ def _with_note(outcome: Outcome, note: str) -> Outcome:
 
 
 def _empty_advice(params: GrepParams) -> str:
-    """What the model may not have thought of where nothing matches, the most likely alone."""
+    """Return the most likely reason why nothing matches, as advice for the model."""
     if params.glob is not None:
         return f"only files like {first_line(params.glob, 60)} were searched, and no ignored ones"
     case_note = "" if params.ignore_case else "case counts, unless you set `ignore_case`; "
@@ -246,7 +246,7 @@ def _outcome(
     timed_out: bool,
     locations: tuple[Location, ...] = (),
 ) -> Outcome | None:
-    """The result of a search; None if nothing matches and there is nothing else to say."""
+    """Return the result of a search; None if there are no matches and no notes."""
     if not rows and not notes and not timed_out:
         return None
     if timed_out:

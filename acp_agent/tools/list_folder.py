@@ -23,7 +23,7 @@ MAX_SHOWN_LENGTH = 10_000  # characters that the user is shown
 
 
 class ListParams(ToolParams):
-    """What to list."""
+    """The list tool's parameters."""
 
     path: FolderPath = "."
     depth: Annotated[int, Field(ge=1, le=5, description="Levels of folders.")] = 1
@@ -38,7 +38,7 @@ class ListTool(Tool[ListParams]):
     params: ClassVar[type[ListParams]] = ListParams
 
     def title(self, arguments: JsonObject) -> str:
-        """For instance "List src"."""
+        """Return a title such as "List src"."""
         path = path_argument(self, arguments)
         return f"List {path}" if path not in ("", ".") else "List the working folder"
 
@@ -55,7 +55,7 @@ class ListTool(Tool[ListParams]):
 
 
 async def show_folder(files: WorkspaceFiles, folder: Path, depth: int = 1) -> Outcome:
-    """Return the entries of a folder. Raises ToolError if it is none."""
+    """Return the entries of a folder as text. Raises ToolError if it is no folder."""
     label = display_path(folder, files.roots[0])
     kind = file_kind(folder)
     if kind is None:

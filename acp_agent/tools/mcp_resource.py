@@ -1,4 +1,4 @@
-"""The resources of MCP servers: two tools, for as long as some server has any."""
+"""The resources of MCP servers: two tools that are offered while a server has resources."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ListResourcesParams(ToolParams):
 
 
 class ListMcpResourcesTool(Tool[ListResourcesParams]):
-    """Lists the resources that the servers declared; sends no request."""
+    """Lists the resources that the servers have declared, without a request."""
 
     name: ClassVar[str] = "list_mcp_resources"
     kind: ClassVar[ToolKind] = "search"
@@ -44,7 +44,7 @@ class ListMcpResourcesTool(Tool[ListResourcesParams]):
     params: ClassVar[type[ListResourcesParams]] = ListResourcesParams
 
     def __init__(self, workspace: Workspace, servers: Servers) -> None:
-        """Args: servers: gives those that are connected."""
+        """Args: servers: returns the connected servers."""
         super().__init__(workspace)
         self._servers = servers
 
@@ -53,12 +53,12 @@ class ListMcpResourcesTool(Tool[ListResourcesParams]):
         return "Lists the resources of the connected MCP servers, and templates of their addresses."
 
     def title(self, arguments: JsonObject) -> str:
-        """Whose resources."""
+        """Return whose resources are listed."""
         server = text_argument(arguments, "server")
         return f"List resources of {server}" if server else "List resources of MCP servers"
 
     async def prepare(self, params: ListResourcesParams) -> Prepared:
-        """Nothing to look at."""
+        """Return the call; there is nothing to check."""
         servers = self._servers()
         if params.server is not None:
             servers = [find_server(params.server, servers)]
@@ -92,7 +92,7 @@ class ReadMcpResourceTool(Tool[ReadResourceParams]):
         """Make the tool.
 
         Args:
-            servers: gives those that are connected.
+            servers: returns the connected servers.
             seconds: how long reading may take.
         """
         super().__init__(workspace)
@@ -104,12 +104,12 @@ class ReadMcpResourceTool(Tool[ReadResourceParams]):
         return "Reads a resource of an MCP server by its address (list_mcp_resources has them)."
 
     def title(self, arguments: JsonObject) -> str:
-        """The server and the address."""
+        """Return the server and the address."""
         server, uri = text_argument(arguments, "server"), text_argument(arguments, "uri")
         return f"{server}: read {uri}" if server and uri else "Read a resource"
 
     async def prepare(self, params: ReadResourceParams) -> Prepared:
-        """Show the whole address: it is what would be sent."""
+        """Prepare the display of the whole URI, which is what is sent."""
         server = find_server(params.server, self._servers())
         return Prepared(
             title=self.title(params.model_dump()),
@@ -133,13 +133,13 @@ class ReadMcpResourceTool(Tool[ReadResourceParams]):
 
 
 def has_resources(server: McpServer) -> bool:
-    """Whether a server has resources, or templates of their addresses."""
+    """Return whether a server has resources or resource templates."""
     offer = server.offer
     return offer is not None and bool(offer.resources or offer.templates)
 
 
 def find_server(name: str, servers: Sequence[McpServer]) -> McpServer:
-    """The server of this label, or of this name where only one has it. Raises ToolError."""
+    """Return the server with this label or unique name. Raises ToolError if there is none."""
     for server in servers:
         if server.label == name:
             return server

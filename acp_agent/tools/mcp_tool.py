@@ -45,9 +45,9 @@ _ADDRESS = re.compile(r"\s*https?://\S+\s*", re.IGNORECASE)
 
 
 class McpTool(SchemaTool):
-    """Calls a tool of a server. One class a tool, since a tool's name and kind are its class's.
+    """Calls a tool of a server. Each tool is a class, because name and kind belong to the class.
 
-    Nothing that the server says of its tool decides anything: the gate asks the user.
+    Claims of the server about its tool have no effect on permissions: the gate asks the user.
     """
 
     remote: ClassVar[types.Tool]
@@ -56,17 +56,17 @@ class McpTool(SchemaTool):
     seconds: ClassVar[float]
 
     def description(self) -> str:
-        """What the server says."""
+        """Return the server's description of the tool."""
         return self.server_description()
 
     @classmethod
     def server_description(cls) -> str:
-        """The server's description of the tool, shortened."""
+        """Return the server's description of the tool, shortened."""
         text = cls.remote.description or _tool_title(cls.remote)
         return text if len(text) <= DESCRIPTION_LIMIT else text[:DESCRIPTION_LIMIT] + " […]"
 
     def parameters(self) -> JsonObject:
-        """The server's schema, cleaned."""
+        """Return the server's schema without what models cannot use."""
         return self.schema.for_model
 
     def own_names(self, arguments: JsonObject) -> JsonObject:
@@ -74,21 +74,21 @@ class McpTool(SchemaTool):
         return self.schema.own_names(arguments)
 
     def mistakes(self, arguments: JsonObject) -> list[str]:
-        """What the server's schema says is wrong."""
+        """Return the violations of the server's schema."""
         return self.schema.mistakes(arguments)
 
     def title(self, arguments: JsonObject) -> str:
-        """The server's and the tool's own name: what it calls itself may be misleading."""
+        """Return the server's and the tool's own name: what it calls itself may be misleading."""
         del arguments
         return f"{first_line(self.server.config.name, _MAX_TITLE)}: {_tool_title(self.remote)}"
 
     def touches(self, params: SchemaArguments) -> Touches:
-        """Return everything, unless the server says it only reads and the user has allowed it."""
+        """Return everything, unless the tool claims to be read-only and the user has allowed it."""
         del params
         return NOTHING_IF_GRANTED if self.effect == "reads" else EVERYTHING
 
     async def prepare(self, params: SchemaArguments) -> Prepared:
-        """Show the arguments: they are what would be sent."""
+        """Prepare the display of the arguments, which are what is sent."""
         return Prepared(
             title=self.title(params.values),
             run=functools.partial(self._run, params.values),
@@ -122,7 +122,7 @@ class McpTool(SchemaTool):
 def mcp_tool(
     remote: types.Tool, name: str, *, server: McpServer, seconds: float, deferred: bool = False
 ) -> type[McpTool]:
-    """A tool of a server as a class of ours, to be made for a workspace.
+    """Return a class for a tool of a server, to be instantiated with a workspace.
 
     Args:
         server: whose it is.
@@ -148,7 +148,7 @@ def mcp_tool(
 
 
 def _addresses(value: object) -> Iterator[str]:
-    """Yield the values that are addresses of the web as a whole."""
+    """Yield the values that are URLs."""
     match value:
         case str() if _ADDRESS.fullmatch(value):
             yield value.strip()
@@ -167,7 +167,7 @@ def _kind(hints: types.ToolAnnotations) -> ToolKind:
 
 
 def definition(remote: types.Tool) -> str:
-    """Return a digest of all that the server says about a tool, to notice changes."""
+    """Return a digest of the definition of a tool, to detect changes."""
     fields = remote.model_dump(mode="json", by_alias=True, exclude={"meta", "icons"})
     text = json.dumps(fields, sort_keys=True)
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
@@ -176,7 +176,7 @@ def definition(remote: types.Tool) -> str:
 async def call_server(
     server: McpServer, request: Callable[[], Awaitable[T]], *, seconds: float, retry: bool = True
 ) -> T:
-    """Call a server and wait at most `seconds`, not counting the time that the user takes.
+    """Call a server and wait at most `seconds`, excluding the time of questions to the user.
 
     A server that lost the session, for example because it was restarted, is called once more in a
     new session.
@@ -212,7 +212,7 @@ async def call_server(
 
 
 class _ProgressTitle:
-    """Shows a call's progress in its title, now and then."""
+    """Shows a call's progress in its title, at intervals."""
 
     def __init__(self, progress: Progress, title: str) -> None:
         self._progress = progress
@@ -234,7 +234,7 @@ class _ProgressTitle:
 
 
 def _tool_title(remote: types.Tool) -> str:
-    """The tool's name, followed by the title that it declares."""
+    """Return the tool's name, followed by the title that it declares."""
     declared_title = (
         remote.title or (remote.annotations.title if remote.annotations else None) or ""
     )

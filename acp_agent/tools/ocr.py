@@ -27,7 +27,7 @@ OCR_PACKAGE = "rapidocr"
 INSTALL = "pip install 'acp-agent-server[ocr]'"
 TEXT_LIMIT = 16_000  # characters of the pictures of one message
 _RUNTIME_PACKAGE = "onnxruntime"
-_MAX_PIXELS = 40_000_000  # of one picture; 160 MB when it is unpacked
+_MAX_PIXELS = 40_000_000  # pixels of one picture; 160 MB when decoded
 _MAX_SIDE = 2_000  # pixels of the longer side; the recogniser takes no more
 _MAX_SECONDS = 60.0  # for the pictures of one message
 _FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
@@ -56,27 +56,27 @@ class _Engine(Protocol):
 
 
 def can_recognise() -> bool:
-    """Whether the extra is installed; nothing of it is imported."""
+    """Return whether the extra is installed, without importing it."""
     return all(PathFinder.find_spec(name) is not None for name in (OCR_PACKAGE, _RUNTIME_PACKAGE))
 
 
 async def recognise(
     pictures: Sequence[ImageBlock], clean: Callable[[str], str]
 ) -> Sequence[RecognisedText]:
-    """The text of each picture, line by line, all in a thread of their own.
+    """Return the text of each picture, line by line, all in a thread of their own.
 
-    A picture that is broken, too large, or not reached in time has a `failure` in its place.
+    For a picture that is broken, too large or not read in time, the result has a `failure`.
 
     Args:
         pictures: in the order in which they are read.
-        clean: takes secrets out of a text, before it is cut.
+        clean: removes secrets from a text, before it is shortened.
 
     Raises:
         ToolError: the recogniser cannot be used.
     """
     results: list[RecognisedText] = []
     deadline = time.monotonic() + _MAX_SECONDS
-    with contextlib.suppress(TimeoutError):  # what was read until then is of use
+    with contextlib.suppress(TimeoutError):  # the texts so far are still useful
         async with asyncio.timeout(_MAX_SECONDS):
             await in_daemon_thread(lambda: _recognise_each(pictures, results, deadline), name="ocr")
     timeout_result = RecognisedText(failure=f"it could not be read within {_MAX_SECONDS:g} seconds")
@@ -126,7 +126,7 @@ def _recognise_picture(engine: _Engine, picture: ImageBlock) -> RecognisedText:
 
 
 def _decode_image(data: bytes) -> object:
-    """A picture's pixels, upright, no larger than the recogniser looks at.
+    """Return a picture's pixels, upright, no larger than the recogniser looks at.
 
     Raises:
         ToolError: it has too many pixels.
@@ -144,7 +144,7 @@ def _decode_image(data: bytes) -> object:
 
 
 def _limit_text(results: Sequence[RecognisedText]) -> Sequence[RecognisedText]:
-    """The same with no more text than `TEXT_LIMIT`; what is cut says so."""
+    """Return the texts shortened to `TEXT_LIMIT` in total; shortened texts say so."""
     limited: list[RecognisedText] = []
     remaining = TEXT_LIMIT
     for result in results:

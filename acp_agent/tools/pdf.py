@@ -1,4 +1,4 @@
-"""The pages of a PDF: their text, and as pictures those that have none, where that can be drawn."""
+"""The pages of a PDF: their text, or a picture of pages without text if they can be rendered."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from pypdf import PdfReader
 
 PDF_LIMIT = 50_000_000  # bytes of a file
-MAX_PAGES = 20  # that come at once
-_MAX_PICTURES = 4  # pages without text that are drawn at once
-_MAX_SIDE = 1_400  # pixels of the longer side of a page that is drawn
+MAX_PAGES = 20  # in one result
+_MAX_PICTURES = 4  # pages without text that are rendered by one call
+_MAX_SIDE = 1_400  # pixels of the longer side of a rendered page
 _MAX_SECONDS = 60.0
 _RENDERER = "pypdfium2"  # the extra `pdf` brings it
 
 
 class Page(Struct, frozen=True, kw_only=True):
-    """A page, counted from 1; `picture` is None if it has text, or cannot be drawn."""
+    """A page, counted from 1; `picture` is None if it has text or cannot be rendered."""
 
     number: int
     text: str
@@ -40,7 +40,7 @@ class Page(Struct, frozen=True, kw_only=True):
 class Pages(Struct, frozen=True, kw_only=True):
     """Some pages of a document of `total`.
 
-    `can_draw_pages` says whether pages without text can be pictures.
+    `can_draw_pages` says whether pages without text can be rendered.
     """
 
     pages: Sequence[Page]
@@ -51,10 +51,10 @@ class Pages(Struct, frozen=True, kw_only=True):
 async def read_pages(
     data: bytes, first: int, count: int, *, max_chars: int, confine: Confine = unconfined
 ) -> Pages:
-    """Some pages of a PDF, as many as `max_chars` characters hold, and one at least.
+    """Return pages of a PDF with at most `max_chars` characters in total, but at least one page.
 
     Raises:
-        ToolError: it cannot be read, or not in time.
+        ToolError: it cannot be read, or takes too long.
     """
     arguments = {
         "data": data,
@@ -78,7 +78,7 @@ async def read_pages(
 
 
 def can_draw() -> bool:
-    """Whether pages can be made pictures here."""
+    """Return whether pages can be rendered here."""
     return importlib.util.find_spec(_RENDERER) is not None
 
 
@@ -86,12 +86,12 @@ def extract_pages(data: bytes, first: int, count: int, max_chars: int, *, draw: 
     """Read the pages; takes a long time for some files, so call it where it can be ended."""
     from pypdf import PdfReader  # noqa: PLC0415 - a tenth of a second that only PDFs need
 
-    logging.getLogger("pypdf").setLevel(logging.ERROR)  # it tells of every oddity of a file
+    logging.getLogger("pypdf").setLevel(logging.ERROR)  # it logs every irregularity of a file
     try:
         total, texts = _extract_texts(PdfReader(io.BytesIO(data)), first, count, max_chars)
     except ToolError:
         raise
-    except Exception as error:  # a broken file breaks the reader in any way
+    except Exception as error:  # broken files cause exceptions of any kind
         raise ToolError(f"it is no PDF that can be read ({type(error).__name__})") from error
     blank = [number for number, text in texts if not text][:_MAX_PICTURES]
     drawings = _draw_pages(data, blank) if blank and draw else {}
@@ -107,7 +107,7 @@ def extract_pages(data: bytes, first: int, count: int, max_chars: int, *, draw: 
 def _extract_texts(
     reader: PdfReader, first: int, count: int, max_chars: int
 ) -> tuple[int, list[tuple[int, str]]]:
-    """How many pages there are, and the texts of some."""
+    """Return the number of pages, and the texts of some."""
     if reader.is_encrypted and not reader.decrypt(""):
         raise ToolError("it needs a password")
     total = len(reader.pages)
@@ -148,7 +148,7 @@ def _picture(page: Any) -> ImageBlock:
 
 
 def _png(width: int, height: int, color_type: int, pixels: bytes) -> bytes:
-    """A picture of eight bits a channel; `kind` is the colour type (PNG, section 11.2.1)."""
+    """Return a picture of eight bits a channel; `kind` is the colour type (PNG, section 11.2.1)."""
     header = struct.pack(">IIBBBBB", width, height, 8, color_type, 0, 0, 0)
     chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(pixels, 6)), (b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(

@@ -11,15 +11,15 @@ _MARKDOWN_SYNTAX = re.compile(r"[\[<&]")
 _INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
 _MAX_DESCRIPTION = 300  # characters of a description
 _MAX_LIST = 12_000  # characters of a list; about 3,000 tokens
-_MIN_DESCRIPTION = 24  # characters of a description below which it says nothing
+_MIN_DESCRIPTION = 24  # characters below which a description is useless
 _MAX_NAMES = 1_000  # characters of the names in an error
 
 
 def first_line(text: str, limit: int) -> str:
-    """The first line that is not empty, at most `limit` characters, marked if there is more.
+    """Return the first non-empty line, cut at `limit` characters with a mark.
 
-    Characters that cannot be seen or that turn the direction of writing are shown as escapes: what
-    a user is asked about must look like what it is.
+    Invisible characters and those that change the writing direction are escaped: the user must see
+    what is really asked.
     """
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     if not lines:
@@ -71,9 +71,9 @@ def _longest_run(text: str) -> int:
 
 
 def described_list(descriptions: Mapping[str, str]) -> list[str]:
-    """A line for each name with what it is about: the more there are, the shorter.
+    """Return a line for each name with its description, shorter if there are many.
 
-    Names for which there is no room are counted in the last line.
+    The last line has the number of names that do not fit.
     """
     names = sum(len(name) + len("- : \n") for name in descriptions)
     share = min(_MAX_DESCRIPTION, (_MAX_LIST - names) // max(1, len(descriptions)))
@@ -90,5 +90,5 @@ def described_list(descriptions: Mapping[str, str]) -> list[str]:
 
 
 def joined_names(names: Iterable[str]) -> str:
-    """The names, for an error."""
+    """Return the names as text for an error."""
     return shorten(", ".join(names), _MAX_NAMES)

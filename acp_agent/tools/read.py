@@ -47,11 +47,11 @@ if TYPE_CHECKING:
 DEFAULT_LINES = 2_000
 MAX_LINE_LENGTH = 2_000  # characters of one line
 MAX_SHOWN_LENGTH = 10_000  # characters that the user is shown
-_MAX_CONTENT = RESULT_LIMIT - 500  # the rest is for the notes
+_MAX_CONTENT = RESULT_LIMIT - 500  # the rest is reserved for notes
 
 
 class ReadParams(ToolParams):
-    """What to read."""
+    """The read tool's parameters."""
 
     path: str
     line: Annotated[int, Field(ge=1, description="First line, from 1.")] = 1
@@ -67,7 +67,7 @@ class ReadTool(Tool[ReadParams]):
     params: ClassVar = ReadParams
 
     def title(self, arguments: JsonObject) -> str:
-        """For instance "Read src/a.py (lines 10-40)"."""
+        """Return a title such as "Read src/a.py (lines 10-40)"."""
         path = path_argument(self, arguments)
         line, limit = number_argument(arguments, "line"), number_argument(arguments, "limit")
         if not path:
@@ -77,7 +77,7 @@ class ReadTool(Tool[ReadParams]):
         return f"Read {path} (from line {line})" if line and line > 1 else f"Read {path}"
 
     def forwarded(self, values: JsonObject) -> tuple[str, JsonObject] | None:
-        """A folder is listed."""
+        """Return the call that lists the path if it is a folder."""
         path = values.get("path", values.get("file_path"))
         if not isinstance(path, str) or not path:
             return None
@@ -88,7 +88,7 @@ class ReadTool(Tool[ReadParams]):
         return ("list", {"path": path}) if file_kind(target) == "folder" else None
 
     def touches(self, params: ReadParams) -> Touches:
-        """The file."""
+        """Return the file."""
         return Touches(reads=(str(self.workspace.files.resolve(params.path, to_read=True)),))
 
     async def prepare(self, params: ReadParams) -> Prepared:
@@ -101,7 +101,9 @@ class ReadTool(Tool[ReadParams]):
             )
 
         async def run(_: Progress) -> Outcome:
-            if file_kind(path) == "folder":  # an earlier call of the same answer made it
+            if (
+                file_kind(path) == "folder"
+            ):  # an earlier call of the same answer may have created it
                 return await show_folder(self.workspace.files, path)
             try:
                 return await self._read(path, params)
@@ -208,7 +210,7 @@ class ReadTool(Tool[ReadParams]):
         display_file: TextFile | None = None,
         line_outputs: Mapping[int, str] = MappingProxyType({}),
     ) -> Outcome:
-        """The lines of a file, or of `display_file` in its place; `line_outputs` follow some."""
+        """Return the lines of a file or of `display_file`; `line_outputs` follow some of them."""
         file = display_file or await self.workspace.files.read_text(path)
         selection = await asyncio.to_thread(select_lines, file.text, params.line, params.limit)
         self.workspace.files.mark_seen(file)
@@ -243,7 +245,7 @@ _DRAW_ADVICE = {
 
 
 def _has_no_content(page: Page) -> bool:
-    """Whether a page has neither text nor a picture."""
+    """Return whether a page has neither text nor a picture."""
     return not page.text and page.picture is None
 
 
@@ -255,7 +257,7 @@ def _blank_page_text(page: Page) -> str:
 
 
 class LineSelection(Struct, frozen=True, kw_only=True):
-    """Some lines of a text: with numbers, without, and how many there are and follow."""
+    """Some lines of a text, with and without numbers, and the number of all and later lines."""
 
     numbered: str
     unnumbered: str
@@ -265,9 +267,9 @@ class LineSelection(Struct, frozen=True, kw_only=True):
 
 
 def select_lines(text: str, first: int, count: int) -> LineSelection:
-    """At most `count` lines from line `first` on, and no more than fit into a result.
+    """Return at most `count` lines from line `first` on, as far as they fit into a result.
 
-    A line over `LINE_LIMIT` characters is cut and says so.
+    A line of more than `LINE_LIMIT` characters is shortened with a note.
     """
     lines = with_lf(text).split("\n")
     if lines[-1] == "":

@@ -12,14 +12,14 @@ from acp_agent.errors import ToolError
 from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
 from acp_agent.workspace.workspace import Workspace
 
-# Goes back to after the user's message of this number, None: the last; gives what was done.
+# Rewinds to after the user's message with this number (None: the last); returns a report.
 GoBack = Callable[[int | None, str, bool], Awaitable[str]]
 
 _MAX_MESSAGE = 10_000
 
 
 class RewindParams(ToolParams):
-    """Where to go back to, and what to remember."""
+    """The point to return to, and the message to keep."""
 
     message: Annotated[str, Field(max_length=_MAX_MESSAGE, description="What to remember.")]
     point: Annotated[int | None, Field(ge=1, description="Which of the user's messages.")] = None
@@ -27,10 +27,10 @@ class RewindParams(ToolParams):
 
 
 class RewindTool(Tool[RewindParams]):
-    """Takes the session back; off unless the user wants it.
+    """Rewinds the session; disabled by default.
 
     Args:
-        is_only_call: whether no other call runs or waits.
+        is_only_call: returns whether no other call runs or waits.
     """
 
     name: ClassVar = "rewind"
@@ -46,7 +46,7 @@ class RewindTool(Tool[RewindParams]):
         self._is_only_call = is_only_call
 
     def title(self, arguments: JsonObject) -> str:
-        """For instance "Go back to message 2"."""
+        """Return a title such as "Go back to message 2"."""
         point = arguments.get("point")
         target = f"message {point}" if isinstance(point, int) else "the last message"
         files = ", with the files" if arguments.get("files") is True else ""

@@ -30,7 +30,7 @@ from acp_agent.tools.quoting import code_block, shorten
 from acp_agent.workspace.workspace import Workspace
 
 _MAX_PASSAGES = 12  # passages of one answer
-_CONTEXT_LENGTH = 400  # characters shown before and behind the first word that was found
+_CONTEXT_LENGTH = 400  # characters shown before and after the first found word
 _MAX_ANSWER_LENGTH = 12_000  # characters of one answer about many passages
 # Characters of one part of a text; a quarter, so that no script exceeds the limit in bytes.
 _MAX_PART_LENGTH = RESULT_LIMIT // 4
@@ -46,7 +46,7 @@ _WEIGHTS: dict[Speaker, float] = {"user": 1.3, "agent": 1.1, "call": 1.0, "resul
 class Passage(Struct, frozen=True, kw_only=True):
     """One message, call or result. `turn` counts from 1; `at` is as in `DatedEvent`.
 
-    `parent_call` is the call that a child session worked for, where the passage is the child's.
+    `parent_call` is the call that a child session worked for, if the passage is from the child.
     """
 
     turn: int
@@ -58,14 +58,14 @@ class Passage(Struct, frozen=True, kw_only=True):
 
 
 class SearchHit(Struct, frozen=True, kw_only=True):
-    """A passage that has some of the words, and the offset of the first of them."""
+    """A passage with some of the words, and the offset of the first one."""
 
     passage: Passage
     offset: int
 
 
 class SessionSearchParams(ToolParams):
-    """What to look for."""
+    """The session_search tool's parameters."""
 
     words: str = ""
     turn: Annotated[int | None, Field(ge=1)] = None
@@ -77,7 +77,7 @@ class SessionSearchTool(Tool[SessionSearchParams]):
     """Searches the journal of its own session.
 
     Args:
-        journal: gives all that happened in the session so far.
+        journal: returns the events of the session so far.
     """
 
     name: ClassVar = "session_search"
@@ -90,7 +90,7 @@ class SessionSearchTool(Tool[SessionSearchParams]):
         self._journal = journal
 
     def title(self, arguments: JsonObject) -> str:
-        """For instance "Search this session for retry limit"."""
+        """Return a title such as "Search this session for retry limit"."""
         if isinstance(words := arguments.get("words"), str) and words.strip():
             return f"Search this session for {shorten(' '.join(words.split()), 80)}"
         if isinstance(turn := arguments.get("turn"), int):
@@ -184,10 +184,10 @@ def _page(text: str, start: int) -> tuple[str, str]:
 
 
 def passages(journal: Iterable[DatedEvent], *, without: str) -> list[Passage]:
-    """What a session's events say, in order; calls of the tool `without` are left out.
+    """Return the texts of a session's events in order, without calls of the tool `without`.
 
-    What children of the session did is among it, but for what they were asked: the call for which
-    they work has that.
+    Events of child sessions are included, except for their prompts, which are in the calls that
+    they work for.
     """
     result: list[Passage] = []
     session_reader = _Reader(result, without)
@@ -207,7 +207,7 @@ def passages(journal: Iterable[DatedEvent], *, without: str) -> list[Passage]:
 
 
 class _Reader:
-    """Reads one conversation: the session's own, or a child's."""
+    """Reads the conversation of the session or of a child session."""
 
     def __init__(self, passages: list[Passage], without: str) -> None:
         self.turn = 0
@@ -228,7 +228,7 @@ class _Reader:
             case ModelAnswered() if (
                 self._partial_answer and event.message == self._partial_answer[0]
             ):
-                if not event.model:  # what the agent says by itself is no part of the work
+                if not event.model:  # the agent's own notices are not part of the work
                     self._partial_answer = None
                 self.close()
             case TurnStarted():
@@ -246,7 +246,7 @@ class _Reader:
                 self._add(at, "result", event.result, event.call)
 
     def close(self) -> None:
-        """The answer that was being written is whole."""
+        """End the answer that was being written."""
         if self._partial_answer is None:
             return
         _, at, pieces = self._partial_answer
@@ -268,10 +268,10 @@ class _Reader:
 
 
 def search(all_passages: Sequence[Passage], words: str, limit: int) -> list[SearchHit]:
-    """The passages that have the words, those with more and rarer ones first, then the newest.
+    """Return the passages with the words: those with more and rarer words first, then newer ones.
 
-    Words are found in the middle of others too, whatever their case: so names, and scripts without
-    spaces between words, can be found.
+    Words are also found inside other words, ignoring case, because of names and of scripts without
+    spaces between words.
     """
     terms = list(dict.fromkeys((a or b).casefold() for a, b in _WORDS.findall(words)))
     texts = [passage.text.casefold() for passage in all_passages]

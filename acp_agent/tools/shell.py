@@ -1,4 +1,4 @@
-"""Runs a shell command line."""
+"""Run a shell command line."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from acp_agent.workspace.processes import CommandResult, EditorTerminals
 from acp_agent.workspace.workspace import Workspace
 
 TITLE_LIMIT = 120  # characters of the command in the title
-MAX_SHOWN_LENGTH = 10_000  # characters of output in what the call shows at its end
+MAX_SHOWN_LENGTH = 10_000  # displayed characters of output at the end of the call
 TERMINAL_BYTES = 50_000  # of output that an editor's terminal keeps
 MAX_TIMEOUT = 600.0  # seconds
 _SHELL = re.compile(r"(?:/\S*/)?(?:ba|z|da)?sh")
@@ -54,14 +54,14 @@ _FENCED_COMMAND = re.compile(
     r"\s*```(?:bash|console|sh|shell|zsh)?\n((?:(?!```).)*?)\s*```\s*", re.DOTALL
 )
 _QUOTED = re.compile(r"\"(?:\\.|[^\"\\])*\"|'[^']*'", re.DOTALL)
-_ESCAPED_OPERATOR = re.compile(r"\s(?:&amp;&amp;|(?:&gt;){1,2}|&lt;)\s")  # no command has these
+_ESCAPED_OPERATOR = re.compile(r"\s(?:&amp;&amp;|(?:&gt;){1,2}|&lt;)\s")  # not in any command
 _TIMEOUT_ADVICE = "; give a larger `timeout`, or set `background` for what does not end by itself"
 
 
 def command_text(value: object) -> object:
-    """Return a command that is a list of words, or one in JSON, as the text of a command line.
+    """Return a command given as a list of words, or as JSON, as a command line.
 
-    The script that a shell is given stands for itself. Other values stay as they are.
+    For `bash -c SCRIPT` the result is the script. Other values are unchanged.
     """
     words = value
     if isinstance(value, str) and value.lstrip().startswith('["'):
@@ -130,9 +130,9 @@ class ShellTool(Tool[ShellParams]):
 
         Args:
             workspace: where commands run.
-            default_timeout: seconds for a command whose call names no time.
-            notice: returns a notice for the user with the next command.
-            refused: why no command may run; "" if they may.
+            default_timeout: time limit in seconds if the call has none.
+            notice: returns a notice to show with the next command.
+            refused: why no command may run; "" if commands are allowed.
         """
         super().__init__(workspace)
         self._default_timeout = default_timeout
@@ -140,7 +140,7 @@ class ShellTool(Tool[ShellParams]):
         self._refused = refused
 
     def forwarded(self, arguments: JsonObject) -> tuple[str, JsonObject] | None:
-        """A call of `apply_patch` if the command is only that, in the session's folder."""
+        """Return the call of `apply_patch` if the command is only that, in the session's folder."""
         command = command_text(arguments.get("command", arguments.get("cmd")))
         folders = {arguments.get(name) or "." for name in ("workdir", "cwd")}
         if not isinstance(command, str) or folders - {".", str(self.workspace.cwd)}:
@@ -149,13 +149,13 @@ class ShellTool(Tool[ShellParams]):
         return None if patch is None else ("apply_patch", {"input": patch})
 
     def title(self, arguments: JsonObject) -> str:
-        """The command, as far as it has come."""
+        """Return the command received so far."""
         command = arguments.get("command")
         line = first_line(command, TITLE_LIMIT) if isinstance(command, str) else ""
         return code_span(line) if line else self.name
 
     def touches(self, params: ShellParams) -> Touches:
-        """Any file, unless the permission gate knows that the command only reads."""
+        """Return any file, unless the permission gate knows that the command only reads."""
         return EVERYTHING if params.background else READS_OR_EVERYTHING
 
     async def prepare(self, params: ShellParams) -> Prepared:
@@ -316,7 +316,7 @@ def _outcome(result: CommandResult, timeout: float, *, in_terminal: bool) -> Out
 
 
 def ending(result: CommandResult, timeout: float | None = None, *, by: str = "by the user") -> str:
-    """How a command ended, in words for the model and the user; `by` whom, where it was stopped."""
+    """Return how a command ended, as text; `by` says who stopped it."""
     if result.timed_out and timeout is None:
         return "its time was over and it was ended"
     if result.timed_out:

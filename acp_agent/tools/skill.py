@@ -29,19 +29,19 @@ class SkillParams(ToolParams):
 
 
 class SkillTool(Tool[SkillParams]):
-    """Gives the model a skill's instructions, or what an agent made of them.
+    """Returns the instructions of a skill, or the result of an agent that follows them.
 
     Args:
         skills: the names and descriptions of the skills that the model may choose.
-        unlisted: the names of those that only the user may choose, or that are offered with some
-            files.
+        unlisted: the names of skills that only the user may choose, or that are offered with
+            certain files.
     """
 
     name: ClassVar[str] = "skill"
     kind: ClassVar[ToolKind] = "other"
     effect: ClassVar[Literal["reads", "writes"]] = "writes"
     params: ClassVar[type[SkillParams]] = SkillParams
-    # What is done with a skill is judged call by call.
+    # Each call made by a skill is checked separately.
     touched: ClassVar[Touches | None] = NOTHING
 
     def __init__(
@@ -57,13 +57,13 @@ class SkillTool(Tool[SkillParams]):
         self._use = use
 
     def description(self) -> str:
-        """What the tool is for, and the skills that there are."""
+        """Return the description of the tool and of the skills."""
         if not self._skills:
             return f"{super().description()}\n\nAt the moment no skill is listed."
         return "\n".join([super().description(), "", "The skills:", *described_list(self._skills)])
 
     def title(self, arguments: JsonObject) -> str:
-        """For instance "Use the skill review"."""
+        """Return a title such as "Use the skill review"."""
         skill = arguments.get("skill")
         return (
             f"Use the skill {first_line(skill, _MAX_TITLE)}"

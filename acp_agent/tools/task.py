@@ -29,9 +29,9 @@ _MAX_ROLE = 20_000  # characters
 
 
 class AgentTask(Struct, frozen=True, kw_only=True):
-    """A task for an agent. `role` has the instructions of one that is made with it.
+    """A task for an agent. `role` has the instructions of a new agent.
 
-    `continues` is the number of the task whose conversation it continues; "" if it begins one.
+    `continues` is the number of the task whose conversation it continues; "" for a new one.
     """
 
     agent: str
@@ -42,13 +42,13 @@ class AgentTask(Struct, frozen=True, kw_only=True):
 
 
 class SessionAgents(Protocol):
-    """The agents that worked in the session, and those that the model made for it."""
+    """The agents that have worked in the session, including those that the model created."""
 
     async def roles(self) -> Mapping[str, str]:
         """Return the names of those that the model made, each with its instructions."""
 
     async def agent_for_task(self, number: str) -> str:
-        """Return the agent that can go on with a task, by the task's number.
+        """Return the agent that can continue the task with this number.
 
         Raises:
             ToolError: nobody can.
@@ -59,7 +59,7 @@ Delegate = Callable[[AgentTask, Progress], Awaitable[Outcome]]
 
 
 class InnerTaskParams(ToolParams):
-    """The task tool's parameters for an agent, which makes no agents."""
+    """The task tool's parameters for an agent, which cannot create agents."""
 
     agent: str
     task: Annotated[str, Field(min_length=1)]
@@ -67,7 +67,7 @@ class InnerTaskParams(ToolParams):
 
 
 class ShortTaskParams(InnerTaskParams):
-    """The task tool's parameters in few bytes, for requests that nobody configured agents for."""
+    """The task tool's parameters, shortened for sessions without configured agents."""
 
     role: str = ""
 
@@ -81,19 +81,19 @@ class TaskParams(ShortTaskParams):
 
 
 class TaskTool(Tool[InnerTaskParams]):
-    """Lets an agent do something, and gives what it answers.
+    """Gives an agent a task and returns its answer.
 
     Args:
-        session_agents: those that worked in the session; None: not for the caller.
-        programs: the agents that are other programs, which the user is asked about before they
-            start; each with a digest of how it is started.
+        session_agents: the agents of the session; None if the caller cannot use them.
+        programs: the agents that are other programs, each with a digest of its start command;
+            the user is asked before they start.
     """
 
     name: ClassVar[str] = "task"
     kind: ClassVar[ToolKind] = "other"
     effect: ClassVar[Literal["reads", "writes"]] = "writes"
     params: ClassVar[type[InnerTaskParams]] = TaskParams
-    # What the agent calls is judged call by call, so agents work side by side.
+    # Each call of the agent is checked separately, so agents can run in parallel.
     touched: ClassVar[Touches | None] = NOTHING
 
     def __init__(
@@ -111,11 +111,11 @@ class TaskTool(Tool[InnerTaskParams]):
         self._programs = programs
 
     def description(self) -> str:
-        """What the tool is for, and the agents that there are."""
+        """Return what the tool is for, and the agents that there are."""
         return "\n".join([super().description(), "", "The agents:", *described_list(self._agents)])
 
     def title(self, arguments: JsonObject) -> str:
-        """For instance "explore: Find the parser"."""
+        """Return a title such as "explore: Find the parser"."""
         title_parts = [arguments.get("agent"), arguments.get("title") or arguments.get("task")]
         return (
             first_line(": ".join(part for part in title_parts if isinstance(part, str)), _MAX_TITLE)
@@ -123,10 +123,10 @@ class TaskTool(Tool[InnerTaskParams]):
         )
 
     async def prepare(self, params: InnerTaskParams) -> Prepared:
-        """Find the agent, or see that the new one can be made.
+        """Find the agent, or check that the new one can be created.
 
         Raises:
-            ToolError: there is no such agent, or the new one has the name of another.
+            ToolError: there is no such agent, or the name of the new one is in use.
         """
         agent_task = AgentTask(
             agent=params.agent,
@@ -162,7 +162,7 @@ class TaskTool(Tool[InnerTaskParams]):
             is_agent=True,
         )
         content = (text_part(code_block(params.task, "")),)
-        # Its calls take slots themselves.
+        # The calls of the agent take slots themselves.
         return Prepared(title=title, run=run, access=access, content=content, takes_slot=False)
 
     def _check_new_agent(self, name: str, role: str, roles: Mapping[str, str]) -> None:
@@ -190,23 +190,23 @@ def _unknown_agent(name: str, names: Collection[str], hint: str = "") -> ToolErr
 
 
 class InnerTaskTool(TaskTool):
-    """The tool of an agent, for which others of the session may work."""
+    """The task tool of an agent, which may use the other agents of the session."""
 
     params: ClassVar[type[InnerTaskParams]] = InnerTaskParams
 
     def description(self) -> str:
-        """What the tool is for, and the agents that there are."""
+        """Return what the tool is for, and the agents that there are."""
         text = "An agent does `task`, seeing only that, and answers."
         return "\n".join([text, *described_list(self._agents)])
 
 
 class BundledTaskTool(TaskTool):
-    """The tool if all agents are bundled: short, because every first request has it."""
+    """The task tool if all agents are bundled: short, because every first request includes it."""
 
     params: ClassVar[type[InnerTaskParams]] = ShortTaskParams
 
     def description(self) -> str:
-        """What the tool is for, and the names of the agents."""
+        """Return what the tool is for, and the names of the agents."""
         names = ", ".join(self._agents)
         text = f"An agent ({names}) does `task`, seeing only that, and answers."
         return f"{text} `role` makes a new one."

@@ -32,11 +32,11 @@ class TodoTool(Tool[TodoParams]):
     kind: ClassVar[ToolKind] = "think"
     effect: ClassVar[Literal["reads", "writes"]] = "writes"
     params: ClassVar[type[TodoParams]] = TodoParams
-    # The last call wins.
+    # The last call takes effect.
     touched: ClassVar[Touches | None] = Touches(writes=("plan",))
 
     def title(self, arguments: JsonObject) -> str:
-        """For instance "Update the plan (1 of 3 done)"."""
+        """Return a title such as "Update the plan (1 of 3 done)"."""
         todos = arguments.get("todos")
         if not isinstance(todos, list) or not todos:
             return "Update the plan"
@@ -44,7 +44,7 @@ class TodoTool(Tool[TodoParams]):
         return f"Update the plan ({done} of {len(todos)} done)"
 
     async def prepare(self, params: TodoParams) -> Prepared:
-        """Nothing to look at."""
+        """Return the call; there is nothing to check."""
         entries = [
             PlanEntry(content=item.content, priority=item.priority, status=item.status)
             for item in params.todos

@@ -1,4 +1,4 @@
-"""The tools of a session: by name, as the model sees them, with arguments checked."""
+"""The tools of a session: their names, their definitions for the model, checks of arguments."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _MAX_SHOWN_ERRORS = 5
 class ResolvedCall(NamedTuple):
     """The tool that a call means and its parameters.
 
-    `ignored` are fields of the call that the tool does not have, each named once in a session.
+    `ignored` are fields of the call that the tool does not have; each is reported once a session.
     """
 
     tool: AnyTool
@@ -98,7 +98,7 @@ class Toolset:
         return toolset
 
     def for_workspace(self, workspace: Workspace) -> Toolset:
-        """The same tools for another workspace."""
+        """Return the same tools for another workspace."""
         toolset = Toolset(())
         toolset._reported_fields = self._reported_fields
         toolset._tools = {name: _bind(tool, workspace) for name, tool in self._tools.items()}
@@ -106,24 +106,24 @@ class Toolset:
         return toolset
 
     def specs(self) -> list[ToolSpec]:
-        """The tools as a model sees them: the same bytes each time, for the provider's cache."""
+        """Return the tools for the model: the same bytes each time, for the provider's cache."""
         return list(self._specs)
 
     def measured(self, measure: Callable[[Sequence[ToolSpec]], int]) -> int:
-        """What a measure says of the tools. It is asked once, for they never change."""
+        """Return the result of a measure of the tools, computed once, because they never change."""
         measurement = self._measurements.get(measure)
         if measurement is None:
             measurement = self._measurements[measure] = measure(self._specs)
         return measurement
 
     def get(self, name: str, values: JsonObject | None = None) -> AnyTool:
-        """The tool of this name, or the one that other agents' models call so.
+        """Return the tool with this name, or the one that other agents call by this name.
 
         Args:
-            values: the arguments, which say what a tool that does several things is to do.
+            values: the arguments, which select the action of a tool with several.
 
         Raises:
-            ToolError: there is none; the message has the names there are.
+            ToolError: there is no such tool; the message has the existing names.
         """
         tool = self._tools.get(name)
         if tool is not None:
@@ -146,12 +146,12 @@ class Toolset:
         if its meaning is certain.
 
         Raises:
-            ToolError: there is no such tool, or the arguments are wrong; the message tells the
-                model how.
+            ToolError: there is no such tool, or the arguments are wrong; the message says how to
+                correct them.
         """
         tool, values = self._read_call(name, arguments)
         if tool.name == name and not _is_list(values.get("path")):
-            with suppress(ValidationError, ToolError):  # in the names of another agent perhaps
+            with suppress(ValidationError, ToolError):  # perhaps with the names of another agent
                 return ResolvedCall(*_split_paths(tool, _validate(tool, values)))
         calls = self._translate(name, tool, values)
         if calls[0].tool != tool.name:
@@ -186,7 +186,7 @@ class Toolset:
         return tool.title({}), tool.kind
 
     def _read_call(self, name: str, arguments: str) -> tuple[AnyTool, JsonObject]:
-        """The tool of a call and its arguments, in whatever names they have."""
+        """Return the tool of a call and its arguments, whatever names the model used."""
         tool = self._tools.get(name)
         try:
             values = read_arguments(arguments)
@@ -224,7 +224,7 @@ class Toolset:
     def _translate(self, name: str, tool: AnyTool, values: JsonObject) -> list[ForeignCall]:
         from acp_agent.tools.calls import foreign_calls, value_types  # noqa: PLC0415 - likewise
 
-        if isinstance(tool, SchemaTool):  # its fields are another program's
+        if isinstance(tool, SchemaTool):  # its fields are defined by another program
             schema = self._schema(tool.name)
             values = foreign_calls.unwrap_arguments(values, schema.get("properties", {}))
             values = value_types.coerce_values(values, schema)
@@ -232,7 +232,7 @@ class Toolset:
         return foreign_calls.translate_calls(name, tool.name, values, self._schema)
 
     def _schema(self, name: str) -> JsonObject:
-        """The parameters of a tool as a JSON Schema."""
+        """Return the parameters of a tool as a JSON Schema."""
         schema = next((spec.parameters for spec in self._specs if spec.name == name), None)
         return schema or parameters_schema(self.get(name).params)
 
@@ -255,7 +255,7 @@ def _batch(tool: AnyTool, params: Sequence[BaseModel]) -> tuple[AnyTool, BaseMod
 
 
 def _is_list(value: object) -> bool:
-    """Whether a value is a list, perhaps as JSON text."""
+    """Return whether a value is a list, perhaps as JSON text."""
     return isinstance(value, list) or (isinstance(value, str) and value.startswith('["'))
 
 
@@ -276,11 +276,11 @@ def core_tools(
     shell: AnyTool | None = None,
     search_service: SearchService | None = None,
 ) -> Toolset:
-    """The tools that every session has, for its workspace.
+    """Return the tools that every session has, for its workspace.
 
     Args:
-        workspace: what they may touch.
-        shell: runs commands; None: with the usual time limit.
+        workspace: the files, processes and network of the session.
+        shell: the shell tool; None for one with the default time limit.
         search_service: the service that searches the web, if any.
     """
     tools = Toolset(
@@ -321,7 +321,7 @@ def _spec(tool: AnyTool) -> ToolSpec:
 
 
 def _parameter_names(tool: AnyTool) -> Iterable[str]:
-    """The names of a tool's parameters."""
+    """Return the names of a tool's parameters."""
     if isinstance(tool, SchemaTool):
         names: Iterable[str] = tool.parameters().get("properties", {})
         return names
@@ -358,7 +358,7 @@ def _describe_error(tool: AnyTool, detail: ErrorDetails) -> str:
 
 
 def _describe_value(value: object) -> str:
-    """A JSON value's kind in words, with the value itself if it is short."""
+    """Return the kind of a JSON value as text, with the value if it is short."""
     match value:
         case None:
             return "null"

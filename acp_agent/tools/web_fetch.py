@@ -1,4 +1,4 @@
-"""Reads a page of the web."""
+"""Read a page of the web."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class WebFetchTool(Tool[WebFetchParams]):
     kind: ClassVar[ToolKind] = "fetch"
     effect: ClassVar[Literal["reads", "writes"]] = "reads"
     params: ClassVar[type[WebFetchParams]] = WebFetchParams
-    # None of the user's files.
+    # Touches no files of the user.
     touched: ClassVar[Touches | None] = NOTHING
 
     def title(self, arguments: JsonObject) -> str:
-        """The host and path, as far as they have come."""
+        """Return the host and path received so far."""
         url = arguments.get("url")
         return _title(url) if isinstance(url, str) else self.name
 
@@ -57,7 +57,7 @@ class WebFetchTool(Tool[WebFetchParams]):
             raise ToolError(
                 "this is not an http or https address", advice="give it with http:// or https://"
             )
-        await self.workspace.network.check(url)  # do not ask about what is refused anyway
+        await self.workspace.network.check(url)  # before the user is asked
         return Prepared(
             title=_title(url),
             run=functools.partial(self._run, url),
@@ -87,7 +87,7 @@ class WebFetchTool(Tool[WebFetchParams]):
 
 
 def _title(url: str) -> str:
-    """The host and path; the rest of the address is in what the call shows."""
+    """Return the host and path; the content of the call shows the whole URL."""
     try:
         url_parts = urlsplit(url.strip())
         location = f"{url_parts.hostname or ''}{url_parts.path}".rstrip("/")

@@ -1,4 +1,4 @@
-"""Searches the web with the service that the user set up."""
+"""Search the web with the service that the user configured."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _MAX_TITLE = 120
 
 
 class Searcher(Protocol):
-    """A service that searches the web, or a model's provider that does."""
+    """A search service, or a provider of models that can search the web."""
 
     def address(self, query: str) -> str:
         """Return the address that a query is sent to; permission is asked for its host."""
 
     async def search(self, query: str, *, timeout: float) -> SearchResults:
-        """Ask for pages; `timeout` in seconds for all of it.
+        """Return pages. `timeout` is the total time in seconds.
 
         Raises:
-            AcpAgentError: no answer that can be used.
+            AcpAgentError: the service did not answer, or the answer is invalid.
         """
 
 
@@ -43,13 +43,13 @@ class WebSearchParams(ToolParams):
 
 
 class WebSearchTool(Tool[WebSearchParams]):
-    """Asks a search service for pages."""
+    """Searches the web."""
 
     name: ClassVar[str] = "web_search"
     kind: ClassVar[ToolKind] = "search"
     effect: ClassVar[Literal["reads", "writes"]] = "reads"
     params: ClassVar[type[WebSearchParams]] = WebSearchParams
-    # None of the user's files.
+    # Touches no files of the user.
     touched: ClassVar[Touches | None] = NOTHING
 
     def __init__(
@@ -61,7 +61,7 @@ class WebSearchTool(Tool[WebSearchParams]):
         self._timeout = timeout
 
     def title(self, arguments: JsonObject) -> str:
-        """The query, as far as it has come."""
+        """Return the query received so far."""
         query = arguments.get("query")
         return search_title(query if isinstance(query, str) else "")
 
@@ -119,5 +119,5 @@ def page_list(pages: Iterable[tuple[str, str]]) -> str:
 
 
 def _escape_url(url: str) -> str:
-    """An address that ends no Markdown link before its own end."""
+    """Return a URL escaped so that it does not end a Markdown link early."""
     return url.replace("<", "%3C").replace(">", "%3E").replace(" ", "%20")

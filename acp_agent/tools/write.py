@@ -1,4 +1,4 @@
-"""Create a text file, or replace the whole of one."""
+"""Create or overwrite a text file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from acp_agent.workspace.file_io import BYTE_ORDER_MARK, with_lf, with_newline
 
 
 class WriteParams(FileParams):
-    """What to write."""
+    """The write tool's parameters."""
 
     content: Annotated[str, Field(description="The whole text.")]
 
@@ -94,7 +94,7 @@ class WriteTool(FileTool[WriteParams]):
 
 
 def _first_difference(old: str, new: str) -> int:
-    """The first line that differs, from 1."""
+    """Return the number of the first line that differs, from 1."""
     old_lines, new_lines = with_lf(old).split("\n"), with_lf(new).split("\n")
     pairs = zip(old_lines, new_lines, strict=False)
     common_length = min(len(old_lines), len(new_lines))

@@ -35,7 +35,7 @@ class _Field(NamedTuple):
 
 
 def drop_invalid(value: object, annotation: Any) -> object:
-    """A copy of `value` (plain JSON data) without what `annotation` lets a receiver ignore."""
+    """Return a copy of `value` (JSON data) without what `annotation` lets a receiver ignore."""
     bare = _unmarked(annotation)
     if isinstance(value, list):
         item = _item_type(bare)
@@ -129,7 +129,7 @@ def _value_type(bare: Any) -> Any:
 
 
 def _struct_for(value: dict[str, Any], bare: Any) -> type[msgspec.Struct] | None:
-    """The struct that `value` is meant to be, where `bare` says one."""
+    """Return the struct that `value` is meant to be, where `bare` says one."""
     structs = []
     for member in _members(bare):
         if not isinstance(member, type):

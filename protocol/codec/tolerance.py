@@ -85,7 +85,7 @@ class OpenUnion:
     @classmethod
     @cache
     def _variants(cls) -> dict[str | None, type[OpenUnion]]:
-        """The variants by tag; the one for unknown tags by None."""
+        """Return the variants by tag; the one for unknown tags by None."""
         for module in cls.variant_modules:
             import_module(module)
         variants: dict[str | None, type[OpenUnion]] = {}

@@ -118,7 +118,7 @@ def replace_surrogates(line: bytes) -> bytes:
 
 
 def _surrogate(line: bytes, at: int) -> int | None:
-    """The surrogate whose escape is at a place of `line`; None where there is none."""
+    """Return the surrogate whose escape is at a position of `line`; None if there is none."""
     start = at
     while start > 0 and line[start - 1] == _BACKSLASH:
         start -= 1

@@ -141,7 +141,7 @@ class Connection:
                 self._closed.set()
 
     def _is_peer_behind(self) -> bool:
-        """Whether more requests or more output wait than are allowed."""
+        """Return whether more requests or more output wait than are allowed."""
         return self._calls.count > MAX_CALLS or self._outbox.queued > READ_LIMIT
 
     async def _wait_for_peer(self) -> None:

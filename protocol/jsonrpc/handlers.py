@@ -164,7 +164,7 @@ class IncomingRequests:
             await asyncio.shield(self._below_limit)
 
     def in_use(self, request_id: messages.RequestId) -> bool:
-        """Whether a request with this id is being answered; null never is."""
+        """Return whether a request with this id is being answered; null never is."""
         return request_id is not None and request_id in self._by_id
 
     def start(
@@ -210,7 +210,7 @@ class IncomingRequests:
             asyncio.get_running_loop().call_soon(call.cancel)
 
     def is_current_task(self) -> bool:
-        """Whether the caller runs in a handler."""
+        """Return whether the caller runs in a handler."""
         return asyncio.current_task() in self._running()
 
     async def wait_idle(self, timeout: float) -> None:

@@ -176,7 +176,7 @@ class MessageMcpResponse(OpenUnion):
 
     @classmethod
     def find_variant(cls, value: dict[str, Any]) -> type[OpenUnion]:
-        """A result where there is one, even null, and else an error."""
+        """Return a result where there is one, even null, and else an error."""
         if "result" not in value and "error" not in value:
             raise ValueError("result: is required where there is no error")
         return MessageMcpResult if "result" in value else MessageMcpFailure
@@ -189,7 +189,7 @@ class McpError(OpenUnion, UnknownVariant):
 
     @classmethod
     def find_variant(cls, value: dict[str, Any]) -> type[OpenUnion]:
-        """The only one there is; its code and message must be what they are called."""
+        """Return the only one there is; its code and message must be what they are called."""
         code = value.get("code")
         if not isinstance(code, int) or isinstance(code, bool) or not -(2**31) <= code < 2**31:
             raise ValueError("code: expected integer of 32 bits")

@@ -93,7 +93,7 @@ class SystemPrompt(OpenUnion):
 
     @classmethod
     def find_variant(cls, value: dict[str, Any]) -> type[OpenUnion]:  # noqa: ARG003 - there is one
-        """The only one. The agent refuses modes that it does not know."""
+        """Return the only one. The agent refuses modes that it does not know."""
         return GivenSystemPrompt
 
 
@@ -130,7 +130,7 @@ class SessionConfigSelectEntry(OpenUnion):
 
     @classmethod
     def find_variant(cls, value: dict[str, Any]) -> type[OpenUnion]:
-        """A group where it is named as one, else an option."""
+        """Return a group where it is named as one, else an option."""
         return SessionConfigSelectGroup if "group" in value else SessionConfigSelectOption
 
 

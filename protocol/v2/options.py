@@ -63,7 +63,7 @@ class SessionConfigSelectEntry(OpenUnion):
 
     @classmethod
     def find_variant(cls, value: dict[str, Any]) -> type[OpenUnion]:
-        """A group where it is named as one, else an option."""
+        """Return a group where it is named as one, else an option."""
         return SessionConfigSelectGroup if "groupId" in value else SessionConfigSelectOption
 
 

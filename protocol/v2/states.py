@@ -206,7 +206,7 @@ _SESSION_STATES: StateVariants = {
 def _state_variant(
     value: dict[str, Any], variants: StateVariants, fallback: type[OpenUnion]
 ) -> type[OpenUnion]:
-    """The variant that a JSON object with a state is meant to be.
+    """Return the variant that a JSON object with a state is meant to be.
 
     Args:
         variants: by state and, of the idle ones, by why they stopped.

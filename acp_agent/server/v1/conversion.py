@@ -64,7 +64,7 @@ def _convert_part(part: content_types.CallContent) -> acp.ToolCallContent:
 
 
 def config_options(options: Sequence[Option]) -> list[acp.SessionConfigOption]:
-    """All options; the id gives the category, too (Agent Client Protocol v1)."""
+    """Return all options; the id gives the category, too (Agent Client Protocol v1)."""
     return [
         acp.SessionConfigSelect(
             id=option.id,

@@ -89,7 +89,7 @@ def to_locations(locations: Sequence[content_types.Location]) -> list[acp.ToolCa
 
 
 def config_options(options: Sequence[Option]) -> list[acp.SessionConfigOption]:
-    """All options; the id gives the category, too (v2, Session Config Options)."""
+    """Return all options; the id gives the category, too (v2, Session Config Options)."""
     return [
         acp.SessionConfigSelect(
             config_id=option.id,

@@ -1,4 +1,4 @@
-"""A call that stands for several: files that are read or searched, or edited all together."""
+"""A call that combines several: files that are read or searched, or edited together."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class BatchParams(BaseModel):
 
 
 class Batch(Tool[BatchParams]):
-    """Several calls of a tool that reads, made in order until the result is full."""
+    """Several calls of a reading tool, run in order until the result is full."""
 
     effect: ClassVar[Literal["reads", "writes"]] = "reads"
     params: ClassVar[type[BatchParams]] = BatchParams
@@ -34,12 +34,12 @@ class Batch(Tool[BatchParams]):
         self.tool = tool
 
     def touches(self, params: BatchParams) -> Touches:
-        """Everything that its calls read."""
+        """Return everything that its calls read."""
         touches = [self.tool.touches(call) for call in params.calls]
         return Touches(reads=tuple(path for each in touches for path in each.reads))
 
     async def prepare(self, params: BatchParams) -> Prepared:
-        """Prepare each call; one that cannot work does not keep the others from running."""
+        """Prepare each call; an invalid one does not prevent the others from running."""
         prepared: list[tuple[str, Prepared | AcpAgentError]] = []
         for call in params.calls:
             label = str(call.path)

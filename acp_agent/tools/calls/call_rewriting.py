@@ -1,4 +1,4 @@
-"""Rewrite calls whose shape is another: an edit as a patch, a text to append, several files."""
+"""Rewrite calls of another shape: an edit given as a patch, text to append, several files."""
 
 from __future__ import annotations
 
@@ -11,9 +11,16 @@ from acp_agent.content import JsonObject
 from acp_agent.tools.calls.argument_json import read_json
 from acp_agent.tools.calls.edit_blocks import has_blocks, read_blocks
 
-_MAX_CALLS = 50  # that one call may stand for
+_MAX_CALLS = 50  # in one call
 _SEPARATORS = re.compile(r"[\s_-]+")
-_TEXTS = ("content", "text", "newstr", "filetext", "contents", "data")  # what is to be written
+_TEXTS = (
+    "content",
+    "text",
+    "newstr",
+    "filetext",
+    "contents",
+    "data",
+)  # fields with the text to write
 _DIFFS = ("diff", "patch", "unifieddiff", "content")  # fields that may have an edit as a patch
 _APPENDS = {"fsappend", "appendfile", "appendtofile"}
 _OLD_TEXTS = {"old", "oldstr", "oldstring", "oldtext", "search", "find"}
@@ -32,7 +39,7 @@ def field_key(name: str) -> str:
 
 
 def rewrite_call(name: str, tool: str, values: JsonObject) -> tuple[str, JsonObject]:
-    """Return the tool and the arguments of a call to `tool` that another tool of ours is for.
+    """Return the tool and the arguments of a call to `tool` that belongs to another tool.
 
     Args:
         name: what the model called, as `field_key` returns it.

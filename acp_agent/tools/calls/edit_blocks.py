@@ -1,7 +1,7 @@
-"""Read blocks of SEARCH and REPLACE, in which many models were taught to write their edits.
+"""Read SEARCH/REPLACE blocks, a format of edits that many models were trained on.
 
-Sources: the formats of Aider, Cline, Roo and Mistral Vibe. A name of a file may stand above a
-block; it counts until the next one.
+Sources: the formats of Aider, Cline, Roo and Mistral Vibe. A file name above a block
+applies until the next file name.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class EditBlock(Struct, frozen=True, kw_only=True):
 
 
 def has_blocks(text: str) -> bool:
-    """Whether a line of the text begins a block."""
+    """Return whether a line of the text begins a block."""
     return any(_START.fullmatch(line) for line in text.splitlines())
 
 
@@ -46,7 +46,7 @@ def read_blocks(value: object) -> list[EditBlock]:
     """Return the blocks of a text, of an object with it as `content`, or of a list of these.
 
     Raises:
-        ValueError: there is something else; the message is for the model.
+        ValueError: there is other text; the message is for the model.
     """
     match value:
         case str():

@@ -1,4 +1,4 @@
-"""What a call does, in the names of our tools: one entry for each file and each replacement."""
+"""The effect of a call as calls of our tools: one for each file and each replacement."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class EffectiveCall(NamedTuple):
 
 
 def effective_calls(tool: AnyTool, params: BaseModel, access: Access) -> list[EffectiveCall]:
-    """Return what a call does, whatever names the model used for the tool and the arguments.
+    """Return the effect of a call, whatever names the model used for the tool and its fields.
 
-    Paths are absolute and lead to the file itself, in the form that the editor uses.
+    Paths are absolute, with links resolved, in the form that the editor uses.
 
     Args:
         access: the access of the prepared call.
@@ -48,7 +48,7 @@ def effective_calls(tool: AnyTool, params: BaseModel, access: Access) -> list[Ef
 
 
 def _file_calls(tool: AnyTool, params: BaseModel) -> list[EffectiveCall]:
-    """The call of a tool that names one file at most; an edit has one for each replacement."""
+    """Return the call of a tool for at most one file; an edit has one for each replacement."""
     path = _real_path(tool, params)
     more = params.more if isinstance(params, EditParams) else ()
     arguments = params.model_dump(mode="json", exclude_unset=True, exclude={"more"}) | path

@@ -26,14 +26,14 @@ from acp_agent.tools.calls.call_rewriting import (
 from acp_agent.tools.calls.foreign_values import COMPLETE, CONVERSIONS, FILTERS, NotConvertibleError
 from acp_agent.tools.calls.value_types import coerce_values, decode_text
 
-# Fields that a model may put around all the others.
+# Fields in which a model may wrap all the others.
 _WRAPPERS = (
     *("arguments", "args", "input", "parameters", "params", "kwargs", "tool_input"),
     "action",  # of codex's `local_shell`
 )
-_SEVERAL_FILES = {"read", "list", "grep", "edit"}  # tools of which one call may name more files
+_SEVERAL_FILES = {"read", "list", "grep", "edit"}  # tools whose calls may name several files
 _NAME_FIELDS = {"name", "tool", "tool_name", "id", "type", "function", "recipient_name"}
-# Commands of a tool that does several things, by a field that only one of them has.
+# Commands of a tool with several, each by a field that only it has.
 _COMMANDS = {
     "old_str": "str_replace",
     "insert_line": "insert",
@@ -58,11 +58,11 @@ class ToolNames(Struct, frozen=True, forbid_unknown_fields=True):
     plain: str = ""  # the field of an item that is no object
     pair: tuple[str, ...] = ()  # the fields of an item that is a list of texts
     commands: Mapping[str, str] = {}
-    templates: Mapping[str, str] = {}  # commands that do the work of other tools
+    templates: Mapping[str, str] = {}  # shell commands that replace other tools
 
 
 class ForeignCall(Struct, frozen=True, kw_only=True):
-    """A call in our names; `ignored` are fields of the model that our tool does not have."""
+    """A call with our names; `ignored` are the fields that our tool does not have."""
 
     tool: str
     values: JsonObject

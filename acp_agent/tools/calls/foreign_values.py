@@ -48,13 +48,13 @@ class NotConvertibleError(ValueError):
 
 
 def _from_zero(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
-    """A first line, which some count from 0."""
+    """Return a first line; some agents count from 0."""
     number = _number(value)
     return {target: value if number is None else max(1, number)}
 
 
 def _until(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
-    """A last line, -1 for the end of the file."""
+    """Return a last line, -1 for the end of the file."""
     first, last = _number(converted.get("line", 1)), _number(value)
     if first is None or last is None:
         raise NotConvertibleError(f"{value!r} is not a line number")
@@ -83,7 +83,7 @@ def _range(target: str, value: object, converted: Mapping[str, object]) -> JsonO
 
 
 def _only(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
-    """The one item of a list."""
+    """Return the only item of a list."""
     if isinstance(value, list):
         if len(value) != 1:
             raise NotConvertibleError(f"it takes one {target}; make a call for each")
@@ -116,7 +116,7 @@ def _wider(target: str, value: object, converted: Mapping[str, object]) -> JsonO
 
 
 def _literal(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
-    """Whether the pattern is plain text."""
+    """Return whether the pattern is plain text."""
     pattern = converted.get(target)
     if not _is_true(value) or not isinstance(pattern, str):
         return {}
@@ -147,7 +147,7 @@ def _lines(target: str, value: object, _converted: Mapping[str, object]) -> Json
 
 
 def _text_lines(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
-    """A text, as a list of its lines too; an object is the content of a JSON file."""
+    """Return a text, as a list of its lines too; an object is the content of a JSON file."""
     if isinstance(value, dict) and str(converted.get("path")).lower().endswith(".json"):
         return {target: json.dumps(value, indent=2, ensure_ascii=False) + "\n"}
     if not isinstance(value, list) or not all(isinstance(line, str) for line in value) or not value:
@@ -166,13 +166,13 @@ def _globs(target: str, value: object, _converted: Mapping[str, object]) -> Json
 
 
 def _line_count(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
-    """A number of lines, 0 or less for all."""
+    """Return a number of lines, 0 or less for all."""
     number = _number(value)
     return {} if number is not None and number <= 0 else {target: value}
 
 
 def _in_folder(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
-    """A folder to run a command in."""
+    """Return a folder to run a command in."""
     command = command_text(converted.get(target))
     if not isinstance(command, str) or not value or value in {".", "./"}:
         return {}
@@ -202,7 +202,7 @@ def _variable(value: object) -> str:
 
 
 def _words(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
-    """The words after a command."""
+    """Return the words after a command."""
     command = converted.get(target)
     if not value or not isinstance(command, str):
         return {}
@@ -217,7 +217,7 @@ def _milliseconds(target: str, value: object, _converted: Mapping[str, object]) 
 
 
 def _time_limit(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
-    """A time limit, in milliseconds if the tool takes these or it is too large for seconds."""
+    """Return a time limit that is in milliseconds if the tool says so or it is large."""
     unit = _TIME.fullmatch(value.strip().lower()) if isinstance(value, str) else None
     if unit is not None:
         return {target: min(float(unit[1]) * _SECONDS[unit[2]], MAX_TIMEOUT)}
@@ -245,7 +245,7 @@ def _alternatives(target: str, value: object, _converted: Mapping[str, object]) 
 
 
 def _insert(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
-    """The line after which text is inserted, if no text is replaced."""
+    """Return the line after which text is inserted, if no text is replaced."""
     if value is None or converted.get("old"):
         return {}
     return {target: [{"old": "", "new": converted.get("new"), "after_line": value}]}
@@ -276,12 +276,12 @@ def _checklist(target: str, value: object, _converted: Mapping[str, object]) -> 
 
 
 def _unless(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
-    """A value that counts if no other field gives it."""
+    """Return a value that is used only if no other field has one."""
     return {} if converted.get(target) else {target: value}
 
 
 def _in_text(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
-    """The only address in a text, if no other field gives it."""
+    """Return the only URL in a text, if no other field has one."""
     urls = set(_URL.findall(value)) if isinstance(value, str) else set()
     if converted.get(target) or not urls:
         return {}
@@ -291,7 +291,7 @@ def _in_text(target: str, value: object, converted: Mapping[str, object]) -> Jso
 
 
 def _file_type(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
-    """The name pattern of a ripgrep file type."""
+    """Return the name pattern of a ripgrep file type."""
     if not value:
         return {}
     if not isinstance(value, str) or not re.fullmatch(r"\w+", value):
@@ -300,7 +300,7 @@ def _file_type(target: str, value: object, _converted: Mapping[str, object]) -> 
 
 
 def _operation(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
-    """The request to a language server: `goToDefinition`, `find_references`."""
+    """Return the request to a language server: `goToDefinition`, `find_references`."""
     word = re.sub(r"[\s_-]", "", value).lower() if isinstance(value, str) else ""
     names = ("definition", "references", "hover", "symbols", "rename")
     return {target: next((name for name in names if name.rstrip("s") in word), value)}

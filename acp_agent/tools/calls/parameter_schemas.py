@@ -1,4 +1,4 @@
-"""The parameters of a tool as the JSON Schema that a model is sent."""
+"""The parameters of a tool as the JSON Schema for models."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _OMITTED_KEYWORDS = frozenset({"title", "default", "additionalProperties"})  # o
 
 @lru_cache(maxsize=256)  # some tools are created for each turn
 def parameters_schema(params: type[BaseModel]) -> JsonObject:
-    """Return a tool's parameters as the JSON Schema of an object, which nobody may change.
+    """Return a tool's parameters as a JSON Schema, which is shared: do not modify it.
 
-    Without titles, defaults and definitions: each `$ref` is replaced by what it names, as not all
-    providers follow references. A description is given once.
+    It has no titles, defaults and definitions. Each `$ref` is replaced by its definition, since not
+    all providers follow references. Repeated descriptions are removed.
     """
     schema = params.model_json_schema()
     definitions = cast("JsonObject", schema.pop("$defs", {}))
@@ -28,7 +28,7 @@ def parameters_schema(params: type[BaseModel]) -> JsonObject:
 
 
 def _drop_repeated(properties: JsonObject, repeated: set[tuple[str, str]]) -> None:
-    """Leave out descriptions that a parameter of the same name has had before."""
+    """Remove descriptions that an earlier parameter of the same name has."""
     for name, schema in properties.items():
         key = (name, schema.get("description", ""))
         if key in repeated:

@@ -1,4 +1,4 @@
-"""Convert values of slightly other types to those of a tool's parameters."""
+"""Convert values of slightly different types to the types of a tool's parameters."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _ABSENT = frozenset({"", "none", "null"})
 
 
 def coerce_values(values: JsonObject, schema: JsonObject) -> JsonObject:
-    """Return the arguments with values of the types in the schema, if that changes no meaning.
+    """Return the arguments with values converted to the types of the schema, if unambiguous.
 
-    Null counts as not given if the field is optional, and so does an empty text or the word for
-    null where no text is expected.
+    For an optional field, null counts as absent, and so do an empty string and "null" if the field
+    is no string.
     """
     properties: JsonObject = schema.get("properties", {})
     required: Collection[str] = schema.get("required", ())

@@ -162,7 +162,7 @@ def _pairs(
 def _opcodes(
     old: Sequence[Hashable], new: Sequence[Hashable]
 ) -> Iterator[tuple[str, int, int, int, int]]:
-    """The opcodes of difflib, in bounded time.
+    """Return the opcodes of difflib, in bounded time.
 
     Raises:
         UnclearError: what differs is too long for that.
@@ -249,7 +249,7 @@ def _adjacent_kinds(units: Sequence[Unit], index: int) -> tuple[str, str]:
 
 
 def _plain(raw: str) -> str:
-    """A quotation mark, dash or ellipsis as ASCII has it."""
+    """Return the ASCII form of a quotation mark, dash or ellipsis."""
     return raw.translate(_ASCII_FORMS) if not raw.isascii() else raw
 
 

@@ -34,7 +34,7 @@ def rewrite(
 
 
 def shares_raw_lines(old: str, new: str, unescaped: str) -> bool:
-    """Whether `new` as given, but not unescaped, shares lines with the unescaped `old`."""
+    """Return whether `new` as given, but not unescaped, shares lines with the unescaped `old`."""
     lines, plain = set(new.split("\n")), set(unescaped.split("\n"))
     return bool(set(old.split("\n")) & (lines - plain))
 
@@ -76,7 +76,7 @@ _MIN_LINE_ESCAPES = 3  # fewer may be meant
 
 
 def without_json_quotes(variant: EditVariant) -> EditVariant | None:
-    """Both texts without the quotation marks and escapes of a string in JSON."""
+    """Return both texts without the quotation marks and escapes of a string in JSON."""
     old, new = _parse_json_string(variant.old), _parse_json_string(variant.new)
     return None if old is None or new is None else rewrite(variant, "escapes", old, new)
 
@@ -126,7 +126,7 @@ def _has_broken_string(text: str) -> bool:
 
 
 def _is_ambiguous(new: str) -> bool:
-    r"""Whether `new` has quotes with and without escapes, or \n that may be a line end."""
+    r"""Return whether `new` has quotes with and without escapes, or \n that may be a line end."""
     plain = _QUOTE_ESCAPE.sub("", new)
     if any(char in plain for char in set(_QUOTE_ESCAPE.findall(new)) - {"`", "$"}):
         return True
@@ -139,7 +139,7 @@ def _unescape_char(match: re.Match[str]) -> str:
 
 
 def _without_tab_escapes(variant: EditVariant) -> EditVariant | None:
-    r"""With tabs for each `\t` that a line begins with."""
+    r"""Return the edit with tabs for each `\t` that a line begins with."""
     if not _TAB_ESCAPES.search(variant.old):
         return None
     old, new = (_TAB_ESCAPES.sub(_expand_tabs, text) for text in (variant.old, variant.new))
@@ -151,7 +151,7 @@ def _expand_tabs(match: re.Match[str]) -> str:
 
 
 def _with_lost_escapes(variant: EditVariant) -> list[EditVariant]:
-    """With escapes for the line ends and tabs in literals, which JSON decoded once too often."""
+    """Return the edit with escapes for line ends and tabs in literals: JSON was decoded twice."""
     variants: dict[tuple[str, str], EditVariant] = {}
     for pattern in _BROKEN_LITERALS:
         old, old_literals = _escape_literals(variant.old, pattern)
@@ -218,7 +218,7 @@ def unescape_entity(match: re.Match[str]) -> str:
 
 
 def _without_code_points(variant: EditVariant) -> EditVariant | None:
-    r"""With characters for their numbers, such as `\u003c`; all else stays."""
+    r"""Return the edit with characters for escapes such as `\u003c`; the rest is unchanged."""
     if not _CODE_POINT.search(variant.old):
         return None
     old, new = (_CODE_POINT.sub(_decode_code_point, text) for text in (variant.old, variant.new))
@@ -232,7 +232,7 @@ def _decode_code_point(match: re.Match[str]) -> str:
 
 
 def _with_eaten_backslashes(variant: EditVariant) -> list[EditVariant]:
-    r"""With the backslashes that JSON takes for escapes: `\b` for a backspace.
+    r"""Return the edit with the backslashes that JSON decoding removed: `\b` for a backspace.
 
     Tabs and line ends may be meant as such, so those of `new` must be in `old` too.
     """

@@ -131,7 +131,7 @@ def _columns(indent: str) -> int:
 
 
 def _step(indents: Iterable[str]) -> int | None:
-    """The width of a level in a short text: the smallest step between two of its depths."""
+    """Return the width of a level in a short text: the smallest step between two of its depths."""
     depths = sorted({_columns(indent) for indent in indents})
     steps = [after - before for before, after in pairwise(depths)]
     smallest = min(steps, default=0)

@@ -335,7 +335,7 @@ def form_kinds(old: str, new: str) -> set[str]:
 
 
 def _blank_line_spaces(lines: Sequence[Line]) -> set[str]:
-    """The white space of blank lines."""
+    """Return the white space in blank lines."""
     return {line.trailing for line in lines if not line.units and line.trailing}
 
 

@@ -139,7 +139,7 @@ def _find_nearest(lines: list[str], target_lines: list[str]) -> int | None:
 
 
 def _closest(target: str, lines: list[str]) -> str | None:
-    """The line most like the wanted one, None if none is much like it."""
+    """Return the line that is most similar to the target; None if none is similar enough."""
     # Not get_close_matches: it takes the frequent characters of long lines for junk.
     matcher = difflib.SequenceMatcher(autojunk=False)
     matcher.set_seq2(target)

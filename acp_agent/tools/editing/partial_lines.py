@@ -45,7 +45,7 @@ def cut_lines(
 
 
 def _boundary(line: Line, column: int) -> int:
-    """How many units of a line have this length in the folded text; -1 where it is within one."""
+    """Return the number of units with this length in the folded text; -1 if it is inside a unit."""
     count = length = 0
     for unit in line.units:
         if length >= column:

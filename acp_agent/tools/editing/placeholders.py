@@ -113,7 +113,7 @@ def find_placeholder(text: str, before: str = "") -> str | None:
 
 @lru_cache(maxsize=1)
 def _hints() -> re.Pattern[str]:
-    """A pattern that every placeholder matches, to skip other lines quickly."""
+    """Return a pattern that every placeholder matches, to skip other lines quickly."""
     return re.compile(
         r"rest\b|remain|existing|previous|original|unchanged|other|else|same|omitted|no change|here"
         r"|not shown|untouched|continues|intact|preserved|as (?:is|before|it was)|not changed",

@@ -273,7 +273,7 @@ def _common_length(first: str, second: str) -> int:
 
 
 def with_file_blank_lines(file: FoldedText, variant: EditVariant) -> EditVariant | None:
-    """The edit with the blank lines of the file.
+    """Return the edit with the blank lines of the file.
 
     None if its own lines are not there in one place, or end with blank ones.
 
@@ -347,10 +347,10 @@ def _new_with_gaps(old: Sequence[Line], new: Sequence[str], gaps: Sequence[int])
 
 
 def _nonblank_indices(lines: Sequence[Line]) -> list[int]:
-    """The indices of the lines that are not blank."""
+    """Return the indices of the lines that are not blank."""
     return [index for index, line in enumerate(lines) if line.units]
 
 
 def _gaps(numbers: Sequence[int]) -> list[int]:
-    """How many lines are between the lines with these numbers."""
+    """Return how many lines are between the lines with these numbers."""
     return [after - before - 1 for before, after in pairwise(numbers)]

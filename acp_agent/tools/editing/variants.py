@@ -176,13 +176,13 @@ def _without_fence(variant: EditVariant) -> EditVariant | None:
 
 
 def _fenced_text(text: str) -> str | None:
-    """The text within a fence or marks; None if there are none."""
+    """Return the text within a fence or marks; None if there are none."""
     match = next((match for pattern in _FENCES if (match := pattern.fullmatch(text))), None)
     return match["text"] if match else None
 
 
 def _without_tags(variant: EditVariant) -> EditVariant | None:
-    """Without the tags of a call around the texts or at their ends, and the line ends there."""
+    """Return the edit without tags of a call around or after the texts, and their line ends."""
     (old, names), (new, _) = split_tags(variant.old), split_tags(variant.new)
     if not old or not names:
         return None
@@ -191,7 +191,7 @@ def _without_tags(variant: EditVariant) -> EditVariant | None:
 
 
 def _without_entities(variant: EditVariant) -> EditVariant | None:
-    """Without the escapes of markup, once: `&amp;nbsp;` is an entity of the file."""
+    """Return the edit with HTML entities decoded once: `&amp;nbsp;` is an entity of the file."""
     if not _ESCAPED_ENTITY.search(variant.old):
         return None
     old, new = (ENTITY.sub(unescape_entity, text) for text in (variant.old, variant.new))
@@ -201,7 +201,7 @@ def _without_entities(variant: EditVariant) -> EditVariant | None:
 
 
 def _with_double_hyphens(variant: EditVariant) -> EditVariant | None:
-    """With two hyphens for a dash."""
+    """Return the edit with two hyphens for a dash."""
     if _DASH not in variant.old:
         return None
     old, new = (text.replace(_DASH, "--") for text in (variant.old, variant.new))
@@ -247,7 +247,7 @@ def _new_without_numbers(
 
 
 def _strip_numbers(text: str, pattern: re.Pattern[str], *, all_lines: bool) -> str | None:
-    """The lines without their numbers.
+    """Return the lines without their numbers.
 
     None if those do not ascend, or are missing: from a line if `all_lines` is set, else from the
     first, after which numbers are data rather than the numbers of lines.
@@ -290,7 +290,7 @@ def _without_markers(variant: EditVariant) -> EditVariant | None:
 
 
 def _signs(lines: list[str]) -> set[str] | None:
-    """The signs that the lines begin with, None if one begins with another."""
+    """Return the signs that the lines begin with; None if a line begins with another character."""
     signs = {line[0] for line in lines if line}
     return signs if signs <= {"+", "-", " "} else None
 
@@ -321,7 +321,7 @@ def _without_blank_lines(variant: EditVariant) -> EditVariant | None:
 
 
 def _within_line(variant: EditVariant) -> EditVariant | None:
-    """Without the last line end of both texts: a block of a diff may end within a line."""
+    """Return the edit without the last line ends: a block of a diff may end within a line."""
     old, new = variant.old.removesuffix("\n"), variant.new.removesuffix("\n")
     if old == variant.old or new == variant.new or not old.strip() or old.endswith("\n"):
         return None

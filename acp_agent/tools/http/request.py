@@ -1,4 +1,4 @@
-"""Sends an HTTP request of any method."""
+"""Send an HTTP request of any method."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MAX_TITLE = 120
 _METHOD = re.compile(r"[A-Z][A-Z-]{0,19}")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")  # RFC 9110, section 5.6.2
 _TUNNELS = frozenset({"CONNECT", "TRACE"})
-# They say where a request goes, how it is framed or what its answer is packed in.
+# Headers of the target, the framing and the encoding of a request.
 _CLIENT_HEADERS = frozenset(
     {"accept-encoding", "connection", "content-length", "expect", "host", "keep-alive"}
 )
@@ -51,7 +51,7 @@ _REPORTED_PREFIXES = (
 
 
 def _as_text(value: object) -> object:
-    """A body that was given as JSON and not as its text."""
+    """Return a body given as a JSON value as text."""
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
 
 
@@ -85,23 +85,23 @@ class HttpRequestTool(Tool[HttpRequestParams]):
         return (package_files(__package__) / "request.md").read_text("utf-8").strip()
 
     def title(self, arguments: JsonObject) -> str:
-        """The method, host and path, as far as they have come."""
+        """Return the method, host and path received so far."""
         url, method = arguments.get("url"), arguments.get("method", "GET")
         if not isinstance(url, str) or not isinstance(method, str):
             return self.name
         return _title(method.strip().upper(), url)
 
     def touches(self, params: HttpRequestParams) -> Touches:
-        """Requests run in the order of the calls where one may change what another reads."""
+        """Requests run in the order of their calls if one of them may change something."""
         resource = (f"requests to {urlsplit(params.url.strip()).netloc.lower()}",)
         return Touches(writes=resource) if _may_change(params) else Touches(reads=resource)
 
     async def prepare(self, params: HttpRequestParams) -> Prepared:
-        """Show all that would be sent; sends nothing."""
+        """Prepare the display of everything that would be sent."""
         request = _build_request(params)
         self._refuse_credentials(request)
         network, url = self.workspace.network, request.url
-        await network.check(url)  # do not ask about what is refused anyway
+        await network.check(url)  # before the user is asked
         changes = _may_change(params)
         return Prepared(
             title=_title(request.method, url),
@@ -159,14 +159,14 @@ class HttpRequestTool(Tool[HttpRequestParams]):
 
 
 def _may_change(params: HttpRequestParams) -> bool:
-    """Whether a request may change something: all but a plain GET or HEAD may."""
+    """Return whether a request may change something: all but a plain GET or HEAD may."""
     names = {name.strip().lower() for name in params.headers or {}}
     reads = params.method.strip().upper() in SAFE_METHODS
     return not reads or bool(params.body) or not _OVERRIDES.isdisjoint(names)
 
 
 def _build_request(params: HttpRequestParams) -> HttpRequest:
-    """The request that is meant. Raises ToolError if a part of it cannot be sent."""
+    """Return the request for the parameters. Raises ToolError if a part of it cannot be sent."""
     url, method = params.url.strip(), params.method.strip().upper()
     if not _METHOD.fullmatch(method) or method in _TUNNELS:
         raise ToolError(f"{first_line(method, 40)!r} is not a method that can be sent")
@@ -207,7 +207,7 @@ def _content_type(body: bytes) -> str:
 
 
 def _describe_request(request: HttpRequest) -> list[str]:
-    """What a user must see of a request: the whole address, the headers, the body's beginning."""
+    """Return the parts of a request that the user must see: URL, headers, start of the body."""
     head = [f"{request.method} {first_line(request.url, MAX_SHOWN_LENGTH)}"]
     head += [f"{name}: {first_line(value, 500)}" for name, value in request.headers.items()]
     blocks = [code_block("\n".join(head), "")]
@@ -232,7 +232,7 @@ def _language(response: HttpResponse) -> str:
 
 
 def _title(method: str, url: str) -> str:
-    """The method, host and path; the rest of the address is in what the call shows."""
+    """Return the method, host and path; the content of the call shows the whole URL."""
     try:
         url_parts = urlsplit(url.strip())
         location = f"{url_parts.hostname or ''}{url_parts.path}".rstrip("/")

@@ -54,7 +54,7 @@ class SearchParams(ToolParams):
 
 
 class SearchMcpTools(Tool[SearchParams]):
-    """Finds tools by words; asks no server.
+    """Finds tools by words, without a request to a server.
 
     Args:
         tools: those that can be found.
@@ -91,7 +91,7 @@ class SearchMcpTools(Tool[SearchParams]):
         return "\n".join([intro, *lines])
 
     def title(self, arguments: JsonObject) -> str:
-        """What is searched for."""
+        """Return the query."""
         query = text_argument(arguments, "query")
         return f"Search MCP tools for `{query}`" if query else "Search MCP tools"
 
@@ -101,7 +101,7 @@ class SearchMcpTools(Tool[SearchParams]):
         return NOTHING
 
     async def prepare(self, params: SearchParams) -> Prepared:
-        """Nothing to look at."""
+        """Return the call; there is nothing to check."""
 
         async def run(_progress: Progress) -> Outcome:
             tools = self.find(params.query, params.limit)
@@ -115,7 +115,7 @@ class SearchMcpTools(Tool[SearchParams]):
         return Prepared(title=self.title(params.model_dump()), run=run)
 
     def find(self, query: str, limit: int) -> list[McpTool]:
-        """Return the tools that fit best: those named exactly, else those with rare words of it."""
+        """Return the best matches: exact names, otherwise tools with rare words of the query."""
         exact = [
             self._tools[name] for part in query.split(",") if (name := part.strip()) in self._tools
         ]
@@ -140,7 +140,7 @@ class CallParams(ToolParams):
 
 
 class CallMcpTool(Tool[CallParams]):
-    """Stands for the tool that its arguments name: what is decided, shown and run is that tool."""
+    """Calls the tool that its arguments name; permissions and display are those of that tool."""
 
     name: ClassVar[str] = CALL
     kind: ClassVar[ToolKind] = "other"
@@ -153,12 +153,12 @@ class CallMcpTool(Tool[CallParams]):
         return f"Calls a tool of an MCP server that {SEARCH} found."
 
     def title(self, arguments: JsonObject) -> str:
-        """The tool, as long as the call is incomplete."""
+        """Return the name of the tool while the call is incomplete."""
         name = text_argument(arguments, "name")
         return f"Call `{name}`" if name else "Call a tool of an MCP server"
 
     def forwarded(self, arguments: JsonObject) -> tuple[str, JsonObject] | None:
-        """Return the call that this one stands for; None if it names none."""
+        """Return the call of the named tool; None if no tool is named."""
         name, values = arguments.get("name"), arguments.get("arguments", {})
         if isinstance(values, str):  # some models write them as text
             try:
@@ -170,7 +170,7 @@ class CallMcpTool(Tool[CallParams]):
         return name, values
 
     async def prepare(self, params: CallParams) -> Prepared:
-        """Refuse a call that stands for none. Raises ToolError always."""
+        """Always raise ToolError: only calls that name no tool get here."""
         raise ToolError(
             f"there is no tool {params.name!r} to call", advice=f"look it up with {SEARCH}"
         )
@@ -194,6 +194,6 @@ def _tool_words(tool: McpTool) -> Counter[str]:
 
 
 def _rarity(word_counts: Sequence[Counter[str]]) -> dict[str, float]:
-    """How much a word says: the fewer tools have it, the more."""
+    """Return the weight of each word: higher if fewer tools have it."""
     counts = Counter(word for words in word_counts for word in words)
     return {word: math.log(1 + len(word_counts) / count) for word, count in counts.items()}

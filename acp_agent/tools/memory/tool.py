@@ -33,7 +33,7 @@ class EarlierSessions:
     """The earlier sessions of a project.
 
     Args:
-        list_sessions: lists them, the last used first.
+        list_sessions: returns them, most recently used first.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class EarlierSessions:
 
 
 class MemoryParams(ToolParams):
-    """What to do."""
+    """The memory tool's parameters."""
 
     action: Literal["save", "read", "delete", "recall"]
     name: str = ""

@@ -1,7 +1,7 @@
 """The text form of a notebook's cells, in which they are edited.
 
-Each cell is a line such as `<cell 2 id="a1b2" type="code">`, its source, and `</cell>`. A cell that
-is new has neither number nor id. Format: nbformat 4, which is the only one since 2015.
+Each cell is a line such as `<cell 2 id="a1b2" type="code">`, its source, and `</cell>`. A new
+cell has neither number nor id. Format: nbformat 4, which is the only one since 2015.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class NotebookError(ToolError):
 
 
 def is_notebook(path: str) -> bool:
-    """Whether a file is a notebook by its name."""
+    """Return whether the name of a file is that of a notebook."""
     return path.lower().endswith(".ipynb")
 
 
 def load(text: str) -> JsonObject:
-    """A notebook's JSON. Raises NotebookError if it is not JSON, or no notebook of format 4."""
+    """Return a parsed notebook. Raises NotebookError if it is no notebook of format 4."""
     try:
         notebook: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -63,13 +63,13 @@ def _is_cell(cell: object) -> bool:
 
 
 def cell_source(cell: JsonObject) -> str:
-    """A cell's source, which the format has as a string or as a list of lines."""
+    """Return a cell's source, which the file has as a string or a list of lines."""
     source = cell["source"]
     return source if isinstance(source, str) else "".join(source)
 
 
 def notebook_cells(notebook: JsonObject) -> list[Cell]:
-    """The cells of a loaded notebook."""
+    """Return the cells of a loaded notebook."""
     return [
         Cell(cell["cell_type"], cell_source(cell), _cell_id(cell), number)
         for number, cell in enumerate(notebook["cells"], 1)
@@ -82,7 +82,7 @@ def _cell_id(cell: JsonObject) -> str | None:
 
 
 def render(cells: list[Cell]) -> str:
-    """The text of cells.
+    """Return the text of cells.
 
     Raises:
         NotebookError: a cell has a line that looks like the beginning or the end of one.
@@ -103,13 +103,13 @@ def _is_mark(line: str) -> bool:
 
 
 def looks_like_cells(text: str) -> bool:
-    """Whether a text begins with the mark of a cell."""
+    """Return whether a text begins with the mark of a cell."""
     lines = text.lstrip("\n").split("\n", 1)
     return _HEADER.fullmatch(lines[0].strip()) is not None
 
 
 def parse(text: str) -> list[Cell]:
-    """The cells of a text.
+    """Return the cells of a text.
 
     Raises:
         NotebookError: a cell is not closed, has an unknown type, or text is between two cells.
@@ -152,7 +152,7 @@ def _cell(header: re.Match[str], source: str) -> Cell:
 
 
 _MAX_OUTPUT = 1_500  # characters of one cell's output
-_MAX_TOTAL_OUTPUT = 15_000  # characters of all
+_MAX_TOTAL_OUTPUT = 15_000  # characters of all outputs
 _MAX_PICTURES = 5
 _TERMINAL_ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _TEXT_TYPES = ("text/markdown", "text/plain", "text/latex")
@@ -163,7 +163,7 @@ ADVICE = (
 
 
 class NotebookView(Struct, frozen=True):
-    """The text of the cells; for a line of it, by number, the output after it; pictures."""
+    """The text of the cells, outputs by the number of the line before them, and pictures."""
 
     text: str
     outputs: dict[int, str]
@@ -192,7 +192,7 @@ def render_notebook(text: str) -> NotebookView:
 
 
 def _outputs(cell: JsonObject, pictures: list[ImageBlock]) -> str:
-    """The text of a cell's outputs; pictures are added to the list."""
+    """Return the text of a cell's outputs; pictures are added to the list."""
     outputs = cell.get("outputs")
     pieces = []
     for output in outputs if isinstance(outputs, list) else ():

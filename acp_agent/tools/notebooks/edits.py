@@ -37,8 +37,8 @@ def edit_notebook(file: TextFile, edits: Sequence[Edit], display_path: str) -> E
     """Make all edits; the user and the model see the text of the cells.
 
     Raises:
-        ToolError: neither the cells nor, to the letter, the JSON have what is to be replaced, or
-            the result is no notebook.
+        ToolError: the text to replace is neither in the cells nor in the JSON, or the result is no
+            notebook.
     """
     if not file.text.strip():
         edited = apply_edits(file, edits, display_path)
@@ -66,8 +66,8 @@ def edit_notebook(file: TextFile, edits: Sequence[Edit], display_path: str) -> E
 class CellEdit(Struct, frozen=True, kw_only=True):
     """A change of one cell, as other agents' notebook tools make it.
 
-    `cell` is an id or, as in `cell-0`, the place of a cell from 0. A cell is inserted below it, or
-    at the top without it.
+    `cell` is an id, or the index of a cell as in `cell-0`. A new cell is inserted below it, or at
+    the top if it is missing.
     """
 
     mode: Literal["replace", "insert", "delete"]
@@ -102,7 +102,7 @@ def edit_cell(file: TextFile, edit: CellEdit) -> EditResult:
 
 
 def _cell_index(edit: CellEdit, cells: Sequence[Cell]) -> int:
-    """The index of the cell; -1 for the top of the notebook."""
+    """Return the index of the cell; -1 for the top of the notebook."""
     if edit.cell is None and edit.mode == "insert":
         return -1
     match = re.fullmatch(r"(?:cell-)?(\d+)", edit.cell or "")
@@ -118,7 +118,7 @@ def _cell_index(edit: CellEdit, cells: Sequence[Cell]) -> int:
 
 
 def write_notebook(before: str, text: str) -> EditResult | None:
-    """The notebook whose cells a text has; None if it is JSON already.
+    """Return the notebook whose cells a text has; None if it is JSON already.
 
     Raises:
         NotebookError: it is neither.
@@ -150,10 +150,10 @@ _EMPTY_NOTEBOOK = '{\n "cells": [],\n "metadata": {},\n "nbformat": 4,\n "nbform
 
 
 def with_cells(text: str, cells: Sequence[Cell]) -> str:
-    """A notebook's JSON with these cells.
+    """Return a notebook's JSON with these cells.
 
-    A cell keeps its metadata, and its outputs unless its source or its type changes. Which cell of
-    the file it is, its id says, or its number; one that has neither is new.
+    A cell keeps its metadata, and its outputs unless its source or type changes. A cell is
+    identified by its id or number; one without both is new.
 
     Args:
         text: the file's text; "" for a new notebook.
@@ -165,7 +165,7 @@ def with_cells(text: str, cells: Sequence[Cell]) -> str:
     return _Document(text).with_cells(cells)
 
 
-# Python writes these words, which are not JSON; strings are passed over.
+# Python literals that are not JSON; strings are skipped.
 _NOT_A_NUMBER = re.compile(rb'"(?:[^"\\]|\\.)*"|NaN|Infinity', re.DOTALL)
 
 
@@ -213,7 +213,7 @@ class _Document:
         return self._replace_cells(objects, in_place=True).decode("utf-8")
 
     def _replace_cells(self, objects: list[bytes], *, in_place: bool) -> bytes:
-        """The document with these objects in the list of cells."""
+        """Return the document with these objects in the list of cells."""
         array, nodes = self._nodes
         if in_place:
             pieces, offset = [], 0
@@ -233,7 +233,7 @@ class _Document:
         return self._data[: array.start_byte] + array_text + self._data[array.end_byte :]
 
     def _changed_cell(self, cell: Cell, origin: int, before: Cell) -> bytes:
-        """The JSON of a cell that the file has."""
+        """Return the JSON of a cell that the file has."""
         node = self._nodes[1][origin]
         raw = self._data[node.start_byte : node.end_byte]
         if cell.type != before.type:
@@ -246,7 +246,7 @@ class _Document:
         return self._with_values(node, values)
 
     def _with_values(self, node: Node, values: Mapping[str, str]) -> bytes:
-        """The JSON of a cell with other values, themselves JSON, of keys that it has."""
+        """Return the JSON of a cell in which some keys have other values, given as JSON."""
         edits = sorted(
             (value.start_byte, value.end_byte, values[key].encode("utf-8"))
             for key, value in _members(node)
@@ -271,7 +271,7 @@ class _Document:
         return self._dumps(source.splitlines(keepends=True), indent)
 
     def _new_cell(self, cell: Cell, old: JsonObject | None) -> bytes:
-        """The JSON of a new cell, or of one whose type changes."""
+        """Return the JSON of a new cell, or of one whose type changes."""
         fields: JsonObject = {"cell_type": cell.type}
         if cell.type == "code":
             fields["execution_count"] = None
@@ -288,7 +288,7 @@ class _Document:
         return self._dumps(fields, self._margin() if self._indent_unit else None).encode("utf-8")
 
     def _margin(self) -> str:
-        """The indentation of the cells."""
+        """Return the indentation of the cells."""
         nodes = self._nodes[1]
         if nodes:
             line_start = self._data.rfind(b"\n", 0, nodes[0].start_byte) + 1
@@ -316,7 +316,7 @@ class _Document:
 
 
 def _origins(before: Sequence[Cell], cells: Sequence[Cell]) -> list[int | None]:
-    """For each cell the index of the one in the file that it is."""
+    """Return the index in the file of each cell."""
     by_id = {cell.id: index for index, cell in enumerate(before) if cell.id}
     used: set[int] = set()
     origins: list[int | None] = []
@@ -335,7 +335,7 @@ def _as_digits(match: re.Match[bytes]) -> bytes:
 
 
 def _cell_nodes(data: bytes) -> tuple[Node, list[Node]]:
-    """The list of cells in the document's tree, and the cells."""
+    """Return the list of cells in the document's tree, and the cells."""
     import tree_sitter_json  # noqa: PLC0415 - few sessions edit notebooks
     from tree_sitter import Language, Parser  # noqa: PLC0415 - likewise
 
