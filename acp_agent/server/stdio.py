@@ -70,14 +70,18 @@ async def _close(core: Core) -> None:
 
 
 def on_signals(loop: asyncio.AbstractEventLoop, end: Callable[[], object]) -> None:
-    """Call `end` in the loop on SIGTERM, SIGHUP and SIGINT; a second one does nothing."""
+    """Call `end` in the loop on SIGTERM, SIGHUP and SIGINT; a second one does nothing.
+
+    The handlers are the loop's own: one of `signal.signal` alone does not wake a loop that waits,
+    if the signal arrives right before it waits or in another thread.
+    """
 
     def end_once() -> None:
         _log.info("ended by a signal")
         end()
 
     for number in (*posix.shutdown_signals(), signal.SIGINT):
-        signal.signal(number, lambda *_: loop.call_soon_threadsafe(end_once))
+        loop.add_signal_handler(number, end_once)
 
 
 def surface_for(client: ClientConnection, version: int) -> Surface:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
 import signal
 import sqlite3
@@ -52,6 +53,26 @@ async def test_a_fresh_agent_ends_at_once(agent: StartAgent, how: str) -> None:
     if how != "end of input":
         await running.initialize()  # before that the signal may find Python still starting
     await end(running, how)
+    await ended_in_order(running)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc for the threads")
+@pytest.mark.covers("T8")
+async def test_a_signal_that_another_thread_receives_ends_an_idle_agent(agent: StartAgent) -> None:
+    running = await agent(*DEMO)
+    await running.initialize()
+    pid = running.process.pid
+    tasks = Path(f"/proc/{pid}/task")
+    looks: list[str] = []
+
+    def has_slept() -> bool:
+        looks.append((tasks / str(pid) / "status").read_text())
+        return looks[-30:] == looks[-1:] * 30
+
+    await until(has_slept)  # its switches between threads are counted there
+    other = next(int(task.name) for task in tasks.iterdir() if task.name != str(pid))
+    running.oracle.leaving()
+    assert ctypes.CDLL(None).tgkill(pid, other, signal.SIGTERM) == 0
     await ended_in_order(running)
 
 
