@@ -8,6 +8,7 @@ if the hook is configured so. JSON that a program prints counts with every exit 
 from __future__ import annotations
 
 import asyncio
+import copy
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -95,6 +96,12 @@ class HookRunner:
         self._variables = variables
         self._confine = confine
         self._helpers = helpers
+
+    def in_folder(self, cwd: Path, confine: Confine | None) -> HookRunner:
+        """Return a runner of the same hooks in another folder, with its sandbox."""
+        clone = copy.copy(self)
+        clone._cwd, clone._confine = cwd, confine  # noqa: SLF001 - its own class
+        return clone
 
     async def run(self, hook: Hook, event: JsonObject) -> HookAnswer:
         """Run a hook and return its answer. Raises nothing but a cancellation."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import Iterator, Sequence
 from uuid import uuid4
 
@@ -67,7 +68,6 @@ class SessionHooks:
     Args:
         variables: the variables of commands; those that hooks set are added.
         active: the hooks of the skills that are in use; the list may grow.
-        agent_fields: the fields of events that describe the agent.
         shared: the state that outlives these hooks; None: a new one.
 
     Attributes:
@@ -82,27 +82,31 @@ class SessionHooks:
         session: HookedSession,
         variables: dict[str, str],
         active: Sequence[Hook] = (),
-        agent_hooks: Sequence[Hook] = (),
-        agent_fields: JsonObject | None = None,
         shared: SharedHookState | None = None,
     ) -> None:
         self._hooks = tuple(hooks)
         self._active = active
-        self._agent_hooks = tuple(agent_hooks)
-        self._runner = runner
+        self._agent_hooks: tuple[Hook, ...] = ()
+        self.runner = runner
         self._session = session
         self._variables = variables
         self.shared = shared or SharedHookState(WatchedFiles(session.cwd))
         self.shared.files.add_matchers(self._hooks)
-        self._agent_fields: JsonObject = agent_fields or {}
+        self._agent_fields: JsonObject = {}  # the fields of events that describe the agent
 
     def for_agent(
-        self, agent: str, hooks: Sequence[Hook] = (), *, agent_id: str = ""
+        self,
+        agent: str,
+        hooks: Sequence[Hook] = (),
+        *,
+        agent_id: str = "",
+        place: tuple[HookedSession, HookRunner] | None = None,
     ) -> SessionHooks:
         """Return the hooks for an agent: those of the session, and its own.
 
         Args:
             agent_id: the id of its child session; "" for the agent that the session runs as.
+            place: the session and the runner for the folder of its own; None: the same as these.
         """
         inherited = [hook for hook in self._agent_hooks if hook.event in CALL_EVENTS]
         if agent_id:  # its end is that of a subagent
@@ -111,16 +115,12 @@ class SessionHooks:
                 for hook in hooks
             ]
         fields: JsonObject = {"agent_id": agent_id} if agent_id else {}
-        return SessionHooks(
-            self._hooks,
-            self._runner,
-            session=self._session,
-            variables=self._variables,
-            active=self._active,
-            agent_hooks=(*inherited, *hooks),
-            agent_fields={**fields, "agent_type": agent},
-            shared=self.shared,
-        )
+        clone = copy.copy(self)
+        clone._agent_hooks = (*inherited, *hooks)  # noqa: SLF001 - its own class
+        clone._agent_fields = {**fields, "agent_type": agent}  # noqa: SLF001 - likewise
+        if place is not None:
+            clone._session, clone.runner = place  # noqa: SLF001 - likewise
+        return clone
 
     def _all(self) -> Iterator[Hook]:
         for hook in (*self._hooks, *self._active, *self._agent_hooks):
@@ -311,7 +311,7 @@ class SessionHooks:
             if hook.runs_async:
                 self._session.spawn(self._run_in_background(hook, payload))
         awaited = [hook for hook in chosen if not hook.runs_async]
-        answers = await asyncio.gather(*(self._runner.run(hook, payload) for hook in awaited))
+        answers = await asyncio.gather(*(self.runner.run(hook, payload) for hook in awaited))
         answer = (
             combine_answers([without_unallowed_decision(hook_answer) for hook_answer in answers])
             if answers
@@ -337,7 +337,7 @@ class SessionHooks:
         return fields | self._agent_fields
 
     async def _run_in_background(self, hook: Hook, payload: JsonObject) -> None:
-        answer = await self._runner.run(hook, payload)
+        answer = await self.runner.run(hook, payload)
         await self._report(HookAnswer(failure=answer.failure, message=answer.message))
         rewakes = hook.rewakes and answer.blocked
         text = "\n".join(filter(None, [answer.reason if rewakes else "", answer.context]))

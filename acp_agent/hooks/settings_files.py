@@ -22,8 +22,8 @@ from acp_agent.platform.decoding import convert
 
 _MAX_BYTES = 1_000_000  # of one file
 _EVENTS: frozenset[str] = frozenset(get_args(HookEvent))
-# Events of the contract that never happen here: there are no teams and no worktrees, and commands
-# in a skill's text are calls of the model.
+# Events of the contract that never happen here: there are no teams, this program makes worktrees,
+# and commands in a skill's text are calls of the model.
 _UNUSED_EVENTS = frozenset(
     {"PreSkillShellCommand", "TeammateIdle", "WorktreeCreate", "WorktreeRemove"}
 )

@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from acp_agent.errors import StoreError, StoreNewerError
+from acp_agent.extensions.definitions.locations import worktree_owner
 from acp_agent.permissions.access import Grant
 from acp_agent.platform.decoding import decode_json
 from acp_agent.platform.posix import locked, write_private
@@ -66,7 +67,8 @@ class GrantStore:
 
     def of(self, project: str) -> tuple[Grant, ...]:
         """Return the grants of one project, identified by its resolved folder."""
-        return tuple(grant for grant in self.all() if grant.project == project)
+        projects = {project, worktree_owner(project)}
+        return tuple(grant for grant in self.all() if grant.project in projects)
 
     def add(self, grants: Iterable[Grant]) -> None:
         """Save grants. A new grant replaces an older one with the same project, kind and pattern.

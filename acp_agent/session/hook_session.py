@@ -15,7 +15,7 @@ from acp_agent.content import JsonObject
 from acp_agent.events import HookAnswered, NoticeShown
 from acp_agent.extensions.definitions.locations import hook_files, project_hook_files
 from acp_agent.hooks.permission_rules import AddedRule
-from acp_agent.hooks.running import Helpers, HookRunner
+from acp_agent.hooks.running import Confine, Helpers, HookRunner
 from acp_agent.hooks.session_hooks import context_notice
 from acp_agent.hooks.types import Hook
 from acp_agent.permissions.access import Access, Mode
@@ -30,15 +30,21 @@ if TYPE_CHECKING:
     from acp_agent.config.types import Config
     from acp_agent.sandbox.launch import Launch
     from acp_agent.sandbox.sandbox import Sandbox
+    from acp_agent.workspace.workspace import Workspace
 
 _MAX_SUBJECT = 1_000  # characters of an event in the journal
 
 
 class CoreSession:
-    """A session as its hooks see it (`acp_agent.hooks.event_fields.HookedSession`)."""
+    """A session as its hooks see it (`acp_agent.hooks.event_fields.HookedSession`).
 
-    def __init__(self, core: SessionCore) -> None:
+    Args:
+        cwd: the folder of an agent that works in a worktree; None: the session's.
+    """
+
+    def __init__(self, core: SessionCore, cwd: Path | None = None) -> None:
         self._core = core
+        self._folder = cwd
         self._transcript = _transcript_file(core, "transcript.jsonl")
 
     @property
@@ -48,8 +54,8 @@ class CoreSession:
 
     @property
     def cwd(self) -> Path:
-        """The folder of the session."""
-        return self._core.cwd
+        """The folder of the session, or of an agent that works in another one."""
+        return self._core.cwd if self._folder is None else self._folder
 
     @property
     def mode(self) -> Mode:
@@ -67,11 +73,11 @@ class CoreSession:
 
     def fits(self, rule: str, access: Access) -> bool:
         """Return whether a call matches a permission rule."""
-        return _fits(rule, access, self._core.cwd, self._core.services.home)
+        return _fits(rule, access, self.cwd, self._core.services.home)
 
     async def verdict(self, rules: Sequence[AddedRule], access: Access) -> AddedRule | None:
         """Return the rule that decides about a call, the strictest first; None if none does."""
-        cwd, home = self._core.cwd, self._core.services.home
+        cwd, home = self.cwd, self._core.services.home
         return await asyncio.to_thread(_deciding_rule, rules, access, cwd, home)
 
     async def notify(self, notice: NoticeShown) -> None:
@@ -120,6 +126,20 @@ def hook_runner(
     Args:
         helpers: returns the object that asks models and MCP servers; None outside a session.
     """
+    keys = [provider.api_key_env for provider in config.providers.values() if provider.api_key_env]
+    return HookRunner(cwd, command_environ(environ, hide=keys), environ, _confine(sandbox), helpers)
+
+
+def hooks_place(
+    core: SessionCore, runner: HookRunner, workspace: Workspace
+) -> tuple[CoreSession, HookRunner]:
+    """Return the session and the runner of hooks for an agent that works in a worktree."""
+    confine = _confine(workspace.processes.sandbox)
+    return CoreSession(core, workspace.cwd), runner.in_folder(workspace.cwd, confine)
+
+
+def _confine(sandbox: Sandbox | None) -> Confine | None:
+    """Return what prepares the programs of hooks for a sandbox; None if there is none."""
 
     async def confine(
         argv: list[str], cwd: Path, environ: Mapping[str, str], writable: Sequence[str]
@@ -137,14 +157,7 @@ def hook_runner(
             resolve=system_resolve,
         )
 
-    keys = [provider.api_key_env for provider in config.providers.values() if provider.api_key_env]
-    return HookRunner(
-        cwd,
-        command_environ(environ, hide=keys),
-        environ,
-        None if sandbox is None else confine,
-        helpers,
-    )
+    return None if sandbox is None else confine
 
 
 def _fits(rule: str, access: Access, cwd: Path, home: Path) -> bool:

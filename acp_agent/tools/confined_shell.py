@@ -83,7 +83,6 @@ class ConfinedShellTool(ShellTool):
     def __init__(
         self,
         workspace: Workspace,
-        sandbox: Sandbox,
         *,
         default_timeout: float = 60.0,
         reversible: bool = False,
@@ -92,12 +91,17 @@ class ConfinedShellTool(ShellTool):
         """Make the tool.
 
         Args:
-            workspace: where commands run.
+            workspace: where commands run; its processes have a sandbox.
             reversible: whether checkpoints can undo what commands do.
         """
         super().__init__(workspace, default_timeout=default_timeout, notice=notice)
-        self._sandbox = sandbox
         self.count_as_reversible(reversible)
+
+    @property
+    def _sandbox(self) -> Sandbox:
+        sandbox = self.workspace.processes.sandbox
+        assert sandbox is not None
+        return sandbox
 
     def count_as_reversible(self, reversible: bool) -> None:
         """Set whether checkpoints can undo changes by commands."""

@@ -1,13 +1,15 @@
-"""Read the branch and the changed files of a repository, with a chance to cancel."""
+"""Run git, with a chance to cancel; read the branch and the changed files of a repository."""
 
 from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
+from acp_agent.content import printable_line
+from acp_agent.errors import WorkspaceError
 from acp_agent.platform.posix import end_group, find_git
 from acp_agent.sandbox.launch import Confine, unconfined
 from acp_agent.workspace.environment import added_variables
@@ -41,31 +43,52 @@ def git_status(
     Args:
         confine: wraps git's command line.
     """
+    try:
+        output = run_git(_ARGUMENTS, folder, is_cancelled, confine)
+    except WorkspaceError:
+        return None
+    return None if len(output) > _MAX_OUTPUT else parse_status(output)
+
+
+def run_git(
+    arguments: Sequence[str],
+    folder: str,
+    is_cancelled: Callable[[], bool],
+    confine: Confine = unconfined,
+) -> bytes:
+    """Return the output of a git command that runs no hooks; see `git_status`.
+
+    Raises:
+        WorkspaceError: git failed, is missing or was cancelled.
+    """
     program = find_git(folder)
     if program is None or is_cancelled():
-        return None
+        raise WorkspaceError("git is missing" if program is None else "git was stopped")
     environ = {**os.environ, **added_variables(os.environ, only_reads=True), "LC_ALL": "C"}
-    process = confine([program, *_ARGUMENTS], environ, folder).start(
-        folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    process = confine([program, *arguments], environ, folder).start(
+        folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     try:
-        output = _output(process, is_cancelled)
+        output, errors = _output(process, is_cancelled)
     finally:
         if process.poll() is None:
             end_group(process.pid, at_once=True)
             process.communicate()
-    if output is None or process.returncode or len(output) > _MAX_OUTPUT:
-        return None
-    return parse_status(output)
+    if process.returncode:
+        lines = errors.decode("utf-8", "replace").strip().splitlines() or ["it gave no reason"]
+        raise WorkspaceError(f"git {arguments[0]} failed: {printable_line(lines[-1], 300)}")
+    return output
 
 
-def _output(process: subprocess.Popen[bytes], is_cancelled: Callable[[], bool]) -> bytes | None:
+def _output(
+    process: subprocess.Popen[bytes], is_cancelled: Callable[[], bool]
+) -> tuple[bytes, bytes]:
     while not is_cancelled():
         try:
-            return process.communicate(timeout=_POLL_SECONDS)[0]
+            return process.communicate(timeout=_POLL_SECONDS)
         except subprocess.TimeoutExpired:
             continue
-    return None
+    raise WorkspaceError("git was stopped")
 
 
 def parse_status(output: bytes) -> GitStatus | None:

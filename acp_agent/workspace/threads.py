@@ -10,8 +10,8 @@ import asyncio
 import contextlib
 import gc
 import threading
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 
@@ -69,3 +69,23 @@ class MemoryRelease:
         if frozen:
             gc.freeze()
         threading.Thread(target=release_memory, name="release-memory", daemon=True).start()
+
+
+async def run_to_end(
+    work: Coroutine[Any, Any, Result], stop: Callable[[], None] = lambda: None
+) -> Result:
+    """Return the result of `work`, which ends before a cancellation of the caller takes effect.
+
+    Args:
+        stop: called when the caller is cancelled, to end the work early.
+    """
+    task = asyncio.create_task(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        stop()
+        while not task.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait([task])
+        task.exception()  # mark it as retrieved
+        raise

@@ -127,12 +127,12 @@ class Builds:
         self._build = tools._build
         monkeypatch.setattr(tools, "_build", self._slowly)
 
-    def _slowly(self, trust: FolderTrust) -> WorkspaceTools:
+    def _slowly(self, trust: FolderTrust, cwd: Path, directories: Sequence[Path]) -> WorkspaceTools:
         self.count += 1
         if self.count == 1:
             self.begun.set()
             self.go.wait(10)
-        return self._build(trust)
+        return self._build(trust, cwd, directories)
 
 
 async def test_tools_are_set_up_once_though_the_first_turn_was_stopped_meanwhile(

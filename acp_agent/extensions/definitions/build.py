@@ -125,6 +125,7 @@ def build_agent(file: DefinitionFile[AgentFields], config: DefinitionConfig) -> 
         uses=uses,
         takes_tasks=file.fields.mode != "primary",
         subagents=_subagents(file.fields),
+        has_worktree=file.fields.isolation is not None,
         skills=_split_names(file.fields.skills or ()),
         hooks=file.fields.hooks or {},
     )

@@ -33,8 +33,10 @@ _ANSWER = {"wants": "true or false"}
 Name = Annotated[str, Meta(pattern=NAME_PATTERN, max_length=MAX_NAME_LENGTH)]
 Description = Annotated[str, Meta(min_length=1, max_length=MAX_DESCRIPTION_LENGTH)]
 Names = str | list[str]
-# Fields without effect here: a wrong value is reported, and the file is used.
-_NOTES = frozenset({"license", "compatibility", "metadata", "allowed-tools", "version"})
+# Fields whose wrong values are reported, and the file is used.
+_NOTES = frozenset(
+    {"allowed-tools", "compatibility", "isolation", "license", "metadata", "version"}
+)
 # Fields whose wrong values other programs ignore, and that allow nothing.
 _IGNORED_BY_OTHERS = frozenset({"context", "memory", "paths", "type"})
 # Fields in which authors describe a file; no program uses them.
@@ -257,6 +259,10 @@ class AgentFields(RunFields, frozen=True, kw_only=True, rename="kebab"):
             extra={"wants": "user, project or local"},
         ),
     ] = None
+    isolation: Annotated[
+        Literal["worktree"] | None,
+        Meta(description="It works in its own git worktree.", extra={"wants": "worktree"}),
+    ] = None
     mode: Annotated[
         AgentMode | None,
         Meta(
@@ -370,16 +376,11 @@ def _wrong_value(name: str, value: object, expected: object) -> ConfigError:
 
 def _describe_value(value: object) -> str:
     """Return a short description of the value that was found."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
     if isinstance(value, str):
         shortened = " ".join(value.split())
         return f'"{shortened if len(shortened) <= 40 else f"{shortened[:37]}..."}"'
-    if isinstance(value, list):
-        return "a list"
-    if isinstance(value, dict):
-        return "names with values"
-    return " ".join(str(value).split())[:40]
+    kinds = {list: "a list", dict: "names with values", bool: str(value).lower()}
+    return kinds.get(type(value)) or " ".join(str(value).split())[:40]
 
 
 def normalize_fields(front_matter: Mapping[str, object]) -> dict[str, object]:

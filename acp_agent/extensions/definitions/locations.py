@@ -41,6 +41,7 @@ FOREIGN_SKILL_FOLDERS = (
 AGENT_TABLES = ("opencode.json", "opencode.jsonc")
 PROJECT_TABLES = (*AGENT_TABLES, *(f".opencode/{name}" for name in AGENT_TABLES))
 ROO_MODES = ".roomodes"  # a table of agents at the top of a project
+WORKTREES = "/.claude/worktrees/"  # below a session's folder: the worktrees of its agents
 # Files in which a project names MCP servers; for a duplicate name the later file wins.
 _MCP_FILES = (
     ".codex/config.toml", *PROJECT_TABLES, ".gemini/settings.json", ".vscode/mcp.json",
@@ -302,6 +303,14 @@ def foreign_hook_files(cwd: Path) -> tuple[Path, ...]:
 @lru_cache(maxsize=64)
 def _files_of_project(cwd: Path, top: Path, names: Sequence[str]) -> tuple[Path, ...]:
     return tuple(folder / name for folder in dict.fromkeys((top, cwd)) for name in names)
+
+
+def worktree_owner(folder: str) -> str:
+    """Return the session's folder for that of an agent in a worktree, other folders as they are.
+
+    Both arguments and results are resolved. The rules and grants of the owner apply.
+    """
+    return folder.partition(WORKTREES)[0]
 
 
 def project_top(cwd: Path) -> Path:

@@ -157,6 +157,7 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
         takes_tasks: whether tasks are given to it; sessions can run as it in any case.
         subagents: the agents that it may give tasks to, as patterns.
         skills: names of skills whose texts follow its prompt.
+        has_worktree: whether it works in a git worktree of its own.
         hooks: its hooks, which run while it works: a list for each event.
     """
 
@@ -169,6 +170,7 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
     takes_tasks: bool = True
     subagents: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
+    has_worktree: bool = False
     hooks: JsonObject = field(default_factory=dict)
 
     def prompt_in(self, cwd: Path, default: Callable[[], str]) -> str:

@@ -17,7 +17,11 @@ from msgspec import Struct
 from acp_agent.config.load import SIZE_LIMIT, decode, parse, read_text
 from acp_agent.config.policy_types import PermissionsConfig, RuleConfig
 from acp_agent.errors import ConfigError
-from acp_agent.extensions.definitions.locations import find_repository, project_top
+from acp_agent.extensions.definitions.locations import (
+    find_repository,
+    project_top,
+    worktree_owner,
+)
 from acp_agent.permissions.policy.examples import check_examples
 from acp_agent.permissions.policy.policy import Policy
 from acp_agent.permissions.policy.rules import (
@@ -126,6 +130,7 @@ class Policies:
 
     def of(self, project: str) -> Policy:
         """Return the policy of a session in an absolute folder. Checks some files on disk."""
+        project = worktree_owner(project)
         files = project_files(project)
         stamps = tuple(map(file_stamp, files))
         if not any(stamps):

@@ -46,7 +46,7 @@ from acp_agent.session.turns.parts import (
     turn_limits,
 )
 from acp_agent.session.turns.plan import RunOptions
-from acp_agent.session.turns.toolset import CachedChange
+from acp_agent.session.turns.toolset import CachedChange, WorkspaceTools
 from acp_agent.tools.base import Answer, AnyTool, Progress, Question
 from acp_agent.tools.toolset import Toolset
 from acp_agent.workspace.workspace import Workspace
@@ -78,6 +78,7 @@ class ChildSession:
         progress: shows the child's activity at the call.
         added: tools that the parent does not have.
         outer: the child that it works for; None: the session's turn.
+        place: the workspace of its own folder; None: that of its parent.
 
     Attributes:
         parent: the argument of that name.
@@ -98,6 +99,7 @@ class ChildSession:
         added: Sequence[AnyTool] = (),
         outer: ChildSession | None = None,
         hooks: SessionHooks | None = None,
+        place: WorkspaceTools | None = None,
     ) -> None:
         self.id = child
         self.call = call
@@ -112,7 +114,9 @@ class ChildSession:
         without = (*options.uses.without, *refused)
         options = replace(options, uses=replace(options.uses, without=without))
         models = SessionModels(core, options, parent.models.driver)
-        tools = self.tools = ChildTools(core, parent_tools, child, options, added)
+        tools = self.tools = ChildTools(
+            core, parent_tools, child, options, added=added, place=place
+        )
         self.open_calls = tools.open_calls
         self.budget = ChildBudget(core, budget, self, models, tools)
         if outer is not None:
@@ -220,8 +224,8 @@ class ChildSession:
 class ChildTools:
     """The tools of a child (`acp_agent.agent.resources.Tools`).
 
-    A child has the access of its parent. Files that the parent or another child read count as
-    unread, because the child's model has not seen them.
+    A child has the access of its parent, or works in a place of its own. Files that the parent or
+    another child read count as unread, because the child's model has not seen them.
     """
 
     def __init__(
@@ -230,20 +234,23 @@ class ChildTools:
         parent: TurnTools | ChildTools,
         child: SessionId,
         options: RunOptions,
+        *,
         added: Sequence[AnyTool] = (),
+        place: WorkspaceTools | None = None,
     ) -> None:
         self.open_calls = OpenCalls()
         self.added = list(added)  # complete before the child begins
         self._parent = parent
+        self._place = place or parent
         self._allowed_tools = CachedChange(
             lambda tools: options.filter(tools.with_tools(self.added))
         )
         self._bound_tools = CachedChange(lambda tools: tools.for_workspace(self.workspace))
-        files = parent.workspace.files.copy_unseen()
-        terminals = parent.workspace.terminals
+        files = self._place.workspace.files.copy_unseen()
+        terminals = self._place.workspace.terminals
         if terminals is not None:  # shown in the child's calls, so they belong to the child
             terminals = core.client.terminals(child)
-        self.workspace: Workspace = replace(parent.workspace, files=files, terminals=terminals)
+        self.workspace: Workspace = replace(self._place.workspace, files=files, terminals=terminals)
 
     @property
     def unfiltered(self) -> Toolset:
@@ -262,8 +269,8 @@ class ChildTools:
 
     @property
     def edit_checks(self) -> SessionEditChecks:
-        """The parent's checks, which find problems that edits cause."""
-        return self._parent.edit_checks
+        """The checks that find problems that edits cause."""
+        return self._place.edit_checks
 
     def slot(self) -> AbstractAsyncContextManager[None]:
         """Wait until one more call may run in the process, in the parent's queue."""

@@ -9,7 +9,6 @@ from hashlib import sha256
 
 from msgspec import json
 
-from acp_agent.agent.system_prompt import built_in_prompt
 from acp_agent.config.types import AgentConfig
 from acp_agent.errors import ToolError
 from acp_agent.extensions.definitions.inputs import SkillInputs
@@ -130,7 +129,7 @@ class Delegation:
         if spec is None or role:
             return await run.work(self._core.clean(role), task.task, self._limits())
         inner = self._inner(spec)
-        return await run.work(self._prompt(spec), task.task, spec.uses, inner=inner)
+        return await run.work(spec, task.task, spec.uses, inner=inner)
 
     async def verify(self, agent: str, prompt: str, task: str, uses: RunSettings) -> str:
         """Return the last answer of an agent that checks something for a hook.
@@ -208,9 +207,6 @@ class Delegation:
             )
         return await self._run_program(task, config, progress)
 
-    def _prompt(self, spec: AgentSpec) -> str:
-        return self._core.clean(spec.prompt_in(self._core.cwd, built_in_prompt))
-
     async def _run_skill(self, name: str, request: str, progress: Progress) -> Outcome:
         """Return a skill's text to the model, or start an agent if the skill needs its own run."""
         skill = await self._definitions.find_skill(name)
@@ -233,7 +229,7 @@ class Delegation:
         self, skill: Skill, request: str, progress: Progress, inputs: SkillInputs | None = None
     ) -> Outcome:
         """Start an agent that follows a skill."""
-        prompt, uses, hooks = None, skill.uses, definition_hooks(skill)
+        spec, uses, hooks = None, skill.uses, definition_hooks(skill)
         title = f"{skill.name}: {request or skill.description}"
         text = self._core.clean(skill_text(self._core, skill, request, inputs))
         program = self._definitions.external_agents.get(skill.agent or "")
@@ -246,11 +242,11 @@ class Delegation:
                 raise ToolError(
                     f"the skill {skill.name} wants the agent {skill.agent}, which is missing"
                 )
-            prompt, uses = self._prompt(spec), uses.over(spec.uses)
+            uses = uses.over(spec.uses)
             hooks += definition_hooks(spec)
         run = TaskRun(self._parent, title, "", progress, skill.agent or "", hooks=hooks)
         followed = Delegation(self._parent, (*(self._chain or ("",)), skill.name))
-        return await run.work(prompt, text, uses, followed.composed_tools(uses))
+        return await run.work(spec, text, uses, followed.composed_tools(uses))
 
 
 def _digest(config: AgentConfig) -> str:

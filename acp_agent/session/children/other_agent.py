@@ -17,9 +17,10 @@ from acp_agent.extensions.mcp.config import ChannelServer, HttpServer, ProgramSe
 from acp_agent.platform.posix import absolute_folders
 from acp_agent.session.children.child import ChildSession
 from acp_agent.session.children.other_agent_host import OtherAgentHost
-from acp_agent.session.children.task_run import NextTurn, run_to_end
+from acp_agent.session.children.task_run import NextTurn
 from acp_agent.session.core import SessionCore
 from acp_agent.workspace.environment import command_environ
+from acp_agent.workspace.threads import run_to_end
 
 
 @asynccontextmanager

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_agent.agent.resources import TurnResources
+from acp_agent.agent.system_prompt import built_in_prompt
 from acp_agent.content import TextBlock, text_part
 from acp_agent.errors import AcpAgentError, InvalidInputError, StoreError, ToolError
 from acp_agent.events import (
@@ -23,7 +25,7 @@ from acp_agent.events import (
     TurnStarted,
     UserMessage,
 )
-from acp_agent.extensions.definitions.types import MEMORY, TASK, RunSettings
+from acp_agent.extensions.definitions.types import MEMORY, TASK, AgentSpec, RunSettings
 from acp_agent.extensions.mcp.config import ServerConfig
 from acp_agent.ids import CallId, TurnId, new_message_id, new_session_id, new_turn_id
 from acp_agent.session.children.child import ChildSession, ChildTools
@@ -40,10 +42,12 @@ from acp_agent.session.turns.system_prompt import write_system_prompt
 from acp_agent.tools.base import AnyTool, Outcome, Progress
 from acp_agent.tools.quoting import code_span, first_line
 from acp_agent.workspace.scrub import scrub
+from acp_agent.workspace.threads import run_to_end
 
 if TYPE_CHECKING:  # only for sessions with hooks
     from acp_agent.hooks.session_hooks import SessionHooks
     from acp_agent.hooks.types import Hook
+    from acp_agent.session.turns.toolset import WorkspaceTools
 
 _MAX_TITLE = 120  # characters
 GENERAL_AGENT = "general-purpose"  # what hooks call an agent without a name
@@ -68,7 +72,8 @@ class ParentTurn(Struct, frozen=True, kw_only=True):
     """The turn that delegates: its session, its resources and the session's agents.
 
     `outer` is the child that delegates, if the turn belongs to a child, and `agents` are the agents
-    at work there, the first one first. `servers` are the session's MCP servers.
+    at work there, the first one first. `tools_in` makes the tools for an agent's own folder.
+    `servers` are the session's MCP servers.
     """
 
     core: SessionCore
@@ -78,6 +83,7 @@ class ParentTurn(Struct, frozen=True, kw_only=True):
     definitions: Definitions
     children: RunningChildren
     environment: EnvironmentGatherer
+    tools_in: Callable[[Path], Awaitable[WorkspaceTools]]
     servers: Sequence[ServerConfig] = ()
     options: RunOptions | None = None
     outer: ChildSession | None = None
@@ -134,10 +140,11 @@ class TaskRun:
         self._resumable = resumable
         self._resumed = resumed
         self._child = new_session_id() if resumed is None else resumed.session
+        self._place: WorkspaceTools | None = None  # the agent's own
 
     async def work(
         self,
-        prompt: str | None,
+        prompt: AgentSpec | str | None,
         task: str,
         uses: RunSettings,
         added: Sequence[AnyTool] = (),
@@ -146,7 +153,7 @@ class TaskRun:
         """Run one of our own agents until it is done with the task.
 
         Args:
-            prompt: the agent's system prompt; None: the session's.
+            prompt: the agent, or its system prompt; None: the session's.
             added: tools in addition to those of the session.
             inner: makes the tools by which the agent delegates; None: it does not.
 
@@ -158,9 +165,20 @@ class TaskRun:
             uses = uses.over(self._parent.options.inherited)
 
         def worker(child: ChildSession) -> AbstractAsyncContextManager[NextTurn]:
-            return _run_own_turns(self._parent, child, prompt)
+            cwd = None if self._place is None else self._place.workspace.cwd
+            if isinstance(prompt, AgentSpec):
+                text = prompt.prompt_in(cwd or self._core.cwd, built_in_prompt)
+                return _run_own_turns(self._parent, child, self._core.clean(text), cwd)
+            return _run_own_turns(self._parent, child, prompt, cwd)
 
-        return await self.work_by(worker, task, uses, added, inner)
+        if not isinstance(prompt, AgentSpec) or not prompt.has_worktree:
+            return await self.work_by(worker, task, uses, added, inner)
+        from acp_agent.session.children.worktree import agent_worktree  # noqa: PLC0415 - few agents have one
+
+        async with agent_worktree(self._core, self._child) as (worktree, folder):
+            self._place = await self._parent.tools_in(folder)
+            outcome = await self.work_by(worker, task, uses, added, inner)
+        return with_note(outcome, worktree.note)
 
     async def work_by(
         self,
@@ -198,6 +216,7 @@ class TaskRun:
             added=added,
             outer=outer,
             hooks=self._agent_hooks(),
+            place=self._place,
         )
         if options.uses.memory:
             with suppress(ToolError):  # the folder has no memory
@@ -214,11 +233,18 @@ class TaskRun:
         if not self._resumable:
             return outcome
         number = await children.records.number(self._child)
-        return replace(outcome, text=f'{outcome.text}\n\n[To go on with it: agent "#{number}".]')
+        return with_note(outcome, f'[To go on with it: agent "#{number}".]')
 
     def _agent_hooks(self) -> SessionHooks | None:
         hooks, name = self._parent.turn.hooks, self._agent or GENERAL_AGENT
-        return hooks and hooks.for_agent(name, self._hooks, agent_id=self._child)
+        if hooks is None:
+            return None
+        place = None
+        if self._place is not None:
+            from acp_agent.session.hook_session import hooks_place  # noqa: PLC0415 - few have one
+
+            place = hooks_place(self._core, hooks.runner, self._place.workspace)
+        return hooks.for_agent(name, self._hooks, agent_id=self._child, place=place)
 
     async def _run(self, child: ChildSession, worker: Worker, task: str) -> Outcome:
         turn = new_turn_id()
@@ -313,9 +339,13 @@ class TaskRun:
 
 @asynccontextmanager
 async def _run_own_turns(
-    parent: ParentTurn, child: ChildSession, prompt: str | None
+    parent: ParentTurn, child: ChildSession, prompt: str | None, cwd: Path | None
 ) -> AsyncIterator[NextTurn]:
-    """Run our own agent in the child session, with a system prompt; None: the session's."""
+    """Run our own agent in the child session, with a system prompt; None: the session's.
+
+    Args:
+        cwd: the agent's own folder; None: the session's.
+    """
     from acp_agent.agent.system_prompt import agent_prompt  # noqa: PLC0415 - for prompts only
     from acp_agent.agent.turn import run_turn  # noqa: PLC0415 - only when it runs
 
@@ -323,7 +353,12 @@ async def _run_own_turns(
         system_prompt = None
         if prompt is not None:
             system_prompt = SystemPromptGiven(mode="override", text=agent_prompt(prompt))
-        await write_system_prompt(parent.core, child, system_prompt, parent.environment)
+        environment = parent.environment if cwd is None else EnvironmentGatherer(parent.core, cwd)
+        try:
+            await write_system_prompt(parent.core, child, system_prompt, environment)
+        finally:
+            if environment is not parent.environment:
+                await environment.aclose()
 
     async def next_turn(_: str) -> StopReason:
         return await run_turn(child.resources)  # its context contains the words already
@@ -331,26 +366,15 @@ async def _run_own_turns(
     yield next_turn
 
 
-async def run_to_end(work: Coroutine[Any, Any, None]) -> None:
-    """Run `work` until it ends before a cancellation of the caller takes effect.
-
-    An agent can be stopped at the same moment as its turn; its end must still be recorded.
-    """
-    task = asyncio.create_task(work)
-    try:
-        await asyncio.shield(task)
-    except asyncio.CancelledError:
-        while not task.done():
-            with suppress(asyncio.CancelledError):
-                await asyncio.wait([task])
-        task.result()
-        raise
-
-
 def _command_notes(child: ChildSession) -> Iterator[str]:
     for background in child.running_commands:
         command = code_span(first_line(background.command, _MAX_TITLE))
         yield f"[It left the background command {background.name} running: {command}]"
+
+
+def with_note(outcome: Outcome, note: str) -> Outcome:
+    """Return an outcome with a note for the model; "" for none."""
+    return replace(outcome, text=f"{outcome.text}\n\n{note}") if note else outcome
 
 
 def _outcome(child: ChildSession, stop: StopReason | None) -> Outcome:

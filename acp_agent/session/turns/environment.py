@@ -38,15 +38,21 @@ _log = logging.getLogger(__name__)
 
 
 class EnvironmentGatherer:
-    """Gathers the environment of a session in the background."""
+    """Gathers the environment of a session in the background.
 
-    def __init__(self, core: SessionCore) -> None:
+    Args:
+        cwd: the folder of an agent that works in a worktree; None: the session's.
+    """
+
+    def __init__(self, core: SessionCore, cwd: Path | None = None) -> None:
         self._core = core
+        self._cwd = cwd
         self._gathering: _Gathering | None = None
 
     def start(self) -> None:
         """Start to gather, unless the data for the same folders is still fresh."""
-        folders = (self._core.cwd, *self._core.directories)
+        core, cwd = self._core, self._cwd
+        folders = (core.cwd, *core.directories) if cwd is None else (cwd,)
         if self._gathering is None or not self._gathering.serves(folders):
             self._gathering = _Gathering(folders, self._core.services)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -41,7 +42,8 @@ class LazyTools:
         async with self._lock:
             while self._current is None:
                 if self._building is None:
-                    build = asyncio.to_thread(self._build, self._trust())
+                    core, trust = self._core, self._trust()
+                    build = asyncio.to_thread(self._build, trust, core.cwd, core.directories)
                     self._building = self._version, asyncio.create_task(build)
                 version, building = self._building
                 try:
@@ -54,6 +56,15 @@ class LazyTools:
                 if version == self._version:
                     self._current = tools
             return self._current
+
+    async def in_folder(self, cwd: Path) -> WorkspaceTools:
+        """Return a workspace with tools for an agent in a folder of its own.
+
+        The editor does not show that folder, so its files are read from the disk.
+        """
+        tools = await asyncio.to_thread(self._build, self._trust(), cwd, (), in_editor=False)
+        self._retired.append(tools)
+        return tools
 
     async def prepare(self) -> None:
         """Build the tools in advance, and read the tables by which commands are judged."""
@@ -79,7 +90,9 @@ class LazyTools:
         if self.background is not None:
             await self.background.ended()
 
-    def _build(self, trust: FolderTrust) -> WorkspaceTools:
+    def _build(
+        self, trust: FolderTrust, cwd: Path, directories: Sequence[Path], *, in_editor: bool = True
+    ) -> WorkspaceTools:
         from acp_agent.extensions.definitions.locations import readable_skill_folders  # noqa: PLC0415 - in a thread
         from acp_agent.session.history.named_files import NamedFiles  # noqa: PLC0415 - likewise
         from acp_agent.session.turns.edit_checks import SessionEditChecks  # noqa: PLC0415 - likewise
@@ -88,7 +101,6 @@ class LazyTools:
         from acp_agent.workspace.background_commands import BackgroundCommands  # noqa: PLC0415 - likewise
 
         core, services = self._core, self._core.services
-        cwd, directories = core.cwd, core.directories
         if self.background is None:
             self.background = BackgroundCommands(services.config.limits.max_background_commands)
         gate = services.gate()  # in this thread, because its imports would block the event loop
@@ -104,13 +116,13 @@ class LazyTools:
             directories=directories,
             outputs=outputs,
             readable=readable,
-            buffers=core.client.buffers(core.id),
-            terminals=core.client.terminals(core.id),
+            buffers=core.client.buffers(core.id) if in_editor else None,
+            terminals=core.client.terminals(core.id) if in_editor else None,
             environ=trust.environ(),
             config=services.config,
             secrets=lambda: core.secrets,
             background=self.background,
-            sandbox=session_sandbox(core, [outputs, *readable]),
+            sandbox=session_sandbox(core, (cwd, *directories), [outputs, *readable]),
             sandbox_notice=services.sandboxes.notice,
             edit_checks=lambda files: SessionEditChecks(core, files),
             refused_reads=lambda paths: gate.refused_reads(

@@ -30,9 +30,8 @@ if TYPE_CHECKING:  # first needed when a prompt runs
     from acp_agent.session.turns.environment import EnvironmentGatherer
     from acp_agent.session.turns.parts import TurnTools
     from acp_agent.session.turns.plan import Repetition, RunOptions
-    from acp_agent.tools.base import AnyTool, Outcome, Progress
+    from acp_agent.tools.base import AnyTool
     from acp_agent.tools.memory.notes import NoteFolders
-    from acp_agent.tools.task import AgentTask
     from acp_agent.workspace.background_commands import BackgroundCommands
 
 
@@ -178,6 +177,7 @@ class SessionResources:
                 definitions=definitions,
                 children=self.children,
                 environment=self.environment,
+                tools_in=self._tools.in_folder,
                 servers=self._extensions.server_configs,
                 options=options,
             )
@@ -186,14 +186,14 @@ class SessionResources:
         if turn.hooks is not None:
             self.hooks.use(turn, delegation)
 
-        async def run_task(task: AgentTask, progress: Progress) -> Outcome:
-            return await delegation().run_task(task, progress)
-
         def bundled_agents() -> Sequence[AnyTool]:
             from acp_agent.tools.task import BundledTaskTool  # noqa: PLC0415 - for prompts only
 
             agents, records = definitions.task_agents, self.children.records
-            return [BundledTaskTool(tools.workspace, agents, run_task, records)] if agents else []
+            task = BundledTaskTool(
+                tools.workspace, agents, lambda *call: delegation().run_task(*call), records
+            )
+            return [task] if agents else []
 
         def search() -> Sequence[AnyTool]:
             from acp_agent.tools.session_search import SessionSearchTool  # noqa: PLC0415 - rarely needed

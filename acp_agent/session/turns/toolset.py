@@ -114,17 +114,20 @@ def build_tools(
     )
 
 
-def session_sandbox(core: SessionCore, readable: Sequence[Path]) -> Sandbox | Unavailable | None:
+def session_sandbox(
+    core: SessionCore, roots: Sequence[Path], readable: Sequence[Path]
+) -> Sandbox | Unavailable | None:
     """Return the sandbox for a session's commands. Blocks: call it in a thread.
 
     Args:
+        roots: the folders in which they work.
         readable: files of this program that commands may read all the same.
     """
     services = core.services
     if not services.config.sandbox.enabled:
         return None
     policy = Confinement.from_services(services).policy(
-        (core.cwd, *core.directories), services.sandboxes.temporary(core.id), readable
+        roots, services.sandboxes.temporary(core.id), readable
     )
     return services.sandboxes.make(policy, services.environ.get("PATH"))
 
@@ -139,7 +142,6 @@ def _shell_tool(
     if isinstance(sandbox, Sandbox):
         return ConfinedShellTool(
             workspace,
-            sandbox,
             default_timeout=timeout,
             reversible=config.checkpoints.enabled,
             notice=notice,
