@@ -46,6 +46,7 @@ class CallHooks:
         self._hooks = hooks
         self._accesses: dict[str, Access] = {}
         self._calls: dict[str, list[_HookedCall]] = {}
+        self._arguments: dict[str, tuple[JsonObject, ...]] = {}  # of the same calls, with secrets
         self._batch: list[JsonObject] = []  # ended calls, for the hooks on all calls together
         self._notes: dict[str, list[str]] = {}  # for the model, from the hooks before each call
         self._started_at: dict[str, float] = {}
@@ -61,17 +62,18 @@ class CallHooks:
             params: its parameters.
 
         Returns:
-            The answer of the hooks. If it has arguments, they replace those of the call.
+            The answer of the hooks. If it changes the call, its arguments replace the call's.
 
         Raises:
             PermissionRefusedError: a hook refuses the call.
             StoreError: the journal could not be written.
         """
         self._accesses[call.call] = access
-        secrets = self._turn.journal.secrets
+        secrets, effective = self._turn.journal.secrets, effective_calls(tool, params, access)
+        self._arguments[call.call] = tuple(each.arguments for each in effective)
         self._calls[call.call] = [
             _HookedCall(replace(call, name=each.tool), scrub_object(each.arguments, secrets) or {})
-            for each in effective_calls(tool, params, access)
+            for each in effective
         ]
         answers = []
         for hooked, arguments in self._hooked_calls(call):
@@ -81,8 +83,8 @@ class CallHooks:
         answer = await self._decided(call, answers)
         if answer.context:
             self._note(call, answer.context)
-        if answer.arguments is not None:
-            await self._record_change(call, answer, answer.arguments)
+        if answer.changes_call:
+            await self._record_change(call, answer)
         return answer
 
     async def ask_permission(
@@ -102,8 +104,8 @@ class CallHooks:
             for hooked, arguments in self._hooked_calls(call)
         ]
         answer = await self._decided(call, answers)
-        if answer.permission == "allow" and answer.arguments is not None:
-            await self._record_change(call, answer, answer.arguments)
+        if answer.permission == "allow" and answer.changes_call:
+            await self._record_change(call, answer)
         return answer
 
     async def _decided(self, call: ProposedCall, answers: Sequence[HookAnswer]) -> HookAnswer:
@@ -115,9 +117,9 @@ class CallHooks:
         """
         answer = combine_answers(answers) if answers else NO_ANSWER
         if answer.arguments is not None and len(answers) > 1:
-            answer = replace(
-                answer, blocked=True, reason="it changes a part; make a call for each change"
-            )
+            given = zip(answers, self._arguments[call.call], strict=False)
+            parts = tuple(old if each.arguments is None else each.arguments for each, old in given)
+            answer = replace(answer, arguments=None, parts=parts)
         if answer.blocked or answer.stop:
             raise await self._record_refusal(call, answer)
         if answer.permission == "allow" and any(each.permission is None for each in answers):
@@ -131,12 +133,15 @@ class CallHooks:
     def _note(self, call: ProposedCall, text: str) -> None:
         self._notes.setdefault(call.call, []).append(text)
 
-    async def _record_change(
-        self, call: ProposedCall, answer: HookAnswer, arguments: JsonObject
-    ) -> None:
+    async def _record_change(self, call: ProposedCall, answer: HookAnswer) -> None:
         """Record and show the arguments that replace those of a call."""
-        self._calls[call.call] = [_HookedCall(self._hooked_calls(call)[0].call, arguments)]
-        changed = json.encode(scrub_object(arguments, self._turn.journal.secrets)).decode()
+        arguments = answer.parts or (answer.arguments or {},)
+        secrets = self._turn.journal.secrets
+        safe = [scrub_object(part, secrets) or {} for part in arguments]
+        given = zip(self._hooked_calls(call), safe, strict=False)
+        self._arguments[call.call] = arguments
+        self._calls[call.call] = [_HookedCall(hooked.call, part) for hooked, part in given]
+        changed = json.encode(safe if answer.parts else safe[0]).decode()
         self._note(call, f"A hook changed the arguments to: {changed}")
         await self._turn.journal.emit(
             NoticeShown(

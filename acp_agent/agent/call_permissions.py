@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from acp_agent.agent.resources import PermissionRequest, Tools, TurnResources
 from acp_agent.agent.scrub_events import hidden_in_diffs, safe_text, scrub_content
 from acp_agent.agent.tool_calls import ProposedCall
-from acp_agent.content import JsonObject, text_part
+from acp_agent.content import text_part
 from acp_agent.errors import EditorFailedError, PermissionRefusedError, StoreError
 from acp_agent.events import NoticeShown, PermissionAsked, PermissionDecided
 from acp_agent.permissions.access import (
@@ -122,7 +122,7 @@ class CallPermissions:
         prepared: Prepared,
         hooked: HookAnswer | None = None,
         *,
-        reprepare: Callable[[JsonObject], Awaitable[Prepared]],
+        reprepare: Callable[[HookAnswer], Awaitable[Prepared]],
         wait_to_ask: Callable[[], Awaitable[None]],
     ) -> Prepared:
         """Require permission for a call; ask the user if neither rules, mode nor grants decide.
@@ -163,8 +163,8 @@ class CallPermissions:
                 answer = await self._permission_by_hook(call, prepared, verdict, hooked)
                 if answer is None:
                     await self._ask(call, tool, prepared, verdict)
-                elif answer.arguments is not None and answer is not hooked:
-                    changed = await reprepare(answer.arguments)
+                elif answer.changes_call and answer is not hooked:
+                    changed = await reprepare(answer)
                     return await self.require(
                         call,
                         tool,

@@ -23,7 +23,7 @@ from acp_agent.agent.folder_instructions import FolderInstructions
 from acp_agent.agent.resources import TurnResources
 from acp_agent.agent.scrub_events import scrub_content, scrub_object
 from acp_agent.agent.tool_calls import STOPPED_RESULT, ProposedCall, cancelled_ends
-from acp_agent.content import DiffPart, JsonObject, text_part
+from acp_agent.content import DiffPart, text_part
 from acp_agent.errors import (
     AcpAgentError,
     StoreError,
@@ -47,12 +47,14 @@ from acp_agent.tools.base import (
     limit_result,
 )
 from acp_agent.tools.calls.argument_json import read_arguments
+from acp_agent.tools.calls.effective_calls import changed_params
 from acp_agent.tools.file_changes import refuse_hidden
 from acp_agent.workspace.scrub import scrub
 
 if TYPE_CHECKING:
     from acp_agent.agent.call_hooks import CallHooks
     from acp_agent.hooks.session_hooks import SessionHooks
+    from acp_agent.hooks.types import HookAnswer
 
 _log = logging.getLogger(__name__)
 
@@ -138,12 +140,12 @@ class CallRunner:
             answer = None
             if self._hooks is not None:
                 answer = await self._hooks.before_call(call, tool, params, prepared.access)
-                if answer.arguments is not None:
-                    prepared = await self._reprepare(tool, answer.arguments)
+                if answer.changes_call:
+                    prepared = await self._reprepare(tool, params, answer)
             await self._show_checked(call, prepared)
 
-            async def reprepare(arguments: JsonObject) -> Prepared:
-                changed = await self._reprepare(tool, arguments)
+            async def reprepare(answer: HookAnswer) -> Prepared:
+                changed = await self._reprepare(tool, params, answer)
                 await self._show_checked(call, changed)
                 return changed
 
@@ -170,10 +172,13 @@ class CallRunner:
                 await asyncio.to_thread(refuse_hidden, part, self._turn.journal.secrets)
         await self._show(call, prepared)
 
-    async def _reprepare(self, tool: AnyTool, arguments: JsonObject) -> Prepared:
+    async def _reprepare(self, tool: AnyTool, params: BaseModel, answer: HookAnswer) -> Prepared:
         """Prepare a call with arguments from a hook. Raises ToolError."""
-        text = json.encode(arguments).decode()
-        _, params, _ = self._turn.tools.toolset.resolve(tool.name, text)
+        if answer.parts:
+            params = changed_params(tool, params, answer.parts)
+        else:
+            text = json.encode(answer.arguments).decode()
+            _, params, _ = self._turn.tools.toolset.resolve(tool.name, text)
         return await tool.prepare(params)
 
     async def _declare(self, scheduled: _ScheduledCall) -> tuple[AnyTool, BaseModel]:

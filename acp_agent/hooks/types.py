@@ -113,6 +113,7 @@ class HookAnswer(Struct, frozen=True, kw_only=True):
         permission: the decision about a call; None: the rules decide.
         blocked: the action is refused; at the end of a turn: the turn continues.
         arguments: new arguments of the call.
+        parts: the arguments of all parts of a call that does several things, if one has new ones.
         context: additional text for the model.
         output: text for the model in place of the call's result; None: the result.
         stop: the turn ends.
@@ -130,6 +131,7 @@ class HookAnswer(Struct, frozen=True, kw_only=True):
     blocked: bool = False
     reason: str = ""
     arguments: JsonObject | None = None
+    parts: tuple[JsonObject, ...] = ()
     context: str = ""
     output: str | None = None
     stop: bool = False
@@ -143,6 +145,11 @@ class HookAnswer(Struct, frozen=True, kw_only=True):
     title: str = ""
     failure: str = ""
     by: Hook | None = None
+
+    @property
+    def changes_call(self) -> bool:
+        """Return whether it has new arguments for the call."""
+        return self.arguments is not None or bool(self.parts)
 
     @property
     def feedback(self) -> str:

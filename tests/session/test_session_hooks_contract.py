@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -121,15 +122,75 @@ async def test_a_hook_sees_each_replacement_before_and_each_file_once_after(
         }
 
 
-async def test_new_arguments_for_a_part_of_a_call_refuse_it(
+# A hook that allows a call, and has y in its texts replaced by z.
+CHANGES_Y = """
+import json, sys
+event = json.load(sys.stdin)
+texts = ("new_string", "input")
+new = {k: v.replace("y", "z") if k in texts else v for k, v in event["tool_input"].items()}
+name, out = event["hook_event_name"], {"permissionDecision": "allow", "updatedInput": new}
+if name == "PermissionRequest":
+    out = {"decision": {"behavior": "allow", "updatedInput": new}}
+print(json.dumps({"hookSpecificOutput": {"hookEventName": name, **out}}))
+"""
+
+
+@pytest.mark.parametrize("event", ["PreToolUse", "PermissionRequest"])
+@pytest.mark.parametrize(
+    ("name", "arguments", "written"),
+    [
+        (
+            "edit",
+            {"edits": [{"path": name, "old": "", "new": name} for name in ("x.a", "y.a")]},
+            {"x.a": "x.a", "y.a": "z.a", "old.a": "x y\n"},
+        ),
+        (
+            "edit",
+            {"path": "old.a", "edits": [{"old": text, "new": text * 2} for text in "xy"]},
+            {"old.a": "xx zz\n"},
+        ),
+        (
+            "apply_patch",
+            {"input": PATCH.replace("+new", "+y")},
+            {"new.txt": "z\n", "kept.env": "z\n", "old.a": "x y\n"},
+        ),
+    ],
+    ids=["files", "replacements", "patch"],
+)
+async def test_new_arguments_for_a_part_of_a_call_change_that_part_alone(
+    hooked: Hooked,
+    model_server: ModelServer,
+    tmp_path: Path,
+    event: str,
+    name: str,
+    arguments: dict[str, Any],
+    written: dict[str, str],
+) -> None:
+    (tmp_path / "hook.py").write_text(CHANGES_Y)
+    async with hooked({event: f"{sys.executable} {tmp_path}/hook.py"}) as desk:
+        desk.editor.decide = presses("reject_once")
+        (desk.folder / "old.a").write_text("x y\n")
+        read = Call("read", {"path": "old.a"})
+        model_server.add(answer(read), answer(Call(name, arguments)), answer("Done."))
+        await desk.say("Do it")
+        assert desk.editor.asked == []
+        assert {path.name: path.read_text() for path in desk.folder.glob("*.*")} == written
+        assert "A hook changed the arguments" in desk.results()[-1]
+
+
+async def test_a_hook_cannot_name_another_file_for_one_of_several_replacements(
     hooked: Hooked, model_server: ModelServer
 ) -> None:
-    async with hooked({"PreToolUse Edit": says(updatedInput={"file_path": "b.txt"})}) as desk:
+    edits = [{"old": "x", "new": "1"}, {"old": "y", "new": "2"}]
+    changed = {"file_path": "b.txt", "old_string": "x", "new_string": "3"}
+    async with hooked({"PreToolUse Edit": says(updatedInput=changed)}) as desk:
         desk.editor.decide = presses("allow_once")
-        model_server.add(answer(FORMS["edits of several files"]), answer("Pity."))
+        (desk.folder / "a.txt").write_text("x y\n")
+        model_server.add(answer(Call("edit", {"path": "a.txt", "edits": edits})), answer("Pity."))
         await desk.say("Do it")
-        assert "make a call for each change" in desk.editor.of(ToolEnded)[0].result
-        assert not (desk.folder / "new.txt").exists()
+        # Both parts got the same file and text, so the second is not found after the first.
+        assert desk.editor.of(ToolEnded)[0].failed
+        assert (desk.folder / "a.txt").read_text() == "x y\n"
 
 
 async def test_an_exit_code_other_than_2_does_not_hide_what_a_hook_adds(

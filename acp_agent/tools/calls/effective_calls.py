@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from acp_agent.content import JsonObject
 from acp_agent.errors import ToolError, WorkspaceError
@@ -45,6 +46,43 @@ def effective_calls(tool: AnyTool, params: BaseModel, access: Access) -> list[Ef
         edit = EditTool(tool.workspace)
         return [call for each in params.files for call in _file_calls(edit, each)]
     return _file_calls(tool, params)
+
+
+def changed_params(tool: AnyTool, params: BaseModel, parts: Sequence[JsonObject]) -> BaseModel:
+    """Return the parameters of a call with other arguments for its parts.
+
+    Args:
+        params: the call's parameters, of which `effective_calls` has as many parts.
+
+    Raises:
+        ToolError: the arguments are wrong, or name another file for one of several replacements.
+    """
+    try:
+        return _changed_params(tool, params, parts)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise ToolError(f"a hook's arguments are wrong: {where}: {first['msg']}") from None
+
+
+def _changed_params(tool: AnyTool, params: BaseModel, parts: Sequence[JsonObject]) -> BaseModel:
+    if isinstance(params, PatchParams):
+        inputs = (part.get("input") for part in parts)
+        changed = next((text for text in inputs if text != params.input), params.input)
+        return PatchParams.model_validate({"input": changed})
+    if isinstance(tool, Batch) and isinstance(params, BatchParams):
+        return BatchParams(calls=tuple(map(tool.tool.params.model_validate, parts)))
+    files = params.files if isinstance(params, EditFilesParams) else (params,)
+    edited, remaining = [], list(parts)
+    for file in files:
+        count = 1 + len(getattr(file, "more", ()))
+        first, *more = map(dict, remaining[:count])
+        del remaining[:count]
+        paths = [part.pop("path", None) for part in more]
+        if any(path != first.get("path") for path in paths):
+            raise ToolError("a hook names another file for one of several replacements")
+        edited.append(EditParams.model_validate({**first, "more": more}))
+    return edited[0] if isinstance(params, EditParams) else EditFilesParams(files=tuple(edited))
 
 
 def _file_calls(tool: AnyTool, params: BaseModel) -> list[EffectiveCall]:
