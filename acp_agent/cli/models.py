@@ -105,7 +105,7 @@ async def _list(*, include_all: bool, as_json: bool) -> int:
         listed.insert(0, choice.model)
     if include_all:
         refs = {model.ref for model in listed}
-        listed += [m for name in providers for m in catalog.of(name) if m.ref not in refs]
+        listed += [m for name in providers for m in catalog.for_provider(name) if m.ref not in refs]
     chosen_ref = choice.model.ref if choice.model is not None else None
     if as_json:
         say_json(

@@ -75,7 +75,9 @@ class Catalog:
     def _like(self, provider: str, model: str) -> ModelInfo | None:
         """Return a vendor's model under the name that a cloud gives it, without the price."""
         vendor = _file().like.get(provider)
-        candidates = [info for info in self.of(vendor) if info.id in model] if vendor else []
+        candidates = (
+            [info for info in self.for_provider(vendor) if info.id in model] if vendor else []
+        )
         if not candidates:
             return None
         vendor_model = max(candidates, key=lambda info: len(info.id))
@@ -105,7 +107,7 @@ class Catalog:
         name = _file().small.get(provider)
         return None if name is None else self.get(provider, name)
 
-    def of(self, provider: str) -> list[ModelInfo]:
+    def for_provider(self, provider: str) -> list[ModelInfo]:
         """Return the known models of a provider."""
         return [info for info in self._models.values() if info.provider == provider]
 

@@ -175,7 +175,7 @@ class Models:
         for provider in self._providers.values():
             if not provider.usable or provider.api == "demo":
                 continue
-            models = self._catalog.of(provider.id)
+            models = self._catalog.for_provider(provider.id)
             if provider.id == LOCAL:
                 models += [self._catalog.get(LOCAL, name) for name in self._local.cached_models]
                 if serves_bundled(provider, BUNDLED_MODEL) and local.installed():
@@ -222,7 +222,10 @@ class Models:
                 field="model",
             )
         matches = [
-            info for name in self._providers for info in self._catalog.of(name) if info.id == ref
+            info
+            for name in self._providers
+            for info in self._catalog.for_provider(name)
+            if info.id == ref
         ]
         if matches:
             usable = [info for info in matches if self._providers[info.provider].usable]
@@ -278,7 +281,7 @@ class Models:
                 return self._catalog.get(provider.id, provider.default_model)
             if provider.chosen and provider.id == LOCAL and await self._served():
                 return await self._first_local()
-            provider_models = self._catalog.of(provider.id)
+            provider_models = self._catalog.for_provider(provider.id)
             if provider_models and provider.usable and provider.id in self._config.providers:
                 return provider_models[0]
         served = await self._served()

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from acp_agent.permissions.access import Tier
 from acp_agent.permissions.choices import Language, translate_reason
-from acp_agent.permissions.command_scope import names_what_it_runs
+from acp_agent.permissions.command_scope import names_inner_command
 from acp_agent.permissions.destructive_commands import option_reason, rule_reason, subcommand_reason
 from acp_agent.permissions.git_reads import at_top_level
 from acp_agent.permissions.inner_texts import (
@@ -211,7 +211,7 @@ class _Classifier:
         readings = [*inner_commands(command), *self.written_files.run_by(command)]
         self.written_files.note(command)
         inner = [reading for reading in readings if not reading.guess]
-        names_inner = bool(inner) and names_what_it_runs(command)
+        names_inner = bool(inner) and names_inner_command(command)
         start = len(self.findings)
         inserting = self.inserting
         self.inserting = inserting or base_name(command) in _INSERTERS
@@ -247,7 +247,7 @@ class _Classifier:
             self._add(inner.tier, outer, inner.why)
         if inner.command is not None:
             folders = list(self.folders)
-            self._enter(*inner.folders)
+            self._add_folders(*inner.folders)
             self._classify_command(inner.command, line, depth)
             if inner.folders:  # without folders it may be the shell's own builtin: `command cd x`
                 self.folders = folders
@@ -302,7 +302,7 @@ class _Classifier:
 
     def _direct_tier(self, command: Command, line: ShellLine) -> tuple[Tier, str]:
         """Return the tier and the reason for what a command does itself."""
-        overwrites = "overwrites data" if self._empties_file(command) else ""
+        overwrites = "overwrites data" if self._truncates_file(command) else ""
         outside = self._writes_outside(command) or overwrites
         dangerous = outside or variable_reason(command.assignments)
         if dangerous:
@@ -332,7 +332,7 @@ class _Classifier:
         why = subcommand_reason(command, name)
         return ("destructive", why) if why else ("standard", "may change something")
 
-    def _empties_file(self, command: Command) -> bool:
+    def _truncates_file(self, command: Command) -> bool:
         """Return whether a file with content is replaced by an empty one."""
         texts = [word.text for word in command.words]
         targets = [r.target.text for r in command.redirects if r.operator in {">", ">|", "&>"}]
@@ -373,9 +373,9 @@ class _Classifier:
         target = targets[0] if targets else self.context.home
         if UNKNOWN in target or target == "-" or base_name(command) != "cd":
             self.plain = self.followed = False
-        self._enter(target)
+        self._add_folders(target)
 
-    def _enter(self, *targets: str) -> None:
+    def _add_folders(self, *targets: str) -> None:
         """Record that later commands may run in one of `targets`, too."""
         new_folders = [
             os.path.normpath(Path(folder) / target.replace(UNKNOWN, "?"))

@@ -16,7 +16,7 @@ from acp_agent.permissions.grant_tables import (
     NameMatch,
     find_name,
     grant_tables,
-    leading_head,
+    launcher_words,
     program_name,
 )
 from acp_agent.permissions.paths import CommandContext, stays_inside
@@ -56,9 +56,9 @@ class _BoundArguments(Struct, frozen=True, kw_only=True):
     options: tuple[str, ...]
 
 
-def names_what_it_runs(command: Command) -> bool:
+def names_inner_command(command: Command) -> bool:
     """Return whether a command names the one it runs in its first words: `uv run pytest`."""
-    return bool(leading_head(command.words))
+    return bool(launcher_words(command.words))
 
 
 def offer_for_command(command: Command, context: CommandContext, folders: Sequence[str]) -> Offer:
@@ -69,7 +69,7 @@ def offer_for_command(command: Command, context: CommandContext, folders: Sequen
     if uses_other_folder(words[0].text, context, folders):
         return Offer()
     count, fetched = 0, False
-    while head := leading_head(words[count:]):
+    while head := launcher_words(words[count:]):
         count += len(head)
         if head in grant_tables().names.fetching_heads:
             fetched = fetched or not _is_installed(words[count].text, context, folders)
@@ -135,7 +135,7 @@ def _is_installed(program: str, context: CommandContext, folders: Sequence[str])
         any(
             os.path.lexists(parent / "node_modules" / ".bin" / program)
             for parent in (Path(folder), *Path(folder).parents)
-            if context.holds(str(parent))
+            if context.contains(str(parent))
         )
         for folder in folders
     )

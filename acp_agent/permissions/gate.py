@@ -141,7 +141,7 @@ class PolicyGate(Gate):
 
     def _rules(self, folder: str, mode: Mode, agent: str) -> RuleSet:
         situation = Situation(mode=mode, agent=agent, folders=Folders(folder, self._home))
-        return RuleSet(self._policies.of(folder), situation, self._texts)
+        return RuleSet(self._policies.for_project(folder), situation, self._texts)
 
     def refused_reads(self, paths: Sequence[str], *, mode: Mode, project: str) -> Mapping[str, str]:
         """Return the files that rules refuse or ask about; a search cannot ask about each file."""
@@ -172,7 +172,7 @@ class PolicyGate(Gate):
             refused = strict
         if refused is not None:
             return refused
-        grants = [grant for grant in self._grants.of(project) if grant.kind == "edit"]
+        grants = [grant for grant in self._grants.for_project(project) if grant.kind == "edit"]
         for grant in grants:
             if not grant.allow and any(is_below(p, [grant.pattern]) for p in access.paths):
                 return never_refusal(f"edits below {grant.pattern}", grant)
@@ -243,7 +243,7 @@ class PolicyGate(Gate):
         verdict = self._judge_line(classified, context, mode, rules, warning)
         undoable = access.reversible and classified.tier == "standard" and not warning
         if undoable and isinstance(verdict, Ask) and not verdict.rule:
-            verdict = rules.confined(access, verdict, self._grants.of(project))
+            verdict = rules.confined(access, verdict, self._grants.for_project(project))
         return replace(rules.in_background(access, verdict), tier=classified.tier)
 
     def _judge_line(
@@ -267,7 +267,9 @@ class PolicyGate(Gate):
             return Allow(by="rule", why="the command only reads", only_reads=True)
         if mode in READ_ONLY_REFUSALS and not only_reads:
             return READ_ONLY_REFUSALS[mode]
-        grants = [g for g in self._grants.of(project) if g.kind in {"command", "exact_command"}]
+        grants = [
+            g for g in self._grants.for_project(project) if g.kind in {"command", "exact_command"}
+        ]
         refused = find_refusing_grant(classified, [grant for grant in grants if not grant.allow])
         if refused is not None:
             return never_refusal(f"`{refused.pattern}` commands here", refused)
@@ -302,7 +304,7 @@ class PolicyGate(Gate):
         project: str,
         rules: RuleSet,
     ) -> LineMatch:
-        grants = self._grants.of(project)
+        grants = self._grants.for_project(project)
         return rules.line(
             classified, context, may_edit=lambda path: self._may_edit(path, mode, rules, grants)
         )
@@ -360,7 +362,7 @@ class PolicyGate(Gate):
     def _judge_fetch(
         self, access: FetchAccess, mode: Mode, project: str, rules: RuleSet
     ) -> Verdict:
-        grants = [grant for grant in self._grants.of(project) if grant.kind == "fetch"]
+        grants = [grant for grant in self._grants.for_project(project) if grant.kind == "fetch"]
         return judge_request(access, mode, project, rules, grants)
 
     # -- tools of MCP servers
@@ -372,7 +374,7 @@ class PolicyGate(Gate):
             return strict
         grants = [
             grant
-            for grant in self._grants.of(project)
+            for grant in self._grants.for_project(project)
             if grant.kind == "mcp" and names_tool(grant.pattern, access)
         ]
         matching = [grant for grant in grants if matches_tool(grant.pattern, access)]

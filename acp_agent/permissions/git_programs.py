@@ -57,7 +57,7 @@ class WatchedGitPrograms:
         self._closed = False
         self._cached: _Cached | None = None
 
-    def of(self, folder: Path) -> GitPrograms | None:
+    def find(self, folder: Path) -> GitPrograms | None:
         """Return the programs; see `git_programs`."""
         with self._lock:
             if (cached := self._current(folder)) is not None:

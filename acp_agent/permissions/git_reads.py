@@ -116,7 +116,7 @@ def _belongs_to_work_tree(repository: Repository, context: CommandContext) -> bo
     """
     git_dir, common_dir = repository.git_dir, repository.common_dir
     expected_git_dir = f"{repository.work_tree.rstrip('/')}/.git"
-    if context.holds(git_dir) and context.holds(common_dir):
+    if context.contains(git_dir) and context.contains(common_dir):
         return True
     if git_dir == common_dir:
         work_trees = [value for name, value in repository.settings if name == "core.worktree"]
@@ -140,5 +140,5 @@ def is_data(name: str, value: str, repository: Repository, context: CommandConte
     rules = _rules()
     if name in rules.inside_git_dir | rules.inside_work_tree:
         base = repository.git_dir if name in rules.inside_git_dir else repository.work_tree
-        return not value.startswith(("~", "%")) and context.holds(os.path.join(base, value))  # noqa: PTH118 - likewise
+        return not value.startswith(("~", "%")) and context.contains(os.path.join(base, value))  # noqa: PTH118 - likewise
     return is_git_data(name, value) or any(fnmatchcase(name, pattern) for pattern in rules.harmless)

@@ -120,7 +120,7 @@ def program_name(program: str) -> str:
     return re.sub(r"(?<=[a-z])-?[\d.]+$", "", name)
 
 
-def leading_head(words: Sequence[Word]) -> tuple[str, ...]:
+def launcher_words(words: Sequence[Word]) -> tuple[str, ...]:
     """Return the leading words that run the program after them, or () if there are none."""
     if not words or not words[0].fixed:
         return ()

@@ -65,7 +65,7 @@ class GrantStore:
             self._refresh()
             return self._grants
 
-    def of(self, project: str) -> tuple[Grant, ...]:
+    def for_project(self, project: str) -> tuple[Grant, ...]:
         """Return the grants of one project, identified by its resolved folder."""
         projects = {project, worktree_owner(project)}
         return tuple(grant for grant in self.all() if grant.project in projects)

@@ -164,7 +164,7 @@ def _unquoted(text: str) -> str:
 
 def variable_reason(assignments: Sequence[Assignment]) -> str:
     """Return why variables are destructive: programs run, or load, what they name; or ""."""
-    patterns = shell_rules().languages.running_variables
+    patterns = shell_rules().languages.program_variables
     for assignment in assignments:
         for name, value in patterns.items():
             if re.fullmatch(name, assignment.name) and re.search(value, assignment.value.text):

@@ -71,13 +71,13 @@ def _entries_below(word: Word, folder: str) -> Iterator[tuple[os.DirEntry[str], 
 
 
 def _files_below_are_plain(word: Word, context: CommandContext, folder: str) -> bool:
-    if not context.holds(os.path.join(folder, _start(word))):  # noqa: PTH118 - one of many
+    if not context.contains(os.path.join(folder, _start(word))):  # noqa: PTH118 - one of many
         return False
     try:
         for count, (entry, is_listed) in enumerate(_entries_below(word, folder)):
             is_plain = _PLAIN_NAME.fullmatch(entry.name) is not None
             if entry.is_symlink():
-                is_plain = is_plain and context.holds(entry.path)
+                is_plain = is_plain and context.contains(entry.path)
                 matters = is_listed
             else:
                 matters = is_listed or entry.is_dir()

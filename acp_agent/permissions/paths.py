@@ -38,7 +38,7 @@ class CommandContext(Struct, frozen=True, kw_only=True):
     installed: dict[str, bool] = field(default_factory=dict)
     plain_lists: dict[tuple[str, str], bool] = field(default_factory=dict)
 
-    def holds(self, path: str) -> bool:
+    def contains(self, path: str) -> bool:
         """Return whether `path`, with links resolved, is in one of the session's folders."""
         return is_below(os.path.realpath(path), self.roots)
 
@@ -54,7 +54,7 @@ def stays_inside(word: Word, context: CommandContext, folders: Sequence[str]) ->
         return False
     if word.pattern:
         return all(_pattern_stays_inside(word.text, context, folder) for folder in folders)
-    return all(context.holds(os.path.join(folder, word.text)) for folder in folders)  # noqa: PTH118 - text that need not be a path
+    return all(context.contains(os.path.join(folder, word.text)) for folder in folders)  # noqa: PTH118 - text that need not be a path
 
 
 def matches_are_plain(word: Word, context: CommandContext, folders: Sequence[str]) -> bool:
@@ -77,7 +77,7 @@ def _pattern_stays_inside(
     while pending:
         prefix, remaining = pending.pop()
         path = os.path.join(folder, prefix or ".")  # noqa: PTH118 - text that need not be a path
-        if not context.holds(path):
+        if not context.contains(path):
             return False
         if not remaining:
             continue

@@ -36,20 +36,22 @@ class _Lister(Struct, frozen=True):
     """A command that prints names of files below its operands, one a line, and follows no link.
 
     `requires` are options of which one must be present, `other` those with which it prints more.
-    The remaining options are those of its row in read_only_commands.toml. `here` is true if the
-    first operand may be a pattern or a folder.
+    The remaining options are those of its row in read_only_commands.toml. `pattern_or_folder` is
+    true if the first operand may be a pattern or a folder.
     """
 
     requires: tuple[str, ...] = ()
     other: tuple[str, ...] = ()
-    here: bool = False
+    pattern_or_folder: bool = False
 
 
 _GREP = _Lister(
     ("-l", "-L", "--files-with-matches", "--files-without-match"),
     ("-Z", "-z", "--null", "--null-data", "--label", "--color", "--colour"),
 )
-_FD = _Lister(other=("-0", "--print0", "-a", "--absolute-path", "-c", "--color"), here=True)
+_FD = _Lister(
+    other=("-0", "--print0", "-a", "--absolute-path", "-c", "--color"), pattern_or_folder=True
+)
 _LISTERS: dict[str, _Lister] = {
     "find": _Lister(other=("-ls", "-printf", "-print0")),
     "fd": _FD,
@@ -215,7 +217,7 @@ def _names_below(command: Command) -> tuple[Word, ...]:
     if lister.requires and not arguments.has(*lister.requires):
         return ()
     operands = [word for word in arguments.operands if word.text not in {"(", ")", "!"}]
-    if lister.here:
+    if lister.pattern_or_folder:
         operands.append(Word("."))
     elif reader.operands == "pattern" and not arguments.has(*reader.pattern_options):
         operands = operands[1:]

@@ -216,8 +216,8 @@ def _reads(
             and (word.text in public if reader.operands == "public" else is_own_variable(word.text))
             for word in paths
         )
-    limited = reader.most is not None and not arguments.has(*reader.listing)
-    if limited and (len(paths) > (reader.most or 0) or any(word.pattern for word in paths)):
+    limited = reader.max_operands is not None and not arguments.has(*reader.listing)
+    if limited and (len(paths) > (reader.max_operands or 0) or any(word.pattern for word in paths)):
         return False
     takes_pattern = reader.operands in {"awk", "pattern", "script"}
     if takes_pattern and not _takes_pattern(reader, arguments, paths):
@@ -248,22 +248,24 @@ def _is_allowed(
     reader: Reader, arguments: Arguments, context: CommandContext, folders: Sequence[str]
 ) -> bool:
     """Return whether options, their values and operands have the form that the table requires."""
-    if any(name in os.environ for name in reader.unset):
+    if any(name in os.environ for name in reader.unset_variables):
         return False
-    if len(arguments.operands) < reader.least:
+    if len(arguments.operands) < reader.min_operands:
         return False
     if reader.requires and not arguments.has(*reader.requires):
         return False
     if reader.existing and not all(_exists(word, folders) for word in arguments.operands):
         return False
-    if reader.like and not all(_has_form(word, reader.like) for word in arguments.operands):
+    if reader.operand_form and not all(
+        _has_form(word, reader.operand_form) for word in arguments.operands
+    ):
         return False
-    if not all(is_installed(Word(name), context, folders) for name in reader.runs):
+    if not all(is_installed(Word(name), context, folders) for name in reader.started_programs):
         return False
     return all(
-        option.value.fixed and re.fullmatch(reader.values_like[option.name], option.value.text)
+        option.value.fixed and re.fullmatch(reader.value_forms[option.name], option.value.text)
         for option in arguments.options
-        if option.value is not None and option.name in reader.values_like
+        if option.value is not None and option.name in reader.value_forms
     )
 
 
@@ -298,7 +300,7 @@ def _takes_pattern(reader: Reader, arguments: Arguments, paths: list[Word]) -> b
 def _is_text(reader: Reader, words: Sequence[Word]) -> bool:
     if reader.operands == "format" and not _is_format(words):
         return False
-    return all(word.text.startswith(reader.start) for word in words)
+    return all(word.text.startswith(reader.operand_start) for word in words)
 
 
 def _is_format(words: Sequence[Word]) -> bool:
@@ -336,7 +338,7 @@ def _git_reads(words: Sequence[Word], context: CommandContext, folders: Sequence
     commands = read_only_rules().commands
     texts = [word.text for word in command_words]
     if texts[:1] == ["config"] and not _LISTING_WORDS.isdisjoint(texts):
-        name_form = commands["git config"].like
+        name_form = commands["git config"].operand_form
         if "--local" not in texts or any(  # the user's own settings may contain tokens
             not re.fullmatch(name_form, name)
             for folder in git_folders

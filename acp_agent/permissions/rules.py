@@ -26,8 +26,8 @@ _LISTS = (
     "pattern_options",
     "pattern_words",
     "requires",
-    "runs",
-    "unset",
+    "started_programs",
+    "unset_variables",
 )
 
 
@@ -92,7 +92,7 @@ class FolderReader(Struct, frozen=True, forbid_unknown_fields=True):
 
     when: tuple[str, ...] | None = None
     hidden: tuple[str, ...] | None = None
-    here: bool = False
+    reads_current_folder: bool = False
 
 
 class DestructiveProgram(Struct, frozen=True, forbid_unknown_fields=True):
@@ -118,7 +118,7 @@ class Languages(Struct, frozen=True, forbid_unknown_fields=True):
     acting_texts: dict[str, str]
     databases: frozenset[str]
     shell_escapes: frozenset[str]
-    running_variables: dict[str, str]
+    program_variables: dict[str, str]
     destructive_programs: tuple[DestructiveProgram, ...]
 
 
@@ -165,7 +165,7 @@ class ShellRules(Struct, frozen=True, forbid_unknown_fields=True):
 class Reader(OptionTable, frozen=True, forbid_unknown_fields=True):
     """How a read-only command may be used; the fields are described in the data file."""
 
-    use: tuple[str, ...] = ()
+    shared_tables: tuple[str, ...] = ()
     operands: Literal[
         "paths",
         "files",
@@ -179,39 +179,39 @@ class Reader(OptionTable, frozen=True, forbid_unknown_fields=True):
         "public",
         "variables",
     ] = "paths"
-    most: int | None = None
-    least: int = 0
+    max_operands: int | None = None
+    min_operands: int = 0
     existing: bool = False
     listing: frozenset[str] = frozenset()
-    start: str = ""
+    operand_start: str = ""
     pattern_options: frozenset[str] = frozenset()
     pattern_words: frozenset[str] = frozenset()
     pattern_is_path: bool = False
     forbidden: tuple[str, ...] = ()
     requires: frozenset[str] = frozenset()
-    runs: tuple[str, ...] = ()
-    unset: tuple[str, ...] = ()
-    like: str = ""
+    started_programs: tuple[str, ...] = ()
+    unset_variables: tuple[str, ...] = ()
+    operand_form: str = ""
     input: str = ""
-    values_like: dict[str, str] = field(default_factory=dict)
+    value_forms: dict[str, str] = field(default_factory=dict)
 
     def merge_shared(self, shared: Mapping[str, Reader]) -> Reader:
         """Return this row with the options, and missing fields, of the shared rows that it uses."""
         row = self
-        for name in self.use:
+        for name in self.shared_tables:
             shared_row = shared[name].merge_shared(shared)
             changes: dict[str, object] = {}
             for key in self.__struct_fields__:
                 value, shared_value = getattr(row, key), getattr(shared_row, key)
                 if key in _OPTION_LISTS:
                     changes[key] = value | shared_value
-                elif value == getattr(_NO_ROW, key):
+                elif value == getattr(_EMPTY_READER, key):
                     changes[key] = shared_value
             row = replace(row, **changes)
         return row
 
 
-_NO_ROW = Reader()
+_EMPTY_READER = Reader()
 
 
 class ReadOnlyRules(Struct, frozen=True, forbid_unknown_fields=True):
@@ -224,7 +224,7 @@ class ReadOnlyRules(Struct, frozen=True, forbid_unknown_fields=True):
     shim_folder: str
     variables: frozenset[str]
     special_variables: frozenset[str]
-    informing: str
+    information_options: str
     versions: dict[str, frozenset[str]]
     commands: dict[str, Reader]
     shared: dict[str, Reader]
@@ -255,12 +255,14 @@ def read_only_rules() -> ReadOnlyRules:
     for section in ("commands", "shared"):
         data[section] = _split_rows(data[section])
     rules = convert(data, ReadOnlyRules)
-    informing = frozenset(rules.informing.split())
+    information_options = frozenset(rules.information_options.split())
     commands = {name: row.merge_shared(rules.shared) for name, row in rules.commands.items()}
     for name, row in commands.items():
         if not name.startswith("git "):  # its --help may start a program that git's settings name
             commands[name] = replace(
-                row, flags=row.flags | informing, pattern_options=row.pattern_options | informing
+                row,
+                flags=row.flags | information_options,
+                pattern_options=row.pattern_options | information_options,
             )
     return replace(rules, commands=commands)
 

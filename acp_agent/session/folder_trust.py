@@ -196,7 +196,7 @@ class FolderTrust:
         """
         services, cwd = self._core.services, self._core.cwd
         environ, trusts = dict(services.environ), services.trust().trusts
-        git = self._git.of(cwd)
+        git = self._git.find(cwd)
         if git is not None and not trusts(git.item):
             environ |= with_settings(git.overrides, environ)
         if "PATH" in environ and not trusts(code_item(project_top(cwd))):
@@ -219,7 +219,7 @@ class FolderTrust:
 
         def find() -> list[Change]:
             folders = services.definition_folders(core.cwd)
-            items = find_items(core.cwd, folders, services.config, self._git.of(core.cwd))
+            items = find_items(core.cwd, folders, services.config, self._git.find(core.cwd))
             if include_code:
                 items.append(code_item(project_top(core.cwd)))
             return find_changes(items, services.trust())

@@ -190,7 +190,9 @@ async def test_a_title_stays_on_its_line_and_drives_no_terminal(tmp_path: Path) 
 
 def test_models_providers_and_editors_are_those_that_the_commands_know(tmp_path: Path) -> None:
     assert candidates(tmp_path, "run", "--model", "") == {
-        model.ref: model.name for preset in presets() for model in Catalog({}).of(preset.id)
+        model.ref: model.name
+        for preset in presets()
+        for model in Catalog({}).for_provider(preset.id)
     }
     with_keys = {preset.id: preset.name for preset in presets() if preset.api != "demo"}
     assert candidates(tmp_path, "login", "") == with_keys

@@ -266,7 +266,7 @@ def test_a_model_of_the_users_server_is_free_unless_it_has_a_price() -> None:
 
 def test_every_listed_price_is_plausible() -> None:
     for provider in ("openai", "anthropic", "gemini", "qwen", "zhipu", "openrouter"):
-        for info in Catalog({}).of(provider):
+        for info in Catalog({}).for_provider(provider):
             price = info.price
             if price is None:
                 continue

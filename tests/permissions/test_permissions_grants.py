@@ -23,14 +23,14 @@ def grant(pattern: str, *, project: str = "/p", allow: bool = True) -> Grant:
 def test_a_grant_survives_a_restart(tmp_path: Path) -> None:
     path = tmp_path / "data" / "grants.json"
     GrantStore(path).add([grant("npm test")])
-    assert GrantStore(path).of("/p") == (grant("npm test"),)
+    assert GrantStore(path).for_project("/p") == (grant("npm test"),)
 
 
 def test_a_grant_of_one_project_does_not_apply_to_another(tmp_path: Path) -> None:
     store = GrantStore(tmp_path / "grants.json")
     store.add([grant("npm test"), grant("make test", project="/q")])
-    assert store.of("/q") == (grant("make test", project="/q"),)
-    assert store.of("/p/sub") == ()
+    assert store.for_project("/q") == (grant("make test", project="/q"),)
+    assert store.for_project("/p/sub") == ()
 
 
 def test_nobody_but_the_owner_may_read_the_file(tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_the_last_decision_about_a_command_applies(tmp_path: Path) -> None:
     store = GrantStore(tmp_path / "grants.json")
     store.add([grant("npm test")])
     store.add([grant("npm test", allow=False)])
-    assert store.of("/p") == (grant("npm test", allow=False),)
+    assert store.for_project("/p") == (grant("npm test", allow=False),)
 
 
 def test_grants_of_another_process_apply_at_once(tmp_path: Path) -> None:

@@ -116,11 +116,11 @@ def _before(reader: Reader) -> list[str]:
 
 
 def _fitting(reader: Reader) -> list[str]:
-    if reader.start:
-        return [reader.start + "x"]
-    if reader.least:
-        return ["x"] * reader.least
-    return OPERANDS.get(reader.operands, ["x"] if reader.most != 0 else [])
+    if reader.operand_start:
+        return [reader.operand_start + "x"]
+    if reader.min_operands:
+        return ["x"] * reader.min_operands
+    return OPERANDS.get(reader.operands, ["x"] if reader.max_operands != 0 else [])
 
 
 @pytest.mark.parametrize("name", READERS)
@@ -162,9 +162,9 @@ def test_an_abbreviated_option_is_asked_about(name: str, context: CommandContext
             assert not _reads(name, [*before, option, *operands], context), option
 
 
-@pytest.mark.parametrize("name", [name for name, reader in READERS.items() if reader.most])
+@pytest.mark.parametrize("name", [name for name, reader in READERS.items() if reader.max_operands])
 def test_a_dash_counts_as_an_operand(name: str, context: CommandContext) -> None:
-    most = READERS[name].most or 0
+    most = READERS[name].max_operands or 0
     before = _before(READERS[name])
     assert _reads(name, before + ["-"] * most, context) or READERS[name].operands == "text"
     assert not _reads(name, before + ["-"] * most + ["x"], context)

@@ -89,7 +89,7 @@ def _values(
     from acp_agent.cli.completion.values import UserValues  # noqa: PLC0415 - likewise
 
     try:
-        yield from UserValues(environ).of(value["kind"])
+        yield from UserValues(environ).candidates(value["kind"])
     except Error:
         return  # the commands report the error
 

@@ -29,7 +29,7 @@ class UserValues:
         self._environ = environ
         self._paths: Paths = find_paths(environ)
 
-    def of(self, kind: str) -> list[Candidate]:
+    def candidates(self, kind: str) -> list[Candidate]:
         """Return the candidates of a kind; none for an unknown kind. Raises sqlite3.Error."""
         lists = {
             "session": self._latest,

@@ -19,14 +19,16 @@ _MIN_ID_LENGTH = 4  # characters of an answer's ID that are enough to name it
 
 def list_rules(options: argparse.Namespace, permissions: UserPermissions, folder: Path) -> int:
     """List the rules that apply in a folder, and its remembered answers."""
-    policy = permissions.policies.of(str(folder))
+    policy = permissions.policies.for_project(str(folder))
     inert = [
         rule
         for file in project_rules(str(folder))
         for rule in file.rules
         if rule not in policy.rules
     ]
-    grants = permissions.grants.all() if options.all else permissions.grants.of(str(folder))
+    grants = (
+        permissions.grants.all() if options.all else permissions.grants.for_project(str(folder))
+    )
     problems = [*policy.problems, *filter(None, [permissions.grants.problem])]
     if options.json:
         say_json(
@@ -74,7 +76,7 @@ def revoke(options: argparse.Namespace, permissions: UserPermissions, folder: Pa
         StoreError: they could not be removed.
     """
     if options.all:
-        grants: Sequence[Grant] = permissions.grants.of(str(folder))
+        grants: Sequence[Grant] = permissions.grants.for_project(str(folder))
     else:
         grants = [_find_grant(name, permissions.grants.all()) for name in options.id]
     for grant in permissions.grants.remove(grants):

@@ -74,7 +74,7 @@ def record_session(
         language=language(),
         confined=_is_confined(config),
         memory=config.memory and _is_trusted(Path(session.cwd), config, paths.trust_file),
-        grants=GrantStore(paths.grants_file).of(os.path.realpath(session.cwd)),
+        grants=GrantStore(paths.grants_file).for_project(os.path.realpath(session.cwd)),
         folders=folders,
         files=_definitions(Path(session.cwd), user, home, config, paths.trust_file),
     )

@@ -40,7 +40,7 @@ class CommandRule:
         )
 
     @cached_property
-    def destroys(self) -> bool:
+    def is_destructive(self) -> bool:
         """Return whether the rule itself names a destructive command: `git push --force *`."""
         if self.pattern is None or not self.pattern.literal:
             return False
@@ -256,7 +256,7 @@ def _uncovered_reason(
 ) -> str:
     """Return why a matching rule that allows does not cover a command; "" if it does."""
     command, pattern = finding.parsed, allowing.pattern
-    if finding.tier == "destructive" and not allowing.destroys:
+    if finding.tier == "destructive" and not allowing.is_destructive:
         return f"{finding.reason}, which the rule does not name"
     if command is None or pattern is None:
         return ""

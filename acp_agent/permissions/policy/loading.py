@@ -128,7 +128,7 @@ class Policies:
         self._loaded: dict[str, tuple[_Stamps, tuple[ProjectRules, ...]]] = {}
         self._policies: dict[str, tuple[_Stamps, tuple[bool, ...], Policy]] = {}
 
-    def of(self, project: str) -> Policy:
+    def for_project(self, project: str) -> Policy:
         """Return the policy of a session in an absolute folder. Checks some files on disk."""
         project = worktree_owner(project)
         files = project_files(project)

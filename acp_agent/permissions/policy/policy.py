@@ -106,7 +106,7 @@ class Policy:
         rules = self._command_rules.get(key)
         if rules is None:
             applicable = [
-                command_rule for command_rule in self._commands if command_rule.rule.holds(*key)
+                command_rule for command_rule in self._commands if command_rule.rule.applies(*key)
             ]
             rules = self._command_rules.setdefault(key, CommandRules(applicable))
 
@@ -155,7 +155,7 @@ class Policy:
         applicable = [
             candidate
             for candidate in rules
-            if candidate.rule.holds(situation.mode, situation.agent)
+            if candidate.rule.applies(situation.mode, situation.agent)
         ]
         folders = situation.folders
         for effect in _ORDER:
@@ -227,7 +227,7 @@ def _decide(
         name = allow if effect == "allow" else refuse
         for candidate in rules:
             rule = candidate.rule
-            if rule.effect != effect or not rule.holds(situation.mode, situation.agent):
+            if rule.effect != effect or not rule.applies(situation.mode, situation.agent):
                 continue
             if candidate.regex is None or candidate.regex.fullmatch(name):
                 return rule

@@ -83,7 +83,7 @@ class PolicyRule(Struct, frozen=True, kw_only=True):
     modes: tuple[Mode, ...] = ()
     agents: tuple[str, ...] = ()
 
-    def holds(self, mode: Mode, agent: str) -> bool:
+    def applies(self, mode: Mode, agent: str) -> bool:
         """Return whether the rule applies in a mode to an agent; "" is the session's main agent."""
         return (not self.modes or mode in self.modes) and (
             not self.agents or (agent or MAIN_AGENT) in self.agents

@@ -113,7 +113,7 @@ class Expander:
         expanded.join(Piece(piece.text[len(name) :], piece.kinds[len(name) :], piece.static))
         return expanded
 
-    def loose_words(self, text: str) -> list[Word]:
+    def uncertain_words(self, text: str) -> list[Word]:
         """Return the words that unquoted text expands to; none of them is certain."""
         piece = Piece(text, LITERAL * len(text), static=False)
         return to_words(piece, home=self.home, cwd=self.cwd)

@@ -32,7 +32,7 @@ def parse(raw: bytes) -> Node:
     return Parser(_language()).parse(_mask_escapes(raw.translate(_ASCII_ONLY))).root_node
 
 
-def is_odd(character: str) -> bool:
+def is_ambiguous(character: str) -> bool:
     """Return whether the shell and the grammar may interpret a character differently."""
     if character.isascii():
         return not character.isprintable() and character not in "\n\t"

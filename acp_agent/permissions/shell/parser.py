@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from acp_agent.permissions.shell.commands import CommandReader, ListedNames, WalkState
-from acp_agent.permissions.shell.grammar import is_odd, parse
+from acp_agent.permissions.shell.grammar import is_ambiguous, parse
 from acp_agent.permissions.shell.placeholders import shorten_line
 from acp_agent.permissions.shell.redirects import Attached
 from acp_agent.permissions.shell.syntax import (
@@ -107,7 +107,7 @@ class _Walker(CommandReader):
 
     def read(self, text: str, state: WalkState) -> None:
         """Read a whole text that a shell runs."""
-        if any(is_odd(character) for character in text):
+        if any(is_ambiguous(character) for character in text):
             # The shell and the grammar may split this differently, so trust neither.
             self.followed = False
             self.unparsed = self.unparsed or any(c in text for c in "\r\v\f")
@@ -138,7 +138,7 @@ class _Walker(CommandReader):
         self.walk(root, state)
         if root.has_error or self.misread:
             for line in text.translate(_LOOSE).splitlines():
-                self.add_command(Command(words=tuple(self._loose_words(line))))
+                self.add_command(Command(words=tuple(self._uncertain_words(line))))
             for target in _OUTPUT_PATH.findall(text):
                 self.add_command(Command(redirects=(Redirect(">", Word(target, static=False)),)))
         if "((" in text and (root.has_error or self.sums):
@@ -149,9 +149,9 @@ class _Walker(CommandReader):
         self.expander.raw, self.expander.shortened = outer, shortened
         self.commands[start:] = map(shortened_line.restore, self.commands[start:])
 
-    def _loose_words(self, line: str) -> list[Word]:
+    def _uncertain_words(self, line: str) -> list[Word]:
         """Return the words of an invalid line, so that refused commands are found in it too."""
-        words = [word for text in line.split() for word in self.expander.loose_words(text)]
+        words = [word for text in line.split() for word in self.expander.uncertain_words(text)]
         return list(without_reserved(words))
 
     def walk(self, node: Node, state: WalkState) -> None:

@@ -164,7 +164,7 @@ def test_settings_that_cannot_be_read_may_have_refused_so_everything_is_asked_ab
     gate = gate_of(tmp_path, trusted=True)
     verdict = gate.judge(CommandAccess("ls", str(tmp_path)), mode="full", project=str(tmp_path))
     assert outcome(verdict) == "ask_by_rule"
-    assert problem in Policies().of(str(tmp_path)).problems[0]
+    assert problem in Policies().for_project(str(tmp_path)).problems[0]
 
 
 @pytest.mark.parametrize("content", ["", "{}", '{"model": "opus", "permissions": {}}'])
