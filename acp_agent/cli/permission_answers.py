@@ -54,9 +54,8 @@ class AutomaticAnswer(Struct, frozen=True, kw_only=True):
                 return translate("Refused by {who}", who=self.name)
 
 
-ShowAnswer = Callable[
-    [PermissionRequest, AutomaticAnswer], None
-]  # the request and its answer, to be shown
+# The request and its answer, to be shown.
+ShowAnswer = Callable[[PermissionRequest, AutomaticAnswer], None]
 
 
 def flag_for(request: PermissionRequest) -> str:

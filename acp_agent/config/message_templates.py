@@ -58,10 +58,8 @@ class Templates:
         return (self._fragments if depth else self._texts).find(text)
 
     def _fill_in(self, translation: str, values: Sequence[str], depth: int) -> str:
-        text, ends_translated = (
-            "",
-            False,
-        )  # the result so far, and whether it ends with a translated value
+        # The result so far, and whether it ends with a translated value.
+        text, ends_translated = "", False
         for index, (literal, field, specification, _) in enumerate(Formatter().parse(translation)):
             text = _join(text, literal) if ends_translated else text + literal
             if field is None:

@@ -114,9 +114,8 @@ class SyntaxChecks:
                 error = _NODE_ERROR.search(output)
                 if error is None:
                     return None
-                if first_mistake is None or _IN_MODULE.search(
-                    first_mistake[2]
-                ):  # else it is no module
+                # Otherwise it is no module.
+                if first_mistake is None or _IN_MODULE.search(first_mistake[2]):
                     first_mistake = int(error[1]), len(error[2]) + 1, error[3]
             return None if _DIALECT.search(text) else first_mistake
 

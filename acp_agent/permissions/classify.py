@@ -385,9 +385,8 @@ class _Classifier:
         self.folders = list(dict.fromkeys([*self.folders, *new_folders]))
         if len(self.folders) > _FOLDER_LIMIT:
             self.plain = self.followed = False
-            del self.folders[
-                _FOLDER_LIMIT // 2 : -_FOLDER_LIMIT // 2
-            ]  # the latest is the most likely
+            # The latest is the most likely.
+            del self.folders[_FOLDER_LIMIT // 2 : -_FOLDER_LIMIT // 2]
 
 
 def _is_encodable(text: str) -> bool:

@@ -21,10 +21,8 @@ _DRAFT = Refuse(
     advice="use tools that only read, and write your results as new files",
 )
 
-READ_ONLY_REFUSALS: dict[Mode, Refuse] = {
-    "plan": _PLAN,
-    "draft": _DRAFT,
-}  # for commands and MCP servers
+# For commands and MCP servers.
+READ_ONLY_REFUSALS: dict[Mode, Refuse] = {"plan": _PLAN, "draft": _DRAFT}
 
 
 def judge_note(access: NoteAccess, mode: Mode, texts: Texts) -> Verdict:

@@ -105,6 +105,5 @@ def _program(text: str) -> str:
     return name if is_system_program else ""
 
 
-_PROGRAM_NAMES = frozenset(
-    {"bash", "dd", "mv", "rm", "sh", "shred", "unlink", "zsh"}
-)  # `$(which rm)`
+# Names of programs, as in `$(which rm)`.
+_PROGRAM_NAMES = frozenset({"bash", "dd", "mv", "rm", "sh", "shred", "unlink", "zsh"})

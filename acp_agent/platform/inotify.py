@@ -15,9 +15,8 @@ CLOSE_WRITE, MOVED_FROM, MOVED_TO, CREATE, DELETE = 0x8, 0x40, 0x80, 0x100, 0x20
 OVERFLOW, IGNORED, IS_FOLDER = 0x4000, 0x8000, 0x40000000
 _ONLY_FOLDERS, _NO_FOLLOW = 0x1000000, 0x2000000
 _WATCHED = CLOSE_WRITE | MOVED_FROM | MOVED_TO | CREATE | DELETE | _ONLY_FOLDERS | _NO_FOLLOW
-_EVENT_HEADER = struct.Struct(
-    "iIII"
-)  # struct inotify_event: watch, mask, cookie, length of the name
+# `struct inotify_event`: watch, mask, cookie, length of the name.
+_EVENT_HEADER = struct.Struct("iIII")
 _READ_BYTES = 1 << 16  # bytes
 
 

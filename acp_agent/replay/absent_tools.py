@@ -35,9 +35,9 @@ class AbsentTool(SchemaTool):
         self._described = described
         self._is_asked = is_asked
         try:
-            self._schema = ToolSchema(described.parameters)
+            self.schema = ToolSchema(described.parameters)
         except UnusableSchemaError:
-            self._schema = ToolSchema({"type": "object"})
+            self.schema = ToolSchema({"type": "object"})
 
     def description(self) -> str:
         """Return the recorded description."""
@@ -46,10 +46,6 @@ class AbsentTool(SchemaTool):
     def parameters(self) -> JsonObject:
         """Return the recorded schema."""
         return self._described.parameters
-
-    def mistakes(self, arguments: JsonObject) -> list[str]:
-        """Return what the recorded schema says is wrong."""
-        return self._schema.mistakes(arguments)
 
     def title(self, arguments: JsonObject) -> str:
         """Return the recorded title."""

@@ -45,9 +45,8 @@ from acp_agent.tools.confined_shell import ConfinedShellTool
 from acp_agent.tools.toolset import Toolset
 from acp_agent.workspace.background_commands import BackgroundCommand
 
-_IGNORED_FIELDS_NOTE = re.compile(
-    r"\n\[ignored, no such fields: [^\n]*\]\Z"
-)  # the runner adds this
+# The runner adds this.
+_IGNORED_FIELDS_NOTE = re.compile(r"\n\[ignored, no such fields: [^\n]*\]\Z")
 _SESSION_ONLY_TOOLS = ("todo",)  # tools that run because they only change the session
 
 
@@ -250,9 +249,8 @@ class _RecordedTool(Tool[Any]):
             changes = isinstance(prepared.access, WriteAccess) or self.name in _SESSION_ONLY_TOOLS
             if changes:
                 actual = await prepared.run(progress)
-                if not recorded.text.startswith(
-                    actual.text
-                ):  # detected problems may follow the text
+                # Detected problems may follow the text.
+                if not recorded.text.startswith(actual.text):
                     return actual
         return recorded
 
@@ -264,9 +262,8 @@ async def _cannot_run(_: Progress) -> Outcome:
 def _adapt_tool(tool: AnyTool, recorded: RecordedCalls) -> AnyTool:
     """Return a copy of a tool that gets its results from the record."""
     tool_class = type(tool)
-    attributes = {
-        "__module__": tool_class.__module__
-    }  # the tool's description is found next to its module
+    # The tool's description is found next to its module.
+    attributes = {"__module__": tool_class.__module__}
     adapted = copy.copy(tool)
     adapted.__class__ = type(tool_class.__name__, (_RecordedTool, tool_class), attributes)
     assert isinstance(adapted, _RecordedTool)

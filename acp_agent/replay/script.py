@@ -45,9 +45,8 @@ from acp_agent.replay.record import Record, RecordedRequest
 _START_OPTIONS = frozenset({"mode", "model"})  # a new session sets them
 MAIN = SessionId("")  # the session itself, in contrast to its children
 
-_LINKED_FILE = re.compile(
-    r'<file path="([^"]+)">\n(.*?)\n</file>', re.DOTALL
-)  # agent/attachments.py
+# As agent/attachments.py writes it.
+_LINKED_FILE = re.compile(r'<file path="([^"]+)">\n(.*?)\n</file>', re.DOTALL)
 
 # A prompt has this note if it is the first in the process, or if the mode has changed.
 _MODE_NOTE = re.compile(r"^\[Today is [^\n]*\n\n(\[Mode: [a-z-]+)", re.MULTILINE)

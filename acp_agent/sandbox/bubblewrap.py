@@ -220,9 +220,8 @@ def _hide(path: str) -> list[str]:
     return ["--ro-bind", "/dev/null", path]
 
 
-_LIST = Path(
-    "/proc/net/unix"
-)  # unix(7); the seventh column is the socket's number, the eighth its name
+# See unix(7): the seventh column is the socket's number, the eighth its name.
+_LIST = Path("/proc/net/unix")
 
 
 class UnixSockets:

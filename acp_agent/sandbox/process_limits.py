@@ -14,10 +14,8 @@ from msgspec import Struct, field
 from acp_agent.sandbox.git_data import read_small_file
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-_SHARED = (
-    b"RssAnon:",
-    b"RssShmem:",
-)  # memory that is not backed by files on disk; proc_pid_status(5)
+# Memory that is not backed by files on disk; proc_pid_status(5)
+_SHARED = (b"RssAnon:", b"RssShmem:")
 
 
 class ProcessLimits(Struct):

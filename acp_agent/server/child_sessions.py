@@ -114,9 +114,8 @@ class ChildSessions(Generic[UpdateT, ProjectorT]):
         self._projectors: dict[SessionId, ProjectorT] = {}
         self._changes: dict[SessionId, SubagentChanged] = {}  # all that was sent of each, combined
         self._calls: dict[CallId, SessionId] = {}  # the child of each open call
-        self._references: set[tuple[CallId, SessionId]] = (
-            set()
-        )  # the parent's calls with their children
+        # The parent's calls with their children.
+        self._references: set[tuple[CallId, SessionId]] = set()
         self._unread_messages: dict[
             SessionId, SessionMessageSent
         ] = {}  # to each child, and not yet read

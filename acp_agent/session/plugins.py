@@ -185,23 +185,10 @@ class PluginTool(SchemaTool):
 
     loaded: ClassVar[LoadedPlugin]
     tool: ClassVar[Tool]
-    schema: ClassVar[ToolSchema]
 
     def description(self) -> str:
         """Return the plugin's description of the tool."""
         return self.tool.description[:_MAX_DESCRIPTION]
-
-    def parameters(self) -> JsonObject:
-        """Return the cleaned schema of the arguments."""
-        return self.schema.for_model
-
-    def own_names(self, arguments: JsonObject) -> JsonObject:
-        """Return a model's arguments with the names of the schema."""
-        return self.schema.own_names(arguments)
-
-    def mistakes(self, arguments: JsonObject) -> list[str]:
-        """Return the errors of the arguments according to the schema."""
-        return self.schema.mistakes(arguments)
 
     def title(self, arguments: JsonObject) -> str:
         """Return the names of the plugin and the tool."""

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import cache
 from importlib.resources import files as package_files
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
 from msgspec import Struct
 from pydantic import BaseModel, ConfigDict
@@ -28,6 +28,9 @@ from acp_agent.tools.quoting import code_block, shorten
 from acp_agent.workspace.command_output import from_line_start, until_line_end
 from acp_agent.workspace.file_io import display_name, display_path, replace_file
 from acp_agent.workspace.workspace import Workspace
+
+if TYPE_CHECKING:  # jsonschema is imported once a tool has a schema
+    from acp_agent.extensions.mcp.schemas import ToolSchema
 
 RESULT_LIMIT = 50_000  # bytes of UTF-8 of one result for the model
 _NOTE_BYTES = 600  # bytes of the note in the middle of a shortened result
@@ -296,18 +299,19 @@ class SchemaTool(Tool[SchemaArguments]):
     """A tool whose parameters are given as a JSON Schema."""
 
     params: ClassVar[type[BaseModel]] = SchemaArguments
+    schema: ToolSchema
 
-    @abstractmethod
     def parameters(self) -> JsonObject:
         """Return the parameters as a JSON Schema of an object."""
+        return self.schema.for_model
 
     def own_names(self, arguments: JsonObject) -> JsonObject:
         """Return the model's arguments with the names that the tool uses."""
-        return arguments
+        return self.schema.own_names(arguments)
 
-    @abstractmethod
     def mistakes(self, arguments: JsonObject) -> list[str]:
         """Return the errors in arguments; empty if they are valid."""
+        return self.schema.mistakes(arguments)
 
 
 def arguments_content(arguments: JsonObject) -> tuple[CallContent, ...]:

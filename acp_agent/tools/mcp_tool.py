@@ -51,7 +51,6 @@ class McpTool(SchemaTool):
     """
 
     remote: ClassVar[types.Tool]
-    schema: ClassVar[ToolSchema]
     server: ClassVar[McpServer]
     seconds: ClassVar[float]
 
@@ -64,18 +63,6 @@ class McpTool(SchemaTool):
         """Return the server's description of the tool, shortened."""
         text = cls.remote.description or _tool_title(cls.remote)
         return text if len(text) <= DESCRIPTION_LIMIT else text[:DESCRIPTION_LIMIT] + " […]"
-
-    def parameters(self) -> JsonObject:
-        """Return the server's schema without what models cannot use."""
-        return self.schema.for_model
-
-    def own_names(self, arguments: JsonObject) -> JsonObject:
-        """Return a model's arguments with the names of the schema."""
-        return self.schema.own_names(arguments)
-
-    def mistakes(self, arguments: JsonObject) -> list[str]:
-        """Return the violations of the server's schema."""
-        return self.schema.mistakes(arguments)
 
     def title(self, arguments: JsonObject) -> str:
         """Return the server's and the tool's own name: what it calls itself may be misleading."""

@@ -101,9 +101,8 @@ class ReadTool(Tool[ReadParams]):
             )
 
         async def run(_: Progress) -> Outcome:
-            if (
-                file_kind(path) == "folder"
-            ):  # an earlier call of the same answer may have created it
+            # An earlier call of the same answer may have created it.
+            if file_kind(path) == "folder":
                 return await show_folder(self.workspace.files, path)
             try:
                 return await self._read(path, params)

@@ -86,9 +86,8 @@ def _may_start_at(text: str, start: int, prefix: str) -> bool:
         return _ESCAPE.search(text, max(0, start - _MAX_ESCAPE), start) is not None
     if before not in {"+", "/", "-", "_"}:
         return True
-    if (
-        before in {"+", "/"} and not prefix.isalnum()
-    ):  # base64 has no "-" and "_" where it has these
+    # Base64 has no "-" and "_" where it has these.
+    if before in {"+", "/"} and not prefix.isalnum():
         return True
     if (
         len(prefix) <= _MAX_COMMON

@@ -11,10 +11,8 @@ from protocol.codec.tolerance import Explanation, decode_hook, encode_hook, expl
 T = TypeVar("T")
 
 _BACKSLASH = ord("\\")
-_HIGH_SURROGATE, _LOW_SURROGATE = (
-    0xD800,
-    0xDC00,
-)  # the first of each half of a pair (Unicode, section 3.8)
+# The first of each half of a pair (Unicode, section 3.8)
+_HIGH_SURROGATE, _LOW_SURROGATE = (0xD800, 0xDC00)
 
 _encoder = msgspec.json.Encoder(enc_hook=encode_hook)
 _encode = _encoder.encode

@@ -136,9 +136,8 @@ class WebSocketTransport(asyncio.Protocol):
         self._send_close(code, reason)
         if await self._writer.flush(_CLOSE_TIMEOUT):
             with suppress(TimeoutError):
-                await asyncio.wait_for(
-                    self._closed.wait(), _CLOSE_TIMEOUT
-                )  # its answer closes the socket
+                # Its answer closes the socket.
+                await asyncio.wait_for(self._closed.wait(), _CLOSE_TIMEOUT)
         self._writer.abort()
         await self._closed.wait()
 

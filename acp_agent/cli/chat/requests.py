@@ -70,9 +70,8 @@ class Requests:
         if answer is None:
             return response(None)
         if answer.instruction:
-            await self._send_instruction(
-                answer.instruction
-            )  # first, so that the next request includes it
+            # First, so that the next request includes it.
+            await self._send_instruction(answer.instruction)
         call.answer = answer.option.name
         return response(answer.option)
 

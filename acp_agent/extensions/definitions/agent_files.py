@@ -30,16 +30,12 @@ _CODEX_FIELDS = {"model_reasoning_effort": "thought-level"}
 _OPENCODE_FIELDS = {
     "steps": "max-requests", "maxSteps": "max-requests", "reasoningEffort": "thought-level",
 }  # fmt: skip
-_EDIT_TOOLS = frozenset(
-    {"edit", "write", "patch", "multiedit"}
-)  # covered by one permission in opencode
+# Covered by one permission in opencode.
+_EDIT_TOOLS = frozenset({"edit", "write", "patch", "multiedit"})
 _GEMINI_TOOL = re.compile(r"^mcp_(?!_)([^_]+)_")  # mcp_SERVER_TOOL
 _GITHUB_IGNORED_FIELDS = frozenset({"argument-hint", "infer", "target"})
-_IGNORED_FIELDS = (
-    "color",
-    "hidden",
-    "nickname_candidates",
-)  # only affect menus that do not exist here
+# Only affect menus that do not exist here.
+_IGNORED_FIELDS = ("color", "hidden", "nickname_candidates")
 
 
 # Groups of Roo's tools, and ours that a mode without the group does not have.

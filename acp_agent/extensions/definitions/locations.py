@@ -57,12 +57,8 @@ FOREIGN_HOOK_PATHS = (
     ".cursor/hooks.json", ".github/hooks", ".gemini/settings.json", ".opencode/plugin",
     ".opencode/plugins", ".opencode/tool", ".opencode/tools", *PROJECT_TABLES,
 )  # fmt: skip
-_TABLES = (
-    ".json",
-    ".jsonc",
-    ".toml",
-    ROO_MODES,
-)  # the ends of the names of files with tables of definitions
+# The ends of the names of files with tables of definitions.
+_TABLES = (".json", ".jsonc", ".toml", ROO_MODES)
 PACKAGES = ".packages"  # has a folder for each plugin that is a Python package
 BUNDLED_INDEX = "index.json"  # in the folders `skills` and `agents`
 
@@ -177,10 +173,8 @@ def _plugin_folders(
 
 def _skill_folders(user: Path, home: Path, projects: list[Path]) -> tuple[tuple[Path, Source], ...]:
     """Return the folders of skills; those of other programs come before ours, which win."""
-    foreign_paths = (
-        *FOREIGN_COMMAND_FOLDERS,
-        *FOREIGN_SKILL_FOLDERS,
-    )  # a skill wins over a command of the same name
+    # A skill wins over a command of the same name.
+    foreign_paths = (*FOREIGN_COMMAND_FOLDERS, *FOREIGN_SKILL_FOLDERS)
     only_home = (
         *(f".config/opencode/{name}" for name in AGENT_TABLES),
         ".codex/prompts", ".config/opencode/command", ".config/opencode/commands",

@@ -22,9 +22,8 @@ from acp_agent.platform.trusted_files import path_exists
 
 FILE_NAME = "SKILL.md"
 YAML_SUFFIXES = (".yaml", ".yml")
-COMMANDS = frozenset(
-    {"commands", "command", "prompts", "workflows"}
-)  # names of folders of commands
+# Names of folders of commands.
+COMMANDS = frozenset({"commands", "command", "prompts", "workflows"})
 _GEMINI = ".gemini"
 _ONE_BASED = frozenset({".codex", ".opencode", "opencode"})  # where `$1` is the first word
 _NUMBER = re.compile(r"\$([1-9])(?!\d)")

@@ -24,24 +24,20 @@ _MAX_DEPTH = 32  # nested braces
 _VALUE_ENDS = "\n;{}"
 
 
-def parse_d2(text: str, line: int) -> Flow:
-    """Return the flow of a diagram.
+class D2Parser:
+    """The parser of a diagram."""
 
-    Args:
-        line: the number of its first line in the file.
-
-    Raises:
-        ConfigError: the diagram is invalid; the message has the line and what to do.
-    """
-    return _Parser(Scanner(text, line)).parse()
-
-
-class _Parser:
-    def __init__(self, scanner: Scanner) -> None:
-        self._scanner = scanner
+    def __init__(self, text: str, line: int) -> None:
+        """Args: line: the number of the first line of `text` in its file."""
+        self._scanner = Scanner(text, line)
         self._chart = Chart()
 
     def parse(self) -> Flow:
+        """Return the flow of the diagram.
+
+        Raises:
+            ConfigError: the diagram is invalid; the message has the line and what to do.
+        """
         while True:
             self._skip_between()
             if not self._scanner.next:
@@ -160,9 +156,8 @@ class _Parser:
         scanner = self._scanner
         marks = scanner.take_while(lambda character: character == "|")
         marks += scanner.take_while(lambda character: character in "`'*%")
-        scanner.take_while(
-            lambda character: character.isalnum() or character in "-_+"
-        )  # the language
+        # The language.
+        scanner.take_while(lambda character: character.isalnum() or character in "-_+")
         # The text starts on the next line, unless the whole block is on one line.
         text = scanner.take_until(marks[::-1])
         if text is not None:

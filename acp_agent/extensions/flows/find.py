@@ -5,11 +5,11 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from acp_agent.errors import ConfigError
-from acp_agent.extensions.flows.d2 import parse_d2
+from acp_agent.extensions.flows.d2 import D2Parser
 from acp_agent.extensions.flows.flow import Flow
-from acp_agent.extensions.flows.mermaid import parse_mermaid
+from acp_agent.extensions.flows.mermaid import MermaidParser
 
-_PARSERS = {"mermaid": parse_mermaid, "d2": parse_d2}
+_PARSERS: dict[str, type[MermaidParser | D2Parser]] = {"mermaid": MermaidParser, "d2": D2Parser}
 
 
 def find_flow(text: str, line: int) -> Flow:
@@ -27,7 +27,7 @@ def find_flow(text: str, line: int) -> Flow:
         language = token.info.strip().partition(" ")[0].lower()
         if token.type == "fence" and token.map and language in _PARSERS:
             start, end = token.map
-            flow = _PARSERS[language](token.content, line + start + 1)
+            flow = _PARSERS[language](token.content, line + start + 1).parse()
             lines = text.split("\n")
             return replace(flow, notes="\n".join([*lines[:start], *lines[end:]]).strip())
     raise ConfigError("type: a flow needs a chart; add a block of ```mermaid or ```d2")

@@ -35,24 +35,20 @@ _STROKES = "-=.~"
 _HEADS = "><ox"
 
 
-def parse_mermaid(text: str, line: int) -> Flow:
-    """Return the flow of a chart.
+class MermaidParser:
+    """The parser of a chart."""
 
-    Args:
-        line: the number of its first line in the file.
-
-    Raises:
-        ConfigError: the chart is invalid; the message has the line and what to do.
-    """
-    return _Parser(Scanner(text, line)).parse()
-
-
-class _Parser:
-    def __init__(self, scanner: Scanner) -> None:
-        self._scanner = scanner
+    def __init__(self, text: str, line: int) -> None:
+        """Args: line: the number of the first line of `text` in its file."""
+        self._scanner = Scanner(text, line)
         self._chart = Chart()
 
     def parse(self) -> Flow:
+        """Return the flow of the chart.
+
+        Raises:
+            ConfigError: the chart is invalid; the message has the line and what to do.
+        """
         scanner = self._scanner
         while True:
             scanner.take_while(lambda character: character.isspace() or character == ";")

@@ -184,10 +184,8 @@ def all_values(server: ServerConfig) -> tuple[str, ...]:
     """Return all values that may be secret: messages about the server must not contain them."""
     match server:
         case ProgramServer():
-            plugin_folders = {
-                server.options.plugin,
-                server.options.data,
-            }  # not secret, shown in messages
+            # Not secret, shown in messages.
+            plugin_folders = {server.options.plugin, server.options.data}
             values = (value for _, value in server.env if value not in plugin_folders)
             return (*values, *server.options.secrets)
         case HttpServer():

@@ -94,11 +94,7 @@ def read_region(text: str, opener: str, closer: str, tools: Tools, *, final: boo
             return Block(inside + len(closer), tuple(content))
         content.extend(calls)
         at = skip_space(text, end)
-        while text[at : at + 1] in {
-            "}",
-            ",",
-            ";",
-        }:  # an extra brace, or a list without brackets
+        while text[at : at + 1] in {"}", ",", ";"}:  # an extra brace, or a list without brackets
             at = skip_space(text, at + 1)
     ended = match_mark(text, at, (closer, opener), final=final)
     if isinstance(ended, str):  # the next region may begin without the end of this one

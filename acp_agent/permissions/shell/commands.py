@@ -234,9 +234,8 @@ class CommandReader(ABC):
                 and not body.child_count
                 and not is_quoted_document(node)
             ):
-                self._read_hidden(
-                    self.expander.source(body), state
-                )  # the grammar misses backquotes
+                # The grammar misses backquotes.
+                self._read_hidden(self.expander.source(body), state)
         attached = read_redirect(node, self.expander)
         if attached.stdin is not None and not is_certain_input(node, self.expander):
             self.followed = False

@@ -248,9 +248,8 @@ class TaskRun:
 
     async def _run(self, child: ChildSession, worker: Worker, task: str) -> Outcome:
         turn = new_turn_id()
-        turn_end = TurnEnded(
-            turn=turn, error=INTERNAL_ERROR
-        )  # replaced unless an unexpected error occurs
+        # Replaced unless an unexpected error occurs.
+        turn_end = TurnEnded(turn=turn, error=INTERNAL_ERROR)
         try:
             prompt = await self._record_start(child, turn, task)
             async with worker(child) as next_turn:

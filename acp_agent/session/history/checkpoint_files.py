@@ -42,9 +42,8 @@ _MAX_FILES = 20  # left-out files that an event or a response lists
 _log = logging.getLogger(__name__)
 
 _Reason = Literal["turn", "turn_end", "restore", "restore_end", "now"]
-ChangesByOthers = Mapping[
-    Path, Mapping[bytes, str]
-]  # by folder: files changed by others, with reasons
+# By folder: files changed by others, with reasons.
+ChangesByOthers = Mapping[Path, Mapping[bytes, str]]
 
 
 class FileChange(Struct, frozen=True, kw_only=True):

@@ -107,9 +107,8 @@ class LazyTools:
         outputs = services.outputs / core.id
         readable = [
             *(services.outputs / source for source in core.state.sources),
-            *readable_skill_folders(
-                services.definition_folders(cwd)
-            ),  # skills refer to their files
+            # Skills refer to their files.
+            *readable_skill_folders(services.definition_folders(cwd)),
         ]
         tools = build_tools(
             cwd=cwd,

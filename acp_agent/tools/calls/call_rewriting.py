@@ -13,14 +13,8 @@ from acp_agent.tools.calls.edit_blocks import has_blocks, read_blocks
 
 _MAX_CALLS = 50  # in one call
 _SEPARATORS = re.compile(r"[\s_-]+")
-_TEXTS = (
-    "content",
-    "text",
-    "newstr",
-    "filetext",
-    "contents",
-    "data",
-)  # fields with the text to write
+# Fields with the text to write.
+_TEXTS = ("content", "text", "newstr", "filetext", "contents", "data")
 _DIFFS = ("diff", "patch", "unifieddiff", "content")  # fields that may have an edit as a patch
 _APPENDS = {"fsappend", "appendfile", "appendtofile"}
 _OLD_TEXTS = {"old", "oldstr", "oldstring", "oldtext", "search", "find"}

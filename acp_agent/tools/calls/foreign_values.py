@@ -20,9 +20,8 @@ _STATES: Final[Mapping[str, str]] = {
     "todo": "pending", "open": "pending", "notstarted": "pending", "waiting": "pending",
     "inprogress": "in_progress",
 }  # fmt: skip
-_BOX = re.compile(
-    r"\s*(?:[-*+]|\d+[.)])?\s*\[([ xX~/-])\]\s*(\S.*)"
-)  # an item of a list in Markdown
+# An item of a Markdown list.
+_BOX = re.compile(r"\s*(?:[-*+]|\d+[.)])?\s*\[([ xX~/-])\]\s*(\S.*)")
 _BOXES: Final[Mapping[str, str]] = {" ": "pending", "x": "completed", "X": "completed"}
 _URL = re.compile(r"https?://[^\s<>\"'`)\]]+[^\s<>\"'`)\].,;:!?]")
 # ripgrep's types of files whose names do not end with the name of the type.
@@ -358,12 +357,6 @@ CONVERSIONS: Final[Mapping[str, Conversion]] = {
     "line_count": _line_count, "words": _words,
 }  # fmt: skip
 
-FILTERS: Final = {
-    "wider",
-    "in_folder",
-    "environment",
-    "literal",
-    "not_literal",
-    "words",
-}  # that change a value which another field gave
+# Conversions that change the value of another field.
+FILTERS: Final = {"wider", "in_folder", "environment", "literal", "not_literal", "words"}
 COMPLETE: Final = {"insert", "search_replace"}  # whose items are in our fields already

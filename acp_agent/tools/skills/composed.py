@@ -70,6 +70,10 @@ class ComposedSkillTool(SchemaTool):
             "additionalProperties": False,
         }
 
+    def own_names(self, arguments: JsonObject) -> JsonObject:
+        """Return the arguments: the names of inputs are valid for every model."""
+        return arguments
+
     def mistakes(self, arguments: JsonObject) -> list[str]:
         """Return errors: inputs that are missing, unknown or of a wrong type."""
         schema = self.parameters()

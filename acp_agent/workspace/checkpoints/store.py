@@ -178,10 +178,8 @@ class CheckpointStore:
         """Repair a store that was created or removed only in part."""
         if all((self.path / name).exists() for name in _REQUIRED_FILES):
             return
-        for stale_file in (
-            self.index,
-            self.path / "state.json",
-        ):  # they may refer to missing objects
+        # They may refer to missing objects.
+        for stale_file in (self.index, self.path / "state.json"):
             stale_file.unlink(missing_ok=True)
         self._fill(self.path)
 

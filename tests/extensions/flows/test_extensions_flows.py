@@ -11,24 +11,24 @@ from typing import Any
 import pytest
 
 from acp_agent.errors import ConfigError
-from acp_agent.extensions.flows.d2 import parse_d2
+from acp_agent.extensions.flows.d2 import D2Parser
 from acp_agent.extensions.flows.find import find_flow
 from acp_agent.extensions.flows.flow import MAX_NODES
-from acp_agent.extensions.flows.mermaid import parse_mermaid
+from acp_agent.extensions.flows.mermaid import MermaidParser
 
 CHARTS = tomllib.loads((Path(__file__).parent / "charts.toml").read_text("utf-8"))["charts"]
-PARSERS = {"mermaid": parse_mermaid, "d2": parse_d2}
+PARSERS: dict[str, type[MermaidParser | D2Parser]] = {"mermaid": MermaidParser, "d2": D2Parser}
 
 
 @pytest.mark.parametrize("chart", CHARTS, ids=range(len(CHARTS)))
 def test_a_chart_means_its_steps_or_is_wrong_at_a_line(chart: dict[str, Any]) -> None:
-    parse = PARSERS[chart["language"]]
+    parser = PARSERS[chart["language"]]
     if "why" in chart:
         with pytest.raises(ConfigError) as caught:
-            parse(chart["text"], 1)
+            parser(chart["text"], 1).parse()
         assert str(caught.value) == chart["why"]
         return
-    flow = parse(chart["text"], 1)
+    flow = parser(chart["text"], 1).parse()
     assert [
         [
             node.text,
@@ -62,7 +62,7 @@ def test_the_first_chart_of_a_text_is_the_flow_and_the_rest_are_notes() -> None:
 )
 def test_a_chart_that_is_too_large_is_refused_soon(language: str, text: str) -> None:
     with pytest.raises(ConfigError):
-        PARSERS[language](text, 1)
+        PARSERS[language](text, 1).parse()
 
 
 def test_no_text_breaks_the_parsers() -> None:
@@ -80,6 +80,6 @@ def test_no_text_breaks_the_parsers() -> None:
     ]
     for _ in range(3_000):
         text = "".join(chance.choices(pieces, k=chance.randrange(30)))
-        for parse in PARSERS.values():
+        for parser in PARSERS.values():
             with contextlib.suppress(ConfigError):
-                parse(text, 1)
+                parser(text, 1).parse()
