@@ -64,6 +64,19 @@ def _written_out(match: re.Match[str]) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
+def is_deeper(value: object, levels: int) -> bool:
+    """Return whether a JSON value is nested deeper than `levels`."""
+    if not isinstance(value, dict | list):
+        return False
+    items = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(is_deeper(item, levels - 1) for item in items)
+
+
+def as_object(value: object) -> JsonObject:
+    """Return a JSON object unchanged, and an empty object for any other value."""
+    return value if isinstance(value, dict) else {}
+
+
 def printable_line(text: str, limit: int | None = None) -> str:
     """Return `text` as one line of printable characters, cut to `limit` characters."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())

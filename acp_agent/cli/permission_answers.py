@@ -58,6 +58,11 @@ class AutomaticAnswer(Struct, frozen=True, kw_only=True):
 ShowAnswer = Callable[[PermissionRequest, AutomaticAnswer], None]
 
 
+def request_fields(request: PermissionRequest) -> dict[str, object]:
+    """Return the fields that identify a request in JSON output."""
+    return {"toolCallId": request.request.tool_call.tool_call_id, "title": request.title}
+
+
 def flag_for(request: PermissionRequest) -> str:
     """Return the flag of `acp-agent run` that allows the call."""
     return "--allow edits" if request.kind in _EDITS else "--allow all"

@@ -16,7 +16,14 @@ from acp_agent.cli.agent_client import AgentClient, OnUpdate, PermissionRequest
 from acp_agent.cli.localization import translate
 from acp_agent.cli.output import FAILED, INTERRUPTED, USAGE, complain, run_guarded
 from acp_agent.cli.parser import MODES, Parser, add_folder, add_turn_options
-from acp_agent.cli.permission_answers import Allowed, Answers, AutomaticAnswer, ShowAnswer, flag_for
+from acp_agent.cli.permission_answers import (
+    Allowed,
+    Answers,
+    AutomaticAnswer,
+    ShowAnswer,
+    flag_for,
+    request_fields,
+)
 from acp_agent.cli.screen import Screen, block_text, painter
 from acp_agent.cli.signals import ending_signals, interrupts
 from acp_agent.platform import posix
@@ -304,7 +311,7 @@ def _json_view(out: TextIO) -> View:
         decided: dict[str, object] = {"allowed": answer.allowed, "by": answer.by}
         if answer.name:
             decided["name"] = answer.name
-        line({"type": "permission", **_request_fields(request), "answer": answer.text, **decided})
+        line({"type": "permission", **request_fields(request), "answer": answer.text, **decided})
 
     def show_end(result: Result) -> None:
         value: dict[str, object] = {
@@ -315,7 +322,7 @@ def _json_view(out: TextIO) -> View:
             "usage": result.usage,
             "cost": result.cost,
             "refused": [
-                _request_fields(request) | {"flag": flag_for(request)} for request in result.refused
+                request_fields(request) | {"flag": flag_for(request)} for request in result.refused
             ],
         }
         line({name: content for name, content in value.items() if content is not None})
@@ -329,10 +336,6 @@ def _json_view(out: TextIO) -> View:
         show_end=show_end,
         show_failure=lambda message: line({"type": "error", "message": message}),
     )
-
-
-def _request_fields(request: PermissionRequest) -> dict[str, object]:
-    return {"toolCallId": request.request.tool_call.tool_call_id, "title": request.title}
 
 
 def _flags(argv: list[str]) -> Flags | None:

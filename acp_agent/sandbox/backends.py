@@ -225,7 +225,7 @@ def _remedy() -> str:
     if restricted:
         return (
             "AppArmor forbids user namespaces; allow them for bwrap with a profile in "
-            "/etc/apparmor.d (`abi <abi/4.0>, profile bwrap /usr/bin/bwrap flags=(unconfined) "
+            "/etc/apparmor.d (`abi <abi/4.0>, profile bwrap /usr/bin/bwrap flags=unconfined "
             "{ userns, }`)"
         )
     if any(Path(name).exists() for name in ("/.dockerenv", "/run/.containerenv")):

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import structs
 
-from acp_agent.content import escaped, escaped_values
+from acp_agent.content import escaped, escaped_values, is_deeper
 from acp_agent.events import Usage
 from acp_agent.ids import SessionId
 from acp_agent.session.store.event_codec import MAX_MERGED_CHARACTERS
@@ -34,16 +34,8 @@ def raw_input(arguments: str) -> Any:
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return {"arguments": escaped(arguments)}
     brackets = arguments.count("{") + arguments.count("[")  # so many levels at most
-    deep = brackets > MAX_DEPTH and _is_deeper(decoded, MAX_DEPTH)
+    deep = brackets > MAX_DEPTH and is_deeper(decoded, MAX_DEPTH)
     return {"arguments": escaped(arguments)} if deep else escaped_values(decoded)
-
-
-def _is_deeper(value: object, levels: int) -> bool:
-    """Return whether a JSON value nests deeper than `levels`."""
-    if not isinstance(value, dict | list):
-        return False
-    items = value.values() if isinstance(value, dict) else value
-    return levels == 0 or any(_is_deeper(item, levels - 1) for item in items)
 
 
 def token_counts(usage: Usage) -> dict[str, Any]:

@@ -148,7 +148,7 @@ def _parser() -> Parser:
     )
     add_folder(parser)
     parser.add_argument(
-        "--plain", action="store_true", help=("print plain lines, as without a terminal")
+        "--plain", action="store_true", help="print plain lines, as without a terminal"
     )
     parser.add_argument("--no-history", action="store_true", help="do not save your input")
     parser.add_argument(

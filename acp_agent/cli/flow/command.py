@@ -61,7 +61,7 @@ def _parser() -> Parser:
     add_run_options(running)
     running.add_argument("--json", action="store_true", help="print one JSON object per line")
     listing = actions.add_parser(
-        "list", help=("list the workflows, and the runs that can be resumed")
+        "list", help="list the workflows, and the runs that can be resumed"
     )
     check = actions.add_parser("check", help="check workflow files for errors")
     check.add_argument(

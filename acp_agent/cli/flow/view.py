@@ -13,7 +13,7 @@ from acp_agent.cli.agent_client import PermissionRequest
 from acp_agent.cli.flow.journal import StepEnded
 from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.cli.output import complain, escape_controls, escape_hidden
-from acp_agent.cli.permission_answers import AutomaticAnswer, flag_for
+from acp_agent.cli.permission_answers import AutomaticAnswer, flag_for, request_fields
 from acp_agent.cli.run import refusals
 from acp_agent.cli.screen import Paint, Screen, Style, painter, program_command
 from acp_agent.extensions.workflows.types import Status, Step
@@ -207,7 +207,7 @@ class JsonView:
         value: dict[str, object] = {
             "type": "permission",
             "step": step,
-            **_request_fields(request),
+            **request_fields(request),
             "answer": answer.text,
             "allowed": answer.allowed,
             "by": answer.by,
@@ -239,7 +239,7 @@ class JsonView:
                 "text": outcome.output,
                 "steps": {name: step_end.status for name, step_end in outcome.steps.items()},
                 "refused": [
-                    _request_fields(step_end) | {"flag": flag_for(step_end)}
+                    request_fields(step_end) | {"flag": flag_for(step_end)}
                     for step_end in outcome.refused
                 ],
             }
@@ -252,7 +252,3 @@ class JsonView:
     def _line(self, value: dict[str, object]) -> None:
         self._out.write(typed_json.encode(value).decode() + "\n")
         self._out.flush()
-
-
-def _request_fields(request: PermissionRequest) -> dict[str, object]:
-    return {"toolCallId": request.request.tool_call.tool_call_id, "title": request.title}

@@ -51,14 +51,14 @@ def run(argv: list[str]) -> int:
     listing = actions.add_parser("list", help="list the hooks of a folder and their errors")
     test = actions.add_parser("test", help="run the hooks of an event with sample data")
     test.add_argument(
-        "event", choices=_EVENTS, metavar="EVENT", help=("the event, such as PreToolUse")
+        "event", choices=_EVENTS, metavar="EVENT", help="the event, such as PreToolUse"
     )
     test.add_argument("--tool", default="Bash", help="the tool of the call (default: Bash)")
     test.add_argument(
         "--input",
         default="",
         metavar="JSON",
-        help=("the call's arguments or the event's data, as a JSON object"),
+        help="the call's arguments or the event's data, as a JSON object",
     )
     setup = actions.add_parser("setup", help="run the hooks that prepare a folder")
     setup.add_argument(

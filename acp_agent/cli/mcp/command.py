@@ -61,7 +61,7 @@ def _parser() -> Parser:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help=("set this environment variable"),
+        help="set this environment variable",
     )
     add.add_argument(
         "--env-var",
@@ -76,7 +76,7 @@ def _parser() -> Parser:
         action="append",
         default=[],
         metavar="'NAME: VALUE'",
-        help=("send this header"),
+        help="send this header",
     )
     remove = actions.add_parser("remove", help="remove a server from the configuration")
     remove.add_argument("name", help="the server")

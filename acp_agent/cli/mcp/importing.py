@@ -6,7 +6,6 @@ import argparse
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import tomlkit
@@ -19,6 +18,7 @@ from acp_agent.cli.user_config import load_user_config
 from acp_agent.config.load import read_text
 from acp_agent.config.mcp_types import McpServerConfig
 from acp_agent.config.secrets import is_secret_name
+from acp_agent.content import as_object
 from acp_agent.errors import ConfigError, InvalidInputError
 from acp_agent.extensions.definitions.locations import AGENT_TABLES, PROJECT_TABLES
 from acp_agent.extensions.mcp.checks import make_http_server
@@ -88,14 +88,14 @@ def read_foreign(file: Path, folder: Path) -> ForeignServers:
     form = server_format(file)
     if isinstance(document.get("mcp"), dict) and form.key not in document:
         form = server_format(file.with_name(AGENT_TABLES[0]))
-    projects = _object(document.get("projects"))
-    folders = (_object(projects.get(str(parent))) for parent in (folder, *folder.parents))
+    projects = as_object(document.get("projects"))
+    folders = (as_object(projects.get(str(parent))) for parent in (folder, *folder.parents))
     project = next((settings for settings in folders if settings.get(form.key)), {})
     disabled = project.get("disabledMcpServers")
     foreign = ForeignServers(file=file, servers={}, notes=[])
     if document.get(form.key) is not None and not isinstance(document[form.key], dict):
         foreign.notes.append(f"{form.key}: expected a table")
-    servers = {**_object(document.get(form.key)), **_object(project.get(form.key))}
+    servers = {**as_object(document.get(form.key)), **as_object(project.get(form.key))}
     for name, entry in servers.items():
         if not isinstance(entry, dict):
             foreign.notes.append(f"{name}: expected a table")
@@ -112,10 +112,6 @@ def read_foreign(file: Path, folder: Path) -> ForeignServers:
         if server is not None:
             foreign.servers[name] = _without_secrets(name, server, foreign.notes)
     return foreign
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _without_secrets(name: str, server: McpServerConfig, notes: list[str]) -> McpServerConfig:

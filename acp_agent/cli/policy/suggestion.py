@@ -37,6 +37,7 @@ from acp_agent.permissions.grants import GrantStore
 from acp_agent.permissions.hosts import url_host
 from acp_agent.permissions.opening import UserPermissions
 from acp_agent.permissions.paths import CommandContext
+from acp_agent.permissions.policy.command_patterns import quote_word
 from acp_agent.permissions.policy.loading import Policies, make_rule
 from acp_agent.permissions.policy.rules import PolicyRule, RuleError, Source, tool_name
 from acp_agent.session.store.event_codec import readable_events
@@ -256,8 +257,8 @@ def _candidates(question: Question) -> Iterator[list[str]]:
             if len(offer.refuse) != len(offer.allow):
                 return
             for scope, refused_pattern in zip(offer.allow, offer.refuse, strict=True):
-                exact = " ".join(_quote_word(word) for word in scope.words)
-                broad = " ".join(_quote_word(word) for word in shlex.split(refused_pattern))
+                exact = " ".join(quote_word(word) for word in scope.words)
+                broad = " ".join(quote_word(word) for word in shlex.split(refused_pattern))
                 yield (
                     [f"Bash({exact})"] if scope.exact else [f"Bash({exact} *)", f"Bash({broad} *)"]
                 )
@@ -274,7 +275,3 @@ def _candidates(question: Question) -> Iterator[list[str]]:
             yield [f"WebFetch(domain:{url_host(url)})"]
         case McpAccess(server=server, tool=tool):
             yield [f"mcp__{tool_name(server, tool)}"]
-
-
-def _quote_word(word: str) -> str:
-    return shlex.quote(word).replace("*", "\\*")

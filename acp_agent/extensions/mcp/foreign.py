@@ -19,6 +19,7 @@ from msgspec import Struct
 from acp_agent.config.json_files import read_json
 from acp_agent.config.mcp_types import McpServerConfig
 from acp_agent.config.toml_errors import explain_syntax_error
+from acp_agent.content import as_object
 from acp_agent.errors import ConfigError, InvalidInputError
 from acp_agent.extensions.definitions.locations import AGENT_TABLES
 from acp_agent.extensions.mcp.tables import PROJECT_KEY, project_table
@@ -85,10 +86,6 @@ def read_document(file: Path, text: str) -> Mapping[str, Any]:
     if not isinstance(document, dict):
         raise ConfigError(f"{file}:1: expected an object; see the page on MCP servers")
     return document
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _map_texts(value: object, replace: Callable[[str], str]) -> object:
@@ -199,9 +196,10 @@ def _translate_opencode(name: str, table: Table, notes: list[str]) -> McpServerC
 
 
 def _translate_codex(_name: str, table: Table, _notes: list[str]) -> McpServerConfig | None:
-    headers = dict(_object(table.get("http_headers")))
+    headers = dict(as_object(table.get("http_headers")))
     headers |= {
-        key: f"${{{variable}}}" for key, variable in _object(table.get("env_http_headers")).items()
+        key: f"${{{variable}}}"
+        for key, variable in as_object(table.get("env_http_headers")).items()
     }
     if token := table.get("bearer_token_env_var"):
         headers["Authorization"] = f"Bearer ${{{token}}}"

@@ -21,7 +21,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCResponse, methods
 from mcp_types.version import LATEST_HANDSHAKE_VERSION
 
-from acp_agent.content import HIDDEN, escaped, escaped_values
+from acp_agent.content import HIDDEN, escaped, escaped_values, is_deeper
 
 MAX_ENTRIES = 1_000  # entries of a list; one more is read to detect a longer list
 _MAX_DEPTH = 64  # levels of a schema; the package's own checks fail on very deep ones
@@ -192,16 +192,8 @@ def _is_schema(schema: Any) -> bool:  # JSON, of any kind
     return (
         isinstance(schema, dict)
         and schema.get("type") == "object"
-        and not _is_deeper(schema, _MAX_DEPTH)
+        and not is_deeper(schema, _MAX_DEPTH)
     )
-
-
-def _is_deeper(value: object, levels: int) -> bool:
-    """Return whether a JSON value is nested deeper than `levels`."""
-    if not isinstance(value, dict | list):
-        return False
-    items = value.values() if isinstance(value, dict) else value
-    return levels == 0 or any(_is_deeper(item, levels - 1) for item in items)
 
 
 @asynccontextmanager

@@ -78,6 +78,11 @@ class CommandPattern(Struct, frozen=True):
         )
 
 
+def quote_word(word: str) -> str:
+    """Return a word as a pattern that matches only it."""
+    return shlex.quote(word).replace("*", "\\*")
+
+
 def compile_command(pattern: str) -> CommandPattern:
     """Return the compiled pattern of a rule about commands.
 

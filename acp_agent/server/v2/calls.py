@@ -182,7 +182,7 @@ class Calls:
         self._background.pop(event.call, None)
         if call is not None:
             call.in_background, call.exited = False, True
-        return [background_terminal_exited(event)]
+        return [terminal_exited(event)]
 
     def cut_all(self) -> Sequence[acp.SessionUpdate]:
         """Show that all open calls were cut off with the turn."""
@@ -262,13 +262,8 @@ def terminal_bytes(text: str, invalid: bytes = b"") -> bytes:
     return b"".join(pieces)
 
 
-def terminal_exited(event: ToolEnded) -> acp.TerminalUpdate:
-    """Return the end of a call's command."""
-    return _exit(event.call, acp.TerminalExitStatus(exit_code=event.exit_code, signal=event.signal))
-
-
-def background_terminal_exited(event: BackgroundCommandChanged) -> acp.TerminalUpdate:
-    """Return the end of a background command, or its loss."""
+def terminal_exited(event: ToolEnded | BackgroundCommandChanged) -> acp.TerminalUpdate:
+    """Return the end of a command, or its loss."""
     return _exit(event.call, acp.TerminalExitStatus(exit_code=event.exit_code, signal=event.signal))
 
 

@@ -79,7 +79,7 @@ COMMANDS = (
     ),
     Command(
         name="compact",
-        description=("Summarise the conversation to free space"),
+        description="Summarise the conversation to free space",
         hint="what matters",
     ),
     Command(

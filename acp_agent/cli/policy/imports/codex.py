@@ -17,6 +17,7 @@ from acp_agent.cli.localization import translate
 from acp_agent.cli.policy.imports.translation import Translation, read_file
 from acp_agent.config.policy_types import RuleConfig
 from acp_agent.errors import InvalidInputError
+from acp_agent.permissions.policy.command_patterns import quote_word
 from acp_agent.permissions.policy.rules import Effect
 
 _EFFECTS: Mapping[object, Effect] = {
@@ -135,7 +136,7 @@ def _prefix_rule(
     match, not_match = list(_examples(arguments, "match")), list(_examples(arguments, "not_match"))
     for prefix in prefixes:
         rule = RuleConfig(
-            rule=f"Bash({' '.join(map(_quote_word, prefix))} *)",
+            rule=f"Bash({' '.join(map(quote_word, prefix))} *)",
             match=[
                 shlex.join(alternatives)
                 for alternatives in match
@@ -147,11 +148,6 @@ def _prefix_rule(
         translation.add(
             _EFFECTS[decision], rule, source_text=source_text if len(prefixes) == 1 else rule.rule
         )
-
-
-def _quote_word(word: str) -> str:
-    """Return a pattern word with `*` escaped, which is not a wildcard there."""
-    return shlex.quote(word).replace("*", "\\*")
 
 
 def _examples(arguments: Mapping[str, object], key: str) -> Iterator[list[str]]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from acp_agent.cli.localization import translate
 from acp_agent.cli.policy.imports.translation import Translation, read_toml, shorten_value, texts
 from acp_agent.config.policy_types import RuleConfig
+from acp_agent.content import as_object
 from acp_agent.permissions.policy.rules import Effect, tool_name
 
 _APPROVALS: Mapping[object, Effect] = {"approve": "allow", "prompt": "ask"}
@@ -40,8 +41,8 @@ def read_codex_config(file: Path) -> Translation:
                 translation, key, document[key], translate("see `[sandbox]` in the configuration")
             )
     _profiles(document, translation)
-    for server, settings in _table(document.get("mcp_servers")).items():
-        _server(server, _table(settings), translation)
+    for server, settings in as_object(document.get("mcp_servers")).items():
+        _server(server, as_object(settings), translation)
     for key in ("apps", "plugins", "profiles"):
         if key in document:
             _skip(translation, key, document[key], translate("not supported here"))
@@ -50,12 +51,12 @@ def read_codex_config(file: Path) -> Translation:
 
 def _profiles(document: Mapping[str, object], translation: Translation) -> None:
     """Translate the profile that `default_permissions` selects, and name the others."""
-    profiles = _table(document.get("permissions"))
+    profiles = as_object(document.get("permissions"))
     name = document.get("default_permissions")
     used: list[str] = []
     while isinstance(name, str) and name in profiles and len(used) < _MAX_BASES:
         used.append(name)
-        name = _table(profiles[name]).get("extends")
+        name = as_object(profiles[name]).get("extends")
     if isinstance(name, str) and name.startswith(":"):
         _skip(
             translation,
@@ -64,14 +65,14 @@ def _profiles(document: Mapping[str, object], translation: Translation) -> None:
             translate("see `[sandbox]` in the configuration"),
         )
     for profile in used:
-        _profile(profile, _table(profiles[profile]), translation)
+        _profile(profile, as_object(profiles[profile]), translation)
     for profile in profiles:
         if profile not in used:
             translation.skip(f"permissions.{profile}", translate("this profile is not selected"))
 
 
 def _profile(name: str, profile: Mapping[str, object], translation: Translation) -> None:
-    for path, access in _paths(_table(profile.get("filesystem"))):
+    for path, access in _paths(as_object(profile.get("filesystem"))):
         if access in _DENIED:
             for tool in ("Read", "Edit"):
                 translation.add("deny", RuleConfig(rule=f"{tool}({path})"))
@@ -82,8 +83,8 @@ def _profile(name: str, profile: Mapping[str, object], translation: Translation)
                 access,
                 translate("see `[sandbox]` in the configuration"),
             )
-    network = _table(profile.get("network"))
-    for host, decision in _table(network.get("domains")).items():
+    network = as_object(profile.get("network"))
+    for host, decision in as_object(network.get("domains")).items():
         effect = _DOMAINS.get(decision)
         if effect is None:
             translation.skip(
@@ -131,8 +132,8 @@ def _server(server: str, settings: Mapping[str, object], translation: Translatio
         translation.add(_APPROVALS[default], RuleConfig(rule=f"mcp__{tool_name(server, '')}*"))
     for tool in texts(settings.get("disabled_tools")):
         translation.add("deny", RuleConfig(rule=f"mcp__{tool_name(server, tool)}"))
-    for tool, tool_settings in _table(settings.get("tools")).items():
-        approval = _table(tool_settings).get("approval_mode")
+    for tool, tool_settings in as_object(settings.get("tools")).items():
+        approval = as_object(tool_settings).get("approval_mode")
         if approval in _APPROVALS:
             translation.add(
                 _APPROVALS[approval], RuleConfig(rule=f"mcp__{tool_name(server, tool)}")
@@ -148,7 +149,3 @@ def _server(server: str, settings: Mapping[str, object], translation: Translatio
 
 def _skip(translation: Translation, key: str, value: object, reason: str) -> None:
     translation.skip(f"{key}: {shorten_value(value)}", reason)
-
-
-def _table(value: object) -> dict[str, object]:
-    return value if isinstance(value, dict) else {}

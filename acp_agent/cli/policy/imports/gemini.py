@@ -19,6 +19,7 @@ from acp_agent.cli.policy.imports.translation import (
     texts,
 )
 from acp_agent.config.policy_types import ModeName
+from acp_agent.content import as_object
 from acp_agent.permissions.policy.rules import Effect
 
 _EFFECTS: Mapping[object, Effect] = {"allow": "allow", "deny": "deny", "ask_user": "ask"}
@@ -73,12 +74,12 @@ def read_gemini(file: Path) -> Translation:
 def read_gemini_settings(file: Path) -> Translation:
     """Translate a `settings.json`. Raises InvalidInputError if it cannot be read."""
     translation, settings = Translation(file), read_settings(file)
-    tools, servers = _table(settings.get("tools")), _table(settings.get("mcp"))
-    definitions = _table(settings.get("mcpServers"))
+    tools, servers = as_object(settings.get("tools")), as_object(settings.get("mcp"))
+    definitions = as_object(settings.get("mcpServers"))
     rules = [
         OrderedRule(f"{name}_*", "*", "allow")
         for name, server in definitions.items()
-        if _table(server).get("trust") is True
+        if as_object(server).get("trust") is True
     ]
     names = [*definitions]
     for key, old_key, effect in _SERVER_LISTS:
@@ -137,10 +138,6 @@ def _priority(rule: Mapping[str, object]) -> float:
 
 def _strings(value: object) -> Sequence[str]:
     return [value] if isinstance(value, str) else texts(value)
-
-
-def _table(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, dict) else {}
 
 
 def _list(value: object) -> Sequence[object]:
