@@ -27,7 +27,7 @@ _PORT = 39_128  # on 127.0.0.1, in the network namespace of the program
 _log = logging.getLogger(__name__)
 
 
-class Reach(Struct, frozen=True, kw_only=True):
+class Confinement(Struct, frozen=True, kw_only=True):
     """Where a command runs, and which hosts it may reach.
 
     Attributes:
@@ -41,7 +41,7 @@ class Reach(Struct, frozen=True, kw_only=True):
     outside: bool = False
 
 
-CONFINED = Reach()
+CONFINED = Confinement()
 
 
 class CommandNetwork:

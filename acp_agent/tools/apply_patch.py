@@ -29,7 +29,7 @@ class ApplyPatchTool(Tool[PatchParams]):
     kind: ClassVar[ToolKind] = "edit"
     effect: ClassVar[Literal["reads", "writes"]] = "writes"
     params: ClassVar[type[PatchParams]] = PatchParams
-    stands_for: ClassVar[tuple[str, ...]] = ("edit", "write")
+    replaces_tools: ClassVar[tuple[str, ...]] = ("edit", "write")
 
     def description(self) -> str:
         """Return "": no model is offered the tool."""

@@ -229,7 +229,7 @@ class Tool(ABC, Generic[Params]):
     name: ClassVar[str]
     kind: ClassVar[ToolKind]
     effect: ClassVar[Literal["reads", "writes"]]
-    stands_for: ClassVar[tuple[str, ...]] = ()  # tools that it replaces; it is not offered
+    replaces_tools: ClassVar[tuple[str, ...]] = ()  # tools that it replaces; it is not offered
     deferred: ClassVar[bool] = False  # callable, but not in the requests to the model
     serves_deferred: ClassVar[bool] = False  # it finds or calls deferred tools
     polls: ClassVar[bool] = False  # repeated calls with the same result are normal
@@ -242,7 +242,7 @@ class Tool(ABC, Generic[Params]):
     @property
     def is_offered(self) -> bool:
         """Whether the tool is in the requests to the model."""
-        return not (self.stands_for or self.deferred)
+        return not (self.replaces_tools or self.deferred)
 
     def description(self) -> str:
         """Return the description for the model: the Markdown file next to the tool's module."""

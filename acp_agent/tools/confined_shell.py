@@ -14,7 +14,7 @@ from acp_agent.errors import AcpAgentError, ToolError
 from acp_agent.permissions.paths import CommandContext
 from acp_agent.permissions.policy.commands import patterns_cover_line
 from acp_agent.sandbox.host_rules import HostRules, normalize_host
-from acp_agent.sandbox.launch import Reach
+from acp_agent.sandbox.launch import Confinement
 from acp_agent.sandbox.sandbox import Sandbox
 from acp_agent.tools.base import Outcome
 from acp_agent.tools.shell import ShellParams, ShellTool
@@ -114,17 +114,17 @@ class ConfinedShellTool(ShellTool):
         sandbox_text = super().description().format(network=network)
         return f"{ShellTool(self.workspace).description()}\n{sandbox_text}"
 
-    def reach(self, params: ShellParams) -> Reach:
+    def confinement(self, params: ShellParams) -> Confinement:
         """Return whether a command is confined, and the hosts that it may reach.
 
         Raises:
             ToolError: a host cannot be named so, or is refused by the configuration.
         """
         if self._covers(self._sandbox.policy.config.excluded_commands, params.command):
-            return Reach(confined=False)
+            return Confinement(confined=False)
         is_outside_requested = isinstance(params, ConfinedShellParams) and params.outside_sandbox
         if is_outside_requested or self._covers(_SET_GIT, params.command):
-            return Reach(confined=False, outside=True)
+            return Confinement(confined=False, outside=True)
         requested_hosts = params.hosts if isinstance(params, ConfinedShellParams) else []
         if requested_hosts and not self._sandbox.has_network:
             raise ToolError(_NO_HOSTS, advice=_OUTSIDE_ADVICE)
@@ -137,7 +137,7 @@ class ConfinedShellTool(ShellTool):
                 rules.check_host(*_split_host(host))
         except AcpAgentError as error:
             raise ToolError(f"the host cannot be reached: {error}", advice=error.advice) from None
-        return Reach(hosts=tuple(hosts))
+        return Confinement(hosts=tuple(hosts))
 
     def explain(self, outcome: Outcome, result: CommandResult) -> Outcome:
         """Add notes for the model and the user about what the sandbox may have prevented."""

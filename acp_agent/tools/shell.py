@@ -19,7 +19,7 @@ from acp_agent.errors import ToolError, WorkspaceError
 from acp_agent.events import ToolKind
 from acp_agent.permissions.access import CommandAccess
 from acp_agent.platform import posix
-from acp_agent.sandbox.launch import Reach
+from acp_agent.sandbox.launch import Confinement
 from acp_agent.tools.base import (
     EVERYTHING,
     READS_OR_EVERYTHING,
@@ -174,37 +174,39 @@ class ShellTool(Tool[ShellParams]):
             title += f" ({purpose})"
         if params.background:
             self.workspace.background.check_limit()
-        reach = self.reach(params)
+        confinement = self.confinement(params)
         return Prepared(
             title=title,
             run=functools.partial(
-                self._run_in_background if params.background else self._run, params, reach
+                self._run_in_background if params.background else self._run, params, confinement
             ),
             access=CommandAccess(
                 params.command,
                 str(self.workspace.cwd),
                 roots=tuple(str(root) for root in self.workspace.files.roots),
-                confined=reach.confined,
-                outside=reach.outside,
-                hosts=reach.hosts,
-                reversible=reach.confined and self.reversible,
-                auto_allowed=reach.confined and self.unasked,
+                confined=confinement.confined,
+                outside=confinement.outside,
+                hosts=confinement.hosts,
+                reversible=confinement.confined and self.reversible,
+                auto_allowed=confinement.confined and self.unasked,
                 background=params.background,
             ),
             content=(text_part(code_block(params.command, "sh")),),
         )
 
-    def reach(self, params: ShellParams) -> Reach:
+    def confinement(self, params: ShellParams) -> Confinement:
         """Return what a command may reach."""
         del params
-        return Reach(confined=False)
+        return Confinement(confined=False)
 
     def explain(self, outcome: Outcome, result: CommandResult) -> Outcome:
         """Return an outcome with notes on how the command ran."""
         del result
         return outcome
 
-    async def _run(self, params: ShellParams, reach: Reach, progress: Progress) -> Outcome:
+    async def _run(
+        self, params: ShellParams, confinement: Confinement, progress: Progress
+    ) -> Outcome:
         timeout = params.timeout or self._default_timeout
         terminals = self.workspace.terminals
         try:
@@ -218,7 +220,7 @@ class ShellTool(Tool[ShellParams]):
                     on_output=progress.output,
                     stop=progress.stop,
                     only_reads=progress.only_reads,
-                    reach=reach,
+                    confinement=confinement,
                 )
         finally:
             self.workspace.files.note_commands_ran()
@@ -228,7 +230,7 @@ class ShellTool(Tool[ShellParams]):
         return self.explain(outcome, result)
 
     async def _run_in_background(
-        self, params: ShellParams, reach: Reach, progress: Progress
+        self, params: ShellParams, confinement: Confinement, progress: Progress
     ) -> Outcome:
         """Start the command and return; it runs here even if others run in an editor's terminal."""
         workspace = self.workspace
@@ -259,7 +261,7 @@ class ShellTool(Tool[ShellParams]):
                 workspace.cwd,
                 timeout=params.timeout,
                 only_reads=progress.only_reads,
-                reach=reach,
+                confinement=confinement,
                 on_output=progress.output,
                 on_end=on_end,
             )

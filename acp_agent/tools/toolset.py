@@ -82,7 +82,7 @@ class Toolset:
         subset._tools = {
             name: tool
             for name, tool in self._tools.items()
-            if all(map(is_wanted, tool.stands_for or (name,))) or tool.serves_deferred
+            if all(map(is_wanted, tool.replaces_tools or (name,))) or tool.serves_deferred
         }
         if not any(tool.deferred for tool in subset._tools.values()):
             items = subset._tools.items()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acp_agent.errors import AcpAgentError, ToolError, WorkspaceError
-from acp_agent.sandbox.launch import CONFINED, Reach
+from acp_agent.sandbox.launch import CONFINED, Confinement
 from acp_agent.workspace.command_output import replace_invalid
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class BackgroundCommand:
         *,
         timeout: float | None,
         only_reads: bool = False,
-        reach: Reach = CONFINED,
+        confinement: Confinement = CONFINED,
         on_output: Callable[[str], Awaitable[None]],
         on_end: Callable[[BackgroundCommand], Awaitable[None]],
     ) -> None:
@@ -163,7 +163,7 @@ class BackgroundCommand:
                     stop=self._stop,
                     watcher=self,
                     only_reads=only_reads,
-                    reach=reach,
+                    confinement=confinement,
                 )
             except AcpAgentError as error:
                 self.failure = str(error)

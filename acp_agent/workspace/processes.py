@@ -21,7 +21,7 @@ from acp_agent.platform import posix
 from acp_agent.platform.descriptor_limit import describe_os_error
 from acp_agent.platform.posix import outside_folders
 from acp_agent.platform.watchdog import Watchdog
-from acp_agent.sandbox.launch import CONFINED, Launch, Reach
+from acp_agent.sandbox.launch import CONFINED, Confinement, Launch
 from acp_agent.sandbox.sandbox import Sandbox
 from acp_agent.workspace.child_process import (
     EXIT_GRACE,
@@ -143,18 +143,18 @@ class LocalProcesses:
         stop: asyncio.Event | None = None,
         watcher: CommandWatcher | None = None,
         only_reads: bool = False,
-        reach: Reach = CONFINED,
+        confinement: Confinement = CONFINED,
     ) -> CommandResult:
         """Run a shell command line with no input; stdout and stderr are one stream.
 
         A cancelled call kills the whole group and reaps it in the background. Setting `stop` asks
         the group to end, like a timeout, and the result is still returned. A `timeout` of None
-        means no limit. `reach` says whether the command runs in the sandbox, if there is one.
+        means no limit. `confinement` says whether the command runs in the sandbox, if there is one.
 
         Raises:
             WorkspaceError: the command cannot be started, or the session is closed.
         """
-        started = await self._start(command, cwd, only_reads=only_reads, reach=reach)
+        started = await self._start(command, cwd, only_reads=only_reads, confinement=confinement)
         is_watched = watcher is not None
         output = CommandOutput(self._outputs, clean=self._clean, is_watched=is_watched)
         if watcher is not None:
@@ -219,7 +219,7 @@ class LocalProcesses:
         await self._watch.aclose()
 
     async def _start(
-        self, command: str, cwd: Path, *, only_reads: bool, reach: Reach
+        self, command: str, cwd: Path, *, only_reads: bool, confinement: Confinement
     ) -> RunningCommand:
         if self._closed.is_set():
             raise WorkspaceError("the session is closed: no command can be started")
@@ -229,9 +229,9 @@ class LocalProcesses:
         added = plain_variables(self.variables) if only_reads else self.variables
         environ = (self._read_only_environ if only_reads else self._environ) | added
         environ |= {MARK: mark, "PWD": str(cwd)}
-        sandbox = self.sandbox if reach.confined else None
+        sandbox = self.sandbox if confinement.confined else None
         spawn = self._spawn(
-            command, cwd, environ, mark, sandbox, only_reads=only_reads, hosts=reach.hosts
+            command, cwd, environ, mark, sandbox, only_reads=only_reads, hosts=confinement.hosts
         )
         starting = asyncio.ensure_future(spawn)
         try:

@@ -18,7 +18,7 @@ from acp_agent.config.sandbox_types import (
     SandboxLimitsConfig,
 )
 from acp_agent.sandbox.docker import Docker, user_options
-from acp_agent.sandbox.launch import Reach
+from acp_agent.sandbox.launch import Confinement
 from acp_agent.sandbox.policy import SandboxPolicy
 from acp_agent.sandbox.programs import launch_reader
 from acp_agent.sandbox.sandbox import Sandbox, Unavailable, find_backend
@@ -188,7 +188,7 @@ async def test_a_command_with_hosts_reaches_the_proxy(project: Path, docker: Doc
         project,
         timeout=30,
         on_output=_ignore,
-        reach=Reach(hosts=("example.org",)),
+        confinement=Confinement(hosts=("example.org",)),
     )
     await processes.aclose()
     assert result.refused_hosts == ("other.example:80",), result.output

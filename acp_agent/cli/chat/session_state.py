@@ -164,7 +164,6 @@ class ShownCall:
         self.answer = ""
         self._live = ""  # output of its command
         self._texts: list[str] = []  # texts of its content
-        self.dropped = 0  # characters of output that were discarded
 
     @property
     def has_ended(self) -> bool:
@@ -211,22 +210,15 @@ class ShownCall:
             and isinstance(item.content, acp.ImageContent | acp.AudioContent)
         ]
         joined = "\n".join(text for text in texts if text)
-        if joined:
-            self.dropped = 0
-        self._texts = [self._truncate(joined)] if joined else []
+        self._texts = [joined[-_MAX_OUTPUT:]] if joined else []
 
     def _update_terminal(self, meta: dict[str, Any]) -> None:
         output = meta.get("terminal_output")
         if isinstance(output, dict) and isinstance(output.get("data"), str):
-            self._live = self._truncate(self._live + output["data"])
+            self._live = (self._live + output["data"])[-_MAX_OUTPUT:]
         exit_data = meta.get("terminal_exit")
         if isinstance(exit_data, dict) and isinstance(exit_data.get("exit_code"), int):
             self.exit_code = exit_data["exit_code"]
-
-    def _truncate(self, text: str) -> str:
-        if len(text) > _MAX_OUTPUT:
-            self.dropped += len(text) - _MAX_OUTPUT
-        return text[-_MAX_OUTPUT:]
 
     def shorten(self) -> None:
         """Discard most of the output, because the call is old."""

@@ -31,11 +31,6 @@ class Lease:
         self._file = file
         self._descriptor: int | None = descriptor
 
-    @property
-    def is_held(self) -> bool:
-        """Return whether the lease is not released yet."""
-        return self._descriptor is not None
-
     def release(self) -> None:
         """Release the session for other writers. Releasing twice does nothing."""
         if self._descriptor is None:

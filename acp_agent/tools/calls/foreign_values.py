@@ -46,13 +46,13 @@ class NotConvertibleError(ValueError):
     """A value without a counterpart."""
 
 
-def _from_zero(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
+def _first_line(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
     """Return a first line; some agents count from 0."""
     number = _number(value)
     return {target: value if number is None else max(1, number)}
 
 
-def _until(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
+def _last_line(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
     """Return a last line, -1 for the end of the file."""
     first, last = _number(converted.get("line", 1)), _number(value)
     if first is None or last is None:
@@ -64,7 +64,7 @@ def _until(target: str, value: object, converted: Mapping[str, object]) -> JsonO
     return {target: last - first + 1}
 
 
-def _range(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
+def _line_range(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
     """Two lines, as a list, an object, or as in "3-5" and "L3-L5"."""
     if value in ([], {}, ""):
         return {}
@@ -77,11 +77,11 @@ def _range(target: str, value: object, converted: Mapping[str, object]) -> JsonO
         ends = [value["start"], value["end"]]
     if not isinstance(ends, list) or len(ends) not in {1, 2}:
         raise NotConvertibleError(f"{value!r} is not a range of lines")
-    first = _from_zero(target, ends[0], converted)
-    return {**first, **_until("limit", ends[-1], {"line": first[target]})}
+    first = _first_line(target, ends[0], converted)
+    return {**first, **_last_line("limit", ends[-1], {"line": first[target]})}
 
 
-def _only(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
+def _single_item(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
     """Return the only item of a list."""
     if isinstance(value, list):
         if len(value) != 1:
@@ -90,7 +90,7 @@ def _only(target: str, value: object, _converted: Mapping[str, object]) -> JsonO
     return {target: value}
 
 
-def _count(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
+def _match_count(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
     """Number of expected matches; one is the default."""
     times = _number(value)
     if times == 1 or converted.get(target):
@@ -100,15 +100,15 @@ def _count(target: str, value: object, converted: Mapping[str, object]) -> JsonO
     return {target: True, "times": times}
 
 
-def _deep(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
+def _recursive(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
     return {target: _MAX_LIST_DEPTH} if _is_true(value) and target not in converted else {}
 
 
-def _not(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
+def _negated(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
     return {target: not _is_true(value)}
 
 
-def _wider(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
+def _largest(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
     """Lines before or after; our field is for both."""
     lines = _number(value)
     return {} if lines is None else {target: max(lines, _number(converted.get(target)) or 0)}
@@ -122,7 +122,7 @@ def _literal(target: str, value: object, converted: Mapping[str, object]) -> Jso
     return {target: _META.sub(r"\\\g<0>", pattern)}
 
 
-def _not_literal(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
+def _regex(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
     return _literal(target, not _is_true(value), converted)
 
 
@@ -130,11 +130,11 @@ def _output_mode(target: str, value: object, _converted: Mapping[str, object]) -
     return {target: "lines" if value == "content" else "files"}
 
 
-def _files(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
+def _files_only(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
     return {target: "files"} if _is_true(value) else {}
 
 
-def _lines(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
+def _join_commands(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
     """Commands, each to be run if the one before succeeded."""
     if not isinstance(value, list) or not all(isinstance(command, str) for command in value):
         return {target: value}
@@ -200,7 +200,7 @@ def _variable(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _words(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
+def _append_words(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
     """Return the words after a command."""
     command = converted.get(target)
     if not value or not isinstance(command, str):
@@ -250,14 +250,14 @@ def _insert(target: str, value: object, converted: Mapping[str, object]) -> Json
     return {target: [{"old": "", "new": converted.get("new"), "after_line": value}]}
 
 
-def _state(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
+def _todo_status(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
     word = re.sub(r"[\s_-]", "", value).lower() if isinstance(value, str) else ""
     if word in {"cancelled", "canceled"}:
         return {target: "completed", "content": f"{converted.get('content', '')} (cancelled)"}
     return {target: _STATES.get(word, value)}
 
 
-def _done(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
+def _is_done(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
     return {target: "completed" if _is_true(value) else "pending"}
 
 
@@ -274,12 +274,12 @@ def _checklist(target: str, value: object, _converted: Mapping[str, object]) -> 
     }
 
 
-def _unless(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
+def _fallback(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
     """Return a value that is used only if no other field has one."""
     return {} if converted.get(target) else {target: value}
 
 
-def _in_text(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
+def _url_in_text(target: str, value: object, converted: Mapping[str, object]) -> JsonObject:
     """Return the only URL in a text, if no other field has one."""
     urls = set(_URL.findall(value)) if isinstance(value, str) else set()
     if converted.get(target) or not urls:
@@ -305,7 +305,7 @@ def _operation(target: str, value: object, _converted: Mapping[str, object]) -> 
     return {target: next((name for name in names if name.rstrip("s") in word), value)}
 
 
-def _as_text(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
+def _to_text(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
     return {} if value is None else {target: str(value)}
 
 
@@ -313,7 +313,7 @@ def _cell_mode(target: str, value: object, _converted: Mapping[str, object]) -> 
     return {target: "replace" if value == "edit" else value}
 
 
-def _first(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
+def _first_question(target: str, value: object, _converted: Mapping[str, object]) -> JsonObject:
     """Questions: our tool takes the first one, and the others in another field."""
     if not isinstance(value, list) or not value or not isinstance(value[0], dict):
         return {target: value}
@@ -342,21 +342,22 @@ def _is_true(value: object) -> bool:
     return value is True or (isinstance(value, str) and value.strip().lower() == "true")
 
 
-# By the names that `foreign_calls.toml` has after a colon. Each gets our field, the value, and the
-# fields that were converted before; it returns fields of ours.
+# By the names that follow a colon in `foreign_calls.toml`. Arguments: our field, the value, and the
+# fields that are already converted. The result are fields of ours.
 CONVERSIONS: Final[Mapping[str, Conversion]] = {
-    "from_zero": _from_zero, "until": _until, "range": _range, "only": _only, "count": _count,
-    "deep": _deep, "not": _not, "wider": _wider, "output_mode": _output_mode, "files": _files,
-    "lines": _lines, "in_folder": _in_folder, "environment": _environment,
-    "milliseconds": _milliseconds,
-    "seconds_of": _time_limit, "search_replace": _search_replace, "state": _state, "done": _done,
-    "first": _first, "insert": _insert, "literal": _literal, "not_literal": _not_literal,
-    "checklist": _checklist, "unless": _unless, "in_text": _in_text, "file_type": _file_type,
-    "operation": _operation, "cell_mode": _cell_mode, "text": _as_text,
+    "first_line": _first_line, "last_line": _last_line, "line_range": _line_range,
+    "single_item": _single_item, "match_count": _match_count, "recursive": _recursive,
+    "negated": _negated, "largest": _largest, "output_mode": _output_mode,
+    "files_only": _files_only, "join_commands": _join_commands, "in_folder": _in_folder,
+    "environment": _environment, "milliseconds": _milliseconds, "time_limit": _time_limit,
+    "search_replace": _search_replace, "todo_status": _todo_status, "is_done": _is_done,
+    "first_question": _first_question, "insert": _insert, "literal": _literal, "regex": _regex,
+    "checklist": _checklist, "fallback": _fallback, "url_in_text": _url_in_text,
+    "file_type": _file_type, "operation": _operation, "cell_mode": _cell_mode, "to_text": _to_text,
     "text_lines": _text_lines, "globs": _globs, "alternatives": _alternatives,
-    "line_count": _line_count, "words": _words,
+    "line_count": _line_count, "append_words": _append_words,
 }  # fmt: skip
 
 # Conversions that change the value of another field.
-FILTERS: Final = {"wider", "in_folder", "environment", "literal", "not_literal", "words"}
+FILTERS: Final = {"largest", "in_folder", "environment", "literal", "regex", "append_words"}
 COMPLETE: Final = {"insert", "search_replace"}  # whose items are in our fields already
