@@ -23,7 +23,7 @@ from acp_agent.workspace.scrub import scrub
 if TYPE_CHECKING:  # only with a memory
     from acp_agent.models.embedding.embedder import Embedder
     from acp_agent.tools.memory.notes import Note, NoteFolders
-    from acp_agent.tools.memory.recall import PastSession
+    from acp_agent.tools.memory.text_search import PastSession
     from acp_agent.tools.memory.tool import MemoryTool
     from acp_agent.tools.session_search import DatedEvent
     from acp_agent.workspace.workspace import Workspace
@@ -60,7 +60,7 @@ async def memory_index(core: SessionCore) -> str:
 
 def memory_tool(core: SessionCore, workspace: Workspace, folders: NoteFolders) -> MemoryTool:
     """Return the tool with which the model writes and searches notes."""
-    from acp_agent.tools.memory.recall import PastSession  # noqa: PLC0415 - only with a memory
+    from acp_agent.tools.memory.text_search import PastSession  # noqa: PLC0415 - only with a memory
     from acp_agent.tools.memory.tool import EarlierSessions, MemoryTool  # noqa: PLC0415 - likewise
 
     store = core.services.store

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.tools.memory import meaning as vectors_module
-from acp_agent.tools.memory.meaning import VectorIndex, unit_vector
+from acp_agent.tools.memory import semantic_search as vectors_module
 from acp_agent.tools.memory.notes import Note
-from acp_agent.tools.memory.recall import RecallIndex
+from acp_agent.tools.memory.semantic_search import VectorIndex, unit_vector
+from acp_agent.tools.memory.text_search import SearchIndex
 
 
 def test_the_nearest_of_many_vectors_are_found_by_their_signatures_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vectors_module, "_MAX_EXACT", 5)
-    index = RecallIndex(tmp_path / "recall.db")
+    index = SearchIndex(tmp_path / "recall.db")
     notes = [
         Note(scope="user", name=f"n{number}", text=f"note {number}", changed=number)
         for number in range(600)

@@ -15,13 +15,13 @@ from acp_agent.events import ToolKind
 from acp_agent.permissions.access import NoteAccess
 from acp_agent.tools.base import NOTHING, Outcome, Prepared, Progress, Tool, ToolParams, Touches
 from acp_agent.tools.memory.notes import MAX_NOTE_LENGTH, Note, NoteFolders, Scope, describe_notes
-from acp_agent.tools.memory.recall import PastSession, RecallHit, RecallIndex
+from acp_agent.tools.memory.text_search import PastSession, SearchIndex, SearchResult
 from acp_agent.tools.quoting import code_block, shorten
 from acp_agent.tools.session_search import DatedEvent
 from acp_agent.workspace.workspace import Workspace
 
 if TYPE_CHECKING:  # only needed if an embedding model is configured
-    from acp_agent.tools.memory.meaning import Embedding
+    from acp_agent.tools.memory.semantic_search import Embedding
 
 _MAX_PASSAGES = 8  # passages per result
 _EXCERPT_LENGTH = 500  # characters of each passage
@@ -166,7 +166,7 @@ class MemoryTool(Tool[MemoryParams]):
 
     async def _recall(self, words: str) -> Outcome:
         folder = self._folders.folder("project")
-        index = RecallIndex(folder / "recall.db")
+        index = SearchIndex(folder / "recall.db")
         notes = await asyncio.to_thread(self._folders.all)
         sessions = await self._sessions.list_sessions()
         missing = await asyncio.to_thread(index.missing, sessions)
@@ -181,7 +181,7 @@ class MemoryTool(Tool[MemoryParams]):
         nearest_ids: Sequence[int] = ()
         remark = ""
         if self._open_embedding is not None:
-            from acp_agent.tools.memory.meaning import find_nearest  # noqa: PLC0415 - likewise
+            from acp_agent.tools.memory.semantic_search import find_nearest  # noqa: PLC0415 - likewise
 
             nearest = await find_nearest(index, self._open_embedding, words, self._clean)
             nearest_ids, remark = nearest.passages, nearest.remark
@@ -205,7 +205,7 @@ def _access(params: MemoryParams) -> NoteAccess:
     return NoteAccess(params.name, everywhere=params.scope == "user")
 
 
-def _format_hit(hit: RecallHit, words: str) -> str:
+def _format_hit(hit: SearchResult, words: str) -> str:
     timestamp = datetime.fromtimestamp(hit.at / 1_000, UTC).astimezone()
     head = f"[note {hit.speaker}, {timestamp:%Y-%m-%d}]"
     if hit.session:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.ids import SessionId
-from acp_agent.tools.memory import meaning
+from acp_agent.tools.memory import semantic_search
 from tests.session.test_session_memory import memory, say
 from tests.support.model_server import ModelServer, answer
 from tests.support.open_session import SECRET, Desk, open_desk
@@ -177,7 +177,7 @@ async def test_without_embeddings_a_search_uses_words_and_says_so(
     model: str,
     why: str,
 ) -> None:
-    monkeypatch.setattr(meaning, "_MAX_QUERY_SECONDS", 0.2)
+    monkeypatch.setattr(semantic_search, "_MAX_QUERY_SECONDS", 0.2)
     model_server.embed = broken
     config = CONFIG.replace("openai/meanings", model)
     async with open_desk(tmp_path, model_server, config=config) as desk:
@@ -205,7 +205,7 @@ async def test_vectors_that_a_slow_model_did_not_make_are_reported_and_made_next
         assert "passages are found by their words only so far" in found
         assert "busy" in found
         model_server.embed = embed
-        monkeypatch.setattr(meaning, "_MAX_PASSAGES", 2)
+        monkeypatch.setattr(semantic_search, "_MAX_PASSAGES", 2)
         assert "[" in await recall(desk, "car")
         monkeypatch.undo()
         found = await recall(desk, "car")

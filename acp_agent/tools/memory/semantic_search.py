@@ -23,7 +23,7 @@ from typing import Protocol, TypeAlias
 from msgspec import Struct
 
 from acp_agent.errors import AcpAgentError
-from acp_agent.tools.memory.recall import RecallIndex
+from acp_agent.tools.memory.text_search import SearchIndex
 
 _MAX_QUERY_SECONDS = 2.5  # for the embedding of the words
 _MAX_PASSAGES_SECONDS = 5.0  # for the embeddings of passages
@@ -58,7 +58,7 @@ class NearestPassages(Struct, frozen=True, kw_only=True):
 
 
 async def find_nearest(
-    index: RecallIndex,
+    index: SearchIndex,
     open_embedding: Callable[[], Awaitable[Embedding]],
     words: str,
     clean: Callable[[str], str],
@@ -170,7 +170,7 @@ class VectorIndex:
         model: identifies the model; embeddings of other models are dropped.
     """
 
-    def __init__(self, index: RecallIndex, model: str) -> None:
+    def __init__(self, index: SearchIndex, model: str) -> None:
         self._index = index
         self._model = model
 

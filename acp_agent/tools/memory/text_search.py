@@ -60,7 +60,7 @@ class PastSession(Struct, frozen=True, kw_only=True):
     updated: int
 
 
-class RecallHit(Struct, frozen=True, kw_only=True):
+class SearchResult(Struct, frozen=True, kw_only=True):
     """A search result: a note (`session` is "") or a passage of a session.
 
     `speaker` is the note's name, or the speaker. `at` is in milliseconds since 1970 (UTC).
@@ -74,7 +74,7 @@ class RecallHit(Struct, frozen=True, kw_only=True):
     text: str
 
 
-class RecallIndex:
+class SearchIndex:
     """The index of one project. All methods block: call them in a thread."""
 
     def __init__(self, file: Path) -> None:
@@ -120,7 +120,7 @@ class RecallIndex:
             ]
             _replace_passages(db, "", rows)
 
-    def find(self, words: str, limit: int, nearest: Sequence[int] = ()) -> Sequence[RecallHit]:
+    def find(self, words: str, limit: int, nearest: Sequence[int] = ()) -> Sequence[SearchResult]:
         """Return the passages and notes that contain any of the words, best first.
 
         Args:
@@ -198,7 +198,7 @@ def _matches(db: sqlite3.Connection, query: str) -> list[int]:
     return [passage for passage, _ in rows]
 
 
-def _read_hits(db: sqlite3.Connection, passage: int) -> list[RecallHit]:
+def _read_hits(db: sqlite3.Connection, passage: int) -> list[SearchResult]:
     """Return a passage; an empty list if another process has just replaced it."""
     rows = db.execute(
         "SELECT session, coalesce(title, ''), turn, at, who, shown"
@@ -206,7 +206,7 @@ def _read_hits(db: sqlite3.Connection, passage: int) -> list[RecallHit]:
         (passage,),
     )
     return [
-        RecallHit(session=session, title=title, turn=turn, at=at, speaker=speaker, text=text)
+        SearchResult(session=session, title=title, turn=turn, at=at, speaker=speaker, text=text)
         for session, title, turn, at, speaker, text in rows
     ]
 
