@@ -131,7 +131,9 @@ class PolicyGate(Gate):
             case CommandAccess():
                 return self._judge_command(access, mode, folder, self.repositories(stopped), rules)
             case FetchAccess():
-                return self._judge_fetch(access, mode, folder, rules)
+                remembered = self._grants.for_project(folder)
+                grants = [grant for grant in remembered if grant.kind == "fetch"]
+                return judge_request(access, mode, folder, rules, grants)
             case McpAccess():
                 return self._judge_tool(access, mode, folder, rules)
             case NoteAccess():
@@ -356,14 +358,6 @@ class PolicyGate(Gate):
             project=project,
             repositories=repositories,
         )
-
-    # -- the network
-
-    def _judge_fetch(
-        self, access: FetchAccess, mode: Mode, project: str, rules: RuleSet
-    ) -> Verdict:
-        grants = [grant for grant in self._grants.for_project(project) if grant.kind == "fetch"]
-        return judge_request(access, mode, project, rules, grants)
 
     # -- tools of MCP servers
 
