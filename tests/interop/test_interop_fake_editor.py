@@ -86,19 +86,6 @@ async def test_a_withdrawn_question_refuses_the_call_and_not_the_turn(
     assert not (workspace_repo / "made.txt").exists()
 
 
-@pytest.mark.covers("P7")
-async def test_a_cancel_withdraws_an_open_question(agent: StartAgent, workspace_repo: Path) -> None:
-    editor = Editor(permission="never")
-    running, session = await opened(agent, workspace_repo, editor, *DEMO)
-    prompted = running.post_prompt(session, "$ touch made.txt")
-    asked = await running.expect(lambda m: m.get("method") == "session/request_permission")
-    running.cancel(session)
-    assert (await running.result(prompted))["stopReason"] == "cancelled"
-    withdrawn = await running.expect(lambda m: m.get("method") == "$/cancel_request")
-    assert withdrawn["params"]["requestId"] == asked["id"]
-    assert not (workspace_repo / "made.txt").exists()
-
-
 @pytest.mark.covers("P12")
 async def test_a_question_is_a_form_and_its_answer_reaches_the_model(
     agent: StartAgent, workspace_repo: Path

@@ -241,14 +241,6 @@ async def test_a_wait_can_be_cancelled(driver: Driver, server: ModelServer) -> N
         await asyncio.wait_for(task, 60)
 
 
-async def test_closing_closes_the_connection(driver: Driver, server: ModelServer) -> None:
-    server.add(answer("Half", Stall()))
-    stream = stream_with_retries(driver, ask(), POLICY)
-    await anext(stream)
-    await stream.aclose()
-    await asyncio.wait_for(server.requests[0].closed_early.wait(), 60)
-
-
 async def test_closing_closes_the_drivers_stream_before_it_returns(
     driver: Driver, server: ModelServer
 ) -> None:

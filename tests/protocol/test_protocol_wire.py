@@ -79,22 +79,6 @@ def test_claiming_the_streams_imports_nothing_beyond_the_bare_interpreter() -> N
 
 
 @pytest.mark.covers("T2")
-@pytest.mark.parametrize(
-    "raw",
-    ["0", "-7", "12345678901234567890123456789", '"x"', '""', '"\\u0041\\n"', "null", '"1.0"'],
-)
-async def test_an_id_comes_back_exactly_as_it_was(peer: PeerProcess, raw: str) -> None:
-    head = f'{{"jsonrpc":"2.0","id":{raw},'
-    await peer.send(f'{head}"method":"session/close"}}\n'.encode())
-    await peer.receive()
-    assert peer.lines[-1].startswith(head.encode() + b'"error":')
-    params = '{"cwd":"/","mcpServers":[]}'
-    await peer.send(f'{head}"method":"session/new","params":{params}}}\n'.encode())
-    await peer.receive()
-    assert peer.lines[-1].startswith(head.encode() + b'"result":')
-
-
-@pytest.mark.covers("T2")
 async def test_a_notification_is_never_answered_not_even_a_failing_one(
     peer: PeerProcess,
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -97,24 +96,6 @@ async def test_a_client_without_forms_is_asked_in_text(
     assert editor.questions == []
     assert "How many? (a whole number; by default: 2)" in client.view(session).text()
     assert "requires_action" not in states(running, session)
-
-
-@pytest.mark.covers("P12", "P7")
-async def test_a_cancel_withdraws_the_form(
-    agent: StartAgent, home: Path, workspace_repo: Path, model_server: ModelServer
-) -> None:
-    async def never(**_: Any) -> Any:
-        await asyncio.Event().wait()
-
-    editor = EditorV2(offers=FORMS)
-    editor._methods["elicitation/create"] = never
-    running, client, session = await asking(agent, home, workspace_repo, model_server, editor)
-    message = await client.said(client.post_prompt(session, "count"))
-    question = await running.expect(lambda m: m.get("method") == "elicitation/create")
-    client.cancel(session)
-    assert (await client.idle(session, message))["stopReason"] == "cancelled"
-    withdrawn = await running.expect(lambda m: m.get("method") == "$/cancel_request")
-    assert withdrawn["params"] == {"requestId": question["id"]}
 
 
 @pytest.mark.covers("P12", "I4")

@@ -126,16 +126,6 @@ async def test_an_image_is_sent_only_to_a_skill_whose_model_sees_images(
     assert model_server.requests == []
 
 
-async def test_a_missing_skill_is_reported_and_nothing_is_sent(
-    desk: Desk, model_server: ModelServer
-) -> None:
-    write_skill(desk.folder)
-    await desk.say("/skill:revue it")
-    said = "".join(event.text for event in desk.editor.of(AgentText))
-    assert "Unknown skill 'revue'" in said
-    assert model_server.requests == []
-
-
 async def test_a_skill_in_a_running_turn_joins_in(desk: Desk, model_server: ModelServer) -> None:
     write_skill(desk.folder, "model: openai/blind")
     stall = Stall()

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
-
-from msgspec import structs
 
 from acp_agent.models.anthropic_driver import AnthropicCloudDriver, AnthropicDriver
 from acp_agent.models.base import (
@@ -32,31 +30,33 @@ from tests.support.model_server import ModelServer
 KEY = "sk-test-0123456789abcdef"  # looks like a key, is none
 
 
+def _provider(changes: Mapping[str, Any], **fields: Any) -> Provider:
+    return Provider(**{"key": KEY, **fields, **changes})
+
+
 def openai_provider(server: ModelServer, **changes: Any) -> Provider:
     """A provider of the kind that speaks OpenAI's chat API."""
-    made = Provider(
+    return _provider(
+        changes,
         id="openai",
         name="OpenAI",
         api="openai",
         base_url=server.openai_url,
-        key=KEY,
         key_env=("OPENAI_API_KEY",),
         dialect=Dialect(),
     )
-    return structs.replace(made, **changes)
 
 
 def anthropic_provider(server: ModelServer, **changes: Any) -> Provider:
     """A provider that speaks Anthropic's API."""
-    made = Provider(
+    return _provider(
+        changes,
         id="anthropic",
         name="Anthropic",
         api="anthropic",
         base_url=server.url,
-        key=KEY,
         key_env=("ANTHROPIC_API_KEY",),
     )
-    return structs.replace(made, **changes)
 
 
 def responses_provider(server: ModelServer, **changes: Any) -> Provider:
@@ -66,35 +66,34 @@ def responses_provider(server: ModelServer, **changes: Any) -> Provider:
 
 def gemini_provider(server: ModelServer, **changes: Any) -> Provider:
     """A provider that speaks the Gemini API."""
-    made = Provider(
+    return _provider(
+        changes,
         id="gemini",
         name="Gemini",
         api="gemini",
         base_url=f"{server.url}/v1beta",
-        key=KEY,
         key_env=("GEMINI_API_KEY",),
     )
-    return structs.replace(made, **changes)
 
 
 def bedrock_provider(server: ModelServer, **changes: Any) -> Provider:
     """Amazon Bedrock, with a bearer token."""
-    made = Provider(
+    return _provider(
+        changes,
         id="bedrock",
         name="Amazon Bedrock",
         api="anthropic",
         platform="bedrock",
         base_url=server.url,
         region="us-east-1",
-        key=KEY,
         key_env=("AWS_BEARER_TOKEN_BEDROCK",),
     )
-    return structs.replace(made, **changes)
 
 
 def vertex_provider(server: ModelServer, **changes: Any) -> Provider:
     """Google Vertex AI, with an access token."""
-    made = Provider(
+    return _provider(
+        changes,
         id="vertex",
         name="Google Vertex AI",
         api="anthropic",
@@ -102,24 +101,21 @@ def vertex_provider(server: ModelServer, **changes: Any) -> Provider:
         base_url=f"{server.url}/v1",
         region="global",
         project="my-project",
-        key=KEY,
         key_env=("VERTEX_ACCESS_TOKEN",),
     )
-    return structs.replace(made, **changes)
 
 
 def azure_provider(server: ModelServer, **changes: Any) -> Provider:
     """Azure OpenAI, with a key."""
-    made = Provider(
+    return _provider(
+        changes,
         id="azure",
         name="Azure OpenAI",
         api="openai_responses",
         platform="azure",
         base_url=server.url,
-        key=KEY,
         key_env=("AZURE_OPENAI_API_KEY",),
     )
-    return structs.replace(made, **changes)
 
 
 def driver_for(api: str, server: ModelServer) -> Driver:
