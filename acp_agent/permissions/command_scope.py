@@ -66,7 +66,7 @@ def offer_for_command(command: Command, context: CommandContext, folders: Sequen
     words = command.words
     if not words or not words[0].fixed or "=" in words[0].text or words[0].text[:1] in "-+":
         return Offer()
-    if uses_other_folder(words[0].text, context, folders):
+    if runs_in_other_folder(words[0].text, context, folders):
         return Offer()
     count, fetched = 0, False
     while head := launcher_words(words[count:]):
@@ -101,7 +101,7 @@ def _texts(words: Sequence[Word]) -> tuple[str, ...]:
     return tuple(word.text for word in words)
 
 
-def uses_other_folder(program: str, context: CommandContext, folders: Sequence[str]) -> bool:
+def runs_in_other_folder(program: str, context: CommandContext, folders: Sequence[str]) -> bool:
     """Return whether a command may run in another repository, or a program of another folder.
 
     A clone inside the project has its own hooks and remotes, and `./run` differs between folders.

@@ -117,7 +117,7 @@ class Bubblewrap:
             command += limit_command(argv, limits)
         else:
             writable = [path for path, kind in mounts if kind == "write"]
-            command += restricted(self.perl, argv, limits, [*_WRITABLE, *writable])
+            command += restrict_command(self.perl, argv, limits, [*_WRITABLE, *writable])
         return Launch(tuple(command), environ, (descriptor,), network)
 
 
@@ -181,7 +181,7 @@ def limit_command(argv: Sequence[str], limits: SandboxLimitsConfig) -> list[str]
     return ["/bin/sh", "-c", script, "sh", *argv]
 
 
-def restricted(
+def restrict_command(
     perl: str, argv: Sequence[str], limits: SandboxLimitsConfig, writable: Sequence[str]
 ) -> list[str]:
     """Return a command that runs another command with limits, and without named pipes.

@@ -55,7 +55,7 @@ def find_common_dir(git_dir: str) -> str:
     return git_dir
 
 
-def submodules(git_dir: str) -> list[str]:
+def submodule_git_dirs(git_dir: str) -> list[str]:
     """Return the git folders of a repository's submodules."""
     git_dirs: list[str] = []
     pending = subfolders(f"{git_dir}/modules")
@@ -76,7 +76,7 @@ def subfolders(folder: str) -> list[str]:
     return []
 
 
-def gitlinks(folder: str) -> list[str]:
+def submodule_folders(folder: str) -> list[str]:
     """Return the folders of the submodules in a work tree's index, which git enters."""
     git_dir = find_git_dir(folder)
     folders: list[str] = []

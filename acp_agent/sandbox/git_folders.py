@@ -12,13 +12,13 @@ from pathlib import Path
 from acp_agent.sandbox.git_data import (
     find_common_dir,
     find_git_dir,
-    gitlinks,
     is_git_dir,
     read_small_file,
     subfolders,
-    submodules,
+    submodule_folders,
+    submodule_git_dirs,
 )
-from acp_agent.sandbox.git_listings import FolderListing, FolderListings, is_filled
+from acp_agent.sandbox.git_listings import FolderListing, FolderListings, is_tool_folder
 from acp_agent.sandbox.git_settings import referenced_paths
 
 _WATCHED_LEVELS = 2  # levels below a root that are checked while a command runs
@@ -63,7 +63,7 @@ class GitFolders:
         while pending and len(visited) < _MAX_FOLDERS:
             folder = pending.popleft()
             self._add_work_tree(folder)
-            new_folders = [path for path in gitlinks(folder) if path not in visited]
+            new_folders = [path for path in submodule_folders(folder) if path not in visited]
             visited.update(new_folders)
             pending += [path for path in new_folders if os.path.lexists(f"{path}/.git")]
 
@@ -109,7 +109,7 @@ class GitFolders:
                 if listing.has_repository:
                     yield folder
                 below = [(f"{folder}/{name}", level + 1) for name in sorted(listing.subfolders)]
-                (filled if below and is_filled(below[0][0]) else pending).extend(below)
+                (filled if below and is_tool_folder(below[0][0]) else pending).extend(below)
 
     def _add_work_tree(self, folder: str) -> None:
         dot_git = f"{folder}/.git"
@@ -135,7 +135,7 @@ class GitFolders:
             self.work_trees.add(folder)
 
     def _protect(self, git_dir: str, work_tree: str) -> None:
-        for folder in [git_dir, *submodules(git_dir)]:
+        for folder in [git_dir, *submodule_git_dirs(git_dir)]:
             if folder in self.git_dirs or len(self.git_dirs) > _MAX_REPOSITORIES:
                 continue
             paths = list(self._protected_paths(folder))

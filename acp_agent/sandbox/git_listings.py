@@ -54,7 +54,7 @@ class FolderListings:
         if cached is not None and cached.settled and cached.ctime == ctime:
             return cached
         settled = time.time_ns() - ctime > _SETTLED
-        if is_filled(folder) and not _is_scope(folder):
+        if is_tool_folder(folder) and not _is_scope(folder):
             has_repository, subfolders = _has_repository(folder), frozenset[str]()
         else:
             with os.scandir(folder) as iterator:
@@ -71,7 +71,7 @@ class FolderListings:
         return cached
 
 
-def is_filled(folder: str) -> bool:
+def is_tool_folder(folder: str) -> bool:
     """Return whether a folder is one of those that tools fill, or in one."""
     *_, scope, parent, _ = ["", "", *folder.split("/")]
     return parent in FILLED_FOLDERS or (scope in FILLED_FOLDERS and _is_scope(f"/{parent}"))

@@ -28,7 +28,7 @@ class _Mount(Struct, frozen=True):
         return self.root + path[len(self.point) :] if _is_in(path, self.point) else None
 
 
-def aliases(paths: Iterable[str]) -> Iterator[str]:
+def find_aliases(paths: Iterable[str]) -> Iterator[str]:
     """Yield the other paths of existing files.
 
     Args:

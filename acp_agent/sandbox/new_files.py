@@ -9,7 +9,7 @@ from contextlib import suppress
 from msgspec import Struct
 
 from acp_agent.platform.nofollow import grant_owner_access, opened_folder
-from acp_agent.sandbox.policy import present
+from acp_agent.sandbox.policy import existing_paths
 
 
 class _State(Struct, frozen=True):
@@ -29,7 +29,7 @@ class NewFiles:
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._paths = tuple(paths)
-        self._initial = {path: _state(path) for path in present(self._paths)}
+        self._initial = {path: _state(path) for path in existing_paths(self._paths)}
         # A folder's ctime changes with its entries, and programs cannot set it.
         self._folders = tuple({path.rpartition("/")[0] for path in self._paths})
         self._times: tuple[object, ...] = ()
@@ -48,7 +48,7 @@ class NewFiles:
             return
         self._times = times
         self._unlock()
-        for path in present(self._paths):
+        for path in existing_paths(self._paths):
             initial, current = self._initial.get(path), _state(path)
             if initial is not None and current == initial:
                 continue

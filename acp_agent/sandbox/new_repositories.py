@@ -13,12 +13,12 @@ from msgspec.structs import replace
 from acp_agent.sandbox.git_data import (
     find_common_dir,
     find_git_dir,
-    gitlinks,
     is_complete_git_dir,
     is_git_dir,
     read_small_file,
     subfolders,
-    submodules,
+    submodule_folders,
+    submodule_git_dirs,
 )
 from acp_agent.sandbox.git_folders import GitFolders
 from acp_agent.sandbox.git_listings import OutsideLinks
@@ -75,7 +75,7 @@ class NewRepositories:
         self._suspects.update(initial.new_folders_with_git(ended=ended))
         pending = [*initial.work_trees, *self._suspects]
         while pending:
-            for folder in gitlinks(pending.pop()):
+            for folder in submodule_folders(pending.pop()):
                 if folder not in initial.work_trees | self._suspects:
                     self._suspects.add(folder)
                     pending.append(folder)
@@ -128,7 +128,7 @@ class NewRepositories:
                     yield from (f"{linked_git_dir}/{name}" for name in ("commondir", "HEAD"))
                 elif not self._are_data(f"{linked_git_dir}/config.worktree"):
                     yield f"{linked_git_dir}/config.worktree"
-        for folder in submodules(git_dir):
+        for folder in submodule_git_dirs(git_dir):
             if folder not in self._initial.git_dirs and self._names_program(folder):
                 yield f"{folder}/HEAD"
 

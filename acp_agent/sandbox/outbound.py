@@ -111,13 +111,13 @@ async def _copy(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limit: asyncio.Timeout
 ) -> None:
     while data := await reader.read(CHUNK):
-        postpone(limit)
+        restart_idle_timeout(limit)
         writer.write(data)
         await writer.drain()
     writer.write_eof()
 
 
-def postpone(limit: asyncio.Timeout) -> None:
+def restart_idle_timeout(limit: asyncio.Timeout) -> None:
     """Restart the idle timeout of a connection."""
     limit.reschedule(asyncio.get_running_loop().time() + IDLE_LIMIT)
 

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from acp_agent.config.sandbox_types import SandboxConfig
 from acp_agent.platform.data_tables import read_table
-from acp_agent.sandbox.mount_aliases import aliases
+from acp_agent.sandbox.mount_aliases import find_aliases
 
 if TYPE_CHECKING:  # needed by the first command
     from acp_agent.sandbox.git_folders import GitFolders
@@ -95,7 +95,7 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
             if mount_kind(path, surrounding) != "write":  # a project's own programs may be changed
                 mounts.setdefault(path, "read")
         denied = [*_existing(self._absolute(filesystem.deny_read))]
-        denied += aliases(denied)
+        denied += find_aliases(denied)
         if not only_reads:
             git_folders = self.repositories() if repositories is None else repositories
             mounts |= self._writable(roots, [*hidden, *denied], git_folders)
@@ -181,7 +181,7 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
         filesystem = self.config.filesystem
         writable = [*roots, *_existing(self._absolute(filesystem.allow_write))]
         read_only = list(_existing(self._absolute(filesystem.deny_write)))
-        read_only += _existing(present(self.protected_paths()))
+        read_only += _existing(existing_paths(self.protected_paths()))
         for repository in repositories:
             writable += repository.outside_git_dirs
             read_only += _existing(repository.protected)
@@ -209,7 +209,7 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
     def secret_paths(self) -> list[str]:
         """Return all paths of existing credentials and of this program's own files."""
         paths = list(self._secret_paths())
-        return [*paths, *aliases(paths)]
+        return [*paths, *find_aliases(paths)]
 
     def _secret_paths(self) -> Iterator[str]:
         table = _hidden()
@@ -270,7 +270,7 @@ def visible_run_folders() -> list[str]:
     return list(_existing(_hidden().run))
 
 
-def present(paths: Iterable[str]) -> list[str]:
+def existing_paths(paths: Iterable[str]) -> list[str]:
     """Return the absolute paths that exist, broken links included.
 
     Lists each folder once, which for hundreds of names is faster than asking about each, unless

@@ -13,7 +13,14 @@ from urllib.parse import urlsplit
 import h11
 
 from acp_agent.errors import HostRefusedError
-from acp_agent.sandbox.outbound import CHUNK, IDLE_LIMIT, Outbound, Stream, exchange, postpone
+from acp_agent.sandbox.outbound import (
+    CHUNK,
+    IDLE_LIMIT,
+    Outbound,
+    Stream,
+    exchange,
+    restart_idle_timeout,
+)
 
 _REQUEST_LIMIT = 10.0  # seconds for a request's head
 _HEAD_LIMIT = 65_536  # bytes
@@ -116,7 +123,7 @@ async def _pump(
     event: h11.Event | None = None
     while not isinstance(event, h11.EndOfMessage | h11.ConnectionClosed):
         event = await _next_event(source, origin.reader)
-        postpone(limit)
+        restart_idle_timeout(limit)
         forwarded = event
         if isinstance(event, h11.Response):
             forwarded = h11.Response(

@@ -125,7 +125,7 @@ class WatchedCommand:
         self._limits = limits
 
     @property
-    def insists(self) -> bool:
+    def recreates_file(self) -> bool:
         """Return whether it keeps creating the same file, so that it must be killed."""
         return (
             bool(self.moved)

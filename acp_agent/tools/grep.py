@@ -103,7 +103,7 @@ class GrepTool(Tool[GrepParams]):
                     if outcome is not None:
                         return _with_note(outcome, f"searched as plain text: {error}")
                 raise
-            for pattern, note in _other_readings(params.pattern):
+            for pattern, note in _alternative_patterns(params.pattern):
                 if outcome is None:
                     reading = params.model_copy(update={"pattern": pattern})
                     outcome = await search(target, folder, reading, glob)
@@ -214,7 +214,7 @@ def _escaped(pattern: str) -> str:
     return re.sub(r"[\\^$.|?*+()\[\]{}]", r"\\\g<0>", pattern)
 
 
-def _other_readings(pattern: str) -> Iterator[tuple[str, str]]:
+def _alternative_patterns(pattern: str) -> Iterator[tuple[str, str]]:
     """Yield alternatives to a pattern that matches nothing, each with a note about it."""
     if "\\|" in pattern:
         yield pattern.replace("\\|", "|"), "`\\|` was read as `|`"

@@ -47,14 +47,14 @@ class ListTool(Tool[ListParams]):
         folder = self.workspace.files.resolve(params.path, to_read=True)
 
         async def run(_: Progress) -> Outcome:
-            return await show_folder(self.workspace.files, folder, params.depth)
+            return await format_folder(self.workspace.files, folder, params.depth)
 
         return Prepared(
             title=self.title(params.model_dump()), run=run, access=ReadAccess(paths=(str(folder),))
         )
 
 
-async def show_folder(files: WorkspaceFiles, folder: Path, depth: int = 1) -> Outcome:
+async def format_folder(files: WorkspaceFiles, folder: Path, depth: int = 1) -> Outcome:
     """Return the entries of a folder as text. Raises ToolError if it is no folder."""
     label = display_path(folder, files.roots[0])
     kind = file_kind(folder)

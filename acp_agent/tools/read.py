@@ -35,7 +35,7 @@ from acp_agent.tools.base import (
     number_argument,
     path_argument,
 )
-from acp_agent.tools.list_folder import show_folder
+from acp_agent.tools.list_folder import format_folder
 from acp_agent.tools.notebooks.cells import ADVICE, is_notebook, render_notebook
 from acp_agent.tools.quoting import code_block, shorten
 from acp_agent.workspace.file_io import TextFile, display_path, file_kind, with_lf
@@ -103,7 +103,7 @@ class ReadTool(Tool[ReadParams]):
         async def run(_: Progress) -> Outcome:
             # An earlier call of the same answer may have created it.
             if file_kind(path) == "folder":
-                return await show_folder(self.workspace.files, path)
+                return await format_folder(self.workspace.files, path)
             try:
                 return await self._read(path, params)
             except MissingFileError as error:

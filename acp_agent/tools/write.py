@@ -12,7 +12,7 @@ from acp_agent.tools.base import Outcome, Prepared, Progress
 from acp_agent.tools.editing.escapes import (
     decode_entities,
     decode_line_escapes,
-    refuse_eaten_backslash,
+    refuse_decoded_backslash,
 )
 from acp_agent.tools.editing.indentation import with_recipe_tabs
 from acp_agent.tools.editing.new_text import without_call_tags, without_fence
@@ -65,7 +65,7 @@ class WriteTool(FileTool[WriteParams]):
             " Converted: spaces before recipes to tabs." if text != decoded else "",
         )
         await asyncio.to_thread(refuse_placeholder, text, before.text if before else "")
-        refuse_eaten_backslash(text, before.text if before else "")
+        refuse_decoded_backslash(text, before.text if before else "")
         line = await asyncio.to_thread(_first_difference, before.text, text) if before else 1
         result = EditResult(with_newline(text, before.newline) if before else text, line, ())
         if is_notebook(path.name):

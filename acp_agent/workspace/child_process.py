@@ -257,7 +257,7 @@ class RunningCommand:
         loop, watched = asyncio.get_running_loop(), self.confined.watched
 
         def moved(file: RenamedFile) -> None:
-            if watched.insists:
+            if watched.recreates_file:
                 posix.end_group(self.group, at_once=True)
             if report_moved:
                 loop.call_soon_threadsafe(note, str(file))

@@ -14,13 +14,13 @@ from msgspec import structs
 from acp_agent.config.sandbox_types import SandboxConfig, SandboxFilesystemConfig
 from acp_agent.sandbox.bubblewrap import Bubblewrap, UnixSockets
 from acp_agent.sandbox.launch import Launch, SandboxedProgram
-from acp_agent.sandbox.policy import SandboxPolicy, mount_kind, present
+from acp_agent.sandbox.policy import SandboxPolicy, existing_paths, mount_kind
 from acp_agent.sandbox.sandbox import Backend, Unavailable, find_backend
 
 ALIASES = """
 import sys
-from acp_agent.sandbox.mount_aliases import aliases
-print(*aliases(sys.argv[1:]), sep="\\n")
+from acp_agent.sandbox.mount_aliases import find_aliases
+print(*find_aliases(sys.argv[1:]), sep="\\n")
 """
 
 # Pipes of the project and the temporary folder, devices, folders between which a file moves.
@@ -80,7 +80,7 @@ def test_a_hidden_file_is_hidden_under_all_its_paths(
     (tmp_path / "project").mkdir()
     (tmp_path / "home/.ssh").mkdir(parents=True)
     monkeypatch.setattr(
-        "acp_agent.sandbox.policy.aliases", lambda paths: [f"/other{path}" for path in paths]
+        "acp_agent.sandbox.policy.find_aliases", lambda paths: [f"/other{path}" for path in paths]
     )
     policy = policy_of(tmp_path, deny_read=[str(tmp_path / "project")])
     mounts = dict(policy.mounts(only_reads=True))
@@ -210,6 +210,6 @@ def test_names_are_found_in_folders_of_any_size(
     paths = [f"{tmp_path}/{name}" for name in names]
     expected = [path for path in paths if os.path.lexists(path)]
     assert len(expected) >= 3
-    assert present(paths) == expected
+    assert existing_paths(paths) == expected
     monkeypatch.setattr("acp_agent.sandbox.policy._FEW_ENTRIES", 2)
-    assert present(paths) == expected
+    assert existing_paths(paths) == expected

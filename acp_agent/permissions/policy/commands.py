@@ -17,11 +17,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_agent.permissions.classify import Classified, Finding, classify, worst_tier
-from acp_agent.permissions.command_scope import uses_other_folder
+from acp_agent.permissions.command_scope import runs_in_other_folder
 from acp_agent.permissions.inner_texts import command_values, inner_texts
 from acp_agent.permissions.paths import CommandContext
 from acp_agent.permissions.policy.command_patterns import CommandPattern, compile_command, spellings
-from acp_agent.permissions.policy.hidden_actions import hidden_action
+from acp_agent.permissions.policy.hidden_actions import find_hidden_action
 from acp_agent.permissions.policy.rules import Effect, PolicyRule, Source
 from acp_agent.permissions.read_only import is_harmless_assignment, is_installed
 from acp_agent.permissions.rules import option_matches, read_only_rules, shell_rules
@@ -275,12 +275,12 @@ def _uncovered_reason(
         return f"writes {output_file}"
     option = _running_option(command)
     hidden = option if option not in pattern.words else ""
-    hidden = hidden or hidden_action(command.words, pattern.words)
+    hidden = hidden or find_hidden_action(command.words, pattern.words)
     if hidden:
         return f"has {hidden}, which may run or write something and which the rule does not name"
     if not pattern.program and not is_installed(command.words[0], context, finding.folders):
         return "is a program of the project"
-    if uses_other_folder(command.words[0].text, context, _git_folders(command, finding.folders)):
+    if runs_in_other_folder(command.words[0].text, context, _git_folders(command, finding.folders)):
         return "runs in another repository"
     return ""
 

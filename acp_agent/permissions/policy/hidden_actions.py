@@ -17,7 +17,7 @@ from acp_agent.permissions.shell.words import Word
 _UNCHECKED = frozenset({"test", "words"})  # operands of readers that have no options to check
 
 
-def hidden_action(words: Sequence[Word], rule_words: Sequence[str]) -> str:
+def find_hidden_action(words: Sequence[Word], rule_words: Sequence[str]) -> str:
     """Return the word that may make a reading program do something else; "" if there is none.
 
     Args:

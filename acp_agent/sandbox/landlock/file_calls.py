@@ -123,7 +123,7 @@ class FileCalls:
         if not flags & _CHANGES:
             fd_path, real_path = caller.file(signed(at), path_text, follow=follow)
             if self._files.may_list(real_path) or self._files.has_no_grant(real_path):
-                self._give(caller, os.stat(fd_path).st_mode, fd_path, flags & ~os.O_NOFOLLOW)
+                self._answer_open(caller, os.stat(fd_path).st_mode, fd_path, flags & ~os.O_NOFOLLOW)
             raise LandlockDecides
         entry = caller.resolve_entry(signed(at), path_text, follow=follow)
         self._require_changeable(entry)
@@ -132,9 +132,9 @@ class FileCalls:
         except FileNotFoundError:
             file_mode = stat.S_IFREG
         mode = mode & ~caller.umask() & _FILE_MODE_MASK if flags & os.O_CREAT else 0
-        self._give(caller, file_mode, entry.name, flags | os.O_NOFOLLOW, mode, entry.folder)
+        self._answer_open(caller, file_mode, entry.name, flags | os.O_NOFOLLOW, mode, entry.folder)
 
-    def _give(
+    def _answer_open(
         self,
         caller: Caller,
         kind: int,

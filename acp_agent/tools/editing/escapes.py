@@ -46,8 +46,8 @@ _TAB_ESCAPES = re.compile(r"^([ \t]*)((?:\\t)+)", re.MULTILINE)
 _CODE_POINT = re.compile(r"(?<!\\)\\u([0-9a-fA-F]{4})")
 _LINE_ESCAPE = re.compile(r"(?<!\\)\\(r|n|t)")
 _ESCAPED_CHARS = {"n": "\n", "r": "\r", "t": "\t", "r\\n": "\n"}
-_EATEN_CHARS = {"b": "\b", "f": "\f", "r": "\r", "t": "\t", "n": "\n"}
-_EATEN = re.compile(r"[\b\f\r\t\n](?=[a-zA-Z])")
+_DECODED_CHARS = {"b": "\b", "f": "\f", "r": "\r", "t": "\t", "n": "\n"}
+_DECODED_ESCAPE = re.compile(r"[\b\f\r\t\n](?=[a-zA-Z])")
 _CONTROL = re.compile(r"[\b]|\f(?=[a-z])")
 _LETTERS_AFTER = re.compile(r"[\t\n][a-zA-Z]+")
 _STRING_LITERAL = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\\n])*`")
@@ -231,12 +231,12 @@ def _decode_code_point(match: re.Match[str]) -> str:
     return match[0] if number < 0x20 or 0xD800 <= number < 0xE000 else chr(number)
 
 
-def _with_eaten_backslashes(variant: EditVariant) -> list[EditVariant]:
+def _with_decoded_backslashes(variant: EditVariant) -> list[EditVariant]:
     r"""Return the edit with the backslashes that JSON decoding removed: `\b` for a backspace.
 
     Tabs and line ends may be meant as such, so those of `new` must be in `old` too.
     """
-    if not _EATEN.search(variant.old):
+    if not _DECODED_ESCAPE.search(variant.old):
         return []
     variants = []
     for chars in (r"\b\f\r", r"\b\f\r\t", r"\b\f\r\t\n"):
@@ -251,10 +251,10 @@ def _with_eaten_backslashes(variant: EditVariant) -> list[EditVariant]:
 
 
 def _with_backslash(match: re.Match[str]) -> str:
-    return "\\" + {char: name for name, char in _EATEN_CHARS.items()}[match[1]]
+    return "\\" + {char: name for name, char in _DECODED_CHARS.items()}[match[1]]
 
 
-def refuse_eaten_backslash(text: str, *before: str) -> None:
+def refuse_decoded_backslash(text: str, *before: str) -> None:
     r"""Refuse a new text with a backspace or form feed where `\b` or `\f` was meant.
 
     Args:
@@ -274,7 +274,7 @@ def refuse_eaten_backslash(text: str, *before: str) -> None:
 
 
 ESCAPE_TRANSFORMS: tuple[Transform, ...] = (
-    _with_eaten_backslashes,
+    _with_decoded_backslashes,
     _with_lost_escapes,
     _without_code_points,
     _without_tab_escapes,

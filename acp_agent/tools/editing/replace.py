@@ -13,7 +13,7 @@ from msgspec import Struct
 from acp_agent.diffs import changed_blocks
 from acp_agent.errors import ToolError
 from acp_agent.tools.editing.adapt import adapt
-from acp_agent.tools.editing.escapes import refuse_eaten_backslash, with_line_end
+from acp_agent.tools.editing.escapes import refuse_decoded_backslash, with_line_end
 from acp_agent.tools.editing.folding import LineForms
 from acp_agent.tools.editing.matching import EditVariant, FoldedText, Match, form_kinds
 from acp_agent.tools.editing.nearest import distinguishing_lines, explain_absence, quote_lines
@@ -100,7 +100,7 @@ def apply_edits(file: TextFile, edits: Sequence[Edit], display_path: str) -> Edi
         done.add(edit)
         try:
             refuse_placeholder(edit.new, original.text)
-            refuse_eaten_backslash(edit.new, edit.old, original.text)
+            refuse_decoded_backslash(edit.new, edit.old, original.text)
             refuse_omission(edit.old, edit.new, original.text, display_path)
             apply = partial(_apply, edit=edit, display_path=display_path, forms=forms)
             results.append(apply_to_current_or_original(file, original, apply))
