@@ -56,7 +56,7 @@ async def stream_with_retries(
     *,
     replaceable: bool = False,
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
-    chance: Callable[[], float] = random.random,
+    random_number: Callable[[], float] = random.random,
 ) -> AsyncGenerator[Sequence[StreamEvent]]:
     """Stream the answer to a request. Closing the iterator closes the HTTP response at once.
 
@@ -64,7 +64,7 @@ async def stream_with_retries(
         replaceable: true if another model can be asked; an unreachable provider is then not
             retried.
         sleep: waits for a number of seconds.
-        chance: returns a random number from 0 to 1 for the jitter.
+        random_number: returns a random number from 0 to 1 for the jitter.
 
     Yields:
         Batches of events of the attempts, with a `Retrying` between two attempts.
@@ -86,7 +86,7 @@ async def stream_with_retries(
         if failed is None:
             return
         tries = attempt if failed.unreachable and replaceable else attempts
-        delay = _delay(policy, attempt, failed.retry_after, chance())
+        delay = _delay(policy, attempt, failed.retry_after, random_number())
         if failed.kind not in failures.RETRYABLE or attempt == tries or delay > policy.longest:
             yield [failed]
             return
@@ -137,10 +137,10 @@ def _has_content(batch: Sequence[StreamEvent]) -> bool:
     return any(not isinstance(event, Usage) for event in batch)
 
 
-def _delay(policy: RetryPolicy, attempt: int, requested: float | None, chance: float) -> float:
+def _delay(policy: RetryPolicy, attempt: int, requested: float | None, jitter: float) -> float:
     """Return the seconds until the next attempt, at least those that the provider requested."""
     base = min(policy.first_delay * 2.0 ** (attempt - 1), policy.highest_delay)
-    backoff = base * (0.5 + chance / 2)
+    backoff = base * (0.5 + jitter / 2)
     return backoff if requested is None else requested + backoff / 10
 
 
@@ -165,14 +165,14 @@ async def stream_with_fallback(
     fallbacks: Sequence[ModelInfo],
     load: Callable[[ModelInfo], Awaitable[Driver]],
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
-    chance: Callable[[], float] = random.random,
+    random_number: Callable[[], float] = random.random,
 ) -> AsyncGenerator[Sequence[StreamEvent]]:
     """Stream the answer to a request. Closing the iterator closes the HTTP response at once.
 
     Args:
         fallbacks: the models to ask if one is unavailable, in this order.
         sleep: waits for a number of seconds.
-        chance: returns a random number from 0 to 1 for the jitter.
+        random_number: returns a random number from 0 to 1 for the jitter.
 
     Yields:
         Batches of events of `stream_with_retries`, with a `FellBack` between two models.
@@ -183,7 +183,12 @@ async def stream_with_fallback(
         failed: Failed | None = None
         replaceable = bool(remaining)
         tries = stream_with_retries(
-            driver, request, policy, replaceable=replaceable, sleep=sleep, chance=chance
+            driver,
+            request,
+            policy,
+            replaceable=replaceable,
+            sleep=sleep,
+            random_number=random_number,
         )
         async with aclosing(tries) as batches:
             async for batch in batches:

@@ -83,7 +83,7 @@ class Preload:
             sys.setswitchinterval(_USUAL_INTERVAL)
             builtins.__import__ = _USUAL_IMPORT
 
-    def hurry(self) -> None:
+    def stop_pausing(self) -> None:
         """Stop pausing, because a prompt waits for the modules."""
         self._busy = lambda: False
 

@@ -57,7 +57,9 @@ async def tried(
     driver: Driver, policy: RetryPolicy = POLICY, clock: Clock | None = None
 ) -> Gathered:
     sleep = (clock or Clock()).sleep
-    return await gather(stream_with_retries(driver, ask(), policy, sleep=sleep, chance=lambda: 1.0))
+    return await gather(
+        stream_with_retries(driver, ask(), policy, sleep=sleep, random_number=lambda: 1.0)
+    )
 
 
 @pytest.mark.parametrize(
@@ -123,10 +125,10 @@ async def test_the_delay_varies(driver: Driver, server: ModelServer) -> None:
     clock = Clock()
     one_retry = RetryPolicy(retries=1)
     await gather(
-        stream_with_retries(driver, ask(), one_retry, sleep=clock.sleep, chance=lambda: 0.0)
+        stream_with_retries(driver, ask(), one_retry, sleep=clock.sleep, random_number=lambda: 0.0)
     )
     await gather(
-        stream_with_retries(driver, ask(), one_retry, sleep=clock.sleep, chance=lambda: 1.0)
+        stream_with_retries(driver, ask(), one_retry, sleep=clock.sleep, random_number=lambda: 1.0)
     )
     assert clock.waited == [0.5, 1.0]
 

@@ -107,7 +107,7 @@ async def test_nothing_pauses_any_more_when_a_prompt_waits(modules: list[str]) -
 
     usual_import = builtins.__import__
     preload = Preload([], modules, busy)
-    preload.hurry()
+    preload.stop_pausing()
     await preload.run()
     assert not asked.is_set()
     assert all(name in sys.modules for name in modules)

@@ -145,7 +145,7 @@ class SessionResources:
         preload, preload_task = self._preload
         if not preload_task.done():
             # Importing the same modules here would block the event loop.
-            preload.hurry()
+            preload.stop_pausing()
             await asyncio.wait([preload_task])
 
     async def ask_for_trust(self) -> None:
