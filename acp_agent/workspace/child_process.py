@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 _PIPE_REAP_LIMIT = 2.0  # seconds; a killed process that takes longer hangs in the kernel
 BUFFER_LIMIT = 1024 * 1024  # bytes read ahead
+_MAX_PIPE = 1024 * 1024  # bytes; the largest pipe that a user without privileges can have
 MARK = "ACP_AGENT_COMMAND"  # the variable that identifies a command's processes
 _TERM_GRACE = 0.7  # seconds between SIGTERM and SIGKILL
 EXIT_GRACE = 0.25  # seconds for background processes to exit by themselves
@@ -55,6 +56,7 @@ class ChildOutput(asyncio.SubprocessProtocol):
         self.exited = asyncio.Event()  # the shell is reaped
         self.closed = asyncio.Event()  # the write end of the pipe is closed
         self._data = bytearray()
+        self._received = 0  # bytes
         self._ready = asyncio.Event()
         self._pipe: asyncio.ReadTransport | None = None
         self._paused = False
@@ -70,6 +72,7 @@ class ChildOutput(asyncio.SubprocessProtocol):
         """Buffer output; pause the pipe if the buffer is full."""
         del fd
         self._data += data
+        self._received += len(data)
         self._ready.set()
         if len(self._data) >= BUFFER_LIMIT and self._pipe is not None and not self._paused:
             self._pipe.pause_reading()
@@ -84,6 +87,21 @@ class ChildOutput(asyncio.SubprocessProtocol):
     def process_exited(self) -> None:
         """Signal that the child was reaped."""
         self.exited.set()
+
+    async def wait_for_rest(self) -> None:
+        """Wait until the rest of an ended command's output has arrived.
+
+        A daemon that left the group may keep the pipe open. So the wait ends too when nothing
+        arrives for `EXIT_GRACE` although the buffer has room, or when more has arrived than a
+        pipe and the buffer hold.
+        """
+        limit = self._received + BUFFER_LIMIT + _MAX_PIPE
+        while self._received < limit:
+            received = self._received
+            if await wait_at_most(self.closed.wait(), EXIT_GRACE):
+                return
+            if self._received == received and not self._paused:
+                return
 
     async def take(self, wait: float | None) -> bytes:
         """Return buffered output; wait for some until the pipe ends or `wait` seconds pass."""

@@ -24,7 +24,6 @@ from acp_agent.platform.watchdog import Watchdog
 from acp_agent.sandbox.launch import CONFINED, Confinement, Launch
 from acp_agent.sandbox.sandbox import Sandbox
 from acp_agent.workspace.child_process import (
-    EXIT_GRACE,
     MARK,
     REAP_LIMIT,
     ChildOutput,
@@ -175,16 +174,15 @@ class LocalProcesses:
                 await started.end()
             await started.end_background()
             await started.finish()
-            # A daemon that left the group may hold the pipe open; its output is ignored.
-            if not await wait_at_most(started.reader.closed.wait(), EXIT_GRACE):
-                started.transport.close()
-            await asyncio.wait_for(pump, REAP_LIMIT)
+            rest = asyncio.create_task(started.reader.wait_for_rest())
+            try:
+                await asyncio.wait({rest, pump}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                rest.cancel()
+            started.transport.close()
+            await pump
             for line in late_notes:
                 await on_output(line)
-        except TimeoutError:
-            raise WorkspaceError(
-                "the command ended, but its output could not be passed on"
-            ) from None
         finally:
             self._release(started, pump, output)
         if watcher is not None:

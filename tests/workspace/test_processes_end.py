@@ -188,6 +188,24 @@ async def test_a_command_ends_when_its_output_has_no_reader(home: Home) -> None:
     await until(lambda: not home.left())
 
 
+async def test_a_reader_slower_than_its_command_gets_the_whole_output(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(child_process, "BUFFER_LIMIT", 1)  # most of the output waits in the pipe
+    shown: list[str] = []
+
+    async def read(text: str) -> None:
+        shown.append(text)
+        (home.folder / "begun").touch()
+        await until((home.folder / "written").exists)
+        await asyncio.sleep(2 * child_process.EXIT_GRACE)  # the command has ended meanwhile
+
+    end = "until [ -e begun ]; do sleep 0.01; done; echo two; sleep 0.05; seq 3 9999; touch written"
+    result = await home.processes.run(f"echo one; {end}", home.folder, timeout=60, on_output=read)
+    assert result.output.splitlines()[-1] == "9999"
+    assert "".join(shown).endswith("\n9999\n")
+
+
 @linux
 async def test_a_stopped_command_is_terminated_and_returns_its_output(
     home: Home,
