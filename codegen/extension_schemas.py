@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from inspect import cleandoc
+
 import msgspec
 
 from acp_agent.config.schema import schema_text
@@ -33,6 +35,9 @@ def extensions_schema() -> str:
     _, definitions = msgspec.json.schema_components(
         [*message_types, types.PromptMarker, types.ForkMarker], ref_template="#/$defs/{name}"
     )
+    for definition in definitions.values():  # Python 3.13 removes the indentation itself
+        if "description" in definition:
+            definition["description"] = cleandoc(definition["description"])
     for method, (request, response) in METHODS.items():
         for message_type in (request, response):
             definitions[message_type.__name__] |= {"x-method": method, "x-side": "agent"}
