@@ -153,11 +153,12 @@ class AgentChild:
         return self._stderr_tail.decode("utf-8", "replace")
 
     async def exited(self) -> None:
-        """Wait until the process has ended; what it started may go on."""
+        """Wait until the process has ended and its stderr is read; what it started may go on."""
         loop, ended = asyncio.get_running_loop(), asyncio.Event()
 
         def wait() -> None:
             self._process.wait()
+            self._join_stderr_reader()
             with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(ended.set)
 
@@ -199,10 +200,13 @@ class AgentChild:
             posix.end_group(process.pid, at_once=True)
             process.wait()
         end_orphaned_group(process.pid)
-        if self._stderr_reader is not None:
-            self._stderr_reader.join(_GROUP_EXIT_SECONDS)
+        self._join_stderr_reader()
         if process.stdout is not None:
             process.stdout.close()
+
+    def _join_stderr_reader(self) -> None:
+        if self._stderr_reader is not None:  # its end may be held open by what the agent started
+            self._stderr_reader.join(_GROUP_EXIT_SECONDS)
 
     def _read_stderr(self, stderr: IO[bytes]) -> None:
         with stderr:

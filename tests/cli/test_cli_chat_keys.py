@@ -52,9 +52,9 @@ async def test_shift_tab_enters_the_mode_that_it_stops_at_and_no_other(
 async def test_ctrl_r_finds_what_was_typed_before(home: Path, workspace_repo: Path) -> None:
     async with terminal(home, workspace_repo, *DEMO) as person:
         await person.see(READY)
-        for prompt in ("read README.md", "read greeting.py"):
+        for ended, prompt in enumerate(("read README.md", "read greeting.py"), 1):
             person.type(prompt + ENTER)
-            await person.see("Done.")
+            await person.count("Done.", ended)
             await person.miss("Working")
         person.type(CTRL_R + "READ")
         await person.see("READ")
