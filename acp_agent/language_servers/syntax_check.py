@@ -24,7 +24,8 @@ from acp_agent.language_servers.syntax_parsers import (
 )
 from acp_agent.platform.posix import find_program, outside_folders
 from acp_agent.sandbox.launch import Confine, unconfined
-from acp_agent.workspace.child_process import end_process, run_in_process, start_confined
+from acp_agent.workspace.child_process import end_process, start_confined
+from acp_agent.workspace.worker_process import run_in_process
 
 # What takes longer is not reported. A parser may compute for the first time only; a busy machine
 # takes longer to start one.

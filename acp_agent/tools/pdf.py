@@ -16,7 +16,7 @@ from msgspec import Struct
 from acp_agent.content import ImageBlock, image_block
 from acp_agent.errors import ToolError, WorkspaceError
 from acp_agent.sandbox.launch import Confine, unconfined
-from acp_agent.workspace.child_process import run_in_process
+from acp_agent.workspace.worker_process import run_in_process
 
 if TYPE_CHECKING:
     from pypdf import PdfReader

@@ -31,7 +31,7 @@ from acp_agent.config.network_addresses import Resolve, is_loopback, is_public, 
 from acp_agent.errors import WorkspaceError
 from acp_agent.platform.descriptor_limit import explain_descriptor_limit
 from acp_agent.sandbox.launch import Confine
-from acp_agent.workspace.child_process import run_in_process
+from acp_agent.workspace.worker_process import run_in_process
 
 BODY_LIMIT = 2_000_000  # bytes of a body that are read, after decompression
 MAX_REDIRECTS = 5

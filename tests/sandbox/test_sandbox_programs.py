@@ -27,10 +27,10 @@ from acp_agent.session.confinement import Confinement
 from acp_agent.session.sandboxes import SharedSandboxes
 from acp_agent.workspace.checkpoints.base import Deadline, Rules
 from acp_agent.workspace.checkpoints.folders import FolderCheckpoints
-from acp_agent.workspace.child_process import run_in_process
 from acp_agent.workspace.git_repositories import GitRepositories
 from acp_agent.workspace.git_status import git_status
 from acp_agent.workspace.search import count_lines, find_files, find_lines, list_files
+from acp_agent.workspace.worker_process import run_in_process
 
 TRIES = """
 import os, socket, sys
