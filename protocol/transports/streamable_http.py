@@ -24,6 +24,7 @@ _TO_CONNECTION: Final = frozenset({"session/new", "session/load"})
 MAX_WAITING: Final = 16 * 1024 * 1024  # bytes that may wait, except in open streams
 _WITHDRAW: Final = "$/cancel_request"
 _ATTACHING: Final = frozenset({"session/load", "session/resume"})
+_DETACHING: Final = frozenset({"session/close", "session/delete", "session/archive"})
 
 
 class _Params(Struct):
@@ -50,7 +51,8 @@ class StreamableHttpTransport:
 
     Attributes:
         on_read_end: called once when reading ends, before `read_message` returns None.
-        sessions: the IDs of the sessions that this connection created, loaded or resumed.
+        sessions: the IDs of the sessions that this connection created, loaded or resumed, and of
+            child sessions with a stream of their own.
         last_active: when a message last arrived or a stream was last open, in the loop's time.
     """
 
@@ -66,7 +68,8 @@ class StreamableHttpTransport:
         self._disconnected = False
         self._connection = Mailbox(buffer_limit)
         self._mailboxes: dict[str, Mailbox] = {}
-        self._routes: dict[bytes, tuple[str | None, str | None]] = {}  # id → session, attached
+        self._routes: dict[bytes, tuple[str, str | None]] = {}  # id → method, session
+        self._unused: set[str] = set()  # not attached, with a request that was answered
         self._shares_stream: dict[str, str] = {}  # sessions whose messages use another one's stream
         # IDs of our unanswered requests → session and request.
         self._requests: dict[bytes, tuple[str | None, bytes]] = {}
@@ -167,8 +170,8 @@ class StreamableHttpTransport:
 
     def expect(self, raw_id: bytes, method: str, session: str | None) -> None:
         """Record where to send the response to a request."""
-        attached = session if method in _ATTACHING else None
-        self._routes[raw_id] = (None if method in _TO_CONNECTION else session, attached)
+        self._routes[raw_id] = (method, session)
+        self._unused.discard(session or "")
 
     def session_of_request(self, raw_id: bytes) -> str | None:
         """Return the session of our pending request with this ID."""
@@ -211,8 +214,8 @@ class StreamableHttpTransport:
 
     def open_stream(self, session: str | None, stream: EventStream) -> None:
         """Use `stream` for a session, or for the connection; a previous stream ends."""
-        if session is not None:
-            self._shares_stream.pop(session, None)
+        if session is not None and self._shares_stream.pop(session, None) is not None:
+            self.sessions.add(session)
         box = self._box(session)
         replaces = box.stream is not None
         stream.on_idle = self._idle
@@ -221,6 +224,17 @@ class StreamableHttpTransport:
         if replaces:  # usually the old one is lost, and the client noticed it first
             self._resend_requests(session, box)
             self._idle()  # the old stream's output no longer counts as waiting
+
+    def end_unused_stream(self) -> bool:
+        """End the stream of a session that is no longer used here; return whether there was one."""
+        for session in self._unused:
+            box = self._mailboxes.get(session)
+            if box is not None and not box.buffered:
+                self._unused.remove(session)
+                del self._mailboxes[session]
+                box.close()
+                return True
+        return False
 
     def keep_alive(self, now: float, stall: float) -> None:
         """Send a comment on every stream, and abort those left unread for `stall` seconds."""
@@ -308,13 +322,21 @@ class StreamableHttpTransport:
                 self._initialize[1].set_result(line)
             self._initialize = None
             return
-        session, attached = self._routes.pop(raw_id, (None, None))
+        method, session = self._routes.pop(raw_id, ("", None))
         if message.result is not UNSET:
-            if attached is not None:
-                self.sessions.add(attached)
+            if session is not None and method in _ATTACHING:
+                self.sessions.add(session)
+            elif session is not None and method in _DETACHING:
+                self.sessions.discard(session)
             created = _session_in(message.result)
             if created is not None:
                 self.sessions.add(created)
+        if session is not None and not self.has_session(session):
+            self._unused.add(session)
+            if not self.has_stream(session):
+                session = None  # the client may never open one, and waits for the response
+        if method in _TO_CONNECTION:
+            session = None
         self._box(session).add(line, update=False)
 
     def _idle(self) -> None:

@@ -97,6 +97,43 @@ async def test_a_response_goes_to_the_stream_of_its_request(
     assert [name for name, stream in streams.items() if stream.messages] == [where]
 
 
+async def test_a_response_about_a_session_without_a_stream_reaches_the_client() -> None:
+    transport = StreamableHttpTransport()
+    connection = Events()
+    transport.open_stream(None, connection)
+    transport.expect(b"1", "session/status", "listed")
+    transport.write(line(id=1, result={"status": "saved"}))
+    transport.expect(b"2", "session/prompt", "unknown")
+    transport.write(line(id=2, error={"code": -32002, "message": "session not found"}))
+    assert [message["id"] for message in connection.messages] == [1, 2]
+    transport.expect(b"3", "session/resume", "s")
+    transport.write(line(id=3, result={}))
+    assert len(connection.messages) == 2, "its stream is opened next"
+
+
+async def test_the_stream_of_a_closed_session_makes_room_for_another_one() -> None:
+    transport = StreamableHttpTransport()
+    streams = {name: Events() for name in ("used", "closed", "deleted", "about to be loaded")}
+    for name, stream in streams.items():
+        transport.open_stream(name, stream)
+    transport.expect(b"1", "session/resume", "used")
+    transport.write(line(id=1, result={}))
+    transport.expect(b"2", "session/resume", "closed")
+    transport.write(line(id=2, result={}))
+    assert not transport.end_unused_stream()
+    transport.expect(b"3", "session/close", "closed")
+    assert not transport.end_unused_stream(), "its response has to be read"
+    transport.write(line(id=3, result={}))
+    transport.expect(b"4", "session/delete", "deleted")
+    transport.write(line(id=4, result={}))
+    assert transport.end_unused_stream()
+    assert transport.end_unused_stream()
+    assert not transport.end_unused_stream()
+    ended = [name for name, stream in streams.items() if stream.state == "ended"]
+    assert ended == ["closed", "deleted"]
+    assert [message["id"] for message in streams["closed"].messages] == [2, 3]
+
+
 async def test_updates_and_questions_go_to_the_stream_of_their_session() -> None:
     transport = StreamableHttpTransport()
     one, other, connection = Events(), Events(), Events()

@@ -282,7 +282,7 @@ class Endpoint:
             return Reply(202)
         session = request.header(SESSION_ID)
         if session is not None and not transport.has_stream(session):
-            if transport.stream_count >= self.limits.sessions:
+            if transport.stream_count >= self.limits.sessions and not transport.end_unused_stream():
                 return refusal(
                     429,
                     f"this connection already has streams for {self.limits.sessions} sessions; "

@@ -137,7 +137,8 @@ class Http1(asyncio.Protocol):
             try:
                 event = self._http.next_event()
             except h11.RemoteProtocolError as error:
-                self._refuse(refusal(error.error_status_hint, f"bad request: {error}"))
+                reason = str(error).partition(": bytearray(")[0]  # without what the client sent
+                self._refuse(refusal(error.error_status_hint, f"bad request: {reason}"))
                 return
             if isinstance(event, h11.Request):
                 self._on_head(event)
@@ -161,7 +162,7 @@ class Http1(asyncio.Protocol):
             # RFC 9112, section 6.1: an attempt at request smuggling.
             self._refuse(refusal(400, "send either Content-Length or Transfer-Encoding, not both"))
             return
-        if _is_upgrade(request):
+        if event.http_version > b"1.0" and _is_upgrade(request):  # RFC 9110, section 7.8
             self._upgrade(request)
             return
         reply = self._endpoint.screen(request)

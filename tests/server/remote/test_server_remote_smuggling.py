@@ -210,3 +210,19 @@ def test_over_http2_the_number_of_open_requests_is_limited(frames: Frames) -> No
 def test_bytes_that_are_no_frames_end_the_socket(frames: Frames, tmp_path: Path) -> None:
     frames.sock.sendall(b"\xff" * 10_000)
     assert frames.outcome(1) in {"terminated", "closed"}
+
+
+@pytest.mark.parametrize("start", [b"\x00\xff garbage\r\n\r\n", b"GET /acp\r\n\r\n"])
+async def test_a_refusal_does_not_repeat_the_bytes_of_the_request(
+    remote: RemoteAgent, start: bytes
+) -> None:
+    answer = exchange(remote, start)
+    assert statuses(answer) == [400]
+    assert b'{"error": "bad request: illegal request line"}' in answer
+
+
+async def test_http_1_0_has_no_upgrade_to_a_websocket(remote: RemoteAgent) -> None:
+    upgrade = b"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+    key = b"Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n"
+    fields = HOST + upgrade + key + bearer(remote)
+    assert statuses(exchange(remote, b"GET /acp HTTP/1.0\r\n" + fields + b"\r\n")) == [406]
