@@ -209,8 +209,10 @@ class Operations:
         self, cwd: str | None, cursor: str | None, archived: str | None = None
     ) -> SessionPage:
         """Return a page of the sessions; see `SessionManager.list`."""
-        if cwd is not None and not Path(cwd).is_absolute():
-            raise InvalidInputError(f"cwd: expected an absolute path, got {cwd!r}", field="cwd")
+        if cwd is not None:
+            if not Path(cwd).is_absolute():
+                raise InvalidInputError(f"cwd: expected an absolute path, got {cwd!r}", field="cwd")
+            cwd = str(Path(cwd))  # as it is stored: without `//`, `/./` and `/` at its end
         selection = archive_filter(archived)
         return await self.core.list(cwd, cursor, selection)
 

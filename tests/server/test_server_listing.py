@@ -47,6 +47,20 @@ async def test_the_list_has_newest_sessions_first_with_titles_and_hides_empty_on
 
 
 @pytest.mark.covers("S5")
+async def test_a_folder_lists_its_sessions_however_its_path_is_written(
+    agent: StartAgent, workspace_repo: Path
+) -> None:
+    running = await agent(*DEMO)
+    await running.initialize()
+    ways = [f"{workspace_repo}{end}" for end in ("", "/", "/.", "//")]
+    for way in ways:
+        created = await running.request("session/new", {"cwd": way, "mcpServers": []})
+        await running.prompt(created["sessionId"], "hello")
+    for way in ways:
+        assert len((await running.request("session/list", {"cwd": way}))["sessions"]) == len(ways)
+
+
+@pytest.mark.covers("S5")
 async def test_pages_follow_each_other_without_a_gap_or_a_double(
     agent: StartAgent, workspace_repo: Path
 ) -> None:
