@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_agent.config.hook_types import HookConfig, HookEvent
+from acp_agent.content import printable_line
 from acp_agent.errors import ConfigError
 from acp_agent.hooks.tool_names import matches
 from acp_agent.hooks.types import Hook
@@ -109,6 +110,7 @@ class _Handler(
         "rewakes": "asyncRewake",
         "continue_on_block": "continueOnBlock",
         "header_variables": "allowedEnvVars",
+        "status_message": "statusMessage",
     },
 ):
     type: str
@@ -130,6 +132,7 @@ class _Handler(
     once: bool = False
     runs_async: bool = False
     rewakes: bool = False
+    status_message: str = ""
 
 
 class _Group(Struct):
@@ -218,6 +221,7 @@ def _read_handler(
             rewakes=handler.rewakes,
             once=handler.once,
             blocks_on_failure=handler.on_failure == "block",
+            label=printable_line(handler.status_message, 80),
             by_user=by_user,
             source=file,
         )

@@ -93,9 +93,12 @@ class Hook(Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """Return its program, address, prompt or tool on one line, for messages."""
-        if self.label:
-            return self.label
+        """Return its label, or what it runs, for messages."""
+        return self.label or self.program
+
+    @property
+    def program(self) -> str:
+        """Return its program, address, prompt or tool on one line."""
         called = f"{self.server}: {self.tool}" if self.server else ""
         line = " ".join((self.url or self.command or self.prompt or called).split())
         return line if len(line) <= 80 else f"{line[:79]}…"

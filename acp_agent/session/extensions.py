@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # only for sessions with extensions
     from acp_agent.session.folder_trust import FolderTrust
     from acp_agent.session.mcp.selection import ServerSelection
     from acp_agent.session.mcp.servers import McpServers
+    from acp_agent.trust.store import Item
 
     Definition = TypeVar("Definition", Skill, AgentSpec)
 
@@ -65,6 +66,7 @@ class Extensions:
 
     async def _trusted(self) -> None:
         self.on_trusted()
+        self.definitions.expire()
         await self.definitions.load()
         if self._any_configured():
             await self.select_servers()
@@ -171,8 +173,8 @@ class Extensions:
 class Definitions:
     """The skills and agents of a session.
 
-    The files are read when the session is opened, and again before each turn, so changes take
-    effect with the next turn.
+    The files are read when the session is opened, and once for each prompt, so changes take effect
+    with the next prompt.
 
     Args:
         files: tells whether there may be any files.
@@ -196,6 +198,7 @@ class Definitions:
         self._loaded: FoundDefinitions | None = None
         self._reported: set[tuple[Path, str]] = set()
         self._load_lock = asyncio.Lock()
+        self._due = self._read = 0  # how often the files had to be read, and how often they were
 
     @property
     def _folders(self) -> DefinitionFolders:
@@ -242,15 +245,26 @@ class Definitions:
             hooks = definition_hooks(skill)
             self.active_hooks += [hook for hook in hooks if hook not in self.active_hooks]
 
+    def expire(self) -> None:
+        """Have the next `load` read the files again."""
+        self._due += 1
+
     async def load(self, *, reload: bool = True) -> None:
-        """Read the files, announce changed commands, and report each new problem once."""
+        """Read the files, announce changed commands, and report each new problem once.
+
+        Does nothing if they were read since the last `expire`.
+
+        Args:
+            reload: whether to read them again if they have expired.
+        """
         if not self.folder_exists:
             return
         async with self._load_lock:
-            if self._loaded is not None and not reload:
+            if self._loaded is not None and (not reload or self._read == self._due):
                 return
-            previous = self.commands
+            previous, due = self.commands, self._due
             loaded = self._loaded = await asyncio.to_thread(self._find)
+            self._read = due
             if self.commands != previous:
                 self._on_commands()
             self._offer_agents()
@@ -292,9 +306,9 @@ class Definitions:
         return () if self._loaded is None else self._loaded.agents
 
     @property
-    def has_untrusted(self) -> bool:
-        """Return whether the project has definitions that the user does not trust."""
-        return self._loaded is not None and bool(self._loaded.untrusted)
+    def untrusted(self) -> Sequence[Item]:
+        """The files with definitions of the project that the user does not trust."""
+        return () if self._loaded is None else self._loaded.untrusted
 
     def skill(self, name: str) -> Skill | None:
         """Return the skill of this name, bundled ones excluded."""

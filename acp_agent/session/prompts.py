@@ -132,6 +132,7 @@ class PromptHandler:
             if self._core.closing:
                 raise SessionNotFoundError(self._core.id)
             self._turns.check(steers)  # before steps that cannot be undone
+            self._extensions.definitions.expire()
             model = await self._core.settings.choose_model()
             check_prompt(content)
             command = await find_command(self._commands, content, cancelled)

@@ -131,6 +131,7 @@ class Session:
             StoreError: the journal could not be written; the option is unchanged.
         """
         if option == "agent":
+            self.extensions.definitions.expire()
             await self.extensions.definitions.load()
         await change_option(self.core, self.resources, option, value)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from acp_agent.events import AgentText, SubagentChanged, ToolEnded
-from tests.session.agent_and_skill import TASK, write_agent
+from tests.session.agent_and_skill import TASK, write_agent, write_skill
 from tests.support.model_server import Call, ModelServer, Stall, answer
-from tests.support.open_session import Desk
+from tests.support.open_session import Desk, open_desk
 
 
 def last_words(desk: Desk) -> str:
@@ -27,6 +29,31 @@ async def test_the_user_gives_an_agent_a_task_and_sees_it_in_the_list(
     assert "explore" in last_words(desk)
     await desk.say("/agents stop 1")
     assert "No running agent has the number 1" in last_words(desk)
+
+
+async def test_agents_and_skills_that_are_not_trusted_are_named_in_their_lists(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    why = "is not used until you trust it: /trust"
+    async with open_desk(tmp_path, model_server, trusted=False) as desk:
+        write_agent(desk.folder)
+        write_skill(desk.folder)
+        await desk.say("/agents")
+        assert f"- `.agents/agents/explore.md` {why}" in last_words(desk)
+        assert "SKILL.md" not in last_words(desk)
+        await desk.say("/skills")
+        assert f"- `.agents/skills/review/SKILL.md` {why}" in last_words(desk)
+        assert "explore.md" not in last_words(desk)
+
+
+async def test_the_user_lists_the_skills_with_their_files(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    folder = write_skill(desk.folder, "user-invocable: false")
+    await desk.say("/skills")
+    assert f"- `review`: Reviews a change. (`{folder}/SKILL.md`)" in last_words(desk)
+    assert "- `commit-message`: " in last_words(desk)
+    assert model_server.requests == []
 
 
 async def test_the_model_is_asked_to_write_a_new_agent_which_can_be_used_once_it_is_written(

@@ -9,6 +9,10 @@ import pytest
 from acp_agent.content import ImageBlock
 from acp_agent.errors import InvalidInputError
 from acp_agent.events import AgentText, ChildWorked, ToolCalled, ToolEnded
+from acp_agent.extensions.definitions.discovery import FoundDefinitions
+from acp_agent.session import definition_search
+from acp_agent.session.core import SessionCore
+from acp_agent.session.definition_search import find_session_definitions
 from acp_agent.tools.base import Answer
 from tests.session.agent_and_skill import USE, make_the_users, write_skill
 from tests.support.model_server import Call, ModelServer, Stall, answer
@@ -32,6 +36,26 @@ async def test_a_skill_is_a_command_that_sends_its_text_with_the_users_request(
     assert str(folder) in words
     offered = {command.name: command for command in desk.editor.commands}
     assert offered["skill:review"].hint == "what to review"
+
+
+async def test_the_files_are_read_once_for_each_prompt_and_changes_take_effect_with_it(
+    desk: Desk, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    skill = write_skill(desk.folder) / "SKILL.md"
+    reads: list[str] = []
+
+    def find(core: SessionCore) -> FoundDefinitions:
+        reads.append(core.id)
+        return find_session_definitions(core)
+
+    monkeypatch.setattr(definition_search, "find_session_definitions", find)
+    model_server.otherwise = answer("Fine.")
+    for number, prompt in enumerate(("/skill:review a", "/review b", "Hi", "/help"), 1):
+        skill.write_text(skill.read_text() + f"\nRule {number}.")
+        await desk.say(prompt)
+        assert len(reads) == number, prompt
+        if prompt.startswith(("/skill", "/review")):
+            assert f"Rule {number}." in desk.words()[-1]
 
 
 async def test_a_skill_answers_with_the_model_that_it_names_for_its_turn_alone(

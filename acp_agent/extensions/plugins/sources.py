@@ -69,9 +69,10 @@ def is_fetched(source: str) -> bool:
 
 
 def _is_repository(source: str) -> bool:
-    """Return whether a source is a git repository's address, or its short form `owner/name`."""
-    if Path(source).expanduser().exists():
-        return False
+    """Return whether a source is a bare repository, or an address, in short `owner/name`."""
+    path = Path(source).expanduser()
+    if path.exists():
+        return (path / "HEAD").is_file() and (path / "objects").is_dir()
     return bool(_ADDRESS.match(source) or source.endswith(".git") or _GITHUB_NAME.fullmatch(source))
 
 
@@ -80,7 +81,8 @@ def fetch_source(source: str, *, ref: str = "") -> Iterator[Fetched]:
     """Yield the folder of a source: the folder itself, or a temporary copy of what is fetched.
 
     Args:
-        source: the path of a folder, the address of a repository, or `npm:` and a package.
+        source: the path of a folder or a bare repository, the address of a repository, or `npm:`
+            and a package.
         ref: a branch, tag or commit of the repository, or a version of the package; "" for the
             default.
 
@@ -88,10 +90,10 @@ def fetch_source(source: str, *, ref: str = "") -> Iterator[Fetched]:
         ConfigError: it is none of these, or git or npm failed.
     """
     folder = Path(source).expanduser()
-    if folder.is_dir():
-        yield Fetched(folder=Path(os.path.realpath(folder)))
-        return
     if not is_fetched(source):
+        if folder.is_dir():
+            yield Fetched(folder=Path(os.path.realpath(folder)))
+            return
         raise ConfigError(f"{source}: there is no such folder")
     with tempfile.TemporaryDirectory(prefix="acp-agent-plugin-") as top:
         if source.startswith(PREFIX):
@@ -111,6 +113,8 @@ def _clone(source: str, ref: str, folder: Path) -> str:
     if ref.startswith("-") or source.startswith("-"):
         raise ConfigError(f"{ref or source}: it begins with a hyphen, so it is no name")
     address = f"https://github.com/{source}.git" if _GITHUB_NAME.fullmatch(source) else source
+    if (path := Path(source).expanduser()).exists():
+        address = os.path.realpath(path)
     _run(git, None, "init", "--quiet", "--template=", str(folder))
     _run(git, folder, "fetch", "--quiet", "--depth=1", "--no-tags", "--", address, ref or "HEAD")
     _run(git, folder, "checkout", "--quiet", "--detach", "FETCH_HEAD")

@@ -21,8 +21,6 @@ from acp_agent.workspace.git_repositories import Repository
 from acp_agent.workspace.git_status import run_git
 from acp_agent.workspace.threads import run_to_end
 
-_KEPT = "The changes of an agent that ended early are in its worktree."
-
 
 class Worktree:
     """The worktree of an agent, on a branch of its own; it begins at the session's last commit.
@@ -146,7 +144,12 @@ async def agent_worktree(
     except BaseException:
         await run_to_end(asyncio.to_thread(worktree.leave))
         if worktree.is_kept:
-            notice = NoticeShown(severity="info", title=_KEPT, description=worktree.note[1:-1])
-            await core.emit(notice)
+            await core.emit(
+                NoticeShown(
+                    severity="info",
+                    title="The changes of an agent that ended early are in its worktree.",
+                    description=worktree.note[1:-1],
+                )
+            )
         raise
     await run_to_end(asyncio.to_thread(worktree.leave))

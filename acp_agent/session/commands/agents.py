@@ -14,6 +14,7 @@ from acp_agent.events import Activity, UserMessage
 from acp_agent.ids import SessionId, new_message_id
 from acp_agent.session.children.running import RunningChildren, TaskRecord
 from acp_agent.session.commands.command import FoundCommand
+from acp_agent.session.commands.skills import untrusted_lines
 from acp_agent.session.core import SessionCore
 from acp_agent.session.extensions import Definitions
 from acp_agent.tools.quoting import code_span, escape_markdown, first_line
@@ -138,6 +139,7 @@ async def _list_agents(tasks: AgentTasks, started: Mapping[str, TaskRecord]) -> 
     for name, role in (await tasks.children.records.roles()).items():
         role_text = translate("created for this session: {role}", role=first_line(role, _MAX_ROLE))
         lines.append(f"- {code_span(name)}: {escape_markdown(role_text)}")
+    lines += untrusted_lines(tasks.core, tasks.definitions, "agent")
     if not lines and not started:
         return translate("There are no agents.")
     if started:

@@ -103,6 +103,7 @@ COMMANDS = (
         hint="NAME | enable NAME | disable NAME | restart NAME",
     ),
     Command(name="hooks", description="List the hooks of this session and their files"),
+    Command(name="skills", description="List the skills of this session and their files"),
     Command(name="trust", description="Decide which files of this folder to trust"),
     Command(
         name="memory",

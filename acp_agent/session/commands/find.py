@@ -158,6 +158,10 @@ def _answer(
             from acp_agent.session.commands.hooks import hooks_command  # noqa: PLC0415 - rare
 
             answer = partial(hooks_command, core, context.resources.hooks)
+        case "skills":
+            from acp_agent.session.commands.skills import skills_command  # noqa: PLC0415 - rare
+
+            answer = partial(skills_command, core, context.extensions.definitions)
         case "memory":
             from acp_agent.session.memory import memory_command  # noqa: PLC0415 - rare
 

@@ -15,7 +15,8 @@ async def hooks_command(core: SessionCore, source: HookSource) -> str:
     hook_set = await asyncio.to_thread(source.find)
     lines = [
         f"- {escape_markdown(' '.join([hook.event, hook.matcher or '*']))}: "
-        f"{code_span(hook.name)} ({escape_markdown(hook.source)})"
+        f"{escape_markdown(f'{hook.label} ') if hook.label else ''}{code_span(hook.program)} "
+        f"({escape_markdown(hook.source)})"
         for hook in hook_set.hooks
     ]
     lines += [

@@ -71,7 +71,7 @@ async def skill_command(
     skill = await definitions.find_skill(name)
     if skill is None or not skill.by_user or (is_flow and skill.flow is None):
         text = translate("Unknown skill {name!r}; /help lists the available ones.", name=name)
-        if definitions.has_untrusted:
+        if definitions.untrusted:
             text += " " + translate("Some files of this folder are not trusted: see /trust.")
         return FoundCommand.answering(core.clean(text))
     if is_flow and skill.flow is not None:

@@ -176,6 +176,18 @@ def test_a_repository_is_pinned_to_its_commit_and_runs_nothing(home: Path, tmp_p
     assert not (tmp_path / "ran").exists()
 
 
+def test_a_bare_repository_is_added_and_updated_by_its_path(home: Path, tmp_path: Path) -> None:
+    source = write_plugin(tmp_path / "hello", {"plugin.json": WITH_VERSION % "1"})
+    first, bare = repository(source), tmp_path / "team" / "plugins.git"
+    subprocess.run(["git", "clone", "--quiet", "--bare", source, bare], check=True)
+    assert first in plugin("add", str(bare), "--yes")
+    write_plugin(source, {"plugin.json": WITH_VERSION % "2"})
+    git(source, "commit", "--quiet", "--all", "--message", "Two")
+    git(source, "push", "--quiet", str(bare), "HEAD")
+    assert "Updated hello" in plugin("update", "--yes")
+    assert [one["version"] for one in plugins()] == ["2"]
+
+
 def test_a_marketplace_lists_its_plugins_and_provides_the_chosen_one(
     home: Path, tmp_path: Path
 ) -> None:
