@@ -228,7 +228,8 @@ OTHERS = {
     },
     ".gemini/settings.json": {
         "theme": "x",
-        "mcpServers": {"c": {"command": "c", "args": ["$HOST"]}},
+        "mcpServers": {"c": {"command": "c", "args": ["$HOST"]}, "excluded": {"command": "c"}},
+        "mcp": {"allowed": ["c", "excluded"], "excluded": ["excluded"]},
     },
     "opencode.json": {
         "mcp": {

@@ -53,6 +53,10 @@ async def test_the_user_lists_the_skills_with_their_files(
     await desk.say("/skills")
     assert f"- `review`: Reviews a change. (`{folder}/SKILL.md`)" in last_words(desk)
     assert "- `commit-message`: " in last_words(desk)
+    (desk.folder / ".claude").mkdir()
+    (desk.folder / ".claude" / "settings.json").write_text('{"enabledPlugins": {"fmt@team": true}}')
+    await desk.say("/skills")
+    assert "- The plugin `fmt` is not added: `acp-agent plugin import`" in last_words(desk)
     assert model_server.requests == []
 
 

@@ -85,7 +85,20 @@ def read_document(file: Path, text: str) -> Mapping[str, Any]:
         return {}
     if not isinstance(document, dict):
         raise ConfigError(f"{file}:1: expected an object; see the page on MCP servers")
+    if file.parent.name == ".gemini":
+        return {**document, PROJECT_KEY: _gemini_servers(document)}
     return document
+
+
+def _gemini_servers(document: Mapping[str, Any]) -> Table:
+    """Return the servers that `mcp.allowed` and `mcp.excluded` of Gemini's settings leave."""
+    selection = as_object(document.get("mcp"))
+    servers = dict(as_object(document.get(PROJECT_KEY)))
+    if isinstance(allowed := selection.get("allowed"), list):
+        servers = {name: server for name, server in servers.items() if name in allowed}
+    if isinstance(excluded := selection.get("excluded"), list):
+        servers = {name: server for name, server in servers.items() if name not in excluded}
+    return servers
 
 
 def _map_texts(value: object, replace: Callable[[str], str]) -> object:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from typing import Literal
 
+from acp_agent.extensions.plugins.elsewhere import find_enabled_plugins
 from acp_agent.session.core import SessionCore
 from acp_agent.session.extensions import Definitions
-from acp_agent.tools.quoting import code_span, escape_markdown
+from acp_agent.tools.quoting import code_span, escape_markdown, first_line
+
+_MAX_TEXT = 200  # characters of a description
 
 
 async def skills_command(core: SessionCore, definitions: Definitions) -> str:
@@ -15,7 +19,7 @@ async def skills_command(core: SessionCore, definitions: Definitions) -> str:
     translate = core.translate
     await definitions.load()
     lines = [
-        f"- {code_span(skill.name)}: {escape_markdown(skill.description)} "
+        f"- {code_span(skill.name)}: {escape_markdown(first_line(skill.description, _MAX_TEXT))} "
         f"({code_span(str(skill.path))})"
         for skill in definitions.skills
     ]
@@ -24,6 +28,16 @@ async def skills_command(core: SessionCore, definitions: Definitions) -> str:
         for skill in definitions.bundled
     ]
     lines += untrusted_lines(core, definitions, "skill")
+    added = core.services.definition_folders(core.cwd).plugins[0][0]
+    enabled = await asyncio.to_thread(find_enabled_plugins, core.cwd, core.services.home)
+    lines += [
+        translate(
+            "- The plugin {name} is not added: `acp-agent plugin import`",
+            name=code_span(plugin.name),
+        )
+        for plugin in enabled.plugins
+        if not (added / plugin.name).exists()
+    ]
     return core.clean("\n".join(lines)) or translate("There are no skills.")
 
 

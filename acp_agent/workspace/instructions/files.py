@@ -87,6 +87,7 @@ class _Table(Struct, frozen=True, forbid_unknown_fields=True):
     """The content of files.toml."""
 
     first: str
+    override: str
     packages: frozenset[str]
     importable: frozenset[str]
     files: tuple[_File, ...]
@@ -268,7 +269,8 @@ class _Collector:
     def add_folder(self, folder: Path, reader: _Reader, *, touched: Path | None = None) -> None:
         """Add the instructions of a folder, and those of its rules that match `touched`."""
         table = _table()
-        first = folder / table.first
+        first = folder / table.override
+        first = first if first.exists() else folder / table.first
         if self._is_known(first) or self.add_file(first, partial(reader.read, first)):
             return
         for file in table.files:
@@ -292,6 +294,8 @@ class _Collector:
                 )
                 if rule.when == "always" or matching:
                     self._add(path, rule.text)
+                elif rule.topic and touched is None:
+                    self._add(path, f"[Read this file before work on: {rule.topic}]")
 
     def _add(self, path: Path, text: str) -> None:
         if not text or text in self._entries or self._is_known(path):

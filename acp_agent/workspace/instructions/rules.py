@@ -14,6 +14,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from acp_agent.content import printable_line
+
 _FENCE = "---"
 _FIELD = re.compile(r"([A-Za-z_-]+)\s*:(.*)")
 _OUTSIDE_BRACES = re.compile(r",(?![^{]*\})")
@@ -26,11 +28,15 @@ When = Literal["always", "matching", "never"]
 
 
 class Rule(Struct, frozen=True, kw_only=True):
-    """A rule: its text, when it applies, and the patterns of files that it applies to."""
+    """A rule: its text, when it applies, and the patterns of files that it applies to.
+
+    `topic` is what a rule without patterns is about, for the model to choose it; "" if it does not.
+    """
 
     text: str
     when: When
     patterns: tuple[str, ...] = ()
+    topic: str = ""
 
     def applies_to(self, path: str) -> bool:
         """Return whether a path, relative to the folder with the rules, matches a pattern."""
@@ -58,7 +64,10 @@ def parse_rule(content: str, *, otherwise: Literal["always", "never"]) -> Rule:
         when = "matching"
     elif "alwaysApply" in fields or "trigger" in fields:
         when = "never"  # only used when a person names it, or a model picks it
-    return Rule(text=text, when=when, patterns=tuple(patterns[:_MAX_PATTERNS]))
+    topic = ""
+    if when == "never" and fields.get("trigger") != ["manual"]:
+        topic = printable_line(" ".join(fields.get("description", ())), _MAX_LENGTH)
+    return Rule(text=text, when=when, patterns=tuple(patterns[:_MAX_PATTERNS]), topic=topic)
 
 
 def matches(pattern: str, path: str, *, below: bool = True) -> bool:
