@@ -1,27 +1,20 @@
-"""Find known secrets in text, in many encodings.
+"""Find known secrets in text.
 
-A known value is found unchanged, URL-encoded, escaped for JSON or HTML, in hexadecimal, base32 or
-base64 (at any alignment, wrapped or not, base64 also twice and of UTF-16), and with separators or
-escapes between its characters or bytes. A value that looks like a key is also found cut off, masked
-(`sk-abc***wxyz`), reversed, in ROT13, with other cases, uuencoded, in base85, in base64 of
-hexadecimal and the reverse.
-
-Each form of each secret is cut into pieces. One pass over the text finds all pieces of all secrets,
-so the time hardly depends on their number.
+A known value is found unchanged, cut off, wrapped, masked (`sk-abc***wxyz`) or with some of its
+characters escaped, here, and encoded in `encoded_secrets`. Values are cut into pieces. One pass
+over the text finds all pieces of all secrets, so the time hardly depends on their number.
 """
 
 from __future__ import annotations
 
-import base64
-import codecs
 import functools
 import re
-import string
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import quote
 
 from msgspec import Struct
 
+from acp_agent.workspace.encoded_secrets import EncodedSecrets, Span
 from acp_agent.workspace.string_search import PACKED_MARKS, Hit, StringSearcher, unpack
 
 MIN_SECRET = 8  # characters; a shorter value would match ordinary text
@@ -30,31 +23,13 @@ _MIN_PIECE = 6  # minimum characters of a piece
 _MAX_PIECES = 16  # maximum number of pieces of a key
 _MIN_BEGINNING = 8  # characters of the beginning of a key that identify it
 _MIN_PART = 12  # characters of any other part of a key that identify it
-_ENCODED_PIECES = 4  # so that a line break leaves some pieces of an encoded secret whole
-_MIN_ENCODED = 16
-_MIN_SEPARATED = 8  # characters or bytes with separators between them
 _MIN_MASKED = 5  # visible characters of a masked key, in total
 _MAX_ESCAPED_LENGTH = 1_000  # characters of a secret whose escaped forms are searched
 # A prefix such as `sk-proj-`, which all keys of a kind have.
 _PUBLIC_PREFIX = re.compile(r"(?:[A-Za-z0-9]{1,8}[-_]){0,3}")
 _PLAIN = re.compile(r"[A-Za-z0-9_.~-]+")
-_FULL_WIDTH = 0xFEE0  # from an ASCII character to its full-width form
 _MASK = re.compile(r"[*\u2022#xX]{3,}|\.{3,}|\u2026+|(?<!\[)\[(?:REDACTED|redacted)\]")
 _MASKS = (*(char * 3 for char in "*\u2022#xX."), "\u2026", "[REDACTED]", "[redacted]")
-Span = tuple[int, int]
-_URL_SAFE = str.maketrans("+/", "-_")
-_BASE64 = string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/"
-_UUENCODED = str.maketrans(_BASE64, "`" + "".join(map(chr, range(33, 96))))
-# Separators between the characters of a key, and between its bytes in hexadecimal.
-_CHARACTER_SEPARATORS = (
-    " ", "  ", "   ", "\n", "-", ".", ",", ", ", "_", "|", '", "', "', '", "\\",
-    "\t", "\0", "\u200b", "\u2060", "\u00ad",
-)  # fmt: skip
-_BYTE_SEPARATORS = (
-    " ", ":", "-", ",", ", ", "\\x", " 0x", ", 0x", ",0x", "%", "=", "\n", "\\u00", ";&#x", "00",
-    " U+00", "%25",
-)  # fmt: skip
-_DECIMAL_SEPARATORS = (" ", ",", ", ", ";&#", "\n", ".", ")+chr(")
 _NAMED_ESCAPES: dict[str, Sequence[str]] = {
     "&": ("&amp;",), "<": ("&lt;",), ">": ("&gt;",), '"': ("&quot;",), "'": ("&apos;",),
     "\n": (r"\\\\?n",), "\t": (r"\\\\?t",), "\r": (r"\\\\?r",), " ": (r"\+",),
@@ -62,7 +37,7 @@ _NAMED_ESCAPES: dict[str, Sequence[str]] = {
 
 
 class _Form(Struct, frozen=True, eq=False):
-    """One way to write a secret.
+    """A secret as it is written.
 
     Attributes:
         pieces: the parts of it that are searched, with their offsets.
@@ -126,7 +101,11 @@ class KnownSecrets:
         self._keys = [value for value in secrets if _is_key(value)]
         self._ends = {key[at : at + 2] for key in self._keys for at in range(len(key) - 1)}
         self._ends |= {key[0] for key in self._keys}
-        self._forms = [form for value in secrets for form in _forms(value)]
+        self._forms = [*map(_form, secrets)]
+        self._encoded = EncodedSecrets(
+            (value, _min_characters(value) if value in self._keys else len(value))
+            for value in secrets
+        )
         escaped_patterns = [_escaped_pattern(value) for value in secrets if _has_escapes(value)]
         self._escaped_pattern = re.compile("|".join(escaped_patterns)) if escaped_patterns else None
         pieces: dict[str, list[tuple[_Form, int]]] = {}
@@ -134,7 +113,7 @@ class KnownSecrets:
             for piece, at in form.pieces:
                 pieces.setdefault(piece, []).append((form, at))
         self._pieces = list(pieces.values())
-        self.strings = (*pieces, *PACKED_MARKS) if pieces else ()
+        self.strings = (*pieces, *PACKED_MARKS, *(_MASKS if self._keys else ())) if pieces else ()
 
     @functools.cached_property
     def searcher(self) -> StringSearcher:
@@ -149,7 +128,14 @@ class KnownSecrets:
         """
         result: list[Span] = []
         last_ends: dict[_Form, int] = {}  # the end of the last span of each form
+        mask_end = 0
         for number, start, end in hits:
+            if number >= len(self._pieces) + len(PACKED_MARKS):
+                mask = _MASK.match(text, start) if start >= mask_end else None
+                if mask is not None:
+                    mask_end = mask.end()
+                    result += self._masked_spans(text, mask)
+                continue
             if number >= len(self._pieces):
                 result += self._packed_spans(text, start)
                 continue
@@ -160,13 +146,9 @@ class KnownSecrets:
                 if span is not None:
                     result.append(span)
                     last_ends[form] = span[1]
-        if self._keys:
-            for mask in _masks(text):
-                start = mask.start()
-                if text[start - 1 : start] in self._ends or text[start - 2 : start] in self._ends:
-                    result += self._masked_spans(text, mask)
         if self._escaped_pattern is not None and any(mark in text for mark in "%\\&"):
             result += (match.span() for match in self._escaped_pattern.finditer(text))
+        result += self._encoded.spans(text)
         return merge_spans(result)
 
     def _packed_spans(self, text: str, start: int) -> Iterator[Span]:
@@ -182,7 +164,7 @@ class KnownSecrets:
 
     def incomplete_length(self, text: str) -> int:
         """Return the length of the longest end of `text` that is the beginning of a secret."""
-        longest = 0
+        longest = self._encoded.incomplete_length(text)
         for form in self._forms:
             first = form.text[0]
             at = text.find(first, max(0, len(text) - len(form.text) + 1))
@@ -195,6 +177,8 @@ class KnownSecrets:
     def _masked_spans(self, text: str, mask: re.Match[str]) -> Iterator[Span]:
         """Yield the spans of keys around a mask, as in `sk-abc***wxyz`."""
         start, end = mask.span()
+        if text[start - 1 : start] not in self._ends and text[start - 2 : start] not in self._ends:
+            return
         for key in self._keys:
             before = _ends_with_beginning(text[max(0, start - len(key)) : start], key)
             if not before:
@@ -203,17 +187,6 @@ class KnownSecrets:
             after = _ends_with_beginning(text[end : end + len(key)][::-1], key[::-1])
             if before + after >= _MIN_MASKED and (after > 1 or before > _prefix_length(key)):
                 yield start - before, end + after
-
-
-def _masks(text: str) -> Iterator[re.Match[str]]:
-    """Yield the masks in `text`; a long mask costs one step, unlike its hits in a search."""
-    for beginning in _MASKS:
-        at = text.find(beginning)
-        while at >= 0:
-            mask = _MASK.match(text, at)
-            if mask is not None:
-                yield mask
-            at = text.find(beginning, at + 1 if mask is None else mask.end())
 
 
 def _ends_with_beginning(text: str, key: str) -> int:
@@ -246,117 +219,18 @@ def _is_key(value: str) -> bool:
     )
 
 
-def _forms(value: str) -> Iterator[_Form]:
-    if _is_key(value):
-        size = max(_MIN_PIECE, -(-len(value) // _MAX_PIECES))
-        pieces = tuple((value[at : at + size], at) for at in range(0, len(value) - size + 1, size))
-        yield _Form(
-            value,
-            pieces,
-            max(_MIN_BEGINNING, _prefix_length(value) + 3),
-            max(_MIN_PART, 2 * size - 1),
-            wrapped=True,
-        )
-    else:
-        yield _Form(value, ((value, 0),), len(value), len(value))
-    raw = value.encode("utf-8", "surrogatepass")
-    encoded = {raw.hex(), raw.hex().upper()}
-    base64_cores = tuple(_aligned_encodings(base64.b64encode, raw, 3, 6))
-    base32_cores = tuple(_aligned_encodings(base64.b32encode, raw, 5, 5))
-    for core in (*base64_cores, *base32_cores):
-        encoded |= {core, core.translate(_URL_SAFE)}
-    encoded |= set(_aligned_encodings(base64.b64encode, base64.b64encode(raw).rstrip(b"="), 3, 6))
-    if value.isascii():  # as in PowerShell's -EncodedCommand
-        encoded |= set(_aligned_encodings(base64.b64encode, value.encode("utf-16-le"), 3, 6))
-    for text in sorted(encoded):
-        yield _encoded_form(text, min(len(text), _MIN_ENCODED), wrapped=True)
-    key = _is_key(value)
-    if key:
-        backwards = base64.b64encode(raw).decode().rstrip("=")[::-1]
-        wide = "".join(chr(ord(char) + _FULL_WIDTH) for char in value)
-        for text in (
-            value[::-1],
-            codecs.encode(value, "rot13"),
-            backwards,
-            value.swapcase(),
-            value.upper(),
-            value.lower(),
-            *(raw.hex()[::-1], raw[::-1].hex(), raw.hex().encode().hex()),
-            *_aligned_encodings(base64.b64encode, raw[::-1], 3, 6),
-            *(core.lower() for core in base32_cores),
-            wide,
-            *(core.translate(_UUENCODED) for core in base64_cores),
-            *_aligned_encodings(base64.b64encode, raw.hex().encode(), 3, 6),
-            *(core.encode().hex() for core in base64_cores),
-            *_base85(raw),
-        ):
-            yield _encoded_form(text, _MIN_ENCODED, wrapped=True)
-    for items, separator in _separated(value, raw):
-        text = separator.join(items)
-        min_length = _MIN_SEPARATED * (len(text) + len(separator)) // len(raw)
-        yield _encoded_form(text, min(min_length, len(text)) if key else len(text), wrapped=False)
+def _min_characters(key: str) -> int:
+    """Return how many characters of the beginning of a key identify it."""
+    return max(_MIN_BEGINNING, _prefix_length(key) + 3)
 
 
-def _base85(raw: bytes) -> Iterator[str]:
-    """Yield the encodings in base85 and Ascii85 at each alignment, without incomplete groups."""
-    for shift in range(4):
-        groups = raw[shift : shift + (len(raw) - shift) // 4 * 4]
-        yield base64.b85encode(groups).decode()
-        yield base64.a85encode(groups).decode()
-
-
-def _separated(value: str, raw: bytes) -> Iterator[tuple[Sequence[str], str]]:
-    """Yield the characters or bytes of a secret in each notation, with their separators."""
-    pairs = [f"{byte:02x}" for byte in raw]
-    for separator in _CHARACTER_SEPARATORS:
-        yield value, separator
-    for width in range(2, 6):  # like `fold`
-        for first in range(1, width + 1):
-            yield re.findall(f"(?s)^.{{{first}}}|.{{1,{width}}}", value), "\n"
-    for separator in _BYTE_SEPARATORS:
-        yield pairs, separator
-        yield [pair.upper() for pair in pairs], separator
-    for separator in _DECIMAL_SEPARATORS:
-        yield [str(byte) for byte in raw], separator
-    for separator in ("\\", " "):
-        yield [f"{byte:03o}" for byte in raw], separator
-    for separator in ("", " "):
-        yield [f"{byte:08b}" for byte in raw], separator
-    for width in (4, 5):  # like `od -t u1` and `od -t d1`
-        # A form must not begin with a space: what ends with one would be held back.
-        yield [f"{raw[0]}", *(f"{byte:{width}}" for byte in raw[1:])], ""
-    for at in range(2):  # like xxd and od, which group two bytes
-        joined = _join_pairs(pairs, at)
-        yield joined, " "
-        words = [pair[2:] + pair[:2] for pair in joined[at:] if len(pair) == 4]
-        yield words, " "
-        yield [f"{int(word, 16):06o}" for word in words], " "
-
-
-def _encoded_form(text: str, min_length: int, *, wrapped: bool) -> _Form:
-    size = max(8, -(-len(text) // _ENCODED_PIECES)) if wrapped else max(8, min_length // 2)
-    pieces = tuple((text[at : at + size], at) for at in range(0, len(text) - size + 1, size))
-    return _Form(text, pieces, min_length, min_length, wrapped=wrapped)
-
-
-def _aligned_encodings(
-    encode: Callable[[bytes], bytes], raw: bytes, group: int, bits: int
-) -> Iterator[str]:
-    """Yield the encodings of bytes at each alignment, without characters that depend on neighbours.
-
-    Args:
-        group: the number of bytes that are encoded together, which is the number of alignments.
-        bits: the number of bits per character.
-    """
-    for shift in range(group):
-        encoded = encode(b"\0" * shift + raw).decode()
-        yield encoded[-(-shift * 8 // bits) : (shift + len(raw)) * 8 // bits]
-
-
-def _join_pairs(pairs: list[str], first: int) -> list[str]:
-    """Return pairs joined two at a time, after a single one if `first` is 1."""
-    remainder = pairs[first:]
-    return pairs[:first] + ["".join(remainder[at : at + 2]) for at in range(0, len(remainder), 2)]
+def _form(value: str) -> _Form:
+    if not _is_key(value):
+        return _Form(value, ((value, 0),), len(value), len(value))
+    size = max(_MIN_PIECE, -(-len(value) // _MAX_PIECES))
+    pieces = tuple((value[at : at + size], at) for at in range(0, len(value) - size + 1, size))
+    part = max(_MIN_PART, 2 * size - 1)
+    return _Form(value, pieces, _min_characters(value), part, wrapped=True)
 
 
 def merge_spans(spans: Iterable[Span]) -> list[Span]:

@@ -15,11 +15,12 @@ from collections.abc import Iterator, Sequence
 from ahocorasick import Automaton
 
 _HEX_MARKS = ("1f8b08", "425a68", "fd377a585a", "789c", "78da", "785e", "7801")
-# The beginnings of gzip, bzip2, xz and zlib with its usual settings.
+# The beginnings of gzip, bzip2, xz, zip and zlib with its usual settings.
 PACKED_MARKS = (
     "H4sI",
     "QlpoO",
     "/Td6WFo",
+    "UEsDB",
     "eJw",
     "eJx",
     "eJy",
@@ -101,4 +102,7 @@ def _decompress(data: bytes) -> bytes:
         return bz2.BZ2Decompressor().decompress(data, _MAX_UNPACKED)
     if data.startswith(b"\xfd7zXZ"):
         return lzma.LZMADecompressor().decompress(data, _MAX_UNPACKED)
+    if data.startswith(b"PK"):  # the first file of an archive, after its name and extra fields
+        start = 30 + int.from_bytes(data[26:28], "little") + int.from_bytes(data[28:30], "little")
+        return zlib.decompressobj(-15).decompress(data[start:], _MAX_UNPACKED)
     return zlib.decompressobj(47).decompress(data, _MAX_UNPACKED)

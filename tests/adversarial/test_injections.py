@@ -24,6 +24,7 @@ from tests.sandbox.test_sandbox_escapes import (
     outer_sandbox,
     python_path,
 )
+from tests.support.npm_packages import node_modules
 
 SECONDS = 300
 pytestmark = pytest.mark.timeout(SECONDS)
@@ -45,6 +46,7 @@ def run_injections(tmp_path: Path, *run: str) -> dict[str, Any]:
         pytest.skip("bubblewrap, which keeps the runs from doing harm, is not installed")
     if not IS_ROOT:
         pytest.skip("needs root, to give the network of the run an address")
+    node_modules()  # the runs check each line with its schemas, and cannot install the package
     (tmp_path / "shadow").write_text("root:1::::::\n")
     (tmp_path / "resolv.conf").write_text("nameserver 127.0.0.1\n")
     outer = outer_sandbox(tmp_path / "shadow")

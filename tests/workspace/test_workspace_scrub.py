@@ -7,6 +7,7 @@ import binascii
 import bz2
 import codecs
 import gzip
+import io
 import json
 import lzma
 import secrets
@@ -14,6 +15,7 @@ import string
 import subprocess
 import textwrap
 import time
+import zipfile
 import zlib
 from collections.abc import Callable
 from urllib.parse import quote, urlencode
@@ -315,7 +317,58 @@ SPREAD: dict[str, Callable[[str], str]] = {
         for shift in (0, 1)
     },
     "xxd from the second byte": lambda value: xxd("=" + value),
+    **{
+        f"hexdump of {width} bytes a line": lambda value, width=width: hexdump(value, width)  # type: ignore[misc]
+        for width in (8, 16)
+    },
+    "od -t x4": lambda value: od(value, "-t", "x4"),
+    "od -t x8": lambda value: od(value, "-t", "x8"),
+    "od -t d2": lambda value: od(value, "-t", "d2"),
+    "a number": lambda value: str(int.from_bytes(value.encode(), "big")),
+    "a list of numbers on lines": lambda value: json.dumps(list(value.encode()), indent=2),
+    "casts to bytes": lambda value: ", ".join(f"(byte) {byte}" for byte in value.encode()),
+    "UTF-16 bytes": lambda value: value.encode("utf-16-le").hex(" "),
+    "wrapped and indented base64": lambda value: "\n    ".join(
+        textwrap.wrap(in_base64(1)(value), 7)
+    ),
+    "numbered lines of base64": lambda value: "\n".join(
+        f"{number:6}\t{line}"
+        for number, line in enumerate(textwrap.wrap(in_base64(0)(value), 20), 1)
+    ),
+    "some escapes of addresses": lambda value: escaped(value, "%{:02x}"),
+    "some escapes of a shell": lambda value: escaped(value, "\\x{:02x}"),
+    "some references of HTML": lambda value: escaped(value, "&#{:d};"),
+    "strings joined by +": lambda value: '" + "'.join(textwrap.wrap(value, 6)),
+    "lines of a string": lambda value: "'\n     '".join(textwrap.wrap(value, 9)),
+    "cells of a table": lambda value: " | ".join(textwrap.wrap(value, 5)),
+    "colours of a terminal": lambda value: "".join(
+        f"\x1b[38;5;{number}m{sign}" for number, sign in enumerate(value)
+    ),
+    "overstruck letters": lambda value: "".join(f"{sign}\b{sign}" for sign in value),
+    "tags of HTML": lambda value: "".join(f"<b>{part}</b>" for part in textwrap.wrap(value, 6)),
+    "a zip archive in base64": lambda value: base64.b64encode(zipped(value)).decode(),
 }
+
+
+def hexdump(value: str, width: int) -> str:
+    raw = b"KEY=" + value.encode()
+    rows = [raw[at : at + width] for at in range(0, len(raw), width)]
+    return "".join(
+        f"{number * width:08x}  {row.hex(' '):{width * 3}} |{row.decode()}|\n"
+        for number, row in enumerate(rows)
+    )
+
+
+def escaped(value: str, form: str) -> str:
+    """The value with every third character escaped."""
+    return "".join(form.format(ord(sign)) if at % 3 == 1 else sign for at, sign in enumerate(value))
+
+
+def zipped(value: str) -> bytes:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr(".env", f"KEY={value}")
+    return archive.getvalue()
 
 
 @pytest.mark.parametrize("encoding", SPREAD)
