@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from acp_agent.platform.data_tables import read_table
-from acp_agent.workspace.known_secrets import Span
+from acp_agent.workspace.encoded_secrets import Span
 from acp_agent.workspace.string_search import Hit, StringSearcher
 
 _NAME_BEFORE = re.compile(r"[A-Za-z0-9_.-]{0,60}\Z")

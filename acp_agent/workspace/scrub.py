@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from acp_agent.workspace import named_secrets, secret_formats
-from acp_agent.workspace.known_secrets import KnownSecrets, Span, merge_spans
+from acp_agent.workspace.encoded_secrets import Span
+from acp_agent.workspace.known_secrets import KnownSecrets, merge_spans
 from acp_agent.workspace.string_search import Hit, StringSearcher
 
 REPLACEMENT = "[secret]"

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from acp_agent.platform.data_tables import read_table
-from acp_agent.workspace.known_secrets import Span
+from acp_agent.workspace.encoded_secrets import Span
 from acp_agent.workspace.string_search import Hit
 
 _MAX_COMMON = 3  # characters of a prefix that hashes in base64 often contain: `-fw_`
