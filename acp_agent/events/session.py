@@ -228,7 +228,8 @@ class HookAnswered(Event, frozen=True, kw_only=True, tag="hook_answered"):
 
     `subject` is the beginning of the fields that the hooks got, as JSON, and `call` the call that
     they were asked about. `name` and `source` describe the deciding hook, and `answer` has the
-    fields of the combined answer that are not empty.
+    fields of the combined answer that are not empty. `later` is true for the answer of a hook that
+    nothing waited for.
     """
 
     on: str
@@ -237,6 +238,7 @@ class HookAnswered(Event, frozen=True, kw_only=True, tag="hook_answered"):
     name: str = ""
     source: str = ""
     answer: JsonObject = field(default_factory=dict)
+    later: bool = False
 
 
 class ServerTool(Struct, frozen=True, kw_only=True, omit_defaults=True):

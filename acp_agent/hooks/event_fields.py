@@ -77,8 +77,8 @@ class HookedSession(Protocol):
     async def record(self, answered: HookAnswered) -> None:
         """Write an answer of hooks to the journal."""
 
-    async def add_context(self, text: str) -> None:
-        """Add a text for the model to the conversation."""
+    async def add_context(self, text: str, *, later: bool = False) -> None:
+        """Add a text for the model to the conversation; `later` if nothing waited for it."""
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Run a coroutine in the background."""

@@ -49,6 +49,10 @@ _COMMON_FIELDS = frozenset(
 _MAX_RESULT_LENGTH = 100_000  # characters of a call's result in an event
 
 
+CONTEXT = "A hook gave the model additional context."
+LATER_CONTEXT = "A hook in the background gave the model additional context."
+
+
 class SharedHookState:
     """State that the hooks of a session share with those of its agents and with later hooks."""
 
@@ -342,7 +346,12 @@ class SessionHooks:
         rewakes = hook.rewakes and answer.blocked
         text = "\n".join(filter(None, [answer.reason if rewakes else "", answer.context]))
         if text:
-            await self._session.add_context(text)
+            effects: JsonObject = {"context": text}
+            if rewakes:
+                effects["blocked"] = True
+            answered = _answered(hook.event, payload, answer, effects)
+            await self._session.record(replace(answered, later=True))
+            await self._session.add_context(text, later=True)
         self.shared.wakes = self.shared.wakes or rewakes
 
     def _is_for(self, hook: Hook, event: HookEvent, matched: str, access: Access | None) -> bool:
@@ -386,9 +395,7 @@ def _answered(
     )
 
 
-def context_notice(
-    text: str, title: str = "A hook gave the model additional context."
-) -> NoticeShown:
+def context_notice(text: str, title: str = CONTEXT) -> NoticeShown:
     """Return the notice that gives the model a text from hooks, without secrets."""
     return NoticeShown(
         severity="info",

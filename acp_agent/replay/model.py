@@ -15,7 +15,6 @@ from acp_agent.errors import InvalidInputError
 from acp_agent.events import (
     AgentText,
     AgentThought,
-    BackgroundCommandChanged,
     ThoughtEnded,
     Usage,
     UserMessage,
@@ -42,7 +41,7 @@ from acp_agent.models.base import (
 from acp_agent.models.providers import Provider
 from acp_agent.models.registry import Models
 from acp_agent.platform.decoding import convert
-from acp_agent.replay.script import MAIN, Answer, Script
+from acp_agent.replay.script import MAIN, Answer, End, Script
 
 _NO_ANSWER = "The record has no answer to this request."
 _STOPS = ("end_turn", "tool_calls", "max_tokens", "paused", "refusal")
@@ -71,7 +70,7 @@ class ReplayDriver(Driver):
         script: Script,
         stop_turn: Callable[[], None],
         steer: Callable[[UserMessage], Awaitable[None]],
-        end_background: Callable[[BackgroundCommandChanged], Awaitable[None]],
+        end_background: Callable[[End], Awaitable[None]],
     ) -> None:
         self.observed: list[Observed] = []
         self.turn = 0

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, TypeVar, cast
 
@@ -48,6 +48,7 @@ from acp_agent.events import (
     UsageReported,
     UserMessage,
 )
+from acp_agent.hooks.session_hooks import LATER_CONTEXT
 from acp_agent.ids import CallId
 from acp_agent.models.base import Message
 from acp_agent.platform.decoding import convert
@@ -254,10 +255,11 @@ def _hide_restored_files(events: Sequence[AnyEvent]) -> Iterator[AnyEvent]:
 
 
 def _order_background_events(events: Sequence[AnyEvent]) -> list[AnyEvent]:
-    """Return the events, with those of background commands at places independent of timing.
+    """Return the events, with those of background work at places independent of timing.
 
     Output moves into the call that started the command. So does the end, unless the model was asked
-    since then: it moves after the last answer of the turn, or after the previous turn.
+    since then: it moves after the last answer of the turn, or after the previous turn. So do the
+    answers of hooks that nothing waited for.
     """
     positions: list[tuple[int, int]] = []  # for each event: an index, and before, at or after it
     waiting_ends: list[int] = []  # ends that arrived while an answer was streamed
@@ -286,19 +288,36 @@ def _order_background_events(events: Sequence[AnyEvent]) -> list[AnyEvent]:
             case ToolOutput() if event.call in end_indexes:
                 position = (end_indexes[event.call], -1)
             case BackgroundCommandChanged() if (
-                event.call in end_indexes and event.status != "running"
+                event.call in end_indexes
+                and event.status != "running"
+                and request_index < end_indexes[event.call]
             ):
-                if request_index < end_indexes[event.call]:
-                    position = (end_indexes[event.call], -1)
-                elif turn_index < 0:
+                position = (end_indexes[event.call], -1)
+            case _ if _is_background_end(event, end_indexes):
+                if turn_index < 0:
                     position = (turn_end_index, 1)
                 elif open_message is not None:
                     waiting_ends.append(index)
-                else:
-                    position = (answer_index, 1) if answer_index >= 0 else (turn_index, -1)
+                elif answer_index >= 0:
+                    position = (answer_index, 1)
+                elif isinstance(event, BackgroundCommandChanged):
+                    position = (turn_index, -1)
         positions.append(position)
     order = sorted(range(len(events)), key=lambda index: (*positions[index], index))
     return [events[index] for index in order]
+
+
+def _is_background_end(event: AnyEvent, ended: Container[CallId]) -> bool:
+    """Return whether an event is the end of a background command or hook."""
+    match event:
+        case BackgroundCommandChanged():
+            return event.call in ended and event.status != "running"
+        case HookAnswered():
+            return event.later
+        case NoticeShown():
+            return event.title == LATER_CONTEXT
+        case _:
+            return False
 
 
 def _stopped_before_start(events: Sequence[AnyEvent]) -> set[CallId]:
@@ -340,6 +359,8 @@ def _is_ignored(event: AnyEvent, request_ids: set[Any]) -> bool:
             return True
         case ChildWorked():
             return isinstance(event.did, _IGNORED_EVENTS)
+        case HookAnswered(later=True):
+            return False  # its place is when the answer came
         case _:
             return isinstance(event, _IGNORED_EVENTS)
 

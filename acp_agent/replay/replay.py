@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -27,6 +27,7 @@ from acp_agent.events import (
     AnyEvent,
     BackgroundCommandChanged,
     ConfigChanged,
+    HookAnswered,
     Rewound,
     SessionForked,
     UserMessage,
@@ -44,7 +45,7 @@ from acp_agent.replay.hooks import ReplayedHooks
 from acp_agent.replay.model import Observed, ReplayDriver, ReplayModels
 from acp_agent.replay.normal_form import Folders, Normaliser, arrange, map_texts
 from acp_agent.replay.record import SETTINGS, Head, Record, Step
-from acp_agent.replay.script import Action, Reopened, Script
+from acp_agent.replay.script import Action, End, Reopened, Script
 from acp_agent.sandbox.launch import Launch, SandboxedProgram
 from acp_agent.sandbox.policy import TEMPORARY, SandboxPolicy
 from acp_agent.sandbox.sandbox import Sandbox, Unavailable
@@ -111,7 +112,11 @@ async def _replay(record: Record, base: Path) -> Replayed:
         reversible=record.head.reversible,
         server_tools=record.head.server_tools,
     )
-    driver = ReplayDriver(script, client.cancel, client.steer, calls.end_background)
+    hooks = ReplayedHooks(
+        folder, tuple(map_texts(answer, folders.expand) for answer in record.head.hooks)
+    )
+    end_background = _background_ends(calls, hooks)
+    driver = ReplayDriver(script, client.cancel, client.steer, end_background)
     environ = {HOME_VARIABLE: str(home / "data"), "HOME": str(home), "PATH": ""}
     config = replay_config(record.head, script.start, folder)
     models = ReplayModels(
@@ -123,9 +128,7 @@ async def _replay(record: Record, base: Path) -> Replayed:
         driver=driver,
     )
     sandboxes = RecordedSandboxes(confined=record.head.confined)
-    answers = tuple(map_texts(answer, folders.expand) for answer in record.head.hooks)
-    hooks = ReplayedHooks(folder, answers) if answers else None
-    core = _core(config, models, calls, sandboxes, environ, hooks=hooks)
+    core = _core(config, models, calls, sandboxes, environ, hooks=hooks if hooks.hooks else None)
     GrantStore(find_paths(environ).grants_file).add(
         replace(map_texts(grant, folders.expand), project=str(folder))
         for grant in record.head.grants
@@ -137,8 +140,8 @@ async def _replay(record: Record, base: Path) -> Replayed:
         async def act(actions: Sequence[Action]) -> None:
             for action in actions:
                 match action:
-                    case BackgroundCommandChanged():
-                        await calls.end_background(action)
+                    case BackgroundCommandChanged() | HookAnswered():
+                        await end_background(action)
                     case ConfigChanged():
                         await client.set_option(action)
                     case Rewound():
@@ -179,6 +182,20 @@ async def _replay(record: Record, base: Path) -> Replayed:
         turns=len(script.prompts),
         differences=tuple(differences),
     )
+
+
+def _background_ends(
+    calls: RecordedCalls, hooks: ReplayedHooks
+) -> Callable[[End], Awaitable[None]]:
+    """Return what ends a background command, or has a hook in the background answer."""
+
+    async def end_background(end: End) -> None:
+        if isinstance(end, HookAnswered):
+            await hooks.give_later()
+        else:
+            await calls.end_background(end)
+
+    return end_background
 
 
 async def _rewind(

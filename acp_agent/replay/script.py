@@ -58,7 +58,8 @@ class Reopened(Struct, frozen=True):
 
 
 # Events between turns that the replay repeats.
-Action = BackgroundCommandChanged | ConfigChanged | Rewound | SessionForked | Reopened
+End = BackgroundCommandChanged | HookAnswered  # of background work
+Action = End | ConfigChanged | Rewound | SessionForked | Reopened
 
 
 class Call(Struct, kw_only=True):
@@ -96,7 +97,7 @@ class Answer(Struct, kw_only=True):
     Attributes:
         number: its number among all requests of the record.
         pieces: the streamed pieces, in order, with the user's steering messages.
-        ends: the ends of background commands before the next request.
+        ends: the ends of background work before the next request.
         end: its end; None if the turn was stopped before.
         stop: why it stopped: a value of `Finished.stop` or a kind of `Failed`.
         failure: the error message; "" if it succeeded.
@@ -108,7 +109,7 @@ class Answer(Struct, kw_only=True):
     turn: int
     number: int
     pieces: list[Piece] = field(default_factory=list)
-    ends: list[BackgroundCommandChanged] = field(default_factory=list)
+    ends: list[End] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     end: ModelAnswered | None = None
     stop: str = ""
@@ -165,7 +166,7 @@ class Script:
         for answers in self.answers.values():
             _set_stop_reasons(answers)
         for answered in record.head.hooks:
-            if answered.call in self._calls_by_id:
+            if answered.call in self._calls_by_id and not answered.later:
                 self._calls_by_id[answered.call].hook_answers.append(answered)
 
     def _add(self, session: SessionId, event: AnyEvent, request: RecordedRequest | None) -> None:
@@ -208,6 +209,10 @@ class Script:
                     self.last_actions.append(event)
             case TurnStarted():
                 self._in_turn = True
+            case HookAnswered() if self._in_turn and MAIN not in self._open_answers:
+                self.prompts[-1].actions += (event,)  # it is given as soon as it is asked for
+            case HookAnswered():
+                self._end(event)
             case Rewound() | SessionForked():
                 self._mode_note = ""  # the notes are repeated
                 if isinstance(event, Rewound):
@@ -309,9 +314,13 @@ class Script:
             case _ if recorded.end is None:
                 (recorded.run_events if recorded.started else recorded.setup_events).append(event)
             case BackgroundCommandChanged():
-                open_answer = self._open_answers.get(MAIN) if self._in_turn else None
-                ends = self.last_actions if open_answer is None else open_answer.ends
-                ends.append(event)
+                self._end(event)
+
+    def _end(self, event: End) -> None:
+        """Add the end of background work: before the next request, or before the next turn."""
+        open_answer = self._open_answers.get(MAIN) if self._in_turn else None
+        ends = self.last_actions if open_answer is None else open_answer.ends
+        ends.append(event)
 
     def _start_search(self, event: ToolCalled) -> None:
         query = ""

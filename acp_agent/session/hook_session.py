@@ -16,7 +16,7 @@ from acp_agent.events import HookAnswered, NoticeShown
 from acp_agent.extensions.definitions.locations import hook_files, project_hook_files
 from acp_agent.hooks.permission_rules import AddedRule
 from acp_agent.hooks.running import Confine, Helpers, HookRunner
-from acp_agent.hooks.session_hooks import context_notice
+from acp_agent.hooks.session_hooks import CONTEXT, LATER_CONTEXT, context_notice
 from acp_agent.hooks.types import Hook
 from acp_agent.permissions.access import Access, Mode
 from acp_agent.platform.trusted_files import file_stamp
@@ -89,9 +89,10 @@ class CoreSession:
         subject = self._core.clean(answered.subject)[:_MAX_SUBJECT]
         await self._core.emit(replace(answered, subject=subject))
 
-    async def add_context(self, text: str) -> None:
-        """Add a text for the model to the conversation."""
-        await self._core.emit(context_notice(scrub(text, self._core.secrets)))
+    async def add_context(self, text: str, *, later: bool = False) -> None:
+        """Add a text for the model to the conversation; `later` if nothing waited for it."""
+        title = LATER_CONTEXT if later else CONTEXT
+        await self._core.emit(context_notice(scrub(text, self._core.secrets), title))
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Run a coroutine in the background, until the session ends at the latest."""

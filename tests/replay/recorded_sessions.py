@@ -495,7 +495,45 @@ async def remembered_answers(at: Scene) -> None:
     await at.say("Once more.")
 
 
-CONFIGS = {"hooks": HOOKS}  # of single sessions
+def later(
+    event: str, text: str, seconds: float, condition: str = "", *, wakes: bool = False
+) -> str:
+    """A hook that nothing waits for."""
+    said = json.dumps(specific(additionalContext=text))
+    command = f"cat > {os.devnull}; sleep {seconds}; "
+    command += f"echo {shlex.quote(text)} >&2; exit 2" if wakes else f"echo {shlex.quote(said)}"
+    rule = f"if = {json.dumps(condition)}\n" if condition else ""
+    kind = "async_rewake" if wakes else "async"
+    return f"[[hooks.{event}]]\ncommand = {json.dumps(command)}\n{kind} = true\n{rule}"
+
+
+LATER_HOOKS = "".join(
+    [
+        later("SessionStart", "The build is old.", 0),
+        later("PostToolUse", "The linter is content.", 0.1, "Edit"),
+        later("PostToolUse", "The tests fail.", 0.3, "Bash(echo test)", wakes=True),
+        hook("UserPromptSubmit", specific(additionalContext="Be short.")),
+    ]
+)
+
+
+@scene
+async def later_hooks(at: Scene) -> None:
+    """Hooks that nothing waits for: their texts reach the model while it works, or wake it."""
+
+    def shell(command: str) -> Call:
+        return Call("shell", {"command": command})
+
+    at.server.add(answer(EDIT), answer(shell("sleep 0.5")), answer("Done."))
+    await at.say("Begin.")
+    at.server.add(answer(shell("echo test")), answer(shell("sleep 0.8")), answer("Fixed."))
+    at.server.add(answer("Woken."), answer("Woken again."))
+    await at.say("Test it.")
+    at.server.add(answer("Bye."))
+    await at.say("End.")
+
+
+CONFIGS = {"hooks": HOOKS, "later_hooks": LATER_HOOKS}  # of single sessions
 
 
 async def play(name: str, home: Path, folder: Path) -> None:
