@@ -15,6 +15,9 @@ from acp_agent.hooks.tool_names import matches
 from acp_agent.hooks.types import Hook
 from acp_agent.permissions.access import Access, Mode
 
+CONTEXT = "A hook gave the model additional context."
+LATER_CONTEXT = "A hook in the background gave the model additional context."
+
 # The names of modes in the contract.
 _MODES: dict[Mode, str] = {
     "ask": "default",

@@ -15,6 +15,7 @@ from acp_agent.content import JsonObject
 from acp_agent.events import HookAnswered, NoticeShown
 from acp_agent.hooks.event_fields import (
     CALL_EVENTS,
+    CONTEXT,
     SESSION_EVENTS,
     HookedCall,
     HookedSession,
@@ -47,10 +48,6 @@ _COMMON_FIELDS = frozenset(
     }
 )  # fmt: skip
 _MAX_RESULT_LENGTH = 100_000  # characters of a call's result in an event
-
-
-CONTEXT = "A hook gave the model additional context."
-LATER_CONTEXT = "A hook in the background gave the model additional context."
 
 
 class SharedHookState:
@@ -344,11 +341,8 @@ class SessionHooks:
         answer = await self.runner.run(hook, payload)
         await self._report(HookAnswer(failure=answer.failure, message=answer.message))
         rewakes = hook.rewakes and answer.blocked
-        text = "\n".join(filter(None, [answer.reason if rewakes else "", answer.context]))
-        if text:
-            effects: JsonObject = {"context": text}
-            if rewakes:
-                effects["blocked"] = True
+        if text := "\n".join(filter(None, [answer.reason if rewakes else "", answer.context])):
+            effects = recorded_fields(HookAnswer(context=text, blocked=rewakes))
             answered = _answered(hook.event, payload, answer, effects)
             await self._session.record(replace(answered, later=True))
             await self._session.add_context(text, later=True)

@@ -48,7 +48,7 @@ from acp_agent.events import (
     UsageReported,
     UserMessage,
 )
-from acp_agent.hooks.session_hooks import LATER_CONTEXT
+from acp_agent.hooks.event_fields import LATER_CONTEXT
 from acp_agent.ids import CallId
 from acp_agent.models.base import Message
 from acp_agent.platform.decoding import convert

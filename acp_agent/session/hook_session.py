@@ -14,9 +14,10 @@ from acp_agent.config.hook_types import HookEvent
 from acp_agent.content import JsonObject
 from acp_agent.events import HookAnswered, NoticeShown
 from acp_agent.extensions.definitions.locations import hook_files, project_hook_files
+from acp_agent.hooks.event_fields import CONTEXT, LATER_CONTEXT
 from acp_agent.hooks.permission_rules import AddedRule
 from acp_agent.hooks.running import Confine, Helpers, HookRunner
-from acp_agent.hooks.session_hooks import CONTEXT, LATER_CONTEXT, context_notice
+from acp_agent.hooks.session_hooks import context_notice
 from acp_agent.hooks.types import Hook
 from acp_agent.permissions.access import Access, Mode
 from acp_agent.platform.trusted_files import file_stamp
