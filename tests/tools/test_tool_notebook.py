@@ -202,3 +202,31 @@ async def test_a_source_changed_in_the_json_loses_its_outputs_and_others_keep_th
     await user.call("edit", path="a.ipynb", old='"source": "y = 1"', new='"source": "y = 2"')
     expected = [*CELLS[:2], {**CELLS[2], "source": "y = 2", "outputs": [], "execution_count": None}]
     assert path.read_text() == notebook(expected, indent=1)
+
+
+async def test_of_cells_with_one_id_only_the_edited_one_changes(user: ToolUser) -> None:
+    path = user.folder / "a.ipynb"
+    cells = [{**CELLS[1], "id": "dd"}, {**CELLS[2], "id": "dd"}]
+    path.write_text(notebook(cells, indent=1))
+    await user.call("read", path="a.ipynb")
+    await user.call("edit", path="a.ipynb", old="import x", new="import z")
+    assert json.loads(path.read_text())["cells"][1] == cells[1]
+
+
+async def test_a_cell_is_deleted_from_a_notebook_without_spaces(user: ToolUser) -> None:
+    path = user.folder / "a.ipynb"
+    path.write_text(notebook(CELLS, separators=(",", ":")))
+    await user.call("read", path="a.ipynb")
+    deleted = '<cell 1 id="aa11" type="markdown">\n# Title\n\nText\n</cell>\n'
+    await user.call("edit", path="a.ipynb", old=deleted, new="")
+    assert path.read_text() == notebook(CELLS[1:], separators=(",", ":"))
+
+
+async def test_an_edit_that_breaks_an_older_notebook_is_refused(user: ToolUser) -> None:
+    path = user.folder / "a.ipynb"
+    path.write_text('{"worksheets": [{"cells": [{"input": "x = 1"}]}], "nbformat": 3}')
+    await user.call("read", path="a.ipynb")
+    with pytest.raises(ToolError, match="no longer be valid JSON"):
+        await user.call("edit", path="a.ipynb", old='"x = 1"', new='"x = 2')
+    await user.call("edit", path="a.ipynb", old='"x = 1"', new='"x = 2"')
+    assert "x = 2" in path.read_text()

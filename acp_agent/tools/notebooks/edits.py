@@ -47,7 +47,13 @@ def edit_notebook(file: TextFile, edits: Sequence[Edit], display_path: str) -> E
     try:
         text = render(notebook_cells(load(file.text)))
     except NotebookError:
-        return apply_edits(file, edits, display_path)
+        edited = apply_edits(file, edits, display_path)
+        if _is_json(file.text) and not _is_json(edited.text):  # of an older format
+            raise NotebookError(
+                "after the edit this notebook would no longer be valid JSON",
+                advice="its cells are in a format that can only be edited as JSON",
+            ) from None
+        return edited
     old = with_lf(edits[0].old)
     if old and old not in text and old in with_lf(file.text):
         edited = apply_edits(file, edits, display_path)
@@ -61,6 +67,14 @@ def edit_notebook(file: TextFile, edits: Sequence[Edit], display_path: str) -> E
         return msgspec.structs.replace(edited, text=after)
     cells = msgspec.structs.replace(file, text=text, newline="\n")
     return _in_cells(file.text, text, apply_edits(cells, edits, display_path))
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 class CellEdit(Struct, frozen=True, kw_only=True):
@@ -166,7 +180,7 @@ def with_cells(text: str, cells: Sequence[Cell]) -> str:
 
 
 # Python literals that are not JSON; strings are skipped.
-_NOT_A_NUMBER = re.compile(rb'"(?:[^"\\]|\\.)*"|NaN|Infinity', re.DOTALL)
+_NOT_A_NUMBER = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|NaN|Infinity', re.DOTALL)
 
 
 class _Document:
@@ -176,6 +190,7 @@ class _Document:
         self._nodes = _cell_nodes(self._data)
         unit = re.search(r"\{\r?\n([ \t]+)\"", text)
         self._indent_unit = unit[1] if unit else None
+        self._is_compact = b'": ' not in self._data
         self._ascii = text.isascii() and re.search(r"\\u[0-9a-fA-F]{4}", text) is not None
         version = (self._notebook.get("nbformat"), self._notebook.get("nbformat_minor"))
         self._has_ids = (
@@ -227,7 +242,8 @@ class _Document:
         else:
             lead = f"\n{self._margin()}".encode() if self._indent_unit else b""
             tail = f"\n{self._indent_unit}".encode() if self._indent_unit else b""
-        between = b"," + lead if lead.strip(b" ") or not nodes else b", "
+        gap = b"" if self._is_compact else b" "
+        between = b"," + lead if lead.strip(b" ") or not nodes else b"," + gap
         body = lead + between.join(objects) + tail if objects else b""
         array_text = b"[" + body + b"]"
         return self._data[: array.start_byte] + array_text + self._data[array.end_byte :]
@@ -307,8 +323,7 @@ class _Document:
     def _dumps(self, value: Any, margin: str | None = None) -> str:
         """JSON as the file writes it; its further lines begin with `margin`."""
         if margin is None:
-            compact = b'": ' not in self._data
-            separators = (",", ":") if compact else (", ", ": ")
+            separators = (",", ":") if self._is_compact else (", ", ": ")
             return json.dumps(value, ensure_ascii=self._ascii, separators=separators)
         text = json.dumps(value, ensure_ascii=self._ascii, indent=self._indent_unit)
         newline = "\r\n" if b"\r\n" in self._data else "\n"
@@ -322,8 +337,10 @@ def _origins(before: Sequence[Cell], cells: Sequence[Cell]) -> list[int | None]:
     origins: list[int | None] = []
     for cell in cells:
         index = by_id.get(cell.id) if cell.id else None
-        if index is None and not cell.id and cell.number and cell.number <= len(before):
-            index = cell.number - 1
+        # Several cells may have the same id, or none.
+        number = cell.number or 0
+        if 0 < number <= len(before) and cell.id in {None, before[number - 1].id}:
+            index = number - 1
         origins.append(index if index is not None and index not in used else None)
         if index is not None:
             used.add(index)
@@ -339,7 +356,8 @@ def _cell_nodes(data: bytes) -> tuple[Node, list[Node]]:
     import tree_sitter_json  # noqa: PLC0415 - few sessions edit notebooks
     from tree_sitter import Language, Parser  # noqa: PLC0415 - likewise
 
-    plain = _NOT_A_NUMBER.sub(_as_digits, data)
+    has_words = b"NaN" in data or b"Infinity" in data
+    plain = _NOT_A_NUMBER.sub(_as_digits, data) if has_words else data
     root = Parser(Language(tree_sitter_json.language())).parse(plain).root_node
     document = next((node for node in root.named_children if node.type == "object"), None)
     arrays = [value for key, value in _members(document) if key == "cells"] if document else []
