@@ -18,6 +18,9 @@ _MAX_ENTRIES = 2_000  # entries of a folder whose names are compared
 _QUOTES = "`\"'"
 _LINE = re.compile(r"(.+?)(?::|#L?)(\d+)(?:([-:,])L?(\d+))?")
 _DASHES = dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2212"), "-")
+_DRIVE = re.compile(r"/?[A-Za-z]:[\\/]")  # of Windows
+_VARIABLE = re.compile(r"\$\{?(\w+)\}?/")  # at the start; one that is not set means the project
+_USUAL_ROOTS = ("workspace", "repo", "testbed")  # where models are trained on projects
 _LINK = re.compile(r"\[[^\]]*\]\(([^()\s]+)\)|<([^<>]+)>")  # in Markdown
 _MAX_LISTED_PATHS = 50
 
@@ -34,10 +37,7 @@ def clean_path(path: str, cwd: Path, *, existing: bool) -> str:
     if not path.strip() or "\0" in path or _exists(cwd, path):
         return path
     plain = _plain(path, cwd)
-    # `/src` means the project's src, unless the system has a folder of that name.
-    top = plain.lstrip("/").partition("/")[0]
-    is_outside = plain.startswith("/") and bool(top) and not os.path.lexists(f"/{top}")
-    new_paths = [plain, plain.lstrip("/")] if is_outside else [plain]
+    new_paths = [plain, *_moved(plain, cwd)]
     candidates: list[str] = [*new_paths, *(_variants(plain, cwd) if existing else ())]
     existing_path = next(
         (
@@ -62,7 +62,12 @@ def clean_path(path: str, cwd: Path, *, existing: bool) -> str:
         for candidate in new_paths
         if _is_inside(cwd, candidate) and _has_folder(cwd, candidate)
     )
-    return next(folders, plain)
+    found = next(folders, None)
+    if found is not None:
+        return found
+    folder, _, name = plain.rpartition("/")
+    respelled = _find_respelled(cwd, folder) if folder and _is_inside(cwd, folder) else None
+    return f"{respelled}/{name}" if respelled is not None else plain
 
 
 def listed_paths(text: str, cwd: Path) -> list[str]:
@@ -105,7 +110,30 @@ def _plain(path: str, cwd: Path) -> str:
         path = path[1:]
     if path.lower().startswith("file://"):
         path = unquote(urlsplit(path).path)
-    return path.replace("\\", "/") if "/" not in path else path
+    path = path.replace("\\/", "/")  # escaped as in JSON
+    path = path.replace("\\", "/") if "/" not in path or _DRIVE.match(path) else path
+    variable = _VARIABLE.match(path)
+    if variable is not None and (variable[1] == "PWD" or variable[1] not in os.environ):
+        path = path[variable.end() :]
+    return path if os.name == "nt" else _DRIVE.sub("/", path)
+
+
+def _moved(path: str, cwd: Path) -> Iterator[str]:
+    """Yield where a path outside may be in the project: it may come from another machine.
+
+    `/src` means the project's src, and `/repo/src` too, unless the system has a folder of that
+    name. A new file directly in `/docs` is not moved to the project's root.
+    """
+    top, _, relative = path.lstrip("/").partition("/")
+    if not path.startswith("/") or not top:
+        return
+    outer, name_found, inner = f"/{relative}/".partition(f"/{cwd.name}/")
+    if name_found and not os.path.lexists(f"/{top}{outer}/{cwd.name}"):
+        yield inner.rstrip("/")
+    if not os.path.lexists(f"/{top}"):
+        yield path.lstrip("/")
+        if "/" in relative or top in _USUAL_ROOTS:
+            yield relative
 
 
 def _variants(path: str, cwd: Path) -> Iterator[str]:
@@ -120,6 +148,8 @@ def _variants(path: str, cwd: Path) -> Iterator[str]:
         yield path.partition("/")[2]
     if path.endswith("/"):
         yield path.rstrip("/")
+    if path.endswith((".", ",", ";")):
+        yield path[:-1]  # the end of a sentence
     if match := _LINE.fullmatch(path):
         yield match[1]
     if match := _LINK.fullmatch(path):

@@ -45,6 +45,11 @@ def project(tmp_path: Path) -> Path:
         ("project/src/utils.py", "src/utils.py"),
         ("a/src/utils.py", "src/utils.py"),
         ("src/utils.py:12", "src/utils.py"),
+        ("C:\\work\\project\\src\\utils.py", "src/utils.py"),
+        ("${workspaceFolder}/src/utils.py", "src/utils.py"),
+        ("$HOME/src/utils.py", None),
+        ("src\\/utils.py", "src/utils.py"),
+        ("src/utils.py.", "src/utils.py"),
         ("readme.md", "README.md"),
         ("data.txt", None),
         ("data.TXT", None),
@@ -56,6 +61,24 @@ def test_a_path_resolves_to_the_only_file_that_it_can_mean(
 ) -> None:
     files = WorkspaceFiles(project)
     assert files.clean_path(requested, existing=True) == (expected or requested)
+
+
+@pytest.mark.parametrize(
+    ("requested", "expected"),
+    [
+        ("/testbed/src/new.py", "src/new.py"),
+        ("/workspace/new.py", "new.py"),
+        ("/home/someone/project/src/new.py", "src/new.py"),
+        ("SRC/new.py", "src/new.py"),
+        ("/documents/new.py", None),
+        ("elsewhere/new.py", None),
+    ],
+)
+def test_a_new_file_is_made_in_the_folder_that_exists(
+    project: Path, requested: str, expected: str | None
+) -> None:
+    files = WorkspaceFiles(project)
+    assert files.clean_path(requested, existing=False) == (expected or requested)
 
 
 def test_a_new_file_does_not_replace_one_with_another_spelling(project: Path) -> None:
