@@ -130,7 +130,7 @@ class Toolset:
             return tool
         from acp_agent.tools.calls.foreign_calls import resolve_tool  # noqa: PLC0415 - few calls need it
 
-        resolved_name = resolve_tool(name, self._tools, values or {})
+        resolved_name = resolve_tool(name, self._tools, values)
         if resolved_name is not None:
             return self._tools[resolved_name]
         names = f"the tools are {', '.join(spec.name for spec in self._specs)}"

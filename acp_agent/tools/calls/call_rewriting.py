@@ -14,7 +14,7 @@ from acp_agent.tools.calls.edit_blocks import has_blocks, read_blocks
 _MAX_CALLS = 50  # in one call
 _SEPARATORS = re.compile(r"[\s_-]+")
 # Fields with the text to write.
-_TEXTS = ("content", "text", "newstr", "filetext", "contents", "data")
+_TEXTS = ("content", "text", "newstr", "filetext", "contents", "data", "codecontent")
 _DIFFS = ("diff", "patch", "unifieddiff", "content")  # fields that may have an edit as a patch
 _APPENDS = {"fsappend", "appendfile", "appendtofile"}
 _OLD_TEXTS = {"old", "oldstr", "oldstring", "oldtext", "search", "find"}
@@ -63,6 +63,12 @@ def rewrite_call(name: str, tool: str, values: JsonObject) -> tuple[str, JsonObj
         after = int(str(line)) - 1  # before line 0 is the end
         remaining = without(text, "line", "mode", "append", "command")
         return "edit", {**remaining, "new": value_of(text), "insert_line": after}
+    if tool == "write" and value_of("overwrite") in {False, "false"}:
+        # An edit without an old text creates a file, and changes none that has text.
+        remaining = without("overwrite", "emptyfile", text)
+        return "edit", {**remaining, "old": "", "new": value_of(text) if text else ""}
+    if tool == "grep" and name != tool and str(value_of("pattern")).startswith("*"):
+        return "glob", values  # no regular expression
     if tool != "edit" or any(value_of(key) for key in _OLD_TEXTS):
         return tool, values
     if mode in {"write", "create", "overwrite"} and isinstance(value_of("content"), str):

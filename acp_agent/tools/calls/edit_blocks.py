@@ -18,7 +18,7 @@ _END = re.compile(r"(?:>{3,9}|\+{3,9}) ?(?:REPLACE|UPDATED).*")
 _DIVIDERS = (re.compile(r"={7}\s*"), re.compile(r"={5,9}\s*"), re.compile(r"={3,4}\s*"))
 _LINE_NUMBER = re.compile(r":(start|end)_line: ?(\d*)\s*")
 _RULE = re.compile(r"-{5,9}\s*")  # below the line numbers
-_FENCE = re.compile(r"\s*```[\w.+-]*\s*")
+_FENCE = re.compile(r"\s*`{3,}[\w.+-]*\s*")
 _NAME = re.compile(r"[#*`\s]*(?:[Ff]ile(?:name)?:\s*)?[*`\s]*([^\s`*]*[\w/)\]])[*`:\s]*")
 
 

@@ -30,6 +30,7 @@ from acp_agent.tools.calls.value_types import coerce_values, decode_text
 _WRAPPERS = (
     *("arguments", "args", "input", "parameters", "params", "kwargs", "tool_input"),
     "action",  # of codex's `local_shell`
+    "function",  # of a call in the form of OpenAI's API
 )
 _SEVERAL_FILES = {"read", "list", "grep", "edit"}  # tools whose calls may name several files
 _NAME_FIELDS = {"name", "tool", "tool_name", "id", "type", "function", "recipient_name"}
@@ -42,6 +43,7 @@ _COMMANDS = {
 _CALL_NUMBER = re.compile(r":\d+$")  # of a call, in Kimi's ids
 _FIELD_NUMBER = re.compile(r"(?<=\w)_\d+$")
 _TAGS_AFTER = re.compile(r"(?<=\w)<.*", re.DOTALL)  # of the model's template
+_REPEATED = re.compile(r"^(.+?)\1+$")
 _PREFIX = re.compile(r"^(?:\w+[.:/])+")
 
 
@@ -76,7 +78,7 @@ def resolve_tool(
 
     Args:
         values: the arguments. `command`, or the other fields, say what a tool that does several
-            things is to do.
+            things is to do; without them it is any of our tools for one of these.
 
     Raises:
         ToolError: no tool of ours does what the command asks for.
@@ -92,7 +94,8 @@ def resolve_tool(
         return server_tools[0]
     resolved = _index().get(normalized)
     if resolved is not None and (commands := _table()[resolved].commands):
-        values = values or {}
+        if values is None:
+            return next((ours for ours in commands.values() if ours in tools), None)
         implied = (name for field, name in _COMMANDS.items() if values.get(field))
         command = values.get("command", next(implied, None))
         if command is None:
@@ -227,7 +230,7 @@ def unwrap_arguments(values: JsonObject, field_names: Collection[str]) -> JsonOb
             key: value for key, value in values.items() if key not in {wrapper, *naming}
         }
         if isinstance(inner, dict) and not outer_values.keys() & inner.keys():
-            return outer_values | inner
+            return unwrap_arguments(outer_values | inner, field_names)
     return values
 
 
@@ -357,12 +360,17 @@ def _argument_error(tool: str, field_names: Collection[str], reason: str) -> Too
 
 
 def _normalize_name(name: str) -> str:
-    """Return a name without what models add: `functions.read:0`, `read<|channel|>`, `read()`."""
+    """Return a name without what models add: `functions.read:0`, `read()`, `ReadTool`, `readread`.
+
+    The last comes from services that send the name with each piece of a call.
+    """
     bare = _CALL_NUMBER.sub("", _TAGS_AFTER.sub("", name.strip()))
     bare = _PREFIX.sub("", bare.removesuffix("()").strip("`'\"<> "))
     for prefix in _table()["prefixes"].names:
         bare = bare.removeprefix(f"{prefix}__")
-    return field_key(bare)
+    key = field_key(bare)
+    forms = (key, key.removesuffix("tool"), _REPEATED.sub(r"\1", key))
+    return next((form for form in forms if form in _index() or form in _table()), key)
 
 
 @cache
