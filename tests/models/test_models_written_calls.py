@@ -95,3 +95,29 @@ def test_text_that_was_shown_is_not_buffered(sign: str) -> None:
     finally:
         tracemalloc.stop()
     assert peak < 30_000  # the whole text has 60,000 characters or more
+
+
+BLOCK = "<<<<<<< SEARCH\nx = 1\n=======\nx = 2\n>>>>>>> REPLACE\n"
+
+
+@pytest.mark.parametrize("size", [1, 7, 100_000])
+@pytest.mark.parametrize(
+    ("text", "is_call"),
+    [
+        (f"a.py\n{BLOCK}", True),
+        (f"a.py\n```python\n{BLOCK}```\n\nb.py\n```python\n{BLOCK}```\n", True),
+        (f"a.py\n{BLOCK.replace('x', 'x' * 2_000)}", True),
+        (BLOCK, False),
+        (f"a.py\n{BLOCK}\nThat is the form of such an edit.\n", False),
+    ],
+)
+def test_an_answer_that_is_only_edits_of_named_files_is_shown_and_is_a_call(
+    text: str, is_call: bool, size: int
+) -> None:
+    edit = ToolSpec(name="edit", description="", parameters={"type": "object"})
+    reader = WrittenCalls(lambda: Tools([*TOOLS, edit]))
+    pieces = [TextDelta(text[at : at + size]) for at in range(0, len(text), size)]
+    events = [event for piece in pieces for event in reader.read([piece])]
+    events += reader.read([Finished(stop="end_turn")])
+    assert shown(events) == text
+    assert any(isinstance(event, CallDone) for event in events) == is_call

@@ -19,7 +19,7 @@ from acp_agent.models.dialects.form import (
 )
 
 NAMES = ("name", "tool", "tool_name", "function", "action")
-ARGUMENTS = ("arguments", "parameters", "args", "input", "action_input")
+ARGUMENTS = ("arguments", "parameters", "args", "input", "action_input", "tool_input", "params")
 _EXTRA_KEYS = {"type", "id", "tool_call_id"}  # additional keys that a call may have
 _WRAPPERS = ("function", "functionCall", "function_call", "tool_call")  # keys around a call
 _LIST = "tool_calls"  # the key of a list of calls, as in the answer of an API

@@ -23,6 +23,7 @@ _GIT_LINE = r"(?:diff --git|index|old mode|new mode|new file mode|deleted file m
 _UNIFIED_DIFF = re.compile(
     rf"(?:{_GIT_LINE}\n)*--- \S.*\n\+\+\+ \S.*(?:\n@@.*(?:\n(?:[-+ \\].*|{_GIT_LINE})?)*)+"
 )
+_EDIT_MARKS = (" SEARCH\n", " ORIGINAL\n")
 _NAME_PART = re.compile(r"([\w.-]{1,128})[ \t]*(?:\n\s*)?")
 
 
@@ -80,6 +81,51 @@ def read_whole(answer: str, tools: Tools) -> list[WrittenCall]:
     if text.startswith("functools["):
         return read_calls(text.removeprefix("functools"), tools, strict=True)
     return read_python_calls(text, tools) or _read_named_calls(text, tools)
+
+
+class EditAnswer:
+    """An answer that is only blocks of SEARCH and REPLACE that name their files.
+
+    Unlike other calls, it is shown while it is written. It is kept only if it begins as one.
+    """
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._size = 0
+        self._dropped = False
+
+    def add(self, text: str) -> None:
+        """Add a piece of the answer."""
+        if self._dropped or not text:
+            return
+        if self._size <= LONGEST_HEAD < self._size + len(text) or len(text) > LONGEST_HEAD:
+            self._pieces = ["".join([*self._pieces, text])]
+            self._dropped = not _has_edits(self._pieces[0])
+        else:
+            self._pieces.append(text)
+        self._size += len(text)
+        if self._dropped or self._size > _LONGEST:
+            self._pieces, self._dropped = [], True
+
+    def calls(self, known_tools: Callable[[], Tools]) -> list[WrittenCall]:
+        """Return the calls; empty if the answer is anything else."""
+        text = "".join(self._pieces).strip()
+        if not _has_edits(text):
+            return []
+        from acp_agent.models.dialects.json_text import encode  # noqa: PLC0415 - rarely needed
+        from acp_agent.tools.calls.edit_blocks import read_blocks  # noqa: PLC0415 - as above
+
+        try:
+            blocks = read_blocks(text)
+        except ValueError:
+            return []  # there is other text
+        arguments = encode({"diff": text})
+        is_edit = bool(blocks[0].path) and "edit" in known_tools()
+        return [WrittenCall(name="edit", arguments=arguments)] if is_edit else []
+
+
+def _has_edits(text: str) -> bool:
+    return any(mark in text for mark in _EDIT_MARKS)
 
 
 def _read_named_calls(text: str, tools: Tools) -> list[WrittenCall]:

@@ -30,6 +30,7 @@ from acp_agent.models.base import (
     TextDelta,
     ThoughtDelta,
 )
+from acp_agent.models.dialects import whole_answers
 from acp_agent.models.dialects.call_events import are_known, convert_calls, cut_off
 from acp_agent.models.dialects.call_marks import (
     ANNOUNCES,
@@ -46,7 +47,6 @@ from acp_agent.models.dialects.call_marks import (
 )
 from acp_agent.models.dialects.code_spans import CodeSpans
 from acp_agent.models.dialects.form import MAX_TAG_LENGTH
-from acp_agent.models.dialects.whole_answers import LONGEST_HEAD, may_be_calls, read_whole
 
 if TYPE_CHECKING:  # the forms are imported only if a text may be a call
     from acp_agent.models.dialects.form import Tools
@@ -82,9 +82,8 @@ class WrittenCalls:
             if isinstance(event, TextDelta):
                 text_pieces.append(event.text)
                 continue
-            if text_pieces:
-                self._add_pieces("".join(text_pieces), output)
-                text_pieces.clear()
+            self._add_pieces("".join(text_pieces), output)
+            text_pieces.clear()
             match event:
                 case ThoughtDelta():
                     self._thoughts.append(event.text)
@@ -100,8 +99,7 @@ class WrittenCalls:
                     output.extend(self._finish(event))
                     continue
             output.append(event)
-        if text_pieces:
-            self._add_pieces("".join(text_pieces), output)
+        self._add_pieces("".join(text_pieces), output)
         return output
 
     def _reset(self) -> None:
@@ -109,6 +107,7 @@ class WrittenCalls:
         self._has_text = False  # text other than white space was passed on
         self._tail = ""  # the end of the text, which may be a control token
         self._disabled = False
+        self._edits = whole_answers.EditAnswer()
         self._tries = 0
         self._begin_part()
 
@@ -175,6 +174,7 @@ class WrittenCalls:
             self._marked = end
 
     def _add_pieces(self, text: str, output: list[StreamEvent]) -> None:
+        self._edits.add(text)
         for at in range(0, len(text), _MAX_PIECE_LENGTH):
             self._add_text(text[at : at + _MAX_PIECE_LENGTH], output)
 
@@ -189,7 +189,7 @@ class WrittenCalls:
             self._emit_up_to(len(self._text), output)
             self._drop_old_text()
             return
-        is_whole = self._may_be_calls and len(self._text) > LONGEST_HEAD
+        is_whole = self._may_be_calls and len(self._text) > whole_answers.LONGEST_HEAD
         if is_whole or (self._scanner is not None and not self._is_harmony):
             # The text is not shown before its end. Reading it in pieces that grow with it keeps the
             # time linear, however small the pieces of the stream are.
@@ -240,7 +240,7 @@ class WrittenCalls:
 
     def _find_call(self, output: list[StreamEvent]) -> None:
         """Look for the opener of a call, and pass on the text before it."""
-        if self._may_be_calls and may_be_calls(self._text, self._tools):
+        if self._may_be_calls and whole_answers.may_be_calls(self._text, self._tools):
             return
         self._may_be_calls = False
         for match in MARK.finditer(self._text, self._searched):
@@ -368,7 +368,7 @@ class WrittenCalls:
             # A call without its end is incomplete, even if its arguments are complete.
             self._scan([cut_off(event) for event in events] if is_cut else events, output)
         elif not self._disabled and not is_cut:
-            self._calls = self._whole_calls()
+            self._calls = self._whole_calls(output)
         if not self._calls and not self._has_text and finished.stop == "end_turn":
             self._calls = self._calls_in_thoughts()
         calls = self._calls
@@ -377,8 +377,7 @@ class WrittenCalls:
             self._release(output)
             calls = []
         self._end_text(output)
-        called = any(isinstance(event, CallDone) for event in calls)
-        if called and finished.stop == "end_turn":
+        if finished.stop == "end_turn" and any(isinstance(event, CallDone) for event in calls):
             finished = structs.replace(finished, stop="tool_calls")
         self._reset()
         return [*output, *calls, finished]
@@ -392,9 +391,10 @@ class WrittenCalls:
         output = [*reader.read([TextDelta(text)]), *reader.read([Finished(stop="end_turn")])]
         return [e for e in output if isinstance(e, CallStarted | CallDelta | CallDone)]
 
-    def _whole_calls(self) -> list[StreamEvent]:
-        """Return the calls if the whole answer consists of calls without tags."""
-        if not self._may_be_calls or not self._text.strip():
-            return []
-        end = find_end_tokens(self._text)
-        return convert_calls(read_whole(self._text[:end], self._tools()))
+    def _whole_calls(self, output: list[StreamEvent]) -> list[StreamEvent]:
+        """Return the calls if the whole answer consists of calls without tags, or of edits."""
+        if self._may_be_calls and self._text.strip():
+            end = find_end_tokens(self._text)
+            return convert_calls(whole_answers.read_whole(self._text[:end], self._tools()))
+        self._emit_up_to(len(self._text), output)
+        return convert_calls(self._edits.calls(self._tools))

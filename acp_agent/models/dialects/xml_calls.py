@@ -210,13 +210,23 @@ class TagReader:
             if end < 0:
                 if not final:
                     raise CutError
-                return -1, len(text)
+                return self._last_value(text, start)
             follows = skip_space(text, end + len(tags.argument_end))
             if final and follows == len(text):
                 return end, follows
             if expect_mark(text, follows, (tags.argument, tags.call_end), final=final):
                 return end, follows
             at = end + 1
+
+    def _last_value(self, text: str, start: int) -> tuple[int, int]:
+        """Return the end of a value without its tag: all other tags follow, each on its line."""
+        tags = self._tags
+        for _, closer in tags.wrappers if tags.framed else ():
+            ending = f"\n{tags.call_end}\n{closer}"
+            end = len(text.rstrip()) - len(ending)
+            if end >= start and text.startswith(ending, end):
+                return end + 1, end + 1
+        return -1, len(text)
 
     def _next_position(self, text: str, at: int, closer: str, *, final: bool) -> int:
         """Return where the next call or the end of the wrapper begins."""

@@ -49,20 +49,34 @@ _FUNCTION_READER = TagReader(
 )
 
 
+# Grok's name and arguments are in a tag of its own.
+_GROK = '<xai:function_call name="'
+_GROK_READER = TagReader(
+    Tags(
+        wrappers=(),
+        call=_GROK,
+        call_end="</xai:function_call>",
+        argument='<parameter name="',
+        argument_end="</parameter>",
+    )
+)
+_READERS = {_FUNCTION: _FUNCTION_READER, _GROK: _GROK_READER}
+
+
 class Invoke:
     """`<function_calls><invoke name="…"><parameter name="…">…</parameter></invoke>…`."""
 
-    openers = ("<function_calls>", '<invoke name="', _FUNCTION)
+    openers = ("<function_calls>", '<invoke name="', *_READERS)
     bare = ""
-    ends = ("</function_calls>", "</invoke>", "</function>")
+    ends = ("</function_calls>", "</invoke>", "</function>", "</xai:function_call>")
     strays = ("</function_calls>", "</invoke>", "</parameter>", "</function>", "</param>")
     control = False
     line_start = False
 
     def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
         """See `form.CallReader`."""
-        reader = _FUNCTION_READER if text.startswith(_FUNCTION) else _INVOKE_READER
-        return reader.read(text, tools, final=final)
+        readers = (reader for opener, reader in _READERS.items() if text.startswith(opener))
+        return next(readers, _INVOKE_READER).read(text, tools, final=final)
 
 
 # MiniMax M2: `invoke` tags in another wrapper (the template of MiniMaxAI/MiniMax-M2).
