@@ -161,3 +161,23 @@ def _range(start: int, end: int) -> str:
     if count == 0:
         return f"{start},0"
     return str(start + 1) if count == 1 else f"{start + 1},{count}"
+
+
+def merge_changes(original: str, first: str, second: str) -> str | None:
+    """Return a text with the changes of both texts; None if they change the same lines."""
+    base_lines, first_lines, second_lines = (
+        text.splitlines(keepends=True) for text in (original, first, second)
+    )
+    blocks = [(block, first_lines) for block in changed_blocks(base_lines, first_lines)]
+    blocks += [(block, second_lines) for block in changed_blocks(base_lines, second_lines)]
+    result: list[str] = []
+    position = 0
+    inserted: int | None = None  # where the last block only inserts lines
+    for block, lines in sorted(blocks, key=lambda item: (item[0].old_start, item[0].old_end)):
+        inserts = block.old_start == block.old_end
+        if block.old_start < position or (inserts and inserted == block.old_start):
+            return None  # lines that are inserted at one place have no certain order
+        inserted = block.old_start if inserts else None
+        result += base_lines[position : block.old_start] + lines[block.new_start : block.new_end]
+        position = block.old_end
+    return "".join(result + base_lines[position:])

@@ -148,7 +148,7 @@ def trials(seed: int, count: int) -> Iterator[Trial]:
         for _ in range(_TRIES):
             path = chance.choice(files)
             text = texts.setdefault(path, path.read_text("utf-8", "replace").replace("\r", ""))
-            unit = "    " if path.suffix == ".py" else "  "
+            unit = _unit(text)
             if chance.random() < 0.1:  # few of these files are indented with tabs
                 text, unit = _leading(unit, "\t")(text), "\t"
             trial = _trial(chance, path, text, unit, slip)
@@ -156,6 +156,13 @@ def trials(seed: int, count: int) -> Iterator[Trial]:
                 made += 1
                 yield trial
                 break
+
+
+def _unit(text: str) -> str:
+    """The usual indentation of a level in a file."""
+    widths = [len(line) - len(line.lstrip(" ")) for line in text.split("\n") if line.strip()]
+    steps = Counter(after - before for before, after in itertools.pairwise(widths))
+    return " " * max((4, 2), key=lambda width: steps[width])
 
 
 def _trial(chance: random.Random, path: Path, text: str, unit: str, slip: str) -> Trial | None:

@@ -71,8 +71,11 @@ class Indentation:
             # A level is wider in one than in the other, or a line is two levels deeper at once.
             ((old, new),) = pairs
             is_scaled = bool(old and new) and old * new_step == new * (old_step or 0)
-            if is_scaled or (old_step != _DOUBLE_STEP and (self._tabs or file.is_certain)):
+            has_levels = self._tabs or (file.is_certain and new % new_step == 0)
+            if is_scaled or (old_step != _DOUBLE_STEP and has_levels):
                 self._shift = None
+            elif old_step == _DOUBLE_STEP and old and (old - new) % new_step:
+                self._shift = old_step = None  # neither whole levels further nor wider ones
         self._steps = (old_step, new_step) if old_step else None
         if old_step and len({new * old_step - old * new_step for old, new in pairs}) > 1:
             self._steps = None  # no rule for a depth that is not known

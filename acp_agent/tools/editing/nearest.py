@@ -124,8 +124,10 @@ def _find_joined(lines: list[str], target: str) -> tuple[int, int] | None:
 
 def _find_nearest(lines: list[str], target_lines: list[str]) -> int | None:
     """Return the index where text similar to the wanted lines begins."""
-    stripped = [line.strip()[:_MAX_COMPARED_LENGTH] for line in lines]
-    targets = [line.strip()[:_MAX_COMPARED_LENGTH] for line in target_lines]
+    stripped, targets = (
+        [line.strip()[:_MAX_COMPARED_LENGTH].casefold() for line in each]
+        for each in (lines, target_lines)
+    )
     # Of the lines with letters or digits that the file has, the rarest anchors the comparison.
     common = {target for target in targets if any(c.isalnum() for c in target)} & set(stripped)
     if common:

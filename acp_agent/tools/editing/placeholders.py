@@ -116,7 +116,8 @@ def _hints() -> re.Pattern[str]:
     """Return a pattern that every placeholder matches, to skip other lines quickly."""
     return re.compile(
         r"rest\b|remain|existing|previous|original|unchanged|other|else|same|omitted|no change|here"
-        r"|not shown|untouched|continues|intact|preserved|as (?:is|before|it was)|not changed",
+        r"|not shown|untouched|continues|intact|preserved|as (?:is|before|it was)|not changed"
+        r"|[其剩余原现已]|后续|之前|省略|不变",
         re.IGNORECASE,
     )
 
@@ -153,5 +154,6 @@ def _patterns() -> _Patterns:
         dots=re.compile(rf"(?:{openings}) ?{_DOTS} ?(?:{closings})?"),
         plain=re.compile(
             rf"(?!(?:the )?original)(?=\S+ .*(?:{state_words})\W*$)(?:{full_phrases})\.?"
+            rf"|(?:{'|'.join(data['plain'])})[.。]?"
         ),
     )

@@ -10,7 +10,7 @@ from functools import partial
 import msgspec
 from msgspec import Struct
 
-from acp_agent.diffs import changed_blocks
+from acp_agent.diffs import merge_changes
 from acp_agent.errors import ToolError
 from acp_agent.tools.editing.adapt import adapt
 from acp_agent.tools.editing.escapes import refuse_decoded_backslash, with_line_end
@@ -28,6 +28,7 @@ from acp_agent.tools.editing.spacing import (
 from acp_agent.tools.editing.variants import (
     begins_in_indentation,
     begins_with_line_end,
+    deleted_line_start,
     differs_only_in_form,
     edit_variants,
     indented_block,
@@ -133,30 +134,10 @@ def apply_to_current_or_original(
     except ToolError:
         with suppress(ToolError):
             result = apply(original)
-            text = _merge(original.text, file.text, result.text)
+            text = merge_changes(original.text, file.text, result.text)
             if text is not None:
                 return msgspec.structs.replace(result, text=text)
         raise
-
-
-def _merge(original: str, first: str, second: str) -> str | None:
-    """Return a text with the changes of both texts; None if they change the same lines."""
-    base_lines, first_lines, second_lines = (
-        text.splitlines(keepends=True) for text in (original, first, second)
-    )
-    blocks = [(block, first_lines) for block in changed_blocks(base_lines, first_lines)]
-    blocks += [(block, second_lines) for block in changed_blocks(base_lines, second_lines)]
-    result: list[str] = []
-    position = 0
-    inserted: int | None = None  # where the last block only inserts lines
-    for block, lines in sorted(blocks, key=lambda item: (item[0].old_start, item[0].old_end)):
-        inserts = block.old_start == block.old_end
-        if block.old_start < position or (inserts and inserted == block.old_start):
-            return None  # lines that are inserted at one place have no certain order
-        inserted = block.old_start if inserts else None
-        result += base_lines[position : block.old_start] + lines[block.new_start : block.new_end]
-        position = block.old_end
-    return "".join(result + base_lines[position:])
 
 
 def _apply(file: TextFile, edit: Edit, display_path: str, forms: LineForms) -> EditResult:
@@ -236,6 +217,13 @@ def _spans(
         overlaps = exact if overlap < 0 else [exact[0], overlap]
         if len(overlaps) > 1 and not replace_all:
             raise _ambiguity_error(text, exact if len(exact) > 1 else overlaps, display_path)
+        starts = [deleted_line_start(text, at, old) for at in exact]
+        if not new and None not in starts:
+            ends = [at + len(old) + 1 for at in exact]
+            spans = [
+                Span(at, end, "") for at, end in zip(starts, ends, strict=True) if at is not None
+            ]
+            return spans, ("the line end after `old`",)
         full_new = with_line_end(old, new)
         if full_new != new and all(text[:at].endswith(("\n", "")[at == 0]) for at in exact):
             note = "the last line end of `new`"
@@ -265,8 +253,17 @@ def _spans(
         ]
     if candidates:
         variant, matches = min(candidates, key=lambda candidate: _distance(*candidate))
-        if len(matches) > 1 and not replace_all:
-            raise _ambiguity_error(text, [match.start for match in matches], display_path)
+        # Another place may have all of `old`, which this variant does not: both may be meant.
+        places = {match.start: match.end for match in matches}
+        for other, found in candidates:
+            if other.distance < variant.distance:
+                places |= {
+                    match.start: match.end
+                    for match in found
+                    if all(match.start >= end or match.end <= at for at, end in places.items())
+                }
+        if len(places) > 1 and not replace_all:
+            raise _ambiguity_error(text, sorted(places), display_path)
         if differs_only_in_form(variant) and not _has_other_changes(text, variant, matches[0]):
             raise ToolError(
                 f"`old` is not in {display_path} as it is, and `new` differs only in form; "

@@ -82,6 +82,16 @@ def begins_with_line_end(text: str, offsets: Sequence[int], old: str, new: str) 
     )
 
 
+def deleted_line_start(text: str, at: int, old: str) -> int | None:
+    """Return where the lines begin whose text `old` is, without the last line end; else None.
+
+    A model that deletes them means no blank line in their place.
+    """
+    start = text.rfind("\n", 0, at) + 1
+    has_end = old.endswith("\n") or text[at + len(old) : at + len(old) + 1] != "\n"
+    return None if has_end or not old.strip() or text[start:at].strip() else start
+
+
 def _leading_space(text: str) -> str:
     return text[: len(text) - len(text.lstrip(" \t"))]
 
