@@ -29,6 +29,7 @@ from acp_agent.permissions.access import (
     Verdict,
     WriteAccess,
 )
+from acp_agent.permissions.guarded_files import load_patterns
 from acp_agent.tools.base import AnyTool, Prepared
 from acp_agent.workspace.threads import in_daemon_thread
 
@@ -92,6 +93,7 @@ class CallPermissions:
         """Return the verdict of the rules, the mode and the grants."""
         turn, access = self._turn, prepared.access
         if isinstance(access, WriteAccess):
+            await asyncio.to_thread(load_patterns)
             access = replace(access, output_folder=turn.limits.output_folder)
             if turn.user.mode == "full":
                 is_named = await turn.tools.workspace.is_named(_files(turn, access))

@@ -41,6 +41,12 @@ class _Patterns(Struct, frozen=True):
     steering: re.Pattern[str]
 
 
+def load_patterns() -> None:
+    """Read and compile the tables at their first use, which takes 20 ms: call it in a thread."""
+    _patterns()
+    _protected()
+
+
 def auto_run_reason(path: str) -> str:
     """Return why a file runs automatically, as a predicate of its name; empty if it does not."""
     patterns = _patterns()

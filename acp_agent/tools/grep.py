@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import os
 import re
@@ -131,15 +132,18 @@ class GrepTool(Tool[GrepParams]):
             width=MAX_LINE_LENGTH,
             confine=self.workspace.files.confine,
         )
-        refused = await self._refused([folder / line.name for line in matches.lines])
-        readable = tuple(line for line in matches.lines if folder / line.name not in refused)
-        matches = structs.replace(matches, lines=readable)
+        refused = await self._refused(
+            folder / name for name in dict.fromkeys(line.name for line in matches.lines)
+        )
+        if refused:
+            readable = tuple(line for line in matches.lines if folder / line.name not in refused)
+            matches = structs.replace(matches, lines=readable)
         notes = self._refusal_notes(refused)
         if matches.more:
             notes.append((f"more than {MAX_LINES} lines", NARROW_ADVICE))
         if matches.skipped:
             notes.append((f"{matches.skipped} matches in enormous lines are left out", ""))
-        rows = self._group_by_file(matches, folder)
+        rows = await asyncio.to_thread(self._group_by_file, matches, folder)
         locations = self._locations(matches, folder)
         return _outcome(
             rows, notes, params=params, timed_out=matches.timed_out, locations=locations
@@ -196,7 +200,7 @@ class GrepTool(Tool[GrepParams]):
 
     async def _refused(self, paths: Iterable[Path]) -> dict[Path, str]:
         """Return the files that the editor does not let the agent read, with the reasons."""
-        return await self.workspace.files.refused_reads(tuple(dict.fromkeys(paths)))
+        return await self.workspace.files.refused_reads(tuple(paths))
 
     def _refusal_notes(self, refused: Mapping[Path, str]) -> list[Note]:
         cwd = self.workspace.files.roots[0]

@@ -51,21 +51,9 @@ class WriteTool(FileTool[WriteParams]):
             before = await files.check_unchanged(path)
         except MissingFileError:
             before = None
-        given = params.content.removeprefix(BYTE_ORDER_MARK)
-        unfenced = without_fence(given, display_path)
-        bare = without_call_tags(unfenced, before.text if before else "")
-        unescaped = decode_line_escapes(bare, display_path)
-        decoded = decode_entities(unescaped, display_path)
-        text = with_recipe_tabs(decoded, display_path)
-        corrections = (
-            " Removed: the code fence around the text." if unfenced != given else "",
-            " Removed: the tags of the call around the text." if bare != unfenced else "",
-            " Decoded: the escapes of all lines." if unescaped != bare else "",
-            " Decoded: the HTML entities of the whole text." if decoded != unescaped else "",
-            " Converted: spaces before recipes to tabs." if text != decoded else "",
+        text, corrections = await asyncio.to_thread(
+            _corrected, params.content, before.text if before else "", display_path
         )
-        await asyncio.to_thread(refuse_placeholder, text, before.text if before else "")
-        refuse_decoded_backslash(text, before.text if before else "")
         line = await asyncio.to_thread(_first_difference, before.text, text) if before else 1
         result = EditResult(with_newline(text, before.newline) if before else text, line, ())
         if is_notebook(path.name):
@@ -83,7 +71,7 @@ class WriteTool(FileTool[WriteParams]):
             result=result,
         )
         message = f"{display_path} {'replaced' if before else 'created'}, {count_lines(text)}."
-        message += "".join(corrections)
+        message += corrections
 
         async def run(_: Progress) -> Outcome:
             return await apply_change(change, files, lambda _: message)
@@ -91,6 +79,30 @@ class WriteTool(FileTool[WriteParams]):
         return prepare_change(
             change, title=f"{'Write' if before else 'Create'} {display_path}", run=run
         )
+
+
+def _corrected(content: str, before: str, display_path: str) -> tuple[str, str]:
+    """Return the text that was meant, and what was corrected, for the model.
+
+    Raises:
+        ToolError: text is left out.
+    """
+    given = content.removeprefix(BYTE_ORDER_MARK)
+    unfenced = without_fence(given, display_path)
+    bare = without_call_tags(unfenced, before)
+    unescaped = decode_line_escapes(bare, display_path)
+    decoded = decode_entities(unescaped, display_path)
+    text = with_recipe_tabs(decoded, display_path)
+    corrections = (
+        " Removed: the code fence around the text." if unfenced != given else "",
+        " Removed: the tags of the call around the text." if bare != unfenced else "",
+        " Decoded: the escapes of all lines." if unescaped != bare else "",
+        " Decoded: the HTML entities of the whole text." if decoded != unescaped else "",
+        " Converted: spaces before recipes to tabs." if text != decoded else "",
+    )
+    refuse_placeholder(text, before)
+    refuse_decoded_backslash(text, before)
+    return text, "".join(corrections)
 
 
 def _first_difference(old: str, new: str) -> int:

@@ -335,8 +335,13 @@ class WorkspaceFiles:
         except WorkspaceError:
             return []
         lower_name = os.fsencode(path.name.lower())
-        matches = (name for name in names if name.rsplit(b"/", 1)[-1].lower() == lower_name)
-        return sorted(os.fsdecode(name).removeprefix("./") for name in matches)[:_MAX_SUGGESTIONS]
+
+        def matches() -> list[str]:
+            found = (name for name in names if name.lower().endswith(lower_name))
+            found = (name for name in found if name.rsplit(b"/", 1)[-1].lower() == lower_name)
+            return sorted(os.fsdecode(name).removeprefix("./") for name in found)
+
+        return (await asyncio.to_thread(matches))[:_MAX_SUGGESTIONS]
 
     def _find_similar(self, path: Path) -> list[str]:
         try:

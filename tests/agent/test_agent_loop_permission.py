@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
+from typing import Any
 
 import pytest
 
@@ -19,7 +21,9 @@ from acp_agent.events import (
     ToolEnded,
     ToolStarted,
 )
+from acp_agent.permissions import guarded_files
 from acp_agent.permissions.access import Ask
+from acp_agent.platform.data_tables import read_table
 from acp_agent.tools.base import Answer
 from tests.support.model_server import Call, ModelServer, answer
 from tests.support.open_session import Desk, home_paths, presses
@@ -198,3 +202,19 @@ async def test_the_programs_own_files_are_changed_by_no_tool_even_with_full_acce
     assert [decided.allowed for decided in desk.editor.of(PermissionDecided)] == [False, False]
     assert not paths.grants_file.exists()
     assert paths.config_file.read_text() == before
+
+
+async def test_the_first_edit_does_not_block_the_loop_to_read_the_table_of_guarded_files(
+    desk: Desk, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readers: list[threading.Thread] = []
+
+    def read(package: str, name: str, kind: type[Any]) -> Any:
+        readers.append(threading.current_thread())
+        return read_table(package, name, kind)
+
+    monkeypatch.setattr(f"{guarded_files.__name__}.read_table", read)
+    guarded_files._patterns.cache_clear()
+    model_server.add(answer(MAKE), answer("Done."))
+    assert await desk.say("Make it") == "end_turn"
+    assert [reader is threading.main_thread() for reader in readers] == [False]
