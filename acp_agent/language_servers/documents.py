@@ -9,9 +9,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from acp_agent.language_servers.client import LanguageClient
-from acp_agent.language_servers.wire import split_lines
+from acp_agent.language_servers.wire import split_lines, to_position
 
 _MAX_OPEN = 60
+_INCREMENTAL = 2  # of TextDocumentSyncKind
 CREATED, CHANGED = 1, 2  # kinds of FileChangeType
 
 
@@ -56,6 +57,13 @@ class Documents:
             if len(self._open) > _MAX_OPEN:
                 self.close(next(iter(self._open)))
         elif document.text != text:
+            change: dict[str, object] = {"text": text}
+            sync = self._client.capability("textDocumentSync")
+            if (sync.get("change") if isinstance(sync, dict) else sync) == _INCREMENTAL:
+                # vtsls takes a change without a range for one that ends a line too far.
+                lines, encoding = document.lines, self._client.encoding
+                end = to_position(lines, len(lines), len(lines[-1]) + 1, encoding)
+                change["range"] = {"start": to_position(lines, 1, 1, encoding), "end": end}
             document.version += 1
             document.published_before = published_before
             document.text, document.lines = text, split_lines(text)
@@ -63,7 +71,7 @@ class Documents:
                 "textDocument/didChange",
                 {
                     "textDocument": {"uri": document.uri, "version": document.version},
-                    "contentChanges": [{"text": text}],
+                    "contentChanges": [change],
                 },
             )
         self._open.move_to_end(path)

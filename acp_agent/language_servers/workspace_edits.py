@@ -22,7 +22,7 @@ from acp_agent.workspace.files import TEXT_LIMIT
 from protocol.codec import typed_json
 from protocol.codec.tolerance import Lenient
 
-_MAX_FILES = 200
+_MAX_FILES = 1_000
 _MAX_EDITS = 5_000
 _MAX_TEXT = 2_000_000  # characters of all that is put in
 _LINE_START = re.compile(r"\A|(?<=\r\n)|(?<=\n)|(?<=\r)(?!\n)")

@@ -56,11 +56,11 @@ async def test_the_problems_of_a_server_that_never_pauses_come_with_the_edit(
         assert "a.txt:1:5: error: new is bad" in desk.results()[-1]
 
 
-@pytest.mark.parametrize("way", ["pull", "push"])
+@pytest.mark.parametrize("ways", [("pull",), ("push",), ("push", "ranges")])
 async def test_an_edit_reports_new_problems_and_not_old_ones(
-    tmp_path: Path, model_server: ModelServer, way: str
+    tmp_path: Path, model_server: ModelServer, ways: tuple[str, ...]
 ) -> None:
-    async with open_desk(tmp_path, model_server, config=scripted_server(way)) as desk:
+    async with open_desk(tmp_path, model_server, config=scripted_server(*ways)) as desk:
         (desk.folder / "a.txt").write_text("one\nold BAD\ntwo\n")
         await ready(desk, "a.txt")
         model_server.add(

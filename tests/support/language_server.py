@@ -48,7 +48,8 @@ class Server:
             self.root = params["rootUri"]
             wait_until(lambda: "start" not in OPTIONS or Path(OPTIONS["start"]).exists())
             pull = {"interFileDependencies": True, "workspaceDiagnostics": "project" in OPTIONS}
-            offered: dict[str, object] = {"textDocumentSync": 1, "definitionProvider": True}
+            sync = 2 if "ranges" in OPTIONS else 1
+            offered: dict[str, object] = {"textDocumentSync": sync, "definitionProvider": True}
             if "edits" in OPTIONS:
                 offered["renameProvider"] = True
             if "hover" in OPTIONS:
@@ -83,7 +84,10 @@ class Server:
         uri = document["uri"]
         self.versions[uri] = document["version"]
         changes = params.get("contentChanges")
-        self.texts[uri] = changes[-1]["text"] if changes else document["text"]
+        if changes and "ranges" in OPTIONS:
+            self.texts[uri] = replaced(self.texts[uri], **changes[-1])
+        else:
+            self.texts[uri] = changes[-1]["text"] if changes else document["text"]
         if "push" in OPTIONS and ("busy" not in OPTIONS or changes):
             wait_until(lambda: "hold" not in OPTIONS or not Path(OPTIONS["hold"]).exists())
             found = {
@@ -135,6 +139,17 @@ class Server:
 def wait_until(holds: Callable[[], bool]) -> None:
     while not holds():
         time.sleep(0.01)
+
+
+def replaced(before: str, text: str, range: dict[str, Any]) -> str:  # noqa: A002 - its name
+    """The text with a part replaced; a part that ends behind the text is a mistake."""
+    lines = before.split("\n")
+    start, end = range["start"], range["end"]
+    if end["line"] >= len(lines) or end["character"] > len(lines[end["line"]]):
+        return "ERROR: a change behind the end"
+    head = [*lines[: start["line"]], lines[start["line"]][: start["character"]]]
+    tail = [lines[end["line"]][end["character"] :], *lines[end["line"] + 1 :]]
+    return "\n".join(head) + text + "\n".join(tail)
 
 
 def span(line: int, first: int, last: int) -> dict[str, object]:
