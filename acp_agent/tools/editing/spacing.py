@@ -67,6 +67,13 @@ def with_file_spacing(file: FoldedText, variant: EditVariant) -> EditVariant | N
     respaced = _respaced(_joined(old), _joined(file_tokens), new)
     if respaced is None:
         return None
+    # A line that `new` has as `old` has it stays the file's, whatever the signs beside it.
+    lines_of_old, lines_of_new = ([_join_tokens(line) for line in lines] for lines in (old, new))
+    matcher = difflib.SequenceMatcher(None, lines_of_old, lines_of_new, autojunk=False)
+    for start, new_start, size in matcher.get_matching_blocks():
+        respaced[new_start : new_start + size] = map(
+            _join_tokens, file_tokens[start : start + size]
+        )
     indents = [line.indent for line in old_lines]
     return msgspec.structs.replace(
         variant,
