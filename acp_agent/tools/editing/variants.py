@@ -179,8 +179,9 @@ def _folded_lines(text: str) -> list[str]:
 
 def _without_fence(variant: EditVariant) -> EditVariant | None:
     old, new = _fenced_text(variant.old), _fenced_text(variant.new)
-    if old is None:
-        return None
+    opening = variant.old.strip().split("\n")[0]
+    if old is None or (new is None and opening in variant.new):
+        return None  # what encloses `old` is text of the file, for `new` keeps it
     text = variant.new.removesuffix("\n") if new is None else new
     return rewrite(variant, "what encloses it", old, text, starts_line=True, ends_line=True)
 
