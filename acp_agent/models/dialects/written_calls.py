@@ -397,4 +397,4 @@ class WrittenCalls:
             end = find_end_tokens(self._text)
             return convert_calls(whole_answers.read_whole(self._text[:end], self._tools()))
         self._emit_up_to(len(self._text), output)
-        return convert_calls(self._edits.calls(self._tools))
+        return convert_calls(edits) if (edits := self._edits.calls(self._tools)) else []
