@@ -84,8 +84,11 @@ def test_threads_that_use_a_deferred_module_at_once_all_see_the_whole(tmp_path: 
     assert values == [1, 1, 1, 1]
 
 
-def test_a_server_imports_asyncio_and_msgspec_without_running_the_deferred_modules() -> None:
-    program = """
+def test_a_server_imports_asyncio_and_msgspec_without_running_the_deferred_modules(
+    tmp_path: Path,
+) -> None:
+    program = tmp_path / "program.py"  # Python 3.13 imports linecache for the code of -c
+    program.write_text("""
 import sys
 from acp_agent.platform.deferred_modules import SERVER_MODULES, defer, import_without
 defer(SERVER_MODULES)
@@ -105,9 +108,9 @@ async def speak_tls():
 
 asyncio.run(speak_tls())
 print("_ssl" in sys.modules)
-"""
+""")
     lines = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, program], capture_output=True, text=True, check=True, timeout=60
     ).stdout.splitlines()
     assert lines[:2] == ["[]", "False"]
     assert lines[2] in {"SSLEOFError", "ConnectionResetError", "SSLZeroReturnError"}

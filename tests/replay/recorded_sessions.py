@@ -313,7 +313,8 @@ PATCH = """*** Begin Patch
 async def commands(at: Scene) -> None:
     for arguments in (("init", "-q", "-b", "main", "--template="), ("add", ".")):
         subprocess.run(["git", *arguments], cwd=at.folder, check=True, capture_output=True)
-    lines = ("git status", "ls -la sub && cat greeting.py", "cd sub && ls", "python3 -V", "git log")
+    greeting = "ls -la sub && cat greeting.py"
+    lines = ("git status", greeting, "cd sub && ls", "./python3 -V", "git log")
     at.server.add(*(answer(Call("shell", {"command": line})) for line in lines), answer("Run."))
     await at.say("Run them.")
     fetch = Call("web_fetch", {"url": "http://127.0.0.1:9/x"})

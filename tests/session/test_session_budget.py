@@ -286,14 +286,21 @@ async def test_a_fork_has_a_budget_of_its_own_and_is_not_counted_twice(
         assert (await desk.services.store.spent_since(0)).tokens == 7_200
 
 
+# By their rules, because the rules of a name differ between versions of the system's data.
+BERLIN = "CET-1CEST,M3.5.0,M10.5.0/3"
+SANTIAGO = "<-04>4<-03>,M9.1.6/24,M4.1.6/24"
+HAVANA = "CST5CDT,M3.2.0/0,M11.1.0/1"
+KATHMANDU = "<+0545>-5:45"
+
+
 @pytest.mark.parametrize(
     ("zone", "day", "hours"),
     [
-        ("Europe/Berlin", "2026-03-29", 23),
-        ("Europe/Berlin", "2026-10-25", 25),
-        ("America/Santiago", "2026-09-06", 23),  # has no midnight
-        ("America/Havana", "2026-11-01", 25),  # has two
-        ("Asia/Kathmandu", "2026-11-01", 24),
+        (BERLIN, "2026-03-29", 23),
+        (BERLIN, "2026-10-25", 25),
+        (SANTIAGO, "2026-09-06", 23),  # has no midnight
+        (HAVANA, "2026-11-01", 25),  # has two
+        (KATHMANDU, "2026-11-01", 24),
     ],
 )
 def test_a_day_is_as_long_as_the_users_clocks_say(

@@ -195,7 +195,8 @@ async def test_certificates_that_cannot_be_read_are_named_and_http_needs_none(
         await site.fetch("https://site.test/", limit=100, timeout=20)
 
 
-# Each takes an HTML parser the square of its length, or keeps it busy in another way.
+# Each takes some HTML parsers the square of its length, or keeps them busy in another way. Newer
+# versions of Python read most of them at once.
 TRAPS = {
     "comments": b"<!--",
     "tags": b"<a ",
@@ -213,17 +214,18 @@ async def test_a_page_that_keeps_the_parser_busy_ends_with_the_call(
 ) -> None:
     server.pages["/"] = response(TRAPS[trap] * (2_000_000 // len(TRAPS[trap])), "text/html")
     before = child_processes()
-    async with asyncio.timeout(15):  # the parser alone takes 20 seconds
-        with pytest.raises(WorkspaceError, match="within 1 s"):
-            await fetch(server, "/", timeout=1)
+    async with asyncio.timeout(15):  # a slow parser alone takes 20 seconds
+        (result,) = await asyncio.gather(fetch(server, "/", timeout=1), return_exceptions=True)
+    assert isinstance(result, WorkspaceError | page_reader.Page), result
+    assert isinstance(result, page_reader.Page) or "within 1 s" in result.shown
     assert child_processes() == before, "nothing goes on behind the call"
 
 
 async def test_a_page_that_takes_too_long_to_parse_is_abandoned(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page_reader, "_MAX_PARSE_SECONDS", 1.0)
-    server.pages["/"] = response(b"<!--" * 500_000, "text/html")
+    monkeypatch.setattr(page_reader, "_MAX_PARSE_SECONDS", 0.01)  # no process starts that fast
+    server.pages["/"] = response(b"<p>text", "text/html")
     with pytest.raises(WorkspaceError, match="is too complicated"):
         await fetch(server, "/")
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -193,16 +191,17 @@ def test_a_checkpoint_made_while_the_store_is_removed_is_saved(
     history.save()
     other_history = Checkpoints(tmp_path, root, session="sess_other")
     made: list[str] = []
-    remove = shutil.rmtree
+    rename = Path.rename
 
-    def meanwhile(path: Any, *rest: Any, **options: Any) -> None:
+    def meanwhile(path: Path, target: Path) -> Path:
+        renamed = rename(path, target)
         if not made and not list(history.folder.glob("*.git")):
             made.append("")
             made[0] = other_history.save(5)
-        remove(path, *rest, **options)
+        return renamed
 
     with monkeypatch.context() as patch:
-        patch.setattr(shutil, "rmtree", meanwhile)
+        patch.setattr(Path, "rename", meanwhile)
         prune.forget_session(history.folder, SESSION, Deadline(30))
     write_files(root, {"a": "2"})
     assert change_kinds(other_history.restore(made[0])) == {"a": "modify"}

@@ -12,6 +12,7 @@ from acp_agent.platform.descriptor_limit import explain_descriptor_limit
 BUSY_SECONDS = 5.0  # how long to wait for another process that writes
 
 # We never write a row that is too large, or one that exists: a length or the order is damaged.
+# Newer versions of SQLite report a page behind the file's end as a read that was too short.
 _DAMAGED = {
     sqlite3.SQLITE_CORRUPT,
     sqlite3.SQLITE_NOTADB,
@@ -45,7 +46,11 @@ def primary_code(error: sqlite3.Error) -> int:
 
 def is_damage(error: sqlite3.Error) -> bool:
     """Return whether the error means that the file is damaged, not just inaccessible."""
-    return primary_code(error) in _DAMAGED or str(error).startswith(_DAMAGE_MESSAGES)
+    return (
+        primary_code(error) in _DAMAGED
+        or getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_IOERR_SHORT_READ
+        or str(error).startswith(_DAMAGE_MESSAGES)
+    )
 
 
 def damage_error(path: Path, why: str) -> StoreDamagedError:

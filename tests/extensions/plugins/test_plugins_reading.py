@@ -111,7 +111,7 @@ def test_no_part_of_a_plugin_leads_out_of_it_by_a_link(tmp_path: Path) -> None:
 def test_broken_files_are_reported_with_their_line(tmp_path: Path) -> None:
     places = places_of(tmp_path)
     own = tmp_path / "user" / "plugins"
-    write_plugin(own / "one", {"plugin.json": '{\n  "name": "p",\n}'})
+    write_plugin(own / "one", {"plugin.json": '{\n  "name": "p"\n  7}'})
     (write_plugin(own / "two", {"x": ""}) / "plugin.json").write_bytes(b'{\n"name": "\xff"}')
     (write_plugin(own / "three", {"x": ""}) / "plugin.json").write_bytes(b"[" * 100_000)
     (write_plugin(own / "four", {"x": ""}) / "plugin.json").write_bytes(b" " * 2_000_000)
