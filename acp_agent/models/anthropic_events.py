@@ -131,6 +131,7 @@ class AnthropicDecoder:
         self.ended = False
         self._provider = provider
         self._model = model
+        self._started = False  # whether there is content
         self._blocks: dict[int, _Block] = {}
         self._calls: list[_Block] = []
         self._searches: dict[str, JsonObject] = {}  # the blocks that started running searches
@@ -162,6 +163,10 @@ class AnthropicDecoder:
                     self._start(event.index, event.content_block, events)
             case "content_block_stop":
                 self._end_block(event.index, events)
+            case "message_start" if self._started:
+                # A proxy asked again in the middle; the two parts are not one answer.
+                self._failed = failures.cut(self._provider.name)
+                self.ended = True
             case "message_start":
                 if event.message is not None:
                     self._count(event.message.usage)
@@ -219,6 +224,7 @@ class AnthropicDecoder:
             signature=content.signature or "",
             data=content.data or "",
         )
+        self._started = True
         self._blocks[index] = block
         if content.type == "tool_use":
             block.call = len(self._calls)

@@ -150,6 +150,10 @@ class OpenAIResponsesDecoder:
             return
         event = _decode_event(data)
         match event.type.removeprefix("response."):
+            case "created" if self._items:
+                # A proxy asked again in the middle; the two parts are not one answer.
+                self._failed = failures.cut(self._provider.name)
+                self.ended = True
             case "output_item.added":
                 if event.item is not None:
                     self._start(event.output_index, event.item, events)

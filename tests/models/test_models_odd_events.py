@@ -457,3 +457,18 @@ def test_the_fields_of_the_older_api_and_of_other_services_are_read() -> None:
     )
     assert (got.thought, got.text) == ("Hm.", "Hello.")
     assert got.finished.stop == "end_turn"
+
+
+@pytest.mark.parametrize(
+    ("api", "start", "content"),
+    [
+        ("anthropic", {"type": "message_start", "message": {}}, SAID),
+        ("openai_responses", {"type": "response.created"}, [HELLO]),
+    ],
+)
+def test_an_answer_that_begins_again_in_the_middle_was_cut(
+    api: str, start: Json, content: Sequence[Json]
+) -> None:
+    got = read(api, start, *content, start, *content)
+    assert got.text == "Hello."
+    assert [event.kind for event in got.events if isinstance(event, Failed)] == ["connection"]
