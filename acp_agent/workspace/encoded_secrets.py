@@ -251,11 +251,13 @@ def _end_of_dump(encoded: bytes, end: int) -> int:
 
 def _encoded(text: str) -> bytes:
     """Return one byte for each character of `text`."""
-    if not text.isascii():
+    try:
+        return text.encode("latin-1")
+    except UnicodeEncodeError:
         encoded = text.encode("utf-8", "replace")
         if any(start[0] in encoded and start in encoded for start in _COMPATIBLE_STARTS):
             text = _COMPATIBLE.sub(_compatible, text)
-    return text.encode("ascii", "replace")
+        return text.encode("latin-1", "replace")
 
 
 def _compatible(match: re.Match[str]) -> str:
