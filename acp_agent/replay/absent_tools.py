@@ -24,7 +24,7 @@ from acp_agent.tools.base import (
 from acp_agent.workspace.workspace import Workspace
 
 # Tools that a session adds itself; they run in a replay.
-_SESSION_TOOLS = frozenset({"finish_loop", "rewind", "session_search", "skill", "task"})
+_SESSION_TOOLS = frozenset({"finish_loop", "memory", "rewind", "session_search", "skill", "task"})
 
 
 class AbsentTool(SchemaTool):

@@ -68,6 +68,7 @@ _VARYING = (
     (re.compile(r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, \d{4}-\d\d-\d\d"), "<date>"),
     (re.compile(r"trying again in \d+ s\b"), "trying again in <delay>"),
     (re.compile(r"\(answer [0-9a-f]{8}\)"), "(answer)"),  # derived from the folder's name
+    (re.compile(r"(?<=/memory/projects/)[^/\s\"]+"), "<project>"),  # likewise
 )
 _VARYING_FIELDS: dict[type[Any], dict[str, object]] = {
     ModelAnswered: {"cost": None},
@@ -78,10 +79,10 @@ _VARYING_FIELDS: dict[type[Any], dict[str, object]] = {
     SessionStarted: {"directories": ()},
     TurnEnded: {"usage": None},
 }
-# The sections of the system prompt about the folder, system and editor (agent/system_prompt.py).
+# The sections of the system prompt about the user, folder and system (agent/system_prompt.py).
 _ENVIRONMENT_SECTIONS = re.compile(
     r"(?s)\n\n# (?:Instructions of the user and the project"
-    r"|Environment at the start of the session)\n.*"
+    r"|Notes of earlier sessions[^\n]*|Environment at the start of the session)\n.*"
 )
 
 Text = Callable[[str], str]

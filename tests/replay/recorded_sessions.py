@@ -323,6 +323,22 @@ async def commands(at: Scene) -> None:
     await at.say("Look and patch.")
 
 
+def memory(action: str, **arguments: str) -> Call:
+    return Call("memory", {"action": action, "name": "build-commands", **arguments})
+
+
+@scene
+async def notes(at: Scene) -> None:
+    at.server.add(
+        answer(memory("save", text="Build with make.")),
+        answer(memory("save", text="Build with ninja.")),
+        answer(memory("read")),
+        answer(memory("delete")),
+        answer("Remembered and forgotten."),
+    )
+    await at.say("Remember how to build, then forget it.")
+
+
 def background(command: str) -> Call:
     return Call("shell", {"command": command, "background": True})
 
@@ -534,7 +550,8 @@ async def later_hooks(at: Scene) -> None:
     await at.say("End.")
 
 
-CONFIGS = {"hooks": HOOKS, "later_hooks": LATER_HOOKS}  # of single sessions
+TRUSTED = 'trusted_folders = ["~/work/project"]\n'
+CONFIGS = {"hooks": HOOKS, "later_hooks": LATER_HOOKS, "notes": TRUSTED}  # of single sessions
 
 
 async def play(name: str, home: Path, folder: Path) -> None:
@@ -548,7 +565,7 @@ async def play(name: str, home: Path, folder: Path) -> None:
     (folder / "sub" / "b.py").write_text("b = 1\n")
     (home / "agent" / "agents").mkdir(parents=True)
     (home / "agent" / "agents" / "explore.md").write_text(AGENT)
-    (home / "agent" / "config.toml").write_text(CONFIG + CONFIGS.get(name, ""))
+    (home / "agent" / "config.toml").write_text(CONFIGS.get(name, "") + CONFIG)
     editor = Editor(permission="allow_once")
     async with ModelServer() as server:
         with (home / "agent" / "config.toml").open("a") as file:
