@@ -207,7 +207,7 @@ async def test_a_session_is_forked_renamed_and_deleted_permanently(
         person.type("/rename  The other way " + ENTER)
         await person.see("Renamed the session: The other way", "Demo (offline) | The other way")
         person.type("/sessions" + ENTER)
-        await person.see("> The other way *", "  read README.md ")
+        await person.see("> The other way *", "  read README.md ", "arrows select")
         person.type(ESCAPE)
         await person.miss("arrows select")
         person.type("/delete" + ENTER)
