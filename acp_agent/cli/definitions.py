@@ -12,7 +12,7 @@ import msgspec
 from msgspec import structs
 
 from acp_agent.cli.localization import translate, translate_rendered
-from acp_agent.cli.output import USAGE, complain, run_guarded, say, say_json, say_table
+from acp_agent.cli.output import run_guarded, say, say_json, say_table
 from acp_agent.cli.parser import Parser, add_folder
 from acp_agent.config.load import load_config
 from acp_agent.config.paths import find_paths
@@ -59,9 +59,6 @@ def _run(kind: Kind, parser: Parser, argv: list[str]) -> int:
 
 def _show(kind: Kind, cwd: Path, *, as_json: bool) -> int:
     """List the definitions that a session in a folder finds; return the exit status."""
-    if not cwd.is_dir():
-        complain(translate("{folder} is not a directory", folder=cwd))
-        return USAGE
     paths = find_paths(os.environ)
     config = load_config(paths.config_file, os.environ)
     folders = restrict_folders(kind, session_folders(cwd))
@@ -164,7 +161,7 @@ def _how_to_add(kind: Kind) -> str:
 def session_folders(cwd: Path) -> DefinitionFolders:
     """Return the folders that a session in a folder searches."""
     user = find_paths(os.environ).config_file.parent
-    return find_folders(cwd.expanduser().absolute(), user=user, home=Path.home())
+    return find_folders(cwd, user=user, home=Path.home())
 
 
 def restrict_folders(kind: Kind, folders: DefinitionFolders) -> DefinitionFolders:

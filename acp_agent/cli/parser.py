@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from acp_agent.cli.localization import translate, translate_rendered
-from acp_agent.cli.output import USAGE, complain, width, wrap
+from acp_agent.cli.output import USAGE, width, wrap
 
 if TYPE_CHECKING:
     _Base = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 - see below
@@ -53,15 +53,40 @@ def number(low: int, high: int) -> Callable[[str], int]:
     return parse
 
 
+def user_path(text: str | Path) -> Path:
+    """Return an absolute path; `~` stands for the home folder."""
+    return Path(os.path.expanduser(text)).absolute()  # noqa: PTH111 - pathlib's may raise
+
+
+def folder(text: str) -> Path:
+    """Parse a folder; return its absolute path. Raises ArgumentTypeError if there is none."""
+    path = user_path(text)
+    if not path.is_dir():
+        raise argparse.ArgumentTypeError(f"{path} is not a directory")
+    return path
+
+
 def add_folder(parser: argparse.ArgumentParser) -> None:
     """Add `--cwd`, the folder of a session."""
     parser.add_argument(
         "--cwd",
-        type=Path,
-        default=Path(),
+        type=folder,
+        default=".",
         metavar="DIR",
         help="the session's folder (default: the current one)",
     )
+
+
+def add_serve_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of commands that offer the agent to other programs."""
+    parser.add_argument(
+        "--folder",
+        action="append",
+        type=folder,
+        metavar="DIR",
+        help="folder to serve, with its subfolders (default: the current folder; repeatable)",
+    )
+    parser.add_argument("--model", metavar="PROVIDER/NAME", help="model for new sessions")
 
 
 def add_turn_options(parser: argparse.ArgumentParser) -> None:
@@ -80,15 +105,6 @@ def add_turn_options(parser: argparse.ArgumentParser) -> None:
         help="trust the current files of the folder; without this, only what you trusted before "
         "is used",
     )
-
-
-def has_folder(options: argparse.Namespace) -> bool:
-    """Replace `--cwd` by its real path; report an error if it is not a folder."""
-    options.cwd = Path(os.path.realpath(options.cwd.expanduser()))
-    if options.cwd.is_dir():
-        return True
-    complain(translate("{folder} is not a directory", folder=options.cwd))
-    return False
 
 
 class _Help(argparse.HelpFormatter):

@@ -86,9 +86,6 @@ def run(argv: list[str]) -> int:
     if flags is None:
         complain(translate("give either a prompt or --input-json; see acp-agent run --help"))
         return USAGE
-    if not flags.cwd.is_dir():
-        complain(translate("{folder} is not a directory", folder=flags.cwd))
-        return USAGE
     posix.forbid_inspection()  # the agent's commands must not read our environment
     if flags.json:
         view = _json_view(sys.stdout)
@@ -365,7 +362,7 @@ def _flags(argv: list[str]) -> Flags | None:
         return None
     return Flags(
         prompt=prompt,
-        cwd=arguments.cwd.absolute(),
+        cwd=arguments.cwd,
         json=arguments.json or arguments.input_json,
         prompt_lines=arguments.input_json,
         model=arguments.model,

@@ -26,7 +26,7 @@ from acp_agent.cli.output import (
     say_table,
     split_lines,
 )
-from acp_agent.cli.parser import Parser, number
+from acp_agent.cli.parser import Parser, number, user_path
 from acp_agent.cli.session_lookup import existing_store, find_session, open_store
 from acp_agent.config.paths import find_paths
 from acp_agent.config.secrets import Secrets
@@ -78,7 +78,7 @@ def _parser() -> Parser:
     actions = parser.add_subparsers(dest="action")
     listing = actions.add_parser("list", help="list sessions, the most recently used first")
     listing.add_argument(
-        "--cwd", type=_absolute, metavar="DIR", help="only sessions of this folder"
+        "--cwd", type=user_path, metavar="DIR", help="only sessions of this folder"
     )
     listing.add_argument(
         "--limit",
@@ -135,15 +135,12 @@ def _parser() -> Parser:
     return parser
 
 
-def _absolute(folder: str) -> str:
-    return str(Path(folder).expanduser().absolute())
-
-
 async def _list(options: argparse.Namespace) -> int:
     records: list[SessionRecord] = []
     async with open_store() as store:
         if store is not None:
-            page = await store.list(cwd=options.cwd, limit=options.limit, with_empty=options.all)
+            cwd = None if options.cwd is None else str(options.cwd)
+            page = await store.list(cwd=cwd, limit=options.limit, with_empty=options.all)
             records = page.sessions
     if options.json:
         say_json([_as_json(record) for record in records])

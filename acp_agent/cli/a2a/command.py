@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 from importlib.util import find_spec
-from pathlib import Path
 
 from acp_agent.cli.output import run_guarded
-from acp_agent.cli.parser import Parser, number
+from acp_agent.cli.parser import Parser, add_serve_options, number
 from acp_agent.errors import ConfigError
 from acp_agent.platform import posix
 
@@ -27,14 +26,7 @@ def run(argv: list[str]) -> int:
         metavar="N",
         help="the port (default: a free one)",
     )
-    serving.add_argument(
-        "--folder",
-        action="append",
-        type=Path,
-        metavar="DIR",
-        help="folder to serve, with its subfolders (default: the current folder; repeatable)",
-    )
-    serving.add_argument("--model", metavar="PROVIDER/NAME", help="model for new sessions")
+    add_serve_options(serving)
     options = parser.parse_args(argv)
     posix.forbid_inspection()  # others than the user may send requests
     return run_guarded(lambda: _serve(options))

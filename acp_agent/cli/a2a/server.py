@@ -55,13 +55,10 @@ def serve(options: argparse.Namespace) -> int:
     """Serve A2A clients until a signal arrives; return the exit status.
 
     Raises:
-        InvalidInputError: a folder, the port or the token is invalid, or another server already
-            serves the folders.
+        InvalidInputError: the port or the token is invalid, or another server already serves the
+            folders.
     """
-    folders = [Path(os.path.realpath(path.expanduser())) for path in options.folder or [Path()]]
-    for folder in folders:
-        if not folder.is_dir():
-            raise InvalidInputError(f"{folder} is not a directory")
+    folders = [folder.resolve() for folder in options.folder or [Path()]]
     for name in ("a2a", "sqlalchemy", "sse_starlette"):  # they log what clients send
         logging.getLogger(name).setLevel(logging.CRITICAL)
     token, new_token = access_token()
@@ -140,7 +137,7 @@ def agent_card(port: int) -> AgentCard:
         )
         for version in ("1.0", "0.3")
     ]
-    bearer = HTTPAuthSecurityScheme(scheme="Bearer", description="The token that the server told.")
+    bearer = HTTPAuthSecurityScheme(scheme="Bearer", description="The token the server prints.")
     return AgentCard(
         name="acp-agent",
         description="A coding agent: it reads, changes and runs the code of a folder.",

@@ -26,7 +26,7 @@ class SessionOpened(Struct, frozen=True):
 
 
 class TextPiece(Struct, frozen=True):
-    """A piece of the model's text; `begins` marks the start of a further message."""
+    """A piece of the model's text; `starts_message` marks the start of a further message."""
 
     text: str
     starts_message: bool
@@ -72,10 +72,10 @@ class TurnOptions(Struct, frozen=True, kw_only=True):
 
 
 class TaskTurn:
-    """A turn in a separate agent. It starts immediately; call `next` until it returns `Ended`.
+    """A turn in a separate agent. It starts immediately; call `next` until a `TurnEnd` arrives.
 
     Attributes:
-        is_told: whether a part of the model's text was sent to the client.
+        has_sent_text: whether a part of the model's text was sent to the client.
     """
 
     def __init__(self, options: TurnOptions, running: asyncio.Semaphore) -> None:

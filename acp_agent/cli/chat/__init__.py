@@ -26,18 +26,14 @@ if TYPE_CHECKING:
 def run(argv: list[str]) -> int:
     """Chat until the user leaves; return the exit status."""
     arguments = _parser().parse_args(argv)
-    cwd: Path = arguments.cwd.absolute()
-    if not cwd.is_dir():
-        complain(translate("{folder} is not a directory", folder=cwd))
-        return USAGE
     command = _agent_command(arguments.command, arguments.model)
     if not command or not command[0]:
         complain(translate("--command needs the command line of an agent"))
         return USAGE
-    return run_guarded(lambda: _chat(arguments, command, cwd))
+    return run_guarded(lambda: _chat(arguments, command))
 
 
-def _chat(arguments: argparse.Namespace, command: list[str], cwd: Path) -> int:
+def _chat(arguments: argparse.Namespace, command: list[str]) -> int:
     import logging  # noqa: PLC0415 - see above
 
     from acp_agent.cli.chat.standard_streams import keep_typeahead  # noqa: PLC0415 - see above
@@ -48,10 +44,10 @@ def _chat(arguments: argparse.Namespace, command: list[str], cwd: Path) -> int:
     logging.getLogger().addHandler(logging.NullHandler())
     plain = arguments.plain or not _can_move_cursor()
     with nullcontext() if plain else keep_typeahead():
-        return asyncio.run(_run(arguments, command, cwd, plain=plain))
+        return asyncio.run(_run(arguments, command, plain=plain))
 
 
-async def _run(arguments: argparse.Namespace, command: list[str], cwd: Path, *, plain: bool) -> int:
+async def _run(arguments: argparse.Namespace, command: list[str], *, plain: bool) -> int:
     from acp_agent.cli.chat.conversation import ChatOptions  # noqa: PLC0415 - see above
 
     option_values = {"mode": arguments.mode, "agent": arguments.agent}
@@ -60,7 +56,7 @@ async def _run(arguments: argparse.Namespace, command: list[str], cwd: Path, *, 
     settings = {option: value for option, value in option_values.items() if value is not None}
     options = ChatOptions(
         command=command,
-        cwd=cwd,
+        cwd=arguments.cwd,
         resume=arguments.resume,
         settings=settings,
         timeout=arguments.timeout,
@@ -102,7 +98,7 @@ def _chat_command(arguments: argparse.Namespace) -> str:
     from acp_agent.cli.screen import program_command  # noqa: PLC0415 - see above
 
     agent = [] if arguments.command is None else ["--command", arguments.command]
-    cwd = [] if arguments.cwd == Path() else ["--cwd", str(arguments.cwd.absolute())]
+    cwd = [] if arguments.cwd == Path.cwd() else ["--cwd", str(arguments.cwd)]
     return f"{program_command()} {join(['chat', *agent, *cwd])}"
 
 

@@ -178,7 +178,7 @@ def _with_folders(files: Sequence[str]) -> Iterable[str]:
 
 
 def _rank(letters: str, path: str) -> tuple[int, int] | None:
-    """Return how well lower-case `wanted` matches `path`; smaller is better, None for no match."""
+    """Return how well lower-case `letters` match `path`; smaller is better, None for no match."""
     position = path.rstrip("/").rpartition("/")[2].find(letters)
     if position >= 0:
         return (0, position)

@@ -26,7 +26,7 @@ class Field(Struct, frozen=True, kw_only=True):
 
 
 class Answer(Struct, frozen=True):
-    """The answer to a permission request. `instead` says what the agent should do instead."""
+    """The answer to a permission request. `instruction` says what to do instead of the call."""
 
     option: acp.PermissionOption
     instruction: str = ""

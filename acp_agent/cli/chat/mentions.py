@@ -72,10 +72,7 @@ def dropped_files(pasted: str) -> list[str]:
 
 def expand(typed: str, cwd: Path) -> Path:
     """Return a path with `~` expanded, resolved against `cwd` if it is relative."""
-    try:
-        return cwd / Path(typed).expanduser()
-    except RuntimeError:  # an unknown user, as in ~nobody
-        return cwd / typed
+    return cwd / os.path.expanduser(typed)  # noqa: PTH111 - pathlib's may raise
 
 
 def _find_existing(name: str, cwd: Path) -> Path | None:

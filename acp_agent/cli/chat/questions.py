@@ -37,19 +37,19 @@ class PermissionQuestion:
         self.warning = warning
         self.answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         self.options = assign_letters(options)
-        self.assign_letters = list(self.options)
+        self.letters = list(self.options)
         if find_rejection(options) is not None:
-            self.assign_letters.append(REJECT_WITH_TEXT)
+            self.letters.append(REJECT_WITH_TEXT)
         self.selected = ""
 
     def move(self, by: int) -> None:
         """Select the next or previous answer."""
-        count = len(self.assign_letters)
+        count = len(self.letters)
         if self.selected:
-            index = (self.assign_letters.index(self.selected) + by) % count
+            index = (self.letters.index(self.selected) + by) % count
         else:
             index = 0 if by > 0 else count - 1
-        self.selected = self.assign_letters[index] if count else ""
+        self.selected = self.letters[index] if count else ""
 
     def lines(self, renderer: Renderer, calls: CallLines, width: int, rows: int) -> list[str]:
         """Return the question, as much of the call as fits, and the answers."""
@@ -81,7 +81,7 @@ class PermissionQuestion:
             mark = (f"{'>' if letter == self.selected else ' '} [{letter}] ", "bold")
             lines += renderer.marked(mark, [(one_line(option.name), "bold")], width)[:rows]
         last = [(f"  [{DETAILS}] {translate('details')} ", "dim")]
-        if REJECT_WITH_TEXT in self.assign_letters:
+        if REJECT_WITH_TEXT in self.letters:
             selected = self.selected == REJECT_WITH_TEXT
             name = translate("reject and say what to do instead")
             text = f"{'>' if selected else ' '} [{REJECT_WITH_TEXT}] {name}"
@@ -229,7 +229,7 @@ class QuestionQueue:
             self._choose(letter.lower())
 
     def _choose(self, letter: str) -> None:
-        if isinstance(self.active, PermissionQuestion) and letter in self.active.assign_letters:
+        if isinstance(self.active, PermissionQuestion) and letter in self.active.letters:
             self._answer(self.active, letter)
 
     def accept(self, typed: str) -> None:

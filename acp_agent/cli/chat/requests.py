@@ -23,9 +23,7 @@ from acp_agent.cli.permission_answers import response
 from protocol.jsonrpc.handlers import Call
 from protocol.v1 import types as acp
 
-_MAX_COMPARED_BYTES = (
-    2_000_000  # largest file that is compared with the diff of a permission request
-)
+_MAX_COMPARED_BYTES = 2_000_000  # largest file that is compared with a permission request's diff
 _MAX_ANSWER_LENGTH = 10_000  # characters of an answer
 _MAX_FIELDS = 50
 
@@ -36,7 +34,7 @@ class Requests:
     """Asks the user what the agent requests, and returns the answers.
 
     Args:
-        send_instead: sends what the agent should do instead of a rejected call.
+        send_instruction: sends what the agent should do instead of a rejected call.
         is_current: returns whether a session is open and its turn is not cancelled.
     """
 

@@ -36,7 +36,7 @@ from acp_agent.cli.output import (
     say_styled,
     say_table,
 )
-from acp_agent.cli.parser import Parser
+from acp_agent.cli.parser import Parser, user_path
 from acp_agent.errors import InvalidInputError
 from acp_agent.workspace.scrub import scrub
 
@@ -84,7 +84,12 @@ def run(argv: list[str]) -> int:
     add("--yes", action="store_true", help="apply the change without asking")
     add("--print", action="store_true", help="print the lines to add and change nothing")
     add("--undo", action="store_true", help="revert the change")
-    add("--file", metavar="FILE", help="the editor's configuration file, if not in its usual place")
+    add(
+        "--file",
+        type=user_path,
+        metavar="FILE",
+        help="the editor's configuration file, if not in its usual place",
+    )
     add("--insiders", action="store_true", help="with vscode: VS Code Insiders")
     add("--no-check", action="store_true", help="do not test whether the agent starts")
     options = parser.parse_args(argv)
@@ -147,7 +152,7 @@ def _task(options: Namespace) -> _Task:
         raise InvalidInputError(f"unknown editor {name!r}; {hint}", field="editor")
     editor = catalog[name]
     if options.file is not None:
-        paths, exists = [Path(options.file).expanduser().absolute()], True
+        paths, exists = [options.file], True
     else:
         paths, exists = find_files(editor, os.environ, sys.platform)
     chosen, _ = settings_to_write(editor, os.environ, sys.platform)

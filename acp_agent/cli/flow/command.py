@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from acp_agent.cli.localization import translate, translate_rendered
+from acp_agent.cli.localization import translate_rendered
 from acp_agent.cli.output import USAGE, complain, run_guarded
 from acp_agent.cli.parser import MODES, Parser, add_folder, add_turn_options
 from acp_agent.errors import InvalidInputError
@@ -29,10 +29,6 @@ def report_usage_errors(work: Callable[[], int]) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    options.cwd = options.cwd.expanduser().absolute()
-    if not options.cwd.is_dir():
-        complain(translate("{folder} is not a directory", folder=options.cwd))
-        return USAGE
     if options.action == "run":
         from acp_agent.cli.flow.running import run_workflow  # noqa: PLC0415 - only for this action
 

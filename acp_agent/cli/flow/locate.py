@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from acp_agent.cli.localization import translate, translate_rendered
+from acp_agent.cli.parser import user_path
 from acp_agent.config.load import load_config
 from acp_agent.config.paths import find_paths
 from acp_agent.errors import ConfigError, InvalidInputError
@@ -45,7 +46,7 @@ def locate(argument: str, cwd: Path) -> WorkflowFile:
         InvalidInputError: no workflow has this name.
     """
     if is_file_name(argument):
-        return read_workflow(Path(argument).expanduser().absolute())
+        return read_workflow(user_path(argument))
     match = next((file for file in list_workflows(cwd) if file.name == argument), None)
     if match is None:
         raise InvalidInputError(

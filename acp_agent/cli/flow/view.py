@@ -44,7 +44,7 @@ class FlowView(Protocol):
         """Show that a run started or was resumed."""
 
     def step_started(self, step: Step, session: str, *, concurrent: bool) -> None:
-        """Show that a step started; `beside` means that others may run concurrently."""
+        """Show that a step started; `concurrent` means that others may run at the same time."""
 
     def update(self, step: str, update: acp.SessionUpdate) -> None:
         """Show an update of a step's session."""

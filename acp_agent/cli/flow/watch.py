@@ -28,7 +28,7 @@ from acp_agent.cli.flow.running import (
 )
 from acp_agent.cli.flow.view import FlowView
 from acp_agent.cli.localization import translate, translate_rendered
-from acp_agent.cli.output import FAILED, USAGE, complain, run_guarded
+from acp_agent.cli.output import FAILED, complain, run_guarded
 from acp_agent.cli.parser import Parser, add_folder
 from acp_agent.cli.signals import ending_signals, interrupts
 from acp_agent.errors import AcpAgentError
@@ -69,7 +69,7 @@ class RunChanges:
             self._names.add(name.replace(os.sep, "/"))
 
     def start_run(self, *, follows: bool) -> None:
-        """Start a run; `following` means that only changes during the last run started it."""
+        """Start a run; `follows` means that only changes during the last run started it."""
         self._names.clear()
         self._changing.clear()
         self._follow_count = self._follow_count + 1 if follows else 0
@@ -163,10 +163,6 @@ def run(argv: list[str]) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    options.cwd = options.cwd.expanduser().absolute()
-    if not options.cwd.is_dir():
-        complain(translate("{folder} is not a directory", folder=options.cwd))
-        return USAGE
     trust_if_requested(options)
     file = check_workflow(locate(options.file, options.cwd))
     if file is None or file.workflow is None:

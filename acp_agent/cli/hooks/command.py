@@ -10,8 +10,8 @@ from typing import get_args
 import msgspec
 
 from acp_agent.cli.localization import translate, translate_rendered
-from acp_agent.cli.output import FAILED, USAGE, complain, run_guarded, say, say_json, say_table
-from acp_agent.cli.parser import Parser, add_folder, has_folder
+from acp_agent.cli.output import FAILED, complain, run_guarded, say, say_json, say_table
+from acp_agent.cli.parser import Parser, add_folder
 from acp_agent.cli.user_config import UserConfig, load_user_config
 from acp_agent.config.hook_types import HookEvent
 from acp_agent.content import JsonObject
@@ -77,8 +77,7 @@ def run(argv: list[str]) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    if not has_folder(options):
-        return USAGE
+    options.cwd = options.cwd.resolve()
     setup = load_user_config()
     hooks = find_hooks(
         setup.config.hooks,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from acp_agent.cli.output import USAGE, run_guarded
-from acp_agent.cli.parser import Parser, add_folder, has_folder, number
+from acp_agent.cli.output import run_guarded
+from acp_agent.cli.parser import Parser, add_folder, add_serve_options, number, user_path
 from acp_agent.platform import posix
 
 
@@ -18,8 +17,7 @@ def run(argv: list[str]) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    if not has_folder(options):
-        return USAGE
+    options.cwd = options.cwd.resolve()
     if options.action in {"list", "test"}:
         from acp_agent.cli.mcp import listing  # noqa: PLC0415 - only for these actions
 
@@ -86,7 +84,7 @@ def _parser() -> Parser:
     importing.add_argument(
         "path",
         nargs="*",
-        type=Path,
+        type=user_path,
         help="a settings file (default: those of yours and of this folder)",
     )
     importing.add_argument("--save", action="store_true", help="save the servers without asking")
@@ -114,20 +112,13 @@ def _parser() -> Parser:
     for action in (signing_in, signing_out):
         action.add_argument("name", help="the server's name or URL")
     serving = actions.add_parser("serve", help="offer this agent to MCP clients")
-    serving.add_argument(
-        "--folder",
-        action="append",
-        type=Path,
-        metavar="DIR",
-        help="folder to serve, with its subfolders (default: the current folder; repeatable)",
-    )
+    add_serve_options(serving)
     serving.add_argument(
         "--http",
         type=number(0, 65_535),
         metavar="PORT",
         help="listen on 127.0.0.1 instead of stdin; 0 picks a free port",
     )
-    serving.add_argument("--model", metavar="PROVIDER/NAME", help="model for new sessions")
     for action in (listing, test):
         action.add_argument("--json", action="store_true", help="print JSON")
     for action in (listing, add, remove, test, importing, signing_in, signing_out, serving):

@@ -144,8 +144,7 @@ def import_servers(options: argparse.Namespace) -> int:
     setup = load_user_config()
     failed = False
     new: dict[str, McpServerConfig] = {}
-    paths = [path.expanduser().absolute() for path in options.path]
-    files = paths or find_files(options.cwd, Path.home(), setup.environ)
+    files = options.path or find_files(options.cwd, Path.home(), setup.environ)
     for file in files:
         try:
             foreign = read_foreign(file, options.cwd)

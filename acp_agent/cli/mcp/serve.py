@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import logging
-import os
-from pathlib import Path
 
 from mcp.server import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
@@ -15,21 +13,15 @@ from mcp_types import ToolAnnotations
 from acp_agent import __version__
 from acp_agent.cli.mcp.agent_tools import AgentTools
 from acp_agent.cli.mcp.local_http import TokenRequired, access_token, local_listener, serve_local
-from acp_agent.errors import InvalidInputError
 
 
 def serve(options: argparse.Namespace) -> int:
     """Serve MCP clients until the end of input or a signal; return the exit status.
 
     Raises:
-        InvalidInputError: a folder, the port or the token is invalid.
+        InvalidInputError: the port or the token is invalid.
     """
-    folders = [
-        Path(os.path.realpath(path.expanduser())) for path in options.folder or [options.cwd]
-    ]
-    for folder in folders:
-        if not folder.is_dir():
-            raise InvalidInputError(f"{folder} is not a directory")
+    folders = [folder.resolve() for folder in options.folder or [options.cwd]]
     logging.getLogger("mcp").setLevel(logging.CRITICAL)  # it logs what clients send
     token, new_token = access_token()
     server = build(AgentTools(folders, options.model))

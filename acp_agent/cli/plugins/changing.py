@@ -7,6 +7,7 @@ from pathlib import Path
 
 from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.cli.output import FAILED, USAGE, can_ask, complain, confirm, say
+from acp_agent.cli.parser import user_path
 from acp_agent.cli.plugins.listing import plugins_folder
 from acp_agent.cli.user_config import load_user_config
 from acp_agent.content import printable_line
@@ -27,7 +28,7 @@ def add(options: argparse.Namespace) -> int:
         ConfigError: it cannot be fetched, is not a plugin, or already exists.
     """
     plugins_dir = plugins_folder(load_user_config())
-    folder = Path(options.source).expanduser()
+    folder = user_path(options.source)
     if not folder.is_dir() and not is_fetched(options.source):
         return _add_package(plugins_dir, options)
     if options.link:
@@ -161,7 +162,7 @@ def import_plugins(options: argparse.Namespace) -> int:
         ConfigError: the list of plugins cannot be read.
     """
     plugins_dir = plugins_folder(load_user_config())
-    settings = find_enabled_plugins(options.cwd, Path.home())
+    settings = find_enabled_plugins(options.cwd.resolve(), Path.home())
     failed = bool(settings.problems)
     for path, reason in settings.problems:
         complain(f"{path}: {translate_rendered(reason)}")

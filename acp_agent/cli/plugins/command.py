@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from acp_agent.cli.output import USAGE, run_guarded
-from acp_agent.cli.parser import Parser, add_folder, has_folder
+from acp_agent.cli.output import run_guarded
+from acp_agent.cli.parser import Parser, add_folder, user_path
 
 
 def run(argv: list[str]) -> int:
@@ -16,8 +15,6 @@ def run(argv: list[str]) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    if options.action in {"list", "check", "import"} and not has_folder(options):
-        return USAGE
     if options.action in {"list", "check"}:
         from acp_agent.cli.plugins import listing  # noqa: PLC0415 - only for these actions
 
@@ -57,7 +54,7 @@ def _parser() -> Parser:
     )
     listing = actions.add_parser("list", help="list the plugins of a folder and their errors")
     check = actions.add_parser("check", help="check a plugin folder for errors")
-    check.add_argument("path", type=Path, nargs="?", default=Path(), metavar="DIR")
+    check.add_argument("path", type=user_path, nargs="?", default=".", metavar="DIR")
     update = actions.add_parser("update", help="fetch plugins again and show changes")
     update.add_argument("name", nargs="*", help="the plugins (default: all)")
     importing = actions.add_parser("import", help="add the plugins enabled in .claude/settings")
@@ -75,6 +72,6 @@ def _parser() -> Parser:
         action.add_argument("name", help="the plugin")
     for action in (listing, check):
         action.add_argument("--json", action="store_true", help="print JSON")
-    for action in (listing, check, importing):
+    for action in (listing, importing):
         add_folder(action)
     return parser

@@ -29,7 +29,8 @@ def plugins_folder(setup: UserConfig) -> Path:
 def show(options: argparse.Namespace) -> int:
     """List the plugins of a folder and their problems; return the exit status."""
     setup = load_user_config()
-    folders = find_folders(options.cwd, user=setup.paths.config_file.parent, home=Path.home())
+    cwd = options.cwd.resolve()
+    folders = find_folders(cwd, user=setup.paths.config_file.parent, home=Path.home())
     trusts = TrustStore(setup.paths.trust_file, setup.config.trusted_folders).trusts
     discovered = find_plugins(folders, trusts)
     plugins_dir = plugins_folder(setup)
@@ -111,7 +112,7 @@ def check(options: argparse.Namespace) -> int:
         ConfigError: it is not a plugin, or its manifest is invalid.
     """
     with tempfile.TemporaryDirectory() as empty:
-        plugin = read_plugin(options.path.expanduser(), data=Path(empty, "data"), source="user")
+        plugin = read_plugin(options.path, data=Path(empty, "data"), source="user")
         # As a session finds it: in a folder of plugins, without others.
         plugins_dir = Path(empty, "plugins")
         plugins_dir.mkdir()

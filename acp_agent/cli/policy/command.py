@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 
 from acp_agent.cli.localization import translate
 from acp_agent.cli.output import USAGE, complain, run_guarded
-from acp_agent.cli.parser import Parser, add_folder, number
+from acp_agent.cli.parser import Parser, add_folder, number, user_path
 from acp_agent.cli.user_config import load_user_config
 from acp_agent.permissions.opening import open_permissions
 from acp_agent.permissions.policy.rules import MODES
@@ -23,10 +22,7 @@ def run(argv: list[str]) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    folder = Path(os.path.realpath(options.cwd.expanduser()))
-    if not folder.is_dir():
-        complain(translate("{folder} is not a directory", folder=options.cwd))
-        return USAGE
+    folder = options.cwd.resolve()
     setup = load_user_config()
     if options.action == "import":
         from acp_agent.cli.policy.importing import import_rules  # noqa: PLC0415 - only for this action
@@ -79,7 +75,7 @@ def _parser() -> Parser:
     importing.add_argument(
         "path",
         nargs="*",
-        type=Path,
+        type=user_path,
         help="a settings file or project folder (default: yours and the current folder's)",
     )
     importing.add_argument("--save", action="store_true", help="save the rules without asking")

@@ -179,7 +179,7 @@ def read_calls(text: str, folder: Path) -> list[Call]:
 
 def _meanings(text: str, folder: Path) -> Iterator[Subject]:
     """Yield the meanings of a text that is not a rule; a word that looks like a path is a path."""
-    path = folder / Path(text).expanduser() if "\0" not in text else folder
+    path = folder / _expand(text) if "\0" not in text else folder
     one_word = not any(map(str.isspace, text))
     exists = os.path.lexists(path)
     if exists or (one_word and ("/" in text or text.startswith(_PREFIXES))):
@@ -191,12 +191,16 @@ def _meanings(text: str, folder: Path) -> Iterator[Subject]:
         yield "shell"
 
 
+def _expand(path: str) -> str:
+    return os.path.expanduser(path)  # noqa: PTH111 - pathlib's may raise
+
+
 def _call(subject: Subject, argument: str, folder: Path) -> Call:
     match subject:
         case "shell":
             return Call(f"Bash({argument})", CommandAccess(argument, str(folder), (str(folder),)))
         case "read" | "edit":
-            path = os.path.normpath(folder / Path(argument).expanduser())
+            path = os.path.normpath(folder / _expand(argument))
             paths = (os.path.realpath(path),)
             if subject == "read":
                 return Call(f"Read({argument})", ReadAccess(paths, (path,)))

@@ -53,9 +53,7 @@ def import_rules(options: argparse.Namespace, paths: Paths, folder: Path, home: 
     """
     from os import environ  # noqa: PLC0415 - of this action only
 
-    sources = [
-        source for path in options.path for source in find_files_at(path.expanduser(), folder)
-    ]
+    sources = [source for path in options.path for source in find_files_at(path, folder)]
     if not options.path:
         sources = find_files(folder, home, environ)
     translations: list[tuple[bool, Translation]] = []

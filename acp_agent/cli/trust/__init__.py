@@ -8,7 +8,7 @@ from pathlib import Path
 
 from acp_agent.cli.localization import translate, translate_rendered, user_translator
 from acp_agent.cli.output import FAILED, USAGE, complain, confirm, run_guarded, say
-from acp_agent.cli.parser import Parser
+from acp_agent.cli.parser import Parser, user_path
 from acp_agent.config.load import load_config
 from acp_agent.config.paths import find_paths
 from acp_agent.errors import StoreError
@@ -39,7 +39,7 @@ def run(argv: list[str]) -> int:
         "later changes.",
     )
     parser.add_argument(
-        "path", nargs="?", type=Path, default=Path(), metavar="DIR", help="the folder"
+        "path", nargs="?", type=user_path, default=".", metavar="DIR", help="the folder"
     )
     action = parser.add_mutually_exclusive_group()
     action.add_argument("--list", action="store_true", help="list the trusted folders")
@@ -54,8 +54,9 @@ def run(argv: list[str]) -> int:
             if not options.path.is_dir() and not options.revoke:
                 complain(translate("{folder} is not a directory", folder=options.path))
                 return USAGE
-            folder = options.path.expanduser().absolute()
-            return _revoke(folder) if options.revoke else _trust(folder, yes=options.yes)
+            if options.revoke:
+                return _revoke(options.path)
+            return _trust(options.path, yes=options.yes)
         except StoreError as error:
             complain(translate_rendered(str(error)))
             return FAILED
