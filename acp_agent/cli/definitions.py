@@ -115,8 +115,7 @@ def _show(kind: Kind, cwd: Path, *, as_json: bool) -> int:
         rows = [
             _row(definition, enabled=definition.path in enabled) for definition in all_definitions
         ]
-        headings = [translate("NAME"), translate("SOURCE"), translate("MODEL"), translate("PATH")]
-        say_table(headings, rows)
+        say_table(("NAME", "SOURCE", "MODEL", "PATH"), rows)
     else:
         say(_how_to_add(kind))
     if bundled:

@@ -122,8 +122,7 @@ async def _list(*, include_all: bool, as_json: bool) -> int:
         return 0
     if listed:
         rows = [_row(model, chosen=model.ref == chosen_ref) for model in listed]
-        sizes = [translate("WINDOW"), translate("OUTPUT"), translate("IN $"), translate("OUT $")]
-        say_table(["", translate("MODEL"), *sizes], rows, numbers=4)
+        say_table(("", "MODEL", "WINDOW", "OUTPUT", "IN $", "OUT $"), rows, numbers=4)
         say()
     if chosen_ref is not None:
         say(translate("* New sessions use {model}: {why}.", model=chosen_ref, why=choice.why))

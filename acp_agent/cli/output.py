@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, TextIO
 
+from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.errors import AcpAgentError
 
 FAILED = 1
@@ -36,8 +37,6 @@ def run_guarded(work: Callable[[], int]) -> int:
         status = work()
         sys.stdout.flush()
     except AcpAgentError as error:
-        from acp_agent.cli.localization import translate_rendered  # noqa: PLC0415 - only where something is said
-
         complain(translate_rendered(str(error)))
         return FAILED
     except KeyboardInterrupt:
@@ -137,9 +136,11 @@ def say_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, numbers
     """Print a table, fitted to the terminal if there is one, otherwise in full width.
 
     Args:
+        headings: in English; they are printed in the user's language.
         rows: the cells; each row has one per heading.
         numbers: how many of the last columns are right-aligned.
     """
+    headings = [heading and translate(heading) for heading in headings]
     cells = [[" ".join(_readable(cell, sys.stdout).split()) for cell in row] for row in rows]
     left = len(headings) - numbers
     if on_terminal():
@@ -156,7 +157,7 @@ def say_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, numbers
             table.add_row(*(Text(cell) for cell in row))
         Console().print(table)
         return
-    lines = [list(headings), *cells]
+    lines = [headings, *cells]
     widths = [max(width(line[index]) for line in lines) for index in range(len(headings))]
     for row in lines:
         fitted = [

@@ -160,8 +160,7 @@ async def _list(options: argparse.Namespace) -> int:
             [record.id, _local_time(record.updated_at), str(record.turns), _session_title(record)]
             for record in records
         ]
-        headings = [translate("ID"), translate("LAST USED"), translate("TURNS"), translate("TITLE")]
-        say_table(headings, rows)
+        say_table(("ID", "LAST USED", "TURNS", "TITLE"), rows)
     return 0
 
 

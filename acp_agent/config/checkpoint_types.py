@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import Meta, field
+from msgspec import Meta
 
 from acp_agent.config.policy_types import Table
 
@@ -15,7 +15,7 @@ class CheckpointsConfig(Table, frozen=True, kw_only=True):
     enabled: Annotated[bool, Meta(description="Save files before they are changed.")] = True
     exclude: Annotated[
         list[str], Meta(description="Files that are not saved, as patterns of a .gitignore file.")
-    ] = field(default_factory=list)
+    ] = []
     max_file_bytes: Annotated[
         int, Meta(ge=1_000, le=1_000_000_000, description="The largest file that is saved.")
     ] = 10_000_000

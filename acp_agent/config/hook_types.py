@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta, field
+from msgspec import Meta
 
 from acp_agent.config.policy_types import Table
 
@@ -81,10 +81,10 @@ class HookConfig(
     input: Annotated[
         dict[str, Any],
         Meta(description="Its arguments; ${tool_input.path} stands for what the event has there."),
-    ] = field(default_factory=dict)
+    ] = {}
     headers: Annotated[
         dict[str, str], Meta(description="HTTP headers; $NAME is a variable of the environment.")
-    ] = field(default_factory=dict)
+    ] = {}
     condition: Annotated[
         str, Meta(description='A rule that the call must match, like "Bash(git push:*)".')
     ] = ""

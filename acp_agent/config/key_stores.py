@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Literal, TypeVar
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 
 from acp_agent.errors import ConfigError
 from acp_agent.platform.decoding import decode_json
@@ -30,8 +30,8 @@ class StoredKeys(Struct, kw_only=True):
     """Content of the file: keys by provider, and the providers whose keys are in the keyring."""
 
     version: Literal[1] = 1
-    keys: dict[str, str] = field(default_factory=dict)
-    keyring: list[str] = field(default_factory=list)
+    keys: dict[str, str] = {}
+    keyring: list[str] = []
 
     def __repr__(self) -> str:
         return f"StoredKeys({', '.join(self.providers())})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, field
+from msgspec import Meta
 
 from acp_agent.config.policy_types import Table
 from acp_agent.config.sandbox_types import Domain
@@ -30,9 +30,7 @@ class McpOAuthConfig(Table, frozen=True, kw_only=True):
     client_metadata_url: Annotated[
         str, Meta(description="Where a client's metadata document is, which is then its id.")
     ] = ""
-    scopes: Annotated[list[str], Meta(description="What to ask for. Empty: what it names.")] = (
-        field(default_factory=list)
-    )
+    scopes: Annotated[list[str], Meta(description="What to ask for. Empty: what it names.")] = []
 
 
 class McpServerConfig(Table, frozen=True, kw_only=True):
@@ -43,34 +41,28 @@ class McpServerConfig(Table, frozen=True, kw_only=True):
         Meta(description="How it is reached. Without it: stdio for a command, http for a URL."),
     ] = None
     command: Annotated[str, Meta(description="The program.")] = ""
-    args: Annotated[list[str], Meta(description="Its arguments.")] = field(default_factory=list)
+    args: Annotated[list[str], Meta(description="Its arguments.")] = []
     env: Annotated[
         dict[str, str], Meta(description="Variables of its environment, with their values.")
-    ] = field(default_factory=dict)
+    ] = {}
     env_vars: Annotated[
         list[Variable], Meta(description="Variables that it gets from your environment.")
-    ] = field(default_factory=list)
+    ] = []
     cwd: Annotated[
         str, Meta(description="The folder it runs in. Without it: the session's folder.")
     ] = ""
     url: Annotated[str, Meta(description="Its address.")] = ""
-    headers: Annotated[dict[str, str], Meta(description="Headers of every request to it.")] = field(
-        default_factory=dict
-    )
+    headers: Annotated[dict[str, str], Meta(description="Headers of every request to it.")] = {}
     enabled: Annotated[bool, Meta(description="Whether it is started.")] = True
     allowed_tools: Annotated[
         list[str] | None, Meta(description="The only tools of it that are offered.")
     ] = None
-    denied_tools: Annotated[list[str], Meta(description="Tools of it that are not offered.")] = (
-        field(default_factory=list)
-    )
+    denied_tools: Annotated[list[str], Meta(description="Tools of it that are not offered.")] = []
     sandbox: Annotated[
         bool | None,
         Meta(description="Run the program in the sandbox. Without it: sandbox.mcp_servers."),
     ] = None
-    hosts: Annotated[list[Domain], Meta(description="Hosts that it reaches from the sandbox.")] = (
-        field(default_factory=list)
-    )
+    hosts: Annotated[list[Domain], Meta(description="Hosts that it reaches from the sandbox.")] = []
     sampling: Annotated[
         bool,
         Meta(description="Whether it may ask for a model's answers. You approve each request."),

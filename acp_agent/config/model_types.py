@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, field
+from msgspec import Meta
 
 from acp_agent.config.policy_types import Table
 
@@ -52,7 +52,7 @@ class ProviderConfig(Table, frozen=True, kw_only=True):
     ] = 300
     headers: Annotated[
         dict[str, str], Meta(description="Further HTTP headers, sent with every request.")
-    ] = field(default_factory=dict)
+    ] = {}
     region: Annotated[
         Annotated[str, Meta(pattern=r"^[a-z0-9-]+$", examples=["eu-central-1"])] | None,
         Meta(description="The cloud's region (bedrock, vertex)."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct, field
+from msgspec import Meta, Struct
 
 PolicyRuleText = Annotated[
     str, Meta(pattern=r"^\s*[A-Za-z*]", examples=["Bash(npm run test:*)", "Edit(src/**)"])
@@ -35,20 +35,20 @@ class RuleConfig(Table, frozen=True, kw_only=True):
     ]
     match: Annotated[
         list[str], Meta(description="Examples that it is about; checked when it is read.")
-    ] = field(default_factory=list)
+    ] = []
     not_match: Annotated[
         list[str], Meta(description="Examples that it is not about; checked when it is read.")
-    ] = field(default_factory=list)
+    ] = []
     justification: Annotated[
         str, Meta(max_length=500, description="Why; you and the model are told when it refuses.")
     ] = ""
     modes: Annotated[
         list[ModeName], Meta(description="The modes that it holds in. Empty: all.")
-    ] = field(default_factory=list)
+    ] = []
     agents: Annotated[
         list[str],
         Meta(description="The agents that it holds for; main is the session's own. Empty: all."),
-    ] = field(default_factory=list)
+    ] = []
 
 
 class PermissionsConfig(Table, frozen=True, kw_only=True):
@@ -56,12 +56,12 @@ class PermissionsConfig(Table, frozen=True, kw_only=True):
 
     allow: Annotated[
         list[PolicyRuleText | RuleConfig], Meta(description="What runs without a question.")
-    ] = field(default_factory=list)
+    ] = []
     ask: Annotated[
         list[PolicyRuleText | RuleConfig],
         Meta(description="What is asked about in every mode; goes before allow."),
-    ] = field(default_factory=list)
+    ] = []
     deny: Annotated[
         list[PolicyRuleText | RuleConfig],
         Meta(description="What never runs; goes before ask and allow."),
-    ] = field(default_factory=list)
+    ] = []

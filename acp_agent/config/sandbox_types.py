@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, field
+from msgspec import Meta
 
 from acp_agent.config.policy_types import Table
 
@@ -31,16 +31,16 @@ class SandboxFilesystemConfig(Table, frozen=True, kw_only=True):
 
     allow_write: Annotated[
         list[SandboxPath], Meta(description="Further folders and files that may be changed.")
-    ] = field(default_factory=list)
+    ] = []
     deny_write: Annotated[
         list[SandboxPath], Meta(description="What may not be changed in folders that may.")
-    ] = field(default_factory=list)
+    ] = []
     deny_read: Annotated[
         list[SandboxPath], Meta(description="Further folders and files that are not seen.")
-    ] = field(default_factory=list)
+    ] = []
     allow_read: Annotated[
         list[SandboxPath], Meta(description="What is seen although it is hidden otherwise.")
-    ] = field(default_factory=list)
+    ] = []
 
 
 class SandboxNetworkConfig(Table, frozen=True, kw_only=True):
@@ -48,10 +48,10 @@ class SandboxNetworkConfig(Table, frozen=True, kw_only=True):
 
     allowed_domains: Annotated[
         list[Domain], Meta(description="Hosts that may be reached. Empty: none.")
-    ] = field(default_factory=list)
+    ] = []
     denied_domains: Annotated[
         list[Domain], Meta(description="Hosts that may not be reached, whatever else is said.")
-    ] = field(default_factory=list)
+    ] = []
 
 
 class SandboxLimitsConfig(Table, frozen=True, kw_only=True):
@@ -95,7 +95,7 @@ class SandboxConfig(Table, frozen=True, kw_only=True):
     excluded_commands: Annotated[
         list[Annotated[str, Meta(min_length=1, examples=["docker", "git push:*"])]],
         Meta(description="Commands that run outside the sandbox, as in `Bash(…)` of a rule."),
-    ] = field(default_factory=list)
+    ] = []
     filesystem: SandboxFilesystemConfig = SandboxFilesystemConfig()
     network: SandboxNetworkConfig = SandboxNetworkConfig()
     limits: SandboxLimitsConfig = SandboxLimitsConfig()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta, field
+from msgspec import Meta
 
 from acp_agent.config.checkpoint_types import CheckpointsConfig
 from acp_agent.config.hook_types import HookConfig, HookEvent
@@ -189,16 +189,14 @@ class AgentConfig(DefinitionConfig, frozen=True, kw_only=True):
     command: Annotated[
         str, Meta(description="A program that speaks the Agent Client Protocol, as an agent.")
     ] = ""
-    args: Annotated[list[str], Meta(description="The program's arguments.")] = field(
-        default_factory=list
-    )
+    args: Annotated[list[str], Meta(description="The program's arguments.")] = []
     env: Annotated[
         dict[str, str], Meta(description="Variables of its environment, with their values.")
-    ] = field(default_factory=dict)
+    ] = {}
     env_vars: Annotated[
         list[Variable],
         Meta(description="Variables that look like credentials and that it gets all the same."),
-    ] = field(default_factory=list)
+    ] = []
     description: Annotated[
         str, Meta(description="What the program is good at, for the model that chooses.")
     ] = ""
@@ -211,7 +209,7 @@ class AgentConfig(DefinitionConfig, frozen=True, kw_only=True):
             description="MCP servers of the session that the program gets, by name; `*` for all "
             "that can be passed on."
         ),
-    ] = field(default_factory=list)
+    ] = []
     timeout: Annotated[Seconds, Meta(description="How long the program may take for a task.")] = (
         3_600.0
     )
@@ -227,24 +225,24 @@ class LanguageServerConfig(Table, frozen=True, kw_only=True):
             description="The program and its arguments. A path with a slash starts at the "
             "project's root."
         ),
-    ] = field(default_factory=list)
+    ] = []
     extensions: Annotated[
         list[Annotated[str, Meta(pattern=r"^\.[^/\s]+$(?!\n)", examples=[".py"])]],
         Meta(description="What the names of its files end in."),
-    ] = field(default_factory=list)
+    ] = []
     language: Annotated[
         str | None,
         Meta(description="The language's id in the protocol; without it the server's name."),
     ] = None
     root_markers: Annotated[
         list[str], Meta(description="Files that make a folder the root of a project.")
-    ] = field(default_factory=list)
+    ] = []
     options: Annotated[
         dict[str, Any], Meta(description="What it is given at its start (initializationOptions).")
-    ] = field(default_factory=dict)
+    ] = {}
     settings: Annotated[
         dict[str, Any], Meta(description="The settings that it can request, by section.")
-    ] = field(default_factory=dict)
+    ] = {}
 
 
 class WebSearchConfig(Table, frozen=True, kw_only=True):
@@ -281,7 +279,7 @@ class Config(Table, frozen=True, kw_only=True):
     fallback_models: Annotated[
         list[ModelRef],
         Meta(description="The models to ask, in this order, when the chosen one cannot be had."),
-    ] = field(default_factory=list)
+    ] = []
     small_model: Annotated[
         ModelRef | None,
         Meta(description="A cheaper model for side work: summaries and titles."),
@@ -319,32 +317,26 @@ class Config(Table, frozen=True, kw_only=True):
         Literal["steer", "queue"],
         Meta(description="What becomes of a prompt while a turn runs: it joins in, or waits."),
     ] = "steer"
-    providers: Annotated[dict[ProviderName, ProviderConfig], Meta(description="Keyed by name.")] = (
-        field(default_factory=dict)
-    )
-    models: Annotated[dict[ModelRef, ModelConfig], Meta(description="Keyed by provider/name.")] = (
-        field(default_factory=dict)
-    )
-    skills: Annotated[dict[str, DefinitionConfig], Meta(description="Keyed by name.")] = field(
-        default_factory=dict
-    )
+    providers: Annotated[
+        dict[ProviderName, ProviderConfig], Meta(description="Keyed by name.")
+    ] = {}
+    models: Annotated[dict[ModelRef, ModelConfig], Meta(description="Keyed by provider/name.")] = {}
+    skills: Annotated[dict[str, DefinitionConfig], Meta(description="Keyed by name.")] = {}
     bundled_skills: Annotated[
         bool | list[str], Meta(description="Offer the skills that are bundled: all, or these.")
     ] = True
-    agents: Annotated[dict[str, AgentConfig], Meta(description="Keyed by name.")] = field(
-        default_factory=dict
-    )
+    agents: Annotated[dict[str, AgentConfig], Meta(description="Keyed by name.")] = {}
     bundled_agents: Annotated[
         bool | list[str], Meta(description="Offer the agents that are bundled: all, or these.")
     ] = True
     hooks: Annotated[
         dict[HookEvent, list[HookConfig]], Meta(description="What runs at events, keyed by these.")
-    ] = field(default_factory=dict)
+    ] = {}
     permissions: PermissionsConfig = PermissionsConfig()
     trusted_folders: Annotated[
         list[TrustedFolder],
         Meta(description="What is in these folders is trusted without a question."),
-    ] = field(default_factory=list)
+    ] = []
     sandbox: SandboxConfig = SandboxConfig()
     limits: LimitsConfig = LimitsConfig()
     budget: BudgetConfig = BudgetConfig()
@@ -356,10 +348,8 @@ class Config(Table, frozen=True, kw_only=True):
     ] = True
     language_servers: Annotated[
         dict[str, LanguageServerConfig], Meta(description="Keyed by name.")
-    ] = field(default_factory=dict)
-    mcp_servers: Annotated[dict[str, McpServerConfig], Meta(description="Keyed by name.")] = field(
-        default_factory=dict
-    )
+    ] = {}
+    mcp_servers: Annotated[dict[str, McpServerConfig], Meta(description="Keyed by name.")] = {}
     web_search: WebSearchConfig = WebSearchConfig()
     http_requests: Annotated[
         bool, Meta(description="Give the model the tool http_request, for requests of any method.")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Literal
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 
 from acp_agent.content import JsonObject
 from acp_agent.events import Usage
@@ -109,7 +109,7 @@ class _Block(Struct):
     input: JsonObject | None = None
     signature: str = ""
     data: str = ""
-    pieces: list[str] = field(default_factory=list)
+    pieces: list[str] = []
 
     @property
     def arguments(self) -> list[str]:

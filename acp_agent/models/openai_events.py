@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 
 from acp_agent.content import JsonObject
 from acp_agent.events import Usage
@@ -127,7 +127,7 @@ class _Call(Struct):
     index: int
     id: str = ""
     name: str = ""
-    pieces: list[str] = field(default_factory=list)
+    pieces: list[str] = []
     provider_data: JsonObject | None = None
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 
 from acp_agent.content import JsonObject
 from acp_agent.events import Usage
@@ -107,9 +107,9 @@ class _OpenItem(Struct):
     kind: str
     call: int = 0
     name: str = ""
-    texts: list[str] = field(default_factory=list)  # its text or reasoning so far
+    texts: list[str] = []  # its text or reasoning so far
     summaries: int = 0  # the number of parts of the summary so far
-    pieces: list[str] = field(default_factory=list)
+    pieces: list[str] = []
 
 
 _decode_event = event_decoder(_Event)

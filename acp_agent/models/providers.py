@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, Literal, Protocol
 from urllib.parse import urlsplit
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from acp_agent.config.model_types import ProviderConfig
 from acp_agent.config.network_addresses import is_loopback
@@ -80,7 +80,7 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     dialect: Dialect = Dialect()
     platform: Platform | None = None
     ambient_key: bool = False
-    base_urls: dict[str, str] = field(default_factory=dict)
+    base_urls: dict[str, str] = {}
     base_url_env: tuple[str, ...] = ()
     region_env: tuple[str, ...] = ()
     project_env: tuple[str, ...] = ()
@@ -105,7 +105,7 @@ class Provider(Struct, frozen=True, kw_only=True):
     key_refresh: float = 0.0  # seconds for which a printed key is used
     key_required: bool = True
     default_model: str | None = None
-    headers: dict[str, str] = field(default_factory=dict)
+    headers: dict[str, str] = {}
     dialect: Dialect = Dialect()
     platform: Platform | None = None
     region: str | None = None

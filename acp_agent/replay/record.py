@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 
 from acp_agent.content import JsonObject
 from acp_agent.errors import InvalidInputError
@@ -49,10 +49,10 @@ class Head(Struct, frozen=True, kw_only=True, omit_defaults=True):
     confined: bool = False
     reversible: bool = False
     memory: bool = False
-    settings: JsonObject = field(default_factory=dict)
+    settings: JsonObject = {}
     models: tuple[ModelInfo, ...] = ()
     fallbacks: tuple[str, ...] = ()
-    files: dict[str, str] = field(default_factory=dict)
+    files: dict[str, str] = {}
     tools: tuple[ToolSpec, ...] = ()
     server_tools: tuple[ServerTool, ...] = ()
     hooks: tuple[HookAnswered, ...] = ()

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import zip_longest
 
-from msgspec import DecodeError, Struct, field, json
+from msgspec import DecodeError, Struct, json
 
 from acp_agent.content import ContentBlock, TextBlock
 from acp_agent.events import (
@@ -79,8 +79,8 @@ class Call(Struct, kw_only=True):
 
     event: ToolCalled
     session: SessionId
-    setup_events: list[AnyEvent] = field(default_factory=list)
-    run_events: list[AnyEvent] = field(default_factory=list)
+    setup_events: list[AnyEvent] = []
+    run_events: list[AnyEvent] = []
     question: PermissionAsked | None = None
     decision: PermissionDecided | None = None
     started: bool = False
@@ -88,7 +88,7 @@ class Call(Struct, kw_only=True):
     ends_turn: bool = False
     stopped_turn: bool = False
     used: bool = False
-    hook_answers: list[HookAnswered] = field(default_factory=list)
+    hook_answers: list[HookAnswered] = []
 
 
 class Answer(Struct, kw_only=True):
@@ -108,9 +108,9 @@ class Answer(Struct, kw_only=True):
     request: RecordedRequest
     turn: int
     number: int
-    pieces: list[Piece] = field(default_factory=list)
-    ends: list[End] = field(default_factory=list)
-    calls: list[Call] = field(default_factory=list)
+    pieces: list[Piece] = []
+    ends: list[End] = []
+    calls: list[Call] = []
     end: ModelAnswered | None = None
     stop: str = ""
     failure: str = ""

@@ -159,22 +159,22 @@ class Call(Step, kw_only=True):
     command: str = ""  # the command line that it runs
     cwd: str = ""
     arguments: str = ""
-    locations: list[str] = field(default_factory=list)
-    permissions: list[Permission] = field(default_factory=list)
+    locations: list[str] = []
+    permissions: list[Permission] = []
     started: int | None = None
     ended: int | None = None
-    blocks: list[Block] = field(default_factory=list)
-    diffs: list[Diff] = field(default_factory=list)
+    blocks: list[Block] = []
+    diffs: list[Diff] = []
     output: str = ""
     result: str = ""  # the part of the result that is not shown elsewhere
     output_omitted: bool = False  # `result` lacks the output, which the model received too
-    pictures: list[Picture] = field(default_factory=list)
+    pictures: list[Picture] = []
     picture_description: str = ""
     exit_code: int | None = None
     signal: str = ""
     background: str = ""  # the name of its background command
     background_status: str = ""
-    children: list[Child] = field(default_factory=list)  # child sessions that worked for this call
+    children: list[Child] = []  # child sessions that worked for this call
 
     @property
     def took(self) -> int | None:
@@ -192,8 +192,8 @@ class Child(Struct, kw_only=True):
 
     session: str
     title: str = ""
-    steps: list[Step] = field(default_factory=list)
-    requests: list[Request] = field(default_factory=list)
+    steps: list[Step] = []
+    requests: list[Request] = []
     outcome: str = "running"
     error: str = ""
     spend: Spend = field(default_factory=Spend)
@@ -249,7 +249,7 @@ class Note(Step, kw_only=True):
     kind: ClassVar[str] = "note"
 
     key: str
-    values: dict[str, str | int] = field(default_factory=dict)
+    values: dict[str, str | int] = {}
     text: str = ""
     folded: bool = False
     severity: Severity = "info"
@@ -307,8 +307,8 @@ class Section(Struct, kw_only=True):
     number: int | None
     start: int
     title: str = ""
-    steps: list[Step] = field(default_factory=list)
-    requests: list[Request] = field(default_factory=list)
+    steps: list[Step] = []
+    requests: list[Request] = []
     outcome: str = "running"  # a stop reason, `error`, `interrupted` or `running`
     error: str = ""
     times: Times | None = None

@@ -98,7 +98,7 @@ def test_a_path_that_is_not_a_folder_is_reported(home: Path, command: str) -> No
     ran = acp_agent(home, command, "--cwd", str(home / "wrok"))
     assert ran.returncode == 2
     assert ran.stdout == ""
-    assert ran.stderr == f"acp-agent: {home / 'wrok'} is not a directory\n"
+    assert ran.stderr.endswith(f"argument --cwd: {home / 'wrok'} is not a directory\n")
 
 
 def test_an_empty_list_says_how_to_add_an_entry(tmp_path: Path) -> None:

@@ -35,14 +35,17 @@ def called(call: ast.Call) -> str:
 
 
 def keyed(tree: ast.AST) -> set[str]:
-    """The texts that a module says by `translate("…")`."""
+    """The texts that a module says by `translate("…")`, or as the headings of a table."""
+    said: list[ast.AST] = []
+    for call in calls(tree):
+        if called(call).lstrip("_") == "translate":
+            said += call.args[:1]
+        elif called(call) == "say_table":
+            said += ast.walk(call.args[0])
     return {
-        call.args[0].value
-        for call in calls(tree)
-        if called(call).lstrip("_") == "translate"
-        and call.args
-        and isinstance(call.args[0], ast.Constant)
-        and isinstance(call.args[0].value, str)
+        text.value
+        for text in said
+        if isinstance(text, ast.Constant) and isinstance(text.value, str)
     }
 
 

@@ -102,7 +102,7 @@ def _list() -> int:
         paths, exists = find_files(editor, os.environ, sys.platform)
         location = ", ".join(str(path) for path in paths) if exists else "-"
         rows.append([name, editor.title, location])
-    say_table([translate("NAME"), translate("EDITOR"), translate("CONFIGURATION")], rows)
+    say_table(("NAME", "EDITOR", "CONFIGURATION"), rows)
     return 0
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 
 from acp_agent.errors import ConfigError, StoreError
 from acp_agent.extensions.workflows.types import Status
@@ -42,12 +42,12 @@ class RunStarted(_Record, frozen=True, kw_only=True, tag="run_started"):
     digest: str
     cwd: str
     named: str = ""
-    inputs: dict[str, str] = field(default_factory=dict)
+    inputs: dict[str, str] = {}
     model: str | None = None
     agent: str | None = None
     mode: str | None = None
     trigger: str = "manual"
-    changed: list[str] = field(default_factory=list)
+    changed: list[str] = []
     resumed: bool = False
 
 
@@ -59,7 +59,7 @@ class SessionOpened(_Record, frozen=True, kw_only=True, tag="session_opened"):
 
     session: str
     step: str = ""
-    settings: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, str] = {}
 
 
 class StepStarted(_Record, frozen=True, kw_only=True, tag="step_started"):
@@ -95,10 +95,10 @@ class RunRecord(Struct, kw_only=True):
 
     started: RunStarted
     last: RunStarted
-    sessions: dict[str, SessionOpened] = field(default_factory=dict)  # by step
-    open_steps: dict[str, StepStarted] = field(default_factory=dict)
-    prompts: dict[str, int] = field(default_factory=dict)  # of each session
-    steps: dict[str, StepEnded] = field(default_factory=dict)
+    sessions: dict[str, SessionOpened] = {}  # by step
+    open_steps: dict[str, StepStarted] = {}
+    prompts: dict[str, int] = {}  # of each session
+    steps: dict[str, StepEnded] = {}
     status: int | None = None
 
     def add(self, record: Record) -> None:

@@ -47,8 +47,7 @@ def show(options: argparse.Namespace) -> int:
         )
         return 0
     if files:
-        headings = [translate("NAME"), translate("SOURCE"), translate("ON"), translate("PATH")]
-        say_table(headings, [_row(entry) for entry in files])
+        say_table(("NAME", "SOURCE", "ON", "PATH"), [_row(entry) for entry in files])
     else:
         user = find_paths(os.environ).config_file.parent / "flows"
         say(

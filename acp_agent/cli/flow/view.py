@@ -55,7 +55,7 @@ class FlowView(Protocol):
     def show_retry(self, step: str, error: str) -> None:
         """Show that a step failed and is retried."""
 
-    def step_ended(self, show_end: StepEnded) -> None:
+    def step_ended(self, end: StepEnded) -> None:
         """Show that a step ended."""
 
     def notice(self, text: str) -> None:
@@ -113,19 +113,19 @@ class TextView:
         message = translate("{step} failed, retrying: {error}", step=step, error=reason)
         self._screen(step).say(message, "warning")
 
-    def step_ended(self, show_end: StepEnded) -> None:
+    def step_ended(self, end: StepEnded) -> None:
         """Show how a step ended."""
-        screen = self._screen(show_end.step)
+        screen = self._screen(end.step)
         word = {
             "completed": translate("done"),
             "failed": translate("failed"),
             "skipped": translate("skipped"),
-        }[show_end.status]
-        message = translate("Step {step}: {result}", step=show_end.step, result=word)
-        if show_end.error:
-            message = f"{message} ({translate_rendered(show_end.error)})"
-        screen.say(message, _STATUS_STYLES[show_end.status])
-        self._concurrent_screens.pop(show_end.step, None)
+        }[end.status]
+        message = translate("Step {step}: {result}", step=end.step, result=word)
+        if end.error:
+            message = f"{message} ({translate_rendered(end.error)})"
+        screen.say(message, _STATUS_STYLES[end.status])
+        self._concurrent_screens.pop(end.step, None)
 
     def notice(self, text: str) -> None:
         """Show a line."""
@@ -218,12 +218,12 @@ class JsonView:
         """Write a `step` line with the error."""
         self._line({"type": "step", "step": step, "status": "retrying", "error": error})
 
-    def step_ended(self, show_end: StepEnded) -> None:
+    def step_ended(self, end: StepEnded) -> None:
         """Write a `step` line."""
-        line: dict[str, object] = {"type": "step", "step": show_end.step, "status": show_end.status}
-        if show_end.error:
-            line["error"] = translate_rendered(show_end.error)
-        self._line(line | {"output": show_end.output})
+        line: dict[str, object] = {"type": "step", "step": end.step, "status": end.status}
+        if end.error:
+            line["error"] = translate_rendered(end.error)
+        self._line(line | {"output": end.output})
 
     def notice(self, text: str) -> None:
         """Write a `notice` line."""
@@ -239,8 +239,8 @@ class JsonView:
                 "text": outcome.output,
                 "steps": {name: step_end.status for name, step_end in outcome.steps.items()},
                 "refused": [
-                    request_fields(step_end) | {"flag": flag_for(step_end)}
-                    for step_end in outcome.refused
+                    request_fields(request) | {"flag": flag_for(request)}
+                    for request in outcome.refused
                 ],
             }
         )

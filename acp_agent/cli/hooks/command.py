@@ -110,12 +110,11 @@ def _list(hooks: FoundHooks, options: argparse.Namespace) -> bool:
         )
         return False
     if hooks.hooks:
-        headings = [translate("Event"), translate("For"), translate("Runs"), translate("From")]
         rows = [
             (configured.event, configured.matcher or "*", configured.name, configured.source)
             for configured in hooks.hooks
         ]
-        say_table(headings, rows)
+        say_table(("Event", "For", "Runs", "From"), rows)
     else:
         say(translate("No hooks found."))
     _say_untrusted(hooks)

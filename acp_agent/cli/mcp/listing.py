@@ -66,8 +66,10 @@ def show_servers(options: argparse.Namespace) -> int:
     if rows:
         words = {"user": translate("you"), "project": translate("the project")}
         words |= {"enabled": translate("enabled"), "disabled": translate("disabled")}
-        headings = [translate("Server"), translate("From"), translate("State"), translate("Where")]
-        say_table(headings, [(name, words[a], words[b], location) for name, a, b, location in rows])
+        say_table(
+            ("Server", "From", "State", "Where"),
+            [(name, words[a], words[b], location) for name, a, b, location in rows],
+        )
     else:
         _report_none()
     for item in configured.untrusted:

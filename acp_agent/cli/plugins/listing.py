@@ -55,7 +55,6 @@ def show(options: argparse.Namespace) -> int:
             }
         )
         return FAILED if discovered.problems else 0
-    headings = [translate("Name"), translate("Version"), translate("From"), translate("Pinned to")]
     rows = [
         (plugin.name, plugin.version or "-", *_origin(installed.get(plugin.name), plugin))
         for plugin in discovered.plugins
@@ -74,7 +73,7 @@ def show(options: argparse.Namespace) -> int:
         for name, record in unused.items()
     ]
     if rows:
-        say_table(headings, rows)
+        say_table(("Name", "Version", "From", "Pinned to"), rows)
     else:
         say(translate("No plugins found."))
     for item in discovered.untrusted:

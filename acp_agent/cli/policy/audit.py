@@ -58,15 +58,10 @@ async def _show(name: str, *, refused: bool, as_json: bool) -> int:
     if as_json:
         say_json({"session": record.id, "decisions": [_as_json(decision) for decision in selected]})
     elif selected:
-        headings = [
-            translate("TIME"),
-            translate("TOOL"),
-            translate("CALL"),
-            translate("TIER"),
-            translate("DECISION"),
-            translate("RULE"),
-        ]
-        say_table(headings, [_row(decision) for decision in selected])
+        say_table(
+            ("TIME", "TOOL", "CALL", "TIER", "DECISION", "RULE"),
+            [_row(decision) for decision in selected],
+        )
         questions = QuestionCounts()
         questions.add(recovered_events(stored))
         say()

@@ -136,12 +136,11 @@ def _print(explanation: dict[str, object]) -> None:
     if not isinstance(commands, list) or not commands:
         return
     say()
-    headings = [translate("COMMAND"), translate("TIER"), translate("BUILT IN"), translate("RULE")]
     rows = [
         [command["command"], command["tier"], command["reason"], command["rule"] or command["note"]]
         for command in commands
     ]
-    say_table(headings, rows)
+    say_table(("COMMAND", "TIER", "BUILT IN", "RULE"), rows)
 
 
 class Call(Struct, frozen=True):

@@ -41,26 +41,20 @@ def list_rules(options: argparse.Namespace, permissions: UserPermissions, folder
         )
         return 0
     if policy.rules or inert:
-        headings = [
-            translate("EFFECT"),
-            translate("RULE"),
-            translate("APPLIES IN"),
-            translate("FILE"),
-        ]
         untrusted = translate("not applied: the folder is not trusted")
         rows = [_rule_row(rule) for rule in policy.rules]
-        say_table(headings, [*rows, *(_rule_row(rule, untrusted) for rule in inert)])
+        say_table(
+            ("EFFECT", "RULE", "APPLIES IN", "FILE"),
+            [*rows, *(_rule_row(rule, untrusted) for rule in inert)],
+        )
     else:
         say(translate("No rules found. Add rules to [permissions] in your configuration."))
     say()
     if grants:
-        headings = [
-            translate("ID"),
-            translate("EFFECT"),
-            translate("REMEMBERED ANSWER"),
-            translate("PROJECT"),
-        ]
-        say_table(headings, [_grant_row(grant) for grant in grants])
+        say_table(
+            ("ID", "EFFECT", "REMEMBERED ANSWER", "PROJECT"),
+            [_grant_row(grant) for grant in grants],
+        )
     else:
         say(translate("No remembered answers."))
     for problem in problems:

@@ -151,7 +151,7 @@ def suggest(options: argparse.Namespace, permissions: UserPermissions, folder: P
         )
     else:
         say_table(
-            [translate("RULE"), translate("QUESTIONS AVOIDED")],
+            ("RULE", "QUESTIONS AVOIDED"),
             [
                 [suggestion.rule, f"{suggestion.avoided} / {len(questions)}"]
                 for suggestion in suggestions
