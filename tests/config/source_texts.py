@@ -42,11 +42,8 @@ def keyed(tree: ast.AST) -> set[str]:
             said += call.args[:1]
         elif called(call) == "say_table":
             said += ast.walk(call.args[0])
-    return {
-        text.value
-        for text in said
-        if isinstance(text, ast.Constant) and isinstance(text.value, str)
-    }
+    texts = (text.value for text in said if isinstance(text, ast.Constant))
+    return {text for text in texts if text and isinstance(text, str)}
 
 
 def explained(tree: ast.AST) -> set[str]:
