@@ -14,7 +14,7 @@ from msgspec import structs
 from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.cli.output import run_guarded, say, say_json, say_table
 from acp_agent.cli.parser import Parser, add_folder
-from acp_agent.config.load import load_config
+from acp_agent.cli.user_config import load_user_config
 from acp_agent.config.paths import find_paths
 from acp_agent.config.types import AgentConfig, DefinitionConfig
 from acp_agent.extensions.definitions.discovery import FoundDefinitions, find_definitions
@@ -22,11 +22,9 @@ from acp_agent.extensions.definitions.locations import (
     DefinitionFolders,
     bundled_agents,
     bundled_skills,
-    find_folders,
 )
 from acp_agent.extensions.definitions.reading import Problem, group_problems
 from acp_agent.extensions.definitions.types import AgentSpec, Skill
-from acp_agent.trust.store import TrustStore
 
 Kind = Literal["skills", "agents"]
 Settings = TypeVar("Settings", bound=DefinitionConfig)
@@ -59,10 +57,9 @@ def _run(kind: Kind, parser: Parser, argv: list[str]) -> int:
 
 def _show(kind: Kind, cwd: Path, *, as_json: bool) -> int:
     """List the definitions that a session in a folder finds; return the exit status."""
-    paths = find_paths(os.environ)
-    config = load_config(paths.config_file, os.environ)
-    folders = restrict_folders(kind, session_folders(cwd))
-    trusts = TrustStore(paths.trust_file, config.trusted_folders).trusts
+    setup = load_user_config()
+    config, trusts = setup.config, setup.trusts
+    folders = restrict_folders(kind, setup.folders(cwd))
     definitions = find_definitions(folders, config, trusts)
     enabled = {definition.path for definition in _of_kind(kind, definitions)}
     all_enabled = structs.replace(
@@ -155,12 +152,6 @@ def _how_to_add(kind: Kind) -> str:
         "{folder}/NAME.md for every project.",
         folder=user,
     )
-
-
-def session_folders(cwd: Path) -> DefinitionFolders:
-    """Return the folders that a session in a folder searches."""
-    user = find_paths(os.environ).config_file.parent
-    return find_folders(cwd, user=user, home=Path.home())
 
 
 def restrict_folders(kind: Kind, folders: DefinitionFolders) -> DefinitionFolders:

@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from acp_agent.cli import doctor_checks as checks
 from acp_agent.cli.doctor_checks import Finding
-from acp_agent.cli.doctor_models import (
-    check_definitions,
-    check_model,
-    check_providers,
-    check_roles,
-    usable_config,
-)
+from acp_agent.cli.doctor_models import check_definitions, check_model, check_providers, check_roles
 from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.cli.output import FAILED, run_guarded, say, say_json, say_styled
 from acp_agent.cli.parser import Parser
-from acp_agent.config.paths import Paths, find_paths
+from acp_agent.cli.user_config import UserConfig, load_user_config
 from acp_agent.errors import ConfigError
-from acp_agent.extensions.definitions.locations import find_folders
-from acp_agent.extensions.mcp.configured import find_servers, first_of_each_name
-from acp_agent.hooks.sources import find_hooks
-from acp_agent.trust.store import Item, TrustStore
+from acp_agent.extensions.mcp.configured import first_of_each_name
+from acp_agent.trust.store import Item
 
 SECTIONS = (
     "Program", "Configuration", "Files", "Sessions", "Providers", "Model", "Skills and agents",
@@ -46,21 +37,21 @@ def run(argv: list[str]) -> int:
 
 
 def _examine(*, offline: bool, as_json: bool) -> int:
-    paths = find_paths(os.environ)
+    setup, cwd = load_user_config(ignore_errors=True), Path.cwd()
     examine: Sequence[Callable[[], list[Finding]]] = (
-        lambda: checks.check_programs(usable_config(paths, os.environ).sandbox),
-        lambda: checks.check_config(paths, os.environ),
-        lambda: checks.check_files(paths),
-        lambda: asyncio.run(checks.check_store(paths)),
-        lambda: check_providers(paths, os.environ, offline=offline),
+        lambda: checks.check_programs(setup.config.sandbox),
+        lambda: checks.check_config(setup.paths, setup.environ),
+        lambda: checks.check_files(setup.paths),
+        lambda: asyncio.run(checks.check_store(setup.paths)),
+        lambda: check_providers(setup, offline=offline),
         lambda: [
-            *asyncio.run(check_model(paths, os.environ, offline=offline)),
-            *asyncio.run(check_roles(paths, os.environ)),
+            *asyncio.run(check_model(setup, offline=offline)),
+            *asyncio.run(check_roles(setup)),
         ],
-        lambda: asyncio.run(check_definitions(paths, os.environ, Path.cwd())),
-        lambda: check_servers(paths, os.environ, Path.cwd()),
-        lambda: check_hooks(paths, os.environ, Path.cwd()),
-        lambda: check_workflows(paths, os.environ, Path.cwd()),
+        lambda: asyncio.run(check_definitions(setup, cwd)),
+        lambda: check_servers(setup, cwd),
+        lambda: check_hooks(setup, cwd),
+        lambda: check_workflows(setup, cwd),
     )
     findings_by_section: list[tuple[str, Finding]] = []
     for title, check in zip(SECTIONS, examine, strict=True):
@@ -100,17 +91,9 @@ def _print(title: str, findings: Sequence[Finding]) -> None:
             say_styled(f"     -> {finding.remedy}", "")
 
 
-def check_servers(paths: Paths, environ: Mapping[str, str], cwd: Path) -> list[Finding]:
+def check_servers(setup: UserConfig, cwd: Path) -> list[Finding]:
     """Return the MCP servers of a session in `cwd`, and errors in their files."""
-    config = usable_config(paths, environ)
-    servers = find_servers(
-        config,
-        paths.config_file,
-        cwd,
-        environ,
-        folders=find_folders(cwd, user=paths.config_file.parent, home=Path.home()),
-        trusts=TrustStore(paths.trust_file, config.trusted_folders).trusts,
-    )
+    servers = setup.mcp_servers(cwd)
     names = [
         server.name for server in first_of_each_name(servers.servers) if server.options.enabled
     ]
@@ -122,18 +105,9 @@ def check_servers(paths: Paths, environ: Mapping[str, str], cwd: Path) -> list[F
     ]
 
 
-def check_hooks(paths: Paths, environ: Mapping[str, str], cwd: Path) -> list[Finding]:
+def check_hooks(setup: UserConfig, cwd: Path) -> list[Finding]:
     """Return the number of hooks of a session in `cwd`, and errors in their files."""
-    config = usable_config(paths, environ)
-    hooks = find_hooks(
-        config.hooks,
-        config_file=str(paths.config_file),
-        home=Path.home(),
-        folders=find_folders(cwd, user=paths.config_file.parent, home=Path.home()),
-        cwd=cwd,
-        confine_own=config.sandbox.hooks,
-        trusts=TrustStore(paths.trust_file, config.trusted_folders).trusts,
-    )
+    hooks = setup.hooks(cwd)
     problems = [
         Finding(
             "missing" if problem.is_foreign else "broken",
@@ -148,7 +122,7 @@ def check_hooks(paths: Paths, environ: Mapping[str, str], cwd: Path) -> list[Fin
     ]
 
 
-def check_workflows(paths: Paths, environ: Mapping[str, str], cwd: Path) -> list[Finding]:
+def check_workflows(setup: UserConfig, cwd: Path) -> list[Finding]:
     """Return the workflows that can be run by name in `cwd`, and errors in their files."""
     from acp_agent.cli.flow.locate import list_workflows, mistake_lines  # noqa: PLC0415 - for this part
 
@@ -156,7 +130,7 @@ def check_workflows(paths: Paths, environ: Mapping[str, str], cwd: Path) -> list
         files = list_workflows(cwd)
     except ConfigError:
         return []  # the check of the configuration reports why
-    trusts = TrustStore(paths.trust_file, usable_config(paths, environ).trusted_folders).trusts
+    trusts = setup.trusts
     names = [file.name for file in files if not file.mistakes]
     return [
         *_count_finding(translate("workflows: {names}", names=", ".join(names)), names),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -12,22 +12,20 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from acp_agent.acp_client.programs import find_command
-from acp_agent.cli.definitions import problem_line, session_folders, untrusted_line
+from acp_agent.cli.definitions import problem_line, untrusted_line
 from acp_agent.cli.doctor_checks import Finding
 from acp_agent.cli.localization import translate, translate_rendered
-from acp_agent.config.load import load_config, locate_errors, read_text
-from acp_agent.config.paths import Paths
+from acp_agent.cli.user_config import UserConfig
+from acp_agent.config.load import locate_errors, read_text
 from acp_agent.config.problems import Key, Problem
-from acp_agent.config.secrets import Secrets
 from acp_agent.config.toml_errors import find_lines
 from acp_agent.config.types import Config
-from acp_agent.errors import AcpAgentError, ConfigError, ModelError
+from acp_agent.errors import AcpAgentError, ModelError
 from acp_agent.extensions.definitions.discovery import FoundDefinitions, find_definitions
 from acp_agent.extensions.definitions.locations import any_folder_exists
 from acp_agent.extensions.definitions.reading import group_problems
 from acp_agent.extensions.definitions.types import SMALL, AgentSpec, Skill
 from acp_agent.session.definition_search import with_known_providers
-from acp_agent.trust.store import TrustStore
 
 if TYPE_CHECKING:
     from acp_agent.models.base import ModelInfo
@@ -38,20 +36,18 @@ PROVIDER_SECONDS = 5.0
 KeyPath = tuple[Key, ...]
 
 
-def check_providers(paths: Paths, environ: Mapping[str, str], *, offline: bool) -> list[Finding]:
+def check_providers(setup: UserConfig, *, offline: bool) -> list[Finding]:
     """Check which providers have a key, where it comes from, and whether they respond."""
     from acp_agent.cli.models import unlisted_providers  # noqa: PLC0415 - only for this part
     from acp_agent.models.key_command import key_from_command  # noqa: PLC0415 - likewise
     from acp_agent.models.provider_check import check_provider  # noqa: PLC0415 - likewise
     from acp_agent.models.providers import Provider, load_providers  # noqa: PLC0415 - likewise
 
-    secrets = Secrets(paths.secrets_file, environ)
     try:
-        config = usable_config(paths, environ)
-        with locate_errors(paths.config_file):
-            loaded = load_providers(config, secrets, environ)
+        with locate_errors(setup.paths.config_file):
+            loaded = load_providers(setup.config, setup.secrets, setup.environ)
         providers = [p for p in loaded.values() if p.api != "demo" and p.usable]
-        origins = {p.id: secrets.origin(p.id, p.key_env) for p in providers}
+        origins = {p.id: setup.secrets.origin(p.id, p.key_env) for p in providers}
     except AcpAgentError as error:
         return [Finding("broken", translate_rendered(str(error)))]
 
@@ -93,7 +89,7 @@ def check_providers(paths: Paths, environ: Mapping[str, str], *, offline: bool) 
     for provider in loaded.values():
         # A cloud's missing settings only matter to users who configured some of them.
         is_relevant = (
-            provider.platform is None or provider.has_key or provider.id in config.providers
+            provider.platform is None or provider.has_key or provider.id in setup.config.providers
         )
         if provider.lacks is not None and is_relevant:
             findings.append(
@@ -105,23 +101,20 @@ def check_providers(paths: Paths, environ: Mapping[str, str], *, offline: bool) 
     return findings
 
 
-async def check_model(paths: Paths, environ: Mapping[str, str], *, offline: bool) -> list[Finding]:
+async def check_model(setup: UserConfig, *, offline: bool) -> list[Finding]:
     """Check which model a new session would use."""
     from acp_agent.cli.models import chosen_model, unlisted_providers  # noqa: PLC0415 - only for this part
-    from acp_agent.cli.user_config import UserConfig  # noqa: PLC0415 - likewise
     from acp_agent.models.providers import load_providers  # noqa: PLC0415 - likewise
-    from acp_agent.models.registry import Models  # noqa: PLC0415 - likewise
 
-    secrets = Secrets(paths.secrets_file, environ)
-    config = usable_config(paths, environ)
+    config = setup.config
     try:
-        with locate_errors(paths.config_file):
-            providers = await asyncio.to_thread(load_providers, config, secrets, environ)
+        with locate_errors(setup.paths.config_file):
+            providers = await asyncio.to_thread(
+                load_providers, config, setup.secrets, setup.environ
+            )
         if offline and not config.model and not any(p.has_key for p in providers.values()):
             return [Finding("info", translate("not checked: it depends on a local server"))]
-        # `check_roles` reports problems with fallback models.
-        models = Models(msgspec.structs.replace(config, fallback_models=[]), secrets, environ)
-        setup = UserConfig(environ=environ, paths=paths, config=config, secrets=secrets)
+        models = _models_without_fallbacks(setup)
         try:
             choice = await chosen_model(setup, models, providers)
         finally:
@@ -130,7 +123,7 @@ async def check_model(paths: Paths, environ: Mapping[str, str], *, offline: bool
         return [Finding("broken", translate_rendered(str(error)))]
     if choice.model is None:
         # A named but unusable model is an error; if none is named, the user has to choose one.
-        is_named = bool(config.model or environ.get("ACP_AGENT_MODEL"))
+        is_named = bool(config.model or setup.environ.get("ACP_AGENT_MODEL"))
         remedy = translate(
             "Run `acp-agent login`, or try the demo without a key: acp-agent --model demo/demo"
         )
@@ -147,29 +140,21 @@ def _append(text: str, more: str) -> str:
     return translate("{what}; {more}", what=text, more=more)
 
 
-def usable_config(paths: Paths, environ: Mapping[str, str]) -> Config:
-    """Return the configuration, or the defaults if it is invalid, which `check_config` reports."""
-    try:
-        return load_config(paths.config_file, environ)
-    except ConfigError:
-        return Config()
-
-
-async def check_roles(paths: Paths, environ: Mapping[str, str]) -> list[Finding]:
-    """Check the models that the configuration names for particular tasks.
-
-    `check_config` reports an invalid configuration.
-    """
+def _models_without_fallbacks(setup: UserConfig) -> Models:
+    """Return the models; an unknown provider of a fallback model would be an error."""
     from acp_agent.models.registry import Models  # noqa: PLC0415 - only for this part
 
+    config = msgspec.structs.replace(setup.config, fallback_models=[])
+    return Models(config, setup.secrets, setup.environ)
+
+
+async def check_roles(setup: UserConfig) -> list[Finding]:
+    """Check the models that the configuration names for particular tasks."""
+    models_by_key = list(_models_in_config(setup.config))
+    if not models_by_key:
+        return []
     try:
-        config = load_config(paths.config_file, environ)
-        models_by_key = list(_models_in_config(config))
-        if not models_by_key:
-            return []
-        # An unknown provider among the fallbacks makes `Models` fail; it is reported below.
-        config_without_fallbacks = msgspec.structs.replace(config, fallback_models=[])
-        models = Models(config_without_fallbacks, Secrets(paths.secrets_file, environ), environ)
+        models = _models_without_fallbacks(setup)
     except AcpAgentError:
         return []
     errors: list[tuple[KeyPath, str, Literal["broken", "missing"]]] = []
@@ -189,10 +174,11 @@ async def check_roles(paths: Paths, environ: Mapping[str, str]) -> list[Finding]
                 errors.append((path, str(error), "missing"))
     finally:
         await models.aclose()
-    lines = find_lines(read_text(paths.config_file), [path for path, _, _ in errors])
+    file = setup.paths.config_file
+    lines = find_lines(read_text(file), [path for path, _, _ in errors])
     findings = []
     for (path, why, state), line in zip(errors, lines, strict=True):
-        location = str(paths.config_file) if line is None else f"{paths.config_file}:{line}"
+        location = str(file) if line is None else f"{file}:{line}"
         findings.append(
             Finding(state, f"{location}: {Problem(path, why).key}: {translate_rendered(why)}")
         )
@@ -218,13 +204,13 @@ def _models_in_config(config: Config) -> Iterator[tuple[KeyPath, str]]:
                 yield (kind, name, "model"), str(table.model)
 
 
-def check_other_agents(config: Config, environ: Mapping[str, str]) -> list[Finding]:
+def _check_other_agents(setup: UserConfig, cwd: Path) -> list[Finding]:
     """Check that the programs of external agents exist."""
     findings = []
-    for name, agent in config.agents.items():
+    for name, agent in setup.config.agents.items():
         if not agent.command or not agent.enabled:
             continue
-        program = find_command(agent.command, environ, [Path.cwd()])
+        program = find_command(agent.command, setup.environ, [cwd])
         if program is not None and os.access(program, os.X_OK):
             text = translate("agent {name}: {program}", name=name, program=program)
             findings.append(Finding("ok", text))
@@ -237,18 +223,13 @@ def check_other_agents(config: Config, environ: Mapping[str, str]) -> list[Findi
     return findings
 
 
-async def check_definitions(paths: Paths, environ: Mapping[str, str], cwd: Path) -> list[Finding]:
+async def check_definitions(setup: UserConfig, cwd: Path) -> list[Finding]:
     """Check the skills and agents of a session in `cwd`. Returns nothing if there are none."""
-    folders = session_folders(cwd)
-    try:
-        config = load_config(paths.config_file, environ)
-    except ConfigError:
-        config = Config()  # `check_config` reports why
-    agents = check_other_agents(config, environ)
+    folders = setup.folders(cwd)
+    agents = _check_other_agents(setup, cwd)
     if not any_folder_exists(folders):
         return agents
-    store = TrustStore(paths.trust_file, config.trusted_folders)
-    definitions = find_definitions(folders, config, store.trusts)
+    definitions = find_definitions(folders, setup.config, setup.trusts)
     counts = translate(
         "skills: {skills}, agents: {agents}",
         skills=len(definitions.skills),
@@ -261,11 +242,11 @@ async def check_definitions(paths: Paths, environ: Mapping[str, str], cwd: Path)
         is_broken = problem.skipped and not problem.is_note
         state: Literal["broken", "missing"] = "broken" if is_broken else "missing"
         findings.append(Finding(state, problem_line(problem)))
-    return [*findings, *(await _check_definition_models(definitions, paths, environ, config))]
+    return [*findings, *(await _check_definition_models(definitions, setup))]
 
 
 async def _check_definition_models(
-    definitions: FoundDefinitions, paths: Paths, environ: Mapping[str, str], config: Config
+    definitions: FoundDefinitions, setup: UserConfig
 ) -> list[Finding]:
     """Check the models that skills and agents name."""
     if not _definitions_with_model(definitions):
@@ -274,14 +255,14 @@ async def _check_definition_models(
 
     findings = []
     try:
-        with locate_errors(paths.config_file):
-            models = Models(config, Secrets(paths.secrets_file, environ), environ)
+        with locate_errors(setup.paths.config_file):
+            models = Models(setup.config, setup.secrets, setup.environ)
     except AcpAgentError as error:
         return [Finding("broken", translate_rendered(str(error)))]
     try:
-        main = _session_model(models, config)
+        main = _session_model(models, setup.config)
         if main is not None:
-            checked = with_known_providers(definitions, main, models, config)
+            checked = with_known_providers(definitions, main, models, setup.config)
             problems = checked.problems[len(definitions.problems) :]
             findings += [Finding("missing", problem_line(problem)) for problem in problems]
             definitions = checked

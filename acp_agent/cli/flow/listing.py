@@ -7,10 +7,11 @@ import os
 from datetime import datetime
 
 from acp_agent.cli.flow.journal import RunRecord, is_running, read_runs
-from acp_agent.cli.flow.locate import list_workflows, locate, mistake_lines, trust_store
+from acp_agent.cli.flow.locate import list_workflows, locate, mistake_lines
 from acp_agent.cli.flow.prompts import step_mistakes
 from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.cli.output import FAILED, complain, say, say_json, say_table
+from acp_agent.cli.user_config import load_user_config
 from acp_agent.config.paths import find_paths
 from acp_agent.extensions.workflows.find import WorkflowFile
 from acp_agent.extensions.workflows.types import Triggers
@@ -21,7 +22,7 @@ _MAX_RUNS = 10
 def show(options: argparse.Namespace) -> int:
     """List a folder's workflows and the runs that can be resumed; return the exit status."""
     files = list_workflows(options.cwd)
-    trusts = trust_store().trusts
+    trusts = load_user_config().trusts
     runs = unfinished_runs(str(options.cwd))
     if options.json:
         say_json(

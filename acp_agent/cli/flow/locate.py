@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.cli.parser import user_path
-from acp_agent.config.load import load_config
-from acp_agent.config.paths import find_paths
+from acp_agent.cli.user_config import load_user_config
 from acp_agent.errors import ConfigError, InvalidInputError
 from acp_agent.extensions.workflows.find import (
     SUFFIXES,
@@ -16,7 +14,6 @@ from acp_agent.extensions.workflows.find import (
     find_workflows,
     read_workflow,
 )
-from acp_agent.trust.store import TrustStore
 
 _MAX_LISTED = 20  # errors listed per file
 
@@ -28,8 +25,9 @@ def is_file_name(argument: str) -> bool:
 
 def list_workflows(cwd: Path) -> list[WorkflowFile]:
     """Return the workflows that can be run by name, each name once. Blocks."""
-    files = find_workflows(cwd, user=find_paths(os.environ).config_file.parent)
-    trusts = trust_store().trusts
+    setup = load_user_config()
+    files = find_workflows(cwd, user=setup.paths.config_file.parent)
+    trusts = setup.trusts
     files_by_name: dict[str, WorkflowFile] = {}
     for file in files:  # a project's workflow overrides the user's only if it can be run
         current = files_by_name.get(file.name)
@@ -55,15 +53,9 @@ def locate(argument: str, cwd: Path) -> WorkflowFile:
     return match
 
 
-def trust_store() -> TrustStore:
-    """Return the user's trust store."""
-    paths = find_paths(os.environ)
-    return TrustStore(paths.trust_file, load_config(paths.config_file, os.environ).trusted_folders)
-
-
 def require_trust(file: WorkflowFile) -> None:
     """Raise ConfigError if a project's workflow that is run by name is not trusted."""
-    if file.item is None or trust_store().trusts(file.item):
+    if file.item is None or load_user_config().trusts(file.item):
         return
     raise ConfigError(
         f"{file.path} is of a folder that you do not trust; look at it, then run acp-agent trust "

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
-from acp_agent.cli.definitions import restrict_folders, session_folders
+from acp_agent.cli.definitions import restrict_folders
 from acp_agent.cli.flow.journal import RunRecord
-from acp_agent.cli.flow.locate import trust_store
 from acp_agent.cli.localization import translate_rendered
-from acp_agent.config.load import load_config
-from acp_agent.config.paths import find_paths
+from acp_agent.cli.user_config import load_user_config
 from acp_agent.config.types import DefinitionConfig
 from acp_agent.errors import InvalidInputError
 from acp_agent.extensions.definitions.bundled import read_bundled
@@ -116,14 +113,13 @@ def _short(value: str) -> str:
 
 def skill_inputs(cwd: Path) -> SkillInputs:
     """Return the inputs of each skill of a session in a folder. Blocks: reads skill files."""
-    config = load_config(find_paths(os.environ).config_file, os.environ)
+    setup = load_user_config()
     bundled = (
-        read_bundled(skill.name, config.skills.get(skill.name, DefinitionConfig()))
-        for skill in bundled_skills(config)
+        read_bundled(skill.name, setup.config.skills.get(skill.name, DefinitionConfig()))
+        for skill in bundled_skills(setup.config)
     )
-    definitions = find_definitions(
-        restrict_folders("skills", session_folders(cwd)), config, trust_store().trusts
-    )
+    folders = restrict_folders("skills", setup.folders(cwd))
+    definitions = find_definitions(folders, setup.config, setup.trusts)
     return {skill.name: skill.inputs for skill in (*bundled, *definitions.skills)}
 
 

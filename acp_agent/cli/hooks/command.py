@@ -16,9 +16,8 @@ from acp_agent.cli.user_config import UserConfig, load_user_config
 from acp_agent.config.hook_types import HookEvent
 from acp_agent.content import JsonObject
 from acp_agent.errors import InvalidInputError
-from acp_agent.extensions.definitions.locations import find_folders
 from acp_agent.hooks.event_fields import common_fields, is_for
-from acp_agent.hooks.sources import FoundHooks, find_hooks
+from acp_agent.hooks.sources import FoundHooks
 from acp_agent.hooks.tool_names import hook_name, program_tool_name
 from acp_agent.hooks.types import Hook, HookAnswer, without_unallowed_decision
 from acp_agent.platform import posix
@@ -26,7 +25,6 @@ from acp_agent.sandbox.sandbox import Sandbox
 from acp_agent.session.confinement import Confinement
 from acp_agent.session.hook_session import hook_runner
 from acp_agent.session.sandboxes import SharedSandboxes
-from acp_agent.trust.store import TrustStore
 
 _EVENTS: tuple[HookEvent, ...] = get_args(HookEvent)
 _SAMPLES: dict[HookEvent, JsonObject] = {
@@ -79,24 +77,12 @@ def run(argv: list[str]) -> int:
 def _run(options: argparse.Namespace) -> int:
     options.cwd = options.cwd.resolve()
     setup = load_user_config()
-    hooks = find_hooks(
-        setup.config.hooks,
-        config_file=str(setup.paths.config_file),
-        home=_home(setup),
-        folders=find_folders(options.cwd, user=setup.paths.config_file.parent, home=_home(setup)),
-        cwd=options.cwd,
-        confine_own=setup.config.sandbox.hooks,
-        trusts=TrustStore(setup.paths.trust_file, setup.config.trusted_folders).trusts,
-    )
+    hooks = setup.hooks(options.cwd)
     failed = _list(hooks, options) if options.action == "list" else _test(hooks, setup, options)
     for problem in hooks.problems:
         complain(f"{problem.path}: {translate_rendered(problem.why)}")
     is_broken = any(not problem.is_foreign for problem in hooks.problems)
     return FAILED if failed or is_broken else 0
-
-
-def _home(setup: UserConfig) -> Path:
-    return Path(setup.environ.get("HOME") or Path.home())
 
 
 def _list(hooks: FoundHooks, options: argparse.Namespace) -> bool:
@@ -179,7 +165,7 @@ async def _ask(
         config=setup.config.sandbox,
         sandboxes=sandboxes,
         environ=setup.environ,
-        home=_home(setup),
+        home=Path.home(),
         program_files=setup.paths.program_files,
     )
     search_path = setup.environ.get("PATH")

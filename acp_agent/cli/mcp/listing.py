@@ -17,7 +17,6 @@ from acp_agent.cli.user_config import UserConfig, load_user_config
 from acp_agent.content import JsonObject
 from acp_agent.elicitation import Form, Page, Response
 from acp_agent.errors import InvalidInputError
-from acp_agent.extensions.definitions.locations import find_folders
 from acp_agent.extensions.mcp.config import (
     MARK,
     HttpServer,
@@ -26,12 +25,11 @@ from acp_agent.extensions.mcp.config import (
     ServerConfig,
     all_values,
 )
-from acp_agent.extensions.mcp.configured import FoundServers, find_servers, first_of_each_name
+from acp_agent.extensions.mcp.configured import first_of_each_name
 from acp_agent.extensions.mcp.server import McpServer, ServerSettings
 from acp_agent.platform.watchdog import Watchdog
 from acp_agent.session.confinement import Confinement
 from acp_agent.session.sandboxes import SharedSandboxes
-from acp_agent.trust.store import TrustStore
 from acp_agent.workspace.scrub import scrub
 
 if TYPE_CHECKING:  # slow to import
@@ -41,7 +39,7 @@ if TYPE_CHECKING:  # slow to import
 def show_servers(options: argparse.Namespace) -> int:
     """List the servers and problems of a session in a folder; return the exit status."""
     setup = load_user_config()
-    configured = _find_servers(setup, options)
+    configured = setup.mcp_servers(options.cwd)
     servers = first_of_each_name(configured.servers)
     rows = [
         (
@@ -95,18 +93,6 @@ def describe_target(server: ServerConfig) -> str:
     return scrub(text, server.options.secrets)
 
 
-def _find_servers(setup: UserConfig, options: argparse.Namespace) -> FoundServers:
-    store = TrustStore(setup.paths.trust_file, setup.config.trusted_folders)
-    return find_servers(
-        setup.config,
-        setup.paths.config_file,
-        options.cwd,
-        setup.environ,
-        folders=find_folders(options.cwd, user=setup.paths.config_file.parent, home=Path.home()),
-        trusts=store.trusts,
-    )
-
-
 def test(options: argparse.Namespace) -> int:
     """Connect to servers and show what they offer; return the exit status.
 
@@ -114,7 +100,7 @@ def test(options: argparse.Namespace) -> int:
         InvalidInputError: a server name is unknown.
     """
     setup = load_user_config()
-    configured = _find_servers(setup, options)
+    configured = setup.mcp_servers(options.cwd)
     servers_by_name = {server.name: server for server in first_of_each_name(configured.servers)}
     for name in options.name:
         if name not in servers_by_name:
@@ -191,7 +177,7 @@ async def _connect(
         config=setup.config.sandbox,
         sandboxes=SharedSandboxes(),
         environ=setup.environ,
-        home=Path(setup.environ.get("HOME") or Path.home()),
+        home=Path.home(),
         program_files=setup.paths.program_files,
     )
 

@@ -13,12 +13,11 @@ from acp_agent.cli.output import FAILED, complain, say, say_json, say_table
 from acp_agent.cli.user_config import UserConfig, load_user_config
 from acp_agent.config.types import Config
 from acp_agent.extensions.definitions.discovery import find_definitions
-from acp_agent.extensions.definitions.locations import DefinitionFolders, find_folders
+from acp_agent.extensions.definitions.locations import DefinitionFolders
 from acp_agent.extensions.plugins.find import find_plugins
 from acp_agent.extensions.plugins.installed import Installed, read_installed
 from acp_agent.extensions.plugins.package import Plugin, describe_parts, read_plugin
 from acp_agent.extensions.plugins.servers import plugin_servers
-from acp_agent.trust.store import TrustStore
 
 
 def plugins_folder(setup: UserConfig) -> Path:
@@ -29,10 +28,7 @@ def plugins_folder(setup: UserConfig) -> Path:
 def show(options: argparse.Namespace) -> int:
     """List the plugins of a folder and their problems; return the exit status."""
     setup = load_user_config()
-    cwd = options.cwd.resolve()
-    folders = find_folders(cwd, user=setup.paths.config_file.parent, home=Path.home())
-    trusts = TrustStore(setup.paths.trust_file, setup.config.trusted_folders).trusts
-    discovered = find_plugins(folders, trusts)
+    discovered = find_plugins(setup.folders(options.cwd.resolve()), setup.trusts)
     plugins_dir = plugins_folder(setup)
     installed = read_installed(plugins_dir)
     names = {plugin.name for plugin in discovered.plugins}

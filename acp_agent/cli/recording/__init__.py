@@ -14,13 +14,11 @@ from acp_agent.cli.localization import language, translate
 from acp_agent.cli.output import FAILED, complain, run_guarded, say, say_json
 from acp_agent.cli.parser import Parser
 from acp_agent.cli.session_lookup import existing_store, find_session
-from acp_agent.config.load import load_config
-from acp_agent.config.paths import find_paths
-from acp_agent.config.secrets import Secrets
+from acp_agent.cli.user_config import UserConfig, load_user_config
 from acp_agent.config.types import Config
 from acp_agent.errors import InvalidInputError
 from acp_agent.events import AnyEvent
-from acp_agent.extensions.definitions.locations import find_folders, project_top
+from acp_agent.extensions.definitions.locations import project_top
 from acp_agent.models.base import ModelInfo
 from acp_agent.models.registry import Models
 from acp_agent.permissions.grants import GrantStore
@@ -30,7 +28,7 @@ from acp_agent.replay.recorder import Recorded, add_observed_requests, make_reco
 from acp_agent.replay.replay import Replayed, replay
 from acp_agent.session.store.event_codec import recovered_events
 from acp_agent.session.store.records import SessionRecord
-from acp_agent.trust.store import TrustStore, code_item
+from acp_agent.trust.store import code_item
 
 _MAX_LISTED = 5  # differences
 
@@ -51,9 +49,9 @@ def record_session(
         InvalidInputError: it cannot be replayed.
         ConfigError: the configuration is invalid.
     """
-    paths = find_paths(os.environ)
-    config = load_config(paths.config_file, os.environ)
-    registry = Models(config, Secrets(paths.secrets_file, os.environ), os.environ)
+    setup = load_user_config()
+    config, paths, cwd = setup.config, setup.paths, Path(session.cwd)
+    registry = Models(config, setup.secrets, setup.environ)
     models: list[ModelInfo] = []
     for name in [*used_models(events), *config.fallback_models]:
         try:
@@ -61,22 +59,20 @@ def record_session(
         except InvalidInputError:  # its provider is no longer configured
             provider, _, model = name.partition("/")
             models.append(ModelInfo(provider=provider, id=model))
-    home = Path.home()
-    user = paths.config_file.parent
     folders = [
         (session.cwd, "<folder>"),
         (str(paths.data_dir), "<data>"),
-        (str(user), "<data>"),
-        (str(home), "<home>"),
+        (str(paths.config_file.parent), "<data>"),
+        (str(Path.home()), "<home>"),
     ]
     recorded = Recorded(
         config=config,
         language=language(),
         confined=_is_confined(config),
-        memory=config.memory and _is_trusted(Path(session.cwd), config, paths.trust_file),
+        memory=config.memory and setup.trusts(code_item(project_top(cwd))),
         grants=GrantStore(paths.grants_file).for_project(os.path.realpath(session.cwd)),
         folders=folders,
-        files=_definitions(Path(session.cwd), user, home, config, paths.trust_file),
+        files=_definitions(setup, cwd),
     )
     session_record = make_record(events, recorded, models=models, secrets=secrets)
     replayed = replay(session_record)
@@ -93,22 +89,14 @@ def _is_confined(config: Config) -> bool:
     return not isinstance(backend, Unavailable)
 
 
-def _is_trusted(cwd: Path, config: Config, trust: Path) -> bool:
-    """Return whether the user trusts the code of a folder's project."""
-    return TrustStore(trust, config.trusted_folders).trusts(code_item(project_top(cwd)))
-
-
-def _definitions(cwd: Path, user: Path, home: Path, config: Config, trust: Path) -> dict[str, str]:
+def _definitions(setup: UserConfig, cwd: Path) -> dict[str, str]:
     """Return the files of the agents and skills of a session in a folder, by path."""
     from acp_agent.extensions.definitions.discovery import find_definitions  # noqa: PLC0415 - heavy
 
-    trusts = TrustStore(trust, config.trusted_folders).trusts
-    definitions = find_definitions(find_folders(cwd, user=user, home=home), config, trusts)
+    definitions = find_definitions(setup.folders(cwd), setup.config, setup.trusts)
     files: dict[str, str] = {}
-    for path in [
-        *(definition.path for definition in definitions.agents),
-        *(definition.path for definition in definitions.skills),
-    ]:
+    agents, skills = definitions.agents, definitions.skills
+    for path in (*(agent.path for agent in agents), *(skill.path for skill in skills)):
         with suppress(OSError):
             files[str(path)] = path.read_text("utf-8", "replace")
     return files
