@@ -198,7 +198,7 @@ def _transcript_tokens(turn: TurnResources, model: ModelInfo) -> int:
     """Return how many tokens, by our estimate, can be sent to a model."""
     refused = turn.journal.context.refused.get(model.ref)
     maximum = context_limits(model, turn.limits.context, refused).maximum
-    tools = turn.tools.toolset.measured(tool_tokens)
+    tools = tool_tokens(turn.tools.toolset.specs())
     return int(maximum / max(1.0, estimate_ratio(turn.journal.context, model, tools)))
 
 

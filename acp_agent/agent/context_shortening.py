@@ -94,7 +94,7 @@ async def _shorten(turn: TurnResources, model: ModelInfo, limits: ContextLimits)
     if not view.entries:
         return
     limit = view.result_limit(settings.max_result_characters)
-    ratio = estimate_ratio(context, model, turn.tools.toolset.measured(tool_tokens))
+    ratio = estimate_ratio(context, model, tool_tokens(turn.tools.toolset.specs()))
     used = next_request_tokens(turn.journal, turn.tools, model)
     before = cut_old_results(view, limits, used, ratio, limit)
     if before is not None:
@@ -147,7 +147,7 @@ async def _report_usage(turn: TurnResources, model: ModelInfo) -> None:
 
 def _estimate(turn: TurnResources) -> int:
     """Return the estimate for the next request, without correction by the provider's counts."""
-    return turn.journal.context.tokens + turn.tools.toolset.measured(tool_tokens)
+    return turn.journal.context.tokens + tool_tokens(turn.tools.toolset.specs())
 
 
 def _models(turn: TurnResources, model: ModelInfo) -> list[ModelInfo]:

@@ -75,7 +75,7 @@ def used_tokens(context: Context, model: ModelInfo, tools: int) -> int:
 
 def next_request_tokens(journal: Journal, tools: Tools, model: ModelInfo) -> int:
     """Return `used_tokens` for the next request of a session, including its tools."""
-    return used_tokens(journal.context, model, tools.toolset.measured(tool_tokens))
+    return used_tokens(journal.context, model, tool_tokens(tools.toolset.specs()))
 
 
 def side_request_usage(turn: TurnResources, model: ModelInfo, usage: Usage) -> UsageReported:

@@ -60,13 +60,7 @@ def message_tokens(message: Message) -> int:
 
 def tool_tokens(tools: Iterable[ToolSpec]) -> int:
     """Estimate the tokens of the tools in a request."""
-    return sum(
-        text_tokens(tool.name)
-        + text_tokens(tool.description)
-        + len(msgspec.json.encode(tool.parameters)) // BYTES_PER_TOKEN
-        + MESSAGE
-        for tool in tools
-    )
+    return sum(tool.size // BYTES_PER_TOKEN + MESSAGE for tool in tools)
 
 
 def request_tokens(request: ModelRequest) -> int:

@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from acp_agent.extensions.definitions.locations import find_repository, project_top
 from acp_agent.permissions.git_reads import is_data
 from acp_agent.permissions.paths import CommandContext
 from acp_agent.trust.store import Item, file_digest, folder_name
@@ -86,7 +87,7 @@ class WatchedGitPrograms:
 
 
 def _stamps(folder: Path, programs: GitPrograms | None) -> tuple[object, ...]:
-    top = _git_top(folder) or folder
+    top = project_top(folder)
     files = [f"{top}/.git{name}" for name in ("", "/config", "/config.worktree", "/hooks")]
     return tuple(_stamp(file) for file in (*files, *(() if programs is None else programs.files)))
 
@@ -106,7 +107,7 @@ def git_programs(folder: Path, git: GitRepositories) -> GitPrograms | None:
     and is never trusted. Starts git: call it in a thread.
     """
     cwd = os.path.realpath(folder)
-    if _git_top(Path(cwd)) is None:
+    if find_repository(Path(cwd)) is None:
         return None
     repositories = git.used_in(cwd)
     top = folder_name(folder) if not repositories else folder_name(Path(repositories[0].work_tree))
@@ -143,13 +144,6 @@ def git_programs(folder: Path, git: GitRepositories) -> GitPrograms | None:
         name: "cat" if name.endswith(".textconv") else "" for name in settings
     } | _DISABLED_SETTINGS
     return GitPrograms(item=item, overrides=overrides, files=tuple(hooks))
-
-
-def _git_top(folder: Path) -> Path | None:
-    """Return the nearest folder with a `.git`, be it a broken link; None if there is none."""
-    return next(
-        (path for path in (folder, *folder.parents) if os.path.lexists(path / ".git")), None
-    )
 
 
 def _hooks(repository: Repository) -> Iterator[Path]:

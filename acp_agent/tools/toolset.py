@@ -60,7 +60,6 @@ class Toolset:
                 raise ValueError(f"two tools are named {tool.name}")
             self._tools[tool.name] = tool
         self._specs = [_spec(tool) for tool in self._tools.values() if tool.is_offered]
-        self._measurements: dict[Callable[[Sequence[ToolSpec]], int], int] = {}
         self._reported_fields: set[tuple[str, str]] = set()  # ignored fields, by tool
 
     def with_tools(self, tools: Iterable[AnyTool]) -> Toolset:
@@ -108,13 +107,6 @@ class Toolset:
     def specs(self) -> list[ToolSpec]:
         """Return the tools for the model: the same bytes each time, for the provider's cache."""
         return list(self._specs)
-
-    def measured(self, measure: Callable[[Sequence[ToolSpec]], int]) -> int:
-        """Return the result of a measure of the tools, computed once, because they never change."""
-        measurement = self._measurements.get(measure)
-        if measurement is None:
-            measurement = self._measurements[measure] = measure(self._specs)
-        return measurement
 
     def get(self, name: str, values: JsonObject | None = None) -> AnyTool:
         """Return the tool with this name, or the one that other agents call by this name.

@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import jsonschema_rs
@@ -12,7 +11,6 @@ import pytest
 
 from acp_agent.errors import ToolError
 from acp_agent.tools.read import ReadTool
-from acp_agent.tools.rewind import RewindTool
 from acp_agent.tools.spec import ToolSpec
 from acp_agent.tools.toolset import Toolset
 from tests.support.tool_calls import ToolUser
@@ -46,17 +44,9 @@ def test_two_tools_of_one_name_are_refused(user: ToolUser) -> None:
         Toolset([ReadTool(user.workspace), ReadTool(user.workspace)])
 
 
-def test_each_set_of_tools_is_measured_once(user: ToolUser) -> None:
-    measured: list[int] = []
-
-    def measure(specs: Sequence[ToolSpec]) -> int:
-        measured.append(len(specs))
-        return len(specs)
-
-    more = user.tools.with_tools([RewindTool(user.workspace, _nowhere, lambda: True)])
-    assert [user.tools.measured(measure) for _ in range(3)] == [len(NAMES)] * 3
-    assert more.measured(measure) == len(NAMES) + 1
-    assert measured == [len(NAMES), len(NAMES) + 1]
+def test_the_size_of_a_tool_counts_all_that_the_model_is_sent() -> None:
+    tool = ToolSpec(name="größe", description="Ask for 大小.", parameters={"type": "object"})
+    assert tool.size == len("größe".encode()) + len("Ask for 大小.".encode()) + 17
 
 
 async def _nowhere(point: int | None, message: str, files: bool) -> str:

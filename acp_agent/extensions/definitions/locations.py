@@ -313,10 +313,11 @@ def project_top(cwd: Path) -> Path:
 
 
 def find_repository(cwd: Path) -> Path | None:
-    """Return the top folder of the repository that contains a folder, or None if there is none."""
-    folder = cwd
-    while not os.path.exists(os.path.join(folder, ".git")):  # noqa: PTH110, PTH118 - as above
-        if folder.parent == folder:
+    """Return the top folder of the repository that contains an absolute folder, or None."""
+    folder = str(cwd)
+    while not os.path.exists(f"{folder}/.git"):  # noqa: PTH110 - as above
+        parent = os.path.dirname(folder)  # noqa: PTH120 - faster; each turn asks
+        if parent == folder:
             return None
-        folder = folder.parent
-    return folder
+        folder = parent
+    return Path(folder)

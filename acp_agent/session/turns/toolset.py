@@ -186,7 +186,8 @@ class AddedTools:
         self, when: Callable[[], bool], make: Callable[[], Sequence[AnyTool]], *, replaces: str = ""
     ) -> None:
         def change(tools: Toolset) -> Toolset:
-            return tools.filtered(lambda name: name != replaces).with_tools(make())
+            others = tools.filtered(lambda name: name != replaces) if replaces else tools
+            return others.with_tools(make())
 
         self._when = when
         self._change = CachedChange(change)

@@ -8,10 +8,11 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from acp_agent.extensions.definitions.locations import project_top
 from acp_agent.sandbox.launch import ConfineWriting, unconfined_writing
 from acp_agent.workspace.checkpoints.base import Deadline, OuterRules, UnsavedFile, join
 from acp_agent.workspace.checkpoints.isolated_git import IsolatedGit, split_records
-from acp_agent.workspace.checkpoints.rules import exclusions, outer_rules, project_top
+from acp_agent.workspace.checkpoints.rules import exclusions, outer_rules
 from acp_agent.workspace.checkpoints.store import CheckpointStore
 
 _NESTED_LIMIT = 50  # nested repositories whose files are saved

@@ -19,17 +19,6 @@ from acp_agent.workspace.checkpoints.base import (
 _MAX_RULES_BYTES = 10_000_000  # bytes read of an ignore file
 
 
-def project_top(root: Path) -> Path:
-    """Return the top of the repository that contains a folder, or the folder if there is none.
-
-    The ignore files between the top and the folder apply to the folder as well.
-    """
-    for folder in (root, *root.parents):
-        if os.path.exists(folder / ".git"):  # noqa: PTH110 - a folder may be unreadable
-            return folder
-    return root
-
-
 def exclusions(root: Path, top: Path, data: Path, patterns: Sequence[str]) -> bytes:
     """Return the exclusions that come in addition to ignore files, as lines of an ignore file.
 
