@@ -47,12 +47,14 @@ class FolderInstructions:
 
     def _find(self, paths: Sequence[Path], roots: Sequence[Path]) -> list[Instruction]:
         instructions: list[Instruction] = []
+        settings = self._turn.tools.workspace.settings
         for path in paths:
             root = next((root for root in roots if path.is_relative_to(root)), None)
             if root is not None and path.is_file():
                 relative = path.relative_to(root).as_posix()
                 skills = [Instruction(*entry) for entry in self._turn.skills_for(relative)]
-                entries = (*added_instructions(path, root, self._is_known).entries, *skills)
+                found = added_instructions(path, root, self._is_known, settings)
+                entries = (*found.entries, *skills)
                 added = map(self._clean, entries)
                 instructions += [
                     instruction

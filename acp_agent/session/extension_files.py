@@ -22,6 +22,7 @@ from acp_agent.extensions.definitions.locations import (
     mcp_files,
     project_hook_files,
     project_top,
+    settings_files,
 )
 from acp_agent.session.services import Services
 
@@ -57,6 +58,10 @@ class ExtensionFiles:
         configured = services.recorded_hooks is not None or bool(services.config.hooks)
         return configured or self._absent.any_exists(paths)
 
+    def may_have_settings(self, cwd: Path) -> bool:
+        """Return whether there may be settings of other programs."""
+        return self._absent.any_exists(_settings_paths(cwd))
+
     def may_need_trust(self, cwd: Path) -> bool:
         """Return whether the project may have files that the user must trust.
 
@@ -77,6 +82,11 @@ def _hook_paths(cwd: Path, home: Path, folders: DefinitionFolders) -> tuple[str,
     files = (*hook_files(home), *project_hook_files(cwd), *foreign_hook_paths(cwd))
     plugin_folders = (folder for folder, _ in folders.plugins)
     return tuple(map(str, (*files, *plugin_folders)))
+
+
+@lru_cache(maxsize=32)
+def _settings_paths(cwd: Path) -> tuple[str, ...]:
+    return tuple(map(str, settings_files(cwd)))
 
 
 @lru_cache(maxsize=32)

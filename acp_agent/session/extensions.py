@@ -11,6 +11,7 @@ from acp_agent.extensions.definitions.locations import BundledSkill, bundled_age
 from acp_agent.session.commands.command import Command, commands_in
 from acp_agent.session.core import SessionCore
 from acp_agent.session.extension_files import ExtensionFiles
+from acp_agent.session.followed_settings import FollowedSettings, Move
 from acp_agent.session.settings import Value
 
 if TYPE_CHECKING:  # only for sessions with extensions
@@ -35,15 +36,19 @@ FLOW_PREFIX = "flow:"  # of the names of flows' commands
 class Extensions:
     """The extensions of one session: MCP servers, and skills and agents from files.
 
+    Args:
+        move: changes the folders of the session.
+
     Attributes:
         mcp: the connected MCP servers; None if there were never any.
         selection: the selection among configured servers; None if only the client named servers.
         on_trusted: called when the user trusts more of the session's folder.
         files: tells whether there may be any files of extensions.
+        settings: the settings of the project for other programs.
         turn: the current or last turn.
     """
 
-    def __init__(self, core: SessionCore) -> None:
+    def __init__(self, core: SessionCore, move: Move) -> None:
         self._core = core
         self.turn: TurnResources | None = None
         self.mcp: McpServers | None = None
@@ -53,22 +58,29 @@ class Extensions:
         self._trust: FolderTrust | None = None
         self.on_trusted: Callable[[], None] = lambda: None
         self.files = ExtensionFiles(core.services)
+        self.settings = FollowedSettings(core, self.files, move)
         self.definitions = Definitions(core, self.files, self.announce_commands)
 
     @property
     def trust(self) -> FolderTrust:
-        """The object that asks the user whether to trust the session's folder."""
+        """The object that asks the user about the session's folder."""
         if self._trust is None:
             from acp_agent.session.folder_trust import FolderTrust  # noqa: PLC0415 - not at start
 
             self._trust = FolderTrust(self._core, self.files, self._trusted)
         return self._trust
 
+    async def ask_for_trust(self) -> None:
+        """Ask about new items of the folder in a turn, and use its trusted settings."""
+        await self.trust.ask_in_turn()
+        await self.settings.load()
+
     async def _trusted(self) -> None:
+        await self.settings.load()
         self.on_trusted()
         self.definitions.expire()
         await self.definitions.load()
-        if self._any_configured():
+        if self.files.may_have_servers(self._core.cwd):
             await self.select_servers()
 
     @property
@@ -86,13 +98,12 @@ class Extensions:
         """Connect to these MCP servers and to configured ones; disconnect from all others."""
         if self._core.closing:
             return
-        if self.selection is None and not self._any_configured():
+        self._client_servers = servers
+        if self.selection is None and not self.files.may_have_servers(self._core.cwd):
             if servers or self.mcp is not None:
                 self._connect(servers)
-            self._client_servers = servers
-            return
-        self._client_servers = servers
-        self._core.background.spawn(self.select_servers())
+        else:
+            self._core.background.spawn(self.select_servers())
 
     async def select_servers(self) -> None:
         """Read the configured servers, and connect to the selected ones."""
@@ -108,10 +119,6 @@ class Extensions:
         """Connect to the selected servers, and disconnect from others."""
         if self.selection is not None and not self._core.closing:
             self._connect(self.selection.enabled_servers)
-
-    def _any_configured(self) -> bool:
-        """Return whether there may be servers that the client did not name; reads the disk."""
-        return self.files.may_have_servers(self._core.cwd)
 
     @property
     def server_configs(self) -> Sequence[ServerConfig]:
@@ -151,14 +158,13 @@ class Extensions:
     async def _follow_files(self) -> None:
         """Read the project's lists of servers again if they have changed."""
         if self.selection is None:
-            if self._any_configured():
+            if self.files.may_have_servers(self._core.cwd):
                 await self.select_servers()
             return
         from acp_agent.session.mcp.selection import file_stamps  # noqa: PLC0415 - already imported
 
-        core = self._core
-        folders = core.services.definition_folders(core.cwd)
-        if file_stamps(core.cwd, folders) != self.selection.stamps:
+        cwd, folders_of = self._core.cwd, self._core.services.definition_folders
+        if file_stamps(cwd, folders_of(cwd)) != self.selection.stamps:
             await self.select_servers()
 
     async def aclose(self) -> None:

@@ -26,6 +26,7 @@ from acp_agent.extensions.definitions.locations import (
     any_mcp_file,
     any_project_hook_file,
     project_top,
+    settings_files,
 )
 from acp_agent.permissions.git_programs import WatchedGitPrograms
 from acp_agent.platform.posix import absolute_folders
@@ -54,6 +55,7 @@ KINDS: dict[Kind, str] = {
     "instructions": "instructions",
     "git": "git settings and hooks",
     "mcp": "MCP servers",
+    "settings": "settings",
     "hooks": "hooks",
     "workflow": "workflow",
     "plugin": "plugin",
@@ -105,6 +107,10 @@ def find_items(
         from acp_agent.hooks.sources import project_items as hook_items  # noqa: PLC0415 - if there are any
 
         items += hook_items(cwd)
+    if any(map(os.path.lexists, settings_files(cwd))):
+        from acp_agent.extensions.project_settings import settings_items  # noqa: PLC0415 - if there are any
+
+        items += settings_items(cwd)
     return [*items, *instruction_items(cwd)]
 
 

@@ -19,6 +19,7 @@ from acp_agent.session.extensions import Extensions
 from acp_agent.session.hook_session import SessionChanges
 from acp_agent.tools.quoting import first_line
 from acp_agent.workspace.child_process import wait_at_most
+from acp_agent.workspace.environment import leads_programs
 from acp_agent.workspace.scrub import scrub
 
 if TYPE_CHECKING:  # only for sessions with hooks
@@ -82,8 +83,9 @@ class HookSource:
             self._hook_set = hook_set
         if changed or tools is not self._tools:
             if self._tools is not None:  # commands keep the variables that hooks have set
-                variables = tools.workspace.processes.variables
-                variables |= self._tools.workspace.processes.variables
+                set_before = self._tools.workspace.processes.variables
+                for name, value in set_before.items():
+                    tools.workspace.processes.variables.setdefault(name, value)
             self._tools = tools
             if self._hooks is None:
                 await asyncio.to_thread(self._changes.settings)  # later ones are changes
@@ -200,10 +202,16 @@ class HookSource:
                 return None
             return SessionHelpers(core, turn, lambda: self._extensions.mcp, delegation)
 
+        # Hooks of the user may run unconfined, so a project does not lead their programs anywhere.
+        environ = dict(services.environ) | {
+            name: value
+            for name, value in tools.workspace.settings.variables.items()
+            if not leads_programs(name)
+        }
         recorded = services.recorded_hooks
         return SessionHooks(
             hooks,
-            hook_runner(core.cwd, services.config, services.environ, sandbox, helpers)
+            hook_runner(core.cwd, services.config, environ, sandbox, helpers)
             if recorded is None
             else recorded.runner,
             session=CoreSession(core),

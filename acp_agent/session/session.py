@@ -62,7 +62,7 @@ class Session:
         )
         children = RunningChildren(TaskRecords(self.core.history))
         self.core.subscribe(children.apply, ChildWorked, SubagentChanged)
-        self.extensions = Extensions(self.core)
+        self.extensions = Extensions(self.core, self.move)
         self.resources = SessionResources(self.core, self.extensions, children)
         self.turns = TurnRunner(self.core, self.resources, children)
         self.prompts = PromptHandler(self.core, self.turns, self.resources, self.extensions)

@@ -30,7 +30,7 @@ from acp_agent.platform.posix import locked, write_private
 
 Kind = Literal[
     "skill", "agent", "rules", "instructions", "git", "code", "mcp", "hooks", "plugin",
-    "workflow",
+    "settings", "workflow",
 ]  # fmt: skip
 
 # Option id that identifies the question whether to trust a folder. No flag or mode answers it.

@@ -29,7 +29,6 @@ QUIET = {
     "NO_COLOR": "1",
 }
 
-# Variables that lead programs to files or name programs, with any value.
 _UNSAFE_PREFIXES = ("GIT_", "LD_", "DYLD_", "BASH", "PYTHON", "PERL", "RUBY", "NODE_", "LESS")
 _UNSAFE_NAMES = frozenset(
     {"PATH", "ENV", "IFS", "SHELLOPTS", "CDPATH", "PAGER", "EDITOR", "VISUAL"}
@@ -75,10 +74,13 @@ def plain_variables(variables: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value
         for name, value in variables.items()
-        if not name.startswith(_UNSAFE_PREFIXES)
-        and name not in _UNSAFE_NAMES
-        and _PLAIN_VALUE.fullmatch(value)
+        if _PLAIN_VALUE.fullmatch(value) and not leads_programs(name)
     }
+
+
+def leads_programs(name: str) -> bool:
+    """Return whether a variable leads programs to files or names programs, with any value."""
+    return name.startswith(_UNSAFE_PREFIXES) or name in _UNSAFE_NAMES
 
 
 def with_settings(settings: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:

@@ -75,6 +75,22 @@ def test_a_servers_table_is_read_and_an_invalid_one_is_reported(
             assert ENVIRON["TOKEN"] not in message
 
 
+def test_claudes_settings_turn_servers_off_and_set_variables_for_those_of_the_project(
+    tmp_path: Path,
+) -> None:
+    servers = {name: {"command": "${TOOL}"} for name in ("one", "two")}
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    settings = {"env": {"TOOL": "tool-of-the-team"}, "disabledMcpjsonServers": ["two"]}
+    (tmp_path / ".claude").mkdir()
+    (tmp_path / ".claude/settings.json").write_text(json.dumps(settings))
+    (tmp_path / "config.toml").write_text('[mcp_servers.mine]\ncommand = "${TOOL:-mine}"\n')
+    found = {
+        server.name: (shown(server)[1], server.options.enabled) for server in find(tmp_path).servers
+    }
+    team = "tool-of-the-team"
+    assert found == {"one": (team, True), "two": (team, False), "mine": ("mine", True)}
+
+
 def test_a_projects_file_is_inert_until_it_is_trusted(tmp_path: Path) -> None:
     server = {"command": "npx", "args": ["-y", "a-server"], "env": {"KEY": "${TOKEN}"}}
     (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"git": server}}))

@@ -51,6 +51,11 @@ _HOOK_FILES = (
     ".codex/config.toml", ".codex/hooks.json", ".claude/settings.json",
     ".claude/settings.local.json",
 )  # fmt: skip
+# Files with settings of other programs that are used here too; later files win.
+_SETTINGS_FILES = (
+    ".codex/config.toml", ".gemini/settings.json", ".claude/settings.json",
+    ".claude/settings.local.json",
+)  # fmt: skip
 # Files and folders in projects with other programs' code for another contract, which is not run.
 # Only some settings of Gemini have hooks.
 FOREIGN_HOOK_PATHS = (
@@ -267,6 +272,11 @@ def mcp_files(cwd: Path) -> tuple[Path, ...]:
 def any_mcp_file(cwd: Path) -> bool:
     """Return whether a project has a file that names MCP servers. Blocks: reads the disk."""
     return any(map(os.path.lexists, mcp_files(cwd)))
+
+
+def settings_files(cwd: Path) -> tuple[Path, ...]:
+    """Return the files of a project with settings of other programs, the most general first."""
+    return _files_of_project(cwd, project_top(cwd), _SETTINGS_FILES)
 
 
 def hook_files(folder: Path) -> tuple[Path, ...]:

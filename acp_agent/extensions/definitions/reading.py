@@ -22,7 +22,7 @@ from acp_agent.extensions.definitions.fields import (
     parse_fields,
     unused_fields,
 )
-from acp_agent.extensions.definitions.front_matter import field_line
+from acp_agent.extensions.definitions.front_matter import field_line, parse_yaml
 from acp_agent.extensions.definitions.locations import Source
 from acp_agent.extensions.definitions.skill_files import (
     COMMANDS,
@@ -169,6 +169,8 @@ def read_definitions(
                 front_matter, text = read_command(path, text, location)
             elif kind == "skills":
                 front_matter, text = read_skill(path, text, is_lenient=lenient)
+                if _is_only_for_users(path, origin, problems):
+                    front_matter = {**front_matter, "disable-model-invocation": True}
             elif (agent := read_agent(path, text, location, is_lenient=lenient)) is not None:
                 front_matter, text = agent
             else:
@@ -212,6 +214,19 @@ def read_definitions(
                 )
             )
     return files
+
+
+def _is_only_for_users(path: Path, origin: Origin | None, problems: list[Problem]) -> bool:
+    """Return whether codex's file next to a skill keeps the model from choosing it."""
+    file = path.parent / "agents" / "openai.yaml"
+    if path.name != FILE_NAME or not os.path.lexists(file):
+        return False
+    try:
+        policy = parse_yaml(decode(read_file(file, origin)), first=1).get("policy")
+    except ConfigError as error:
+        problems.append(make_problem(file, error, skipped=False))
+        return False
+    return isinstance(policy, dict) and policy.get("allow_implicit_invocation") is False
 
 
 def _first_line(file_text: str, text: str) -> int:

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from acp_agent.config.json_files import member_line
 from acp_agent.config.load import SIZE_LIMIT, decode, list_problems, read_text
@@ -36,6 +37,7 @@ from acp_agent.extensions.mcp.tables import (
     UnsetVariableError,
     build_server,
 )
+from acp_agent.extensions.project_settings import disabled_servers, find_settings
 from acp_agent.platform.descriptor_limit import describe_os_error
 from acp_agent.platform.trusted_files import RefusedFileError, read_trusted, trusted_owners
 from acp_agent.trust.store import Item, Trusts, folder_name, text_item
@@ -87,6 +89,8 @@ def find_servers(
     # The messages of the last file that names a server.
     failures: dict[str, str] = {}
     notes_by_name: dict[str, list[str]] = {}
+    off = disabled_servers(cwd)
+    variables = {**environ, **find_settings(cwd, trusts).variables}
     for file, item, text, servers in _read_project(cwd, problems):
         if not trusts(item):
             untrusted.append(item)
@@ -97,7 +101,7 @@ def find_servers(
             unset: list[str] = []
             try:
                 server = _project_server(
-                    file_format, name, entry, environ, unused=unused, unset=unset
+                    file_format, name, entry, variables, unused=unused, unset=unset
                 )
             except UnsetVariableError as error:
                 if name not in project_servers:
@@ -107,7 +111,8 @@ def find_servers(
                     failures[name] = _located(file, text, name, str(error))
             else:
                 if server is not None:
-                    project_servers[name] = server
+                    is_off = file.name == _SHARED_FILE and name in off
+                    project_servers[name] = _turned_off(server) if is_off else server
                 if server is not None or unused:
                     failures.pop(name, None)
                     # A shared file has fields for several programs; unused ones are not reported.
@@ -132,6 +137,11 @@ def find_servers(
         notes=tuple(notes),
         untrusted=tuple(untrusted),
     )
+
+
+def _turned_off(server: ProgramServer | HttpServer) -> ProgramServer | HttpServer:
+    """Return a server that the user can enable in a session."""
+    return replace(server, options=replace(server.options, enabled=False))
 
 
 def _project_server(

@@ -94,6 +94,7 @@ class LazyTools:
         self, trust: FolderTrust, cwd: Path, directories: Sequence[Path], *, in_editor: bool = True
     ) -> WorkspaceTools:
         from acp_agent.extensions.definitions.locations import readable_skill_folders  # noqa: PLC0415 - in a thread
+        from acp_agent.extensions.project_settings import find_settings  # noqa: PLC0415 - likewise
         from acp_agent.session.history.named_files import NamedFiles  # noqa: PLC0415 - likewise
         from acp_agent.session.turns.edit_checks import SessionEditChecks  # noqa: PLC0415 - likewise
         from acp_agent.session.turns.named_addresses import NamedAddresses  # noqa: PLC0415 - likewise
@@ -118,6 +119,7 @@ class LazyTools:
             buffers=core.client.buffers(core.id) if in_editor else None,
             terminals=core.client.terminals(core.id) if in_editor else None,
             environ=trust.environ(),
+            settings=find_settings(core.cwd, services.trust().trusts),
             config=services.config,
             secrets=lambda: core.secrets,
             background=self.background,

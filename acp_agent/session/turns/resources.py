@@ -60,7 +60,7 @@ class SessionResources:
         self._environment: EnvironmentGatherer | None = None
         self._preload: tuple[Preload, asyncio.Task[None]] | None = None
         self._tools = LazyTools(core, lambda: extensions.trust)
-        extensions.on_trusted = self.rebuild_tools
+        extensions.on_trusted = extensions.settings.on_change = self.rebuild_tools
 
     async def for_turn(self, options: RunOptions | None = None) -> TurnResources:
         """Return the resources of a turn; the first call imports the tools.
@@ -151,7 +151,7 @@ class SessionResources:
     async def ask_for_trust(self) -> None:
         """Ask whether to trust the session's folder, if there are new items."""
         await self._wait_for_imports()
-        await self._extensions.trust.ask_in_turn()
+        await self._extensions.ask_for_trust()
 
     async def check_background(self) -> None:
         """Warn about files that background commands changed since the last turn."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from acp_agent.config.types import Config
+from acp_agent.extensions.project_settings import ProjectSettings
 from acp_agent.sandbox.launch import Confine
 from acp_agent.sandbox.sandbox import Sandbox, Unavailable
 from acp_agent.session.confinement import Confinement
@@ -44,6 +45,7 @@ def build_tools(
     buffers: EditorBuffers | None,
     terminals: EditorTerminals | None,
     environ: Mapping[str, str],
+    settings: ProjectSettings,
     config: Config,
     secrets: Callable[[], Sequence[str]],
     background: BackgroundCommands,
@@ -63,6 +65,7 @@ def build_tools(
         buffers: the client's files, if it offers them.
         terminals: the client's terminals, if it offers them and the user opted in.
         environ: the environment of commands, before secrets are removed.
+        settings: the trusted settings of the project; their variables are added for commands.
         secrets: returns the values that must not be stored or sent.
         sandbox: confines commands, or says why nothing does; None if the user disabled it.
         sandbox_notice: returns a notice for the first command about missing confinement.
@@ -99,7 +102,9 @@ def build_tools(
         terminals=terminals,
         background=background,
         is_named=is_named_file,
+        settings=settings,
     )
+    workspace.processes.variables |= settings.variables
     toolset = core_tools(
         workspace,
         shell=_shell_tool(workspace, sandbox, config, sandbox_notice),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import logging
 import os
-import re
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
@@ -15,6 +14,7 @@ from msgspec import Struct
 
 from acp_agent.content import printable_line
 from acp_agent.extensions.definitions.locations import PROJECT_TABLES, project_top
+from acp_agent.extensions.project_settings import ProjectSettings, find_settings
 from acp_agent.platform.data_tables import read_table
 from acp_agent.platform.nofollow import real_path
 from acp_agent.platform.trusted_files import (
@@ -24,13 +24,14 @@ from acp_agent.platform.trusted_files import (
     trusted_owners,
 )
 from acp_agent.trust.store import Item, Trusts, folder_name, text_item
+from acp_agent.workspace.instructions.imports import imported_files
 from acp_agent.workspace.instructions.opencode import (
     CONFIG_LIMIT,
     listed_entries,
     matching_files,
     trusted_text,
 )
-from acp_agent.workspace.instructions.rules import parse_rule
+from acp_agent.workspace.instructions.rules import parse_rule, split_front_matter
 
 FILE_LIMIT = 32_000  # bytes of one file
 TOTAL_LIMIT = 96_000  # characters of all instructions found by one call
@@ -38,11 +39,6 @@ _MAX_SHOWN_LENGTH = 400  # characters of a list of files
 _MAX_RULE_FILES = 200  # maximum number of files, and of folders, in one folder of rules
 
 _log = logging.getLogger(__name__)
-MAX_DEPTH = 5  # levels of nested imports
-_IMPORT = re.compile(r"(?:(?<=\s)|^)@((?:[^\s\\]|\\ )+)", re.MULTILINE)
-_CODE_SPAN = re.compile(r"`+[^`\n]*`+")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_PUNCTUATION = ".,;:!?)]}'\"*_"
 
 
 class Instruction(Struct, frozen=True):
@@ -112,8 +108,8 @@ def read_instructions(cwd: Path, user_file: Path, trusts: Trusts) -> Instruction
     the project only a trusted `AGENTS.md` is used, and it must not be a link out of its folder. A
     file that cannot be read is skipped and logged.
     """
-    top = project_top(cwd)
-    collector = _Collector()
+    top, settings = project_top(cwd), find_settings(cwd, trusts)
+    collector = _Collector(settings)
     collector.add_file(user_file, partial(read_user_file, user_file, limit=FILE_LIMIT + 1))
     project_reader, parent_owners = _Reader(top, trusted_owners(top, cwd)), trusted_owners()
     for folder in reversed((cwd, *cwd.parents)):
@@ -122,6 +118,7 @@ def read_instructions(cwd: Path, user_file: Path, trusts: Trusts) -> Instruction
         else:
             collector.add_trusted(folder / _table().first, _Reader(folder, parent_owners), trusts)
     collector.add_listed(top, cwd, project_reader, trusts)
+    collector.add_style(project_reader)
     return collector.instructions()
 
 
@@ -141,14 +138,19 @@ def instruction_items(cwd: Path) -> tuple[Item, ...]:
     These are the files above the project of `cwd`, and the lists of files in its opencode.json.
     """
     top = project_top(cwd)
-    collector, owners = _Collector(), trusted_owners()
+    collector, owners = _Collector(ProjectSettings()), trusted_owners()
     for folder in top.parents:
         collector.add_trusted(folder / _table().first, _Reader(folder, owners), lambda _: False)
     collector.add_listed(top, cwd, _Reader(top, trusted_owners(top, cwd)), lambda _: False)
     return collector.instructions().untrusted
 
 
-def added_instructions(path: Path, root: Path, is_known: Callable[[Path], bool]) -> Instructions:
+def added_instructions(
+    path: Path,
+    root: Path,
+    is_known: Callable[[Path], bool],
+    settings: ProjectSettings | None = None,
+) -> Instructions:
     """Return the instructions for a file that the model does not have yet, most general first.
 
     They come from the file's folder and all folders above it in the project, and from rules whose
@@ -158,13 +160,16 @@ def added_instructions(path: Path, root: Path, is_known: Callable[[Path], bool])
         path: the file, resolved.
         root: the session folder that contains the file, resolved.
         is_known: returns whether the model already has an instruction file, which is then skipped.
+        settings: the trusted settings of the project, which may name further files.
     """
     top = project_top(root)
     if not path.is_relative_to(top) or not _table().packages.isdisjoint(
         path.relative_to(root).parts
     ):
         return Instructions(())
-    collector = _Collector(lambda candidate: candidate == path or is_known(candidate))
+    collector = _Collector(
+        settings or ProjectSettings(), lambda candidate: candidate == path or is_known(candidate)
+    )
     reader = _Reader(top, trusted_owners(top, root))
     for folder in reversed(path.parents):
         if folder.is_relative_to(top):
@@ -199,7 +204,10 @@ class _Reader:
 class _Collector:
     """Collects instructions in the order in which they are found, without duplicates."""
 
-    def __init__(self, is_known: Callable[[Path], bool] = lambda _: False) -> None:
+    def __init__(
+        self, settings: ProjectSettings, is_known: Callable[[Path], bool] = lambda _: False
+    ) -> None:
+        self._settings = settings
         self._is_known = is_known
         self._entries: dict[str, Instruction] = {}
         self._refused: list[tuple[Path, str]] = []
@@ -269,6 +277,8 @@ class _Collector:
     def add_folder(self, folder: Path, reader: _Reader, *, touched: Path | None = None) -> None:
         """Add the instructions of a folder, and those of its rules that match `touched`."""
         table = _table()
+        for name in self._settings.file_names:
+            self._add_named(folder / name, reader)
         first = folder / table.override
         first = first if first.exists() else folder / table.first
         if self._is_known(first) or self.add_file(first, partial(reader.read, first)):
@@ -279,8 +289,9 @@ class _Collector:
                 continue
             text = self.add_file(path, partial(reader.read, path))
             if file.imports:
-                for imported, content in imported_files(text, path, reader.imported):
-                    self._add(imported, content)
+                self._add_imports(path, text, reader)
+        for name in self._settings.fallback_names:
+            self._add_named(folder / name, reader)
         for rules in table.rules:
             for path in _rule_files(folder / rules.folder, rules.suffix):
                 if self._is_known(path):
@@ -296,6 +307,32 @@ class _Collector:
                     self._add(path, rule.text)
                 elif rule.topic and touched is None:
                     self._add(path, f"[Read this file before work on: {rule.topic}]")
+
+    def add_style(self, reader: _Reader) -> None:
+        """Add the output style that the project's settings name."""
+        if self._settings.style is None:
+            return
+        file, name = self._settings.style
+        folder = file.parent / "output-styles"
+        for path in itertools.islice(sorted(folder.glob("*.md")), _MAX_RULE_FILES):
+            fields, text = split_front_matter(reader.imported(path) or "")
+            if name in {path.stem, *fields.get("name", ())}:
+                self._add(path, text)
+                return
+        if name != "default":
+            label = printable_line(name, 80)
+            self._refused.append((file, f"outputStyle: {label} is no file of {folder}; add it"))
+
+    def _add_named(self, path: Path, reader: _Reader) -> None:
+        """Add a file that the settings name, and those that it imports."""
+        text = reader.imported(path)
+        if text and not self._is_known(path):
+            self._add(path, text)
+            self._add_imports(path, text, reader)
+
+    def _add_imports(self, path: Path, text: str, reader: _Reader) -> None:
+        for imported, content in imported_files(text, path, reader.imported):
+            self._add(imported, content)
 
     def _add(self, path: Path, text: str) -> None:
         if not text or text in self._entries or self._is_known(path):
@@ -334,51 +371,3 @@ def _text(path: Path, raw: bytes) -> str:
     if len(raw) > FILE_LIMIT:
         _log.warning("%s is longer than %d bytes; the rest is left out", path, FILE_LIMIT)
     return raw[:FILE_LIMIT].decode("utf-8", "replace").strip()
-
-
-def imported_files(
-    text: str, path: Path, read: Callable[[Path], str | None]
-) -> Iterator[tuple[Path, str]]:
-    """Yield the files that a text imports, each once, followed by the files that those import.
-
-    Args:
-        read: returns the text of a file, or None if it must not or cannot be imported.
-    """
-    yield from _imported(text, path, read, {path}, MAX_DEPTH)
-
-
-def _imported(
-    text: str, path: Path, read: Callable[[Path], str | None], imported_paths: set[Path], depth: int
-) -> Iterator[tuple[Path, str]]:
-    if not depth:
-        return
-    for name in _names(text):
-        for spelling in dict.fromkeys((name, name.rstrip(_PUNCTUATION))):
-            target = path.parent / spelling  # an absolute path replaces the folder
-            content = read(target) if spelling and target not in imported_paths else None
-            if content is not None:
-                imported_paths.add(target)
-                yield target, content
-                yield from _imported(content, target, read, imported_paths, depth - 1)
-                break
-
-
-def _names(text: str) -> Iterator[str]:
-    for match in _IMPORT.finditer(_CODE_SPAN.sub("", _without_blocks(text))):
-        yield match[1].replace("\\ ", " ")
-
-
-def _without_blocks(text: str) -> str:
-    """Return a Markdown text without its fenced code blocks."""
-    remaining: list[str] = []
-    fence = ""
-    for line in text.splitlines():
-        match = _FENCE.match(line)
-        if fence:
-            if match and match[1].startswith(fence) and not line.strip().strip(fence[0]):
-                fence = ""
-        elif match:
-            fence = match[1]
-        else:
-            remaining.append(line)
-    return "\n".join(remaining)

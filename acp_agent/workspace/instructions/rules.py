@@ -49,7 +49,7 @@ def parse_rule(content: str, *, otherwise: Literal["always", "never"]) -> Rule:
     Args:
         otherwise: when the rule applies if its front matter does not say so.
     """
-    fields, text = _front_matter(content)
+    fields, text = split_front_matter(content)
     patterns = [
         pattern
         for name in _PATTERN_FIELDS
@@ -117,7 +117,7 @@ def _matches(pattern: tuple[str, ...], path_parts: tuple[str, ...]) -> bool:
     return match(0, 0)
 
 
-def _front_matter(content: str) -> tuple[dict[str, list[str]], str]:
+def split_front_matter(content: str) -> tuple[dict[str, list[str]], str]:
     """Return the fields of a file's front matter, each with its values, and the text below it."""
     lines = content.removeprefix("\ufeff").splitlines()
     fields: dict[str, list[str]] = {}

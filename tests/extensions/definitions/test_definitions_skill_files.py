@@ -41,6 +41,19 @@ def test_a_skill_of_claude_has_the_name_of_its_folder_and_its_first_line(files: 
     assert files.the_skill().description == "Looks. Before a merge."
 
 
+def test_a_skill_that_codex_chooses_only_by_name_is_only_for_the_user(files: Files) -> None:
+    folder = files.project / ".agents" / "skills" / "release"
+    put(folder / "SKILL.md", "---\nname: release\ndescription: Releases.\n---\nTag it.")
+    policy = put(folder / "agents/openai.yaml", "policy:\n  allow_implicit_invocation: false\n")
+    assert not files.the_skill().by_model
+    policy.write_text("interface:\n  display_name: Release\npolicy: {}\n")
+    assert files.the_skill().by_model
+    policy.write_text("policy: {\n")
+    found = files.find()
+    assert found.skills[0].by_model
+    assert [problem.path for problem in found.problems] == [policy]
+
+
 def test_a_command_of_claude_is_a_skill_that_only_the_user_chooses(files: Files) -> None:
     place = files.home / ".claude" / "commands"
     put(place / "plain.md", "Fix issue $ARGUMENTS.\nThen test.")
