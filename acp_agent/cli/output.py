@@ -118,18 +118,27 @@ def on_terminal() -> bool:
     return sys.stdout is not None and sys.stdout.isatty()
 
 
-def can_ask() -> bool:
-    """Return whether a user can answer questions in the terminal."""
-    return sys.stdin is not None and sys.stdin.isatty() and on_terminal()
+def confirm(question: str, flag: str, *, given: bool) -> bool:
+    """Return whether the user agrees to a change: by an option, or in the terminal.
 
-
-def confirm(question: str) -> bool:
-    """Ask a question in the terminal; return whether the answer is yes."""
+    Args:
+        question: asked in the terminal.
+        flag: the option that stands for yes.
+        given: whether the option was given.
+    """
+    if given:
+        return True
+    if not (sys.stdin is not None and sys.stdin.isatty() and on_terminal()):
+        complain(translate("Nothing changed: not a terminal. Use {flag} to apply.", flag=flag))
+        return False
     try:
         answer = input(question).strip().lower()
     except EOFError:
-        return False
-    return answer in {"y", "yes", "是"}
+        answer = ""
+    if answer in {"y", "yes", "是"}:
+        return True
+    say(translate("Nothing changed."))
+    return False
 
 
 def say_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: int = 0) -> None:

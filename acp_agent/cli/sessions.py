@@ -16,7 +16,6 @@ import msgspec
 from acp_agent.cli.localization import language, translate, user_translator
 from acp_agent.cli.output import (
     FAILED,
-    complain,
     confirm,
     escape_controls,
     run_guarded,
@@ -247,8 +246,12 @@ async def _delete(options: argparse.Namespace) -> int:
     async with existing_store() as store:
         for name in options.id:
             record = await find_session(store, name)
-            if not options.yes and not _confirm(record):
-                complain(translate("{session} was not deleted", session=record.id))
+            question = translate(
+                "Delete {session} ({turns} turns) permanently? [y/N] ",
+                session=repr(_session_title(record)),
+                turns=record.turns,
+            )
+            if not confirm(question, "--yes", given=options.yes):
                 status = FAILED
                 continue
             lease = store.lease(record.id)  # refused while an agent writes it
@@ -259,19 +262,6 @@ async def _delete(options: argparse.Namespace) -> int:
                 lease.release()
             say(translate("Deleted {session}.", session=record.id))
     return status
-
-
-def _confirm(record: SessionRecord) -> bool:
-    if not (sys.stdin is not None and sys.stdin.isatty()):
-        complain(translate("not a terminal; use --yes to delete without asking"))
-        return False
-    return confirm(
-        translate(
-            "Delete {session} ({turns} turns) permanently? [y/N] ",
-            session=repr(_session_title(record)),
-            turns=record.turns,
-        )
-    )
 
 
 def _print_passages(passages: list[Passage]) -> None:

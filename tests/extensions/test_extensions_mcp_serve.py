@@ -14,9 +14,10 @@ from mcp import Client, StdioServerParameters, types
 from mcp.client.session import ClientRequestContext
 from mcp.client.streamable_http import streamable_http_client
 
-from acp_agent.cli.mcp import agent_tools, prompt_runs
-from acp_agent.cli.mcp.prompt_runs import Ask, PromptRun, Question, WaitingRuns
+from acp_agent.cli.mcp import agent_tools
+from acp_agent.cli.mcp.agent_tools import WaitingRuns
 from acp_agent.cli.mcp.serve import build
+from acp_agent.cli.serving.prompt_run import PromptOptions, PromptRun, Question, TurnEnd
 from tests.support.agent_process import environment
 from tests.support.model_server import Call, ModelServer, Stall, answer
 from tests.support.waiting import until
@@ -111,34 +112,36 @@ async def test_a_client_of_the_newest_version_answers_by_repeating_its_call(
 
 
 async def test_a_waiting_prompt_is_continued_once_and_cancelled_when_its_question_expires(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, home: Path, workspace_repo: Path, model_server: ModelServer
 ) -> None:
-    ended: list[bool] = []
+    for name, value in environment(home, model_server.environ()).items():
+        monkeypatch.setenv(name, value)
+    model_server.add(answer(write("one.txt")), answer("Made."), answer(write("two.txt")))
+    options = PromptOptions(flags=[], cwd=workspace_repo, session="", mode=None, prompt="make")
+    waiting = WaitingRuns()
 
-    async def work(ask: Ask) -> str:
-        try:
-            return "allowed" if await ask("May I?") else "refused"
-        finally:
-            ended.append(True)
+    async def asking() -> PromptRun:
+        run = PromptRun(options, asyncio.Semaphore(1))
+        while not isinstance((await run.next())[-1], Question):
+            pass
+        return run
 
-    waiting: WaitingRuns[str] = WaitingRuns()
-    run = PromptRun(work)
-    question = await run.next_event()
-    assert isinstance(question, Question)
-    state = waiting.add(run, question)
-    assert waiting.pop(state) == (run, question)
+    run = await asking()
+    state = waiting.add(run)
+    assert waiting.pop(state) is run
     assert waiting.pop(state) is None
-    question.answer.set_result(True)
-    assert await run.next_event() == "allowed"
+    run.answer(allow=True)
+    while not isinstance(end := (await run.next())[-1], TurnEnd):
+        pass
+    assert (end.text, end.refused, end.error) == ("Made.", [], "")
 
-    monkeypatch.setattr(prompt_runs, "ANSWER_SECONDS", 0.01)
-    ended.clear()
-    run = PromptRun(work)
-    question = await run.next_event()
-    assert isinstance(question, Question)
-    state = waiting.add(run, question)
-    await until(lambda: bool(ended))
-    await until(lambda: waiting.pop(state) is None)
+    run = await asking()
+    monkeypatch.setattr(agent_tools, "ANSWER_SECONDS", 0.01)
+    state = waiting.add(run)
+    await until(lambda: not run.waits)
+    assert waiting.pop(state) is None
+    await run.aclose()
+    assert not (workspace_repo / "two.txt").exists()
 
 
 async def test_a_client_that_waits_learns_that_the_prompt_still_runs(

@@ -17,16 +17,16 @@ from a2a.server.tasks import TaskStore, TaskUpdater
 from a2a.types import ListTasksRequest, Message, Part, Task, TaskState, TaskStatus
 from a2a.utils.errors import ContentTypeNotSupportedError, InvalidParamsError
 
-from acp_agent.cli.a2a.turn import (
+from acp_agent.cli.localization import translate
+from acp_agent.cli.serving.prompt_run import (
     CallStarted,
+    PromptOptions,
+    PromptRun,
     Question,
     SessionOpened,
-    TaskTurn,
     TextPiece,
     TurnEnd,
-    TurnOptions,
 )
-from acp_agent.cli.localization import translate
 from protocol.v1 import types as acp
 
 IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
@@ -57,7 +57,7 @@ class PromptExecutor(AgentExecutor):
         self._flags = [] if model is None else ["--model", model]
         self._store = store
         self._running = asyncio.Semaphore(_MAX_TURNS)
-        self._turns: dict[str, TaskTurn] = {}
+        self._turns: dict[str, PromptRun] = {}
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
         """Start or continue the task of a message, until it ends or waits for the client.
@@ -76,7 +76,7 @@ class PromptExecutor(AgentExecutor):
                 new_task = new_task_from_user_message(message)
                 new_task.id, new_task.context_id = task, updater.context_id
                 await event_queue.enqueue_event(new_task)
-            turn = self._turns[task] = TaskTurn(options, self._running)
+            turn = self._turns[task] = PromptRun(options, self._running)
         elif turn.waits:
             allow = read_answer(message)
             if allow is None:
@@ -117,7 +117,7 @@ class PromptExecutor(AgentExecutor):
                         stored_task.status.CopyFrom(TaskStatus(state=TaskState.TASK_STATE_FAILED))
                         await self._store.save(stored_task, context)
 
-    async def _follow(self, task: str, turn: TaskTurn, updater: TaskUpdater) -> None:
+    async def _follow(self, task: str, turn: PromptRun, updater: TaskUpdater) -> None:
         """Report the events of a turn to the client."""
         while True:
             text = ""
@@ -147,7 +147,7 @@ class PromptExecutor(AgentExecutor):
             if text:
                 await _stream(turn, updater, text)
 
-    async def _turn_options(self, context: RequestContext, message: Message) -> TurnOptions:
+    async def _turn_options(self, context: RequestContext, message: Message) -> PromptOptions:
         metadata = dict(message.metadata)
         mode = metadata.get("mode")
         if mode is not None and mode not in MODES:
@@ -157,7 +157,7 @@ class PromptExecutor(AgentExecutor):
         tasks: Sequence[Task] = (await self._store.list(request, context.call_context)).tasks
         sessions = (dict(task.metadata).get(_SESSION, "") for task in tasks)
         session = next(filter(None, sessions), "")
-        return TurnOptions(
+        return PromptOptions(
             flags=self._flags,
             cwd=cwd,
             session=session,
@@ -177,7 +177,7 @@ class PromptExecutor(AgentExecutor):
         return folder
 
 
-async def _stream(turn: TaskTurn, updater: TaskUpdater, text: str) -> None:
+async def _stream(turn: PromptRun, updater: TaskUpdater, text: str) -> None:
     part = Part(text=text, media_type="text/markdown")
     await updater.add_artifact([part], _ANSWER, _ANSWER, append=turn.has_sent_text)
     turn.has_sent_text = True

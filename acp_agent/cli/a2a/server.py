@@ -38,7 +38,12 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from acp_agent import __version__
 from acp_agent.cli.a2a.executor import IMAGES, PromptExecutor
-from acp_agent.cli.mcp.local_http import TokenRequired, access_token, local_listener, serve_local
+from acp_agent.cli.serving.local_http import (
+    TokenRequired,
+    access_token,
+    local_listener,
+    serve_local,
+)
 from acp_agent.config.paths import find_paths
 from acp_agent.errors import InvalidInputError
 from acp_agent.platform.posix import locked

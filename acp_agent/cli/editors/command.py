@@ -28,7 +28,6 @@ from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.cli.output import (
     FAILED,
     USAGE,
-    can_ask,
     complain,
     confirm,
     run_guarded,
@@ -128,7 +127,7 @@ def _setup(options: Namespace) -> int:
         show(plan)
     status = FAILED if failed else 0
     if changing:
-        if not _consent(yes=options.yes):
+        if not confirm(translate("Apply this change? [y/N] "), "--yes", given=options.yes):
             if not options.undo:
                 _print_lines(task)
             return USAGE
@@ -185,18 +184,6 @@ def _plans(task: _Task, *, undo: bool) -> tuple[list[Plan], bool]:
         else:
             plans.append(plan)
     return plans, failed
-
-
-def _consent(*, yes: bool) -> bool:
-    if yes:
-        return True
-    if not can_ask():
-        complain(translate("Nothing changed: not a terminal. Use --yes to apply."))
-        return False
-    if confirm(translate("Apply this change? [y/N] ")):
-        return True
-    say(translate("Nothing changed."))
-    return False
 
 
 def _apply(plan: Plan) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from secrets import token_urlsafe
+from typing import Annotated, Any, Literal
 
 import mcp_types as types
 from mcp import MCPError
@@ -18,11 +19,14 @@ from mcp.shared.exceptions import NoBackChannelError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS, is_version_at_least
 from pydantic import BaseModel, Field
 
-from acp_agent.cli.agent_client import AgentClient, PermissionRequest
 from acp_agent.cli.localization import translate
-from acp_agent.cli.mcp.prompt_runs import ANSWER_SECONDS, Ask, PromptRun, WaitingRuns
-from acp_agent.cli.permission_answers import find_option, question_text, response
-from acp_agent.cli.run import Tally
+from acp_agent.cli.serving.prompt_run import (
+    ANSWER_SECONDS,
+    PromptOptions,
+    PromptRun,
+    Question,
+    TurnEnd,
+)
 from acp_agent.cli.session_lookup import full_id, open_store
 from acp_agent.cli.sessions import user_secrets
 from acp_agent.errors import AcpAgentError
@@ -31,10 +35,7 @@ from acp_agent.session.history.transcript import transcript
 from acp_agent.session.store.event_codec import readable_events
 from acp_agent.session.store.read_queries import MAX_PAGE
 from acp_agent.session.store.records import SessionRecord
-from acp_agent.trust.store import TRUST_OPTION
 from acp_agent.workspace.scrub import scrub
-from protocol.jsonrpc.messages import RpcError
-from protocol.v1 import types as acp
 
 _MAX_PROMPTS = 4  # prompts that run concurrently
 _MAX_TEXT_LENGTH = 50_000  # characters of a session that one call returns
@@ -43,7 +44,6 @@ _PERMISSION = "permission"  # the key of a question in a result that requires in
 
 Mode = Literal["ask", "accept-edits", "draft", "plan"]
 ServedContext = Context[Any, Any]
-T = TypeVar("T")
 
 
 class PromptAnswer(BaseModel):
@@ -89,7 +89,7 @@ class AgentTools:
         self._folders = tuple(folders)
         self._flags = [] if model is None else ["--model", model]
         self._running = asyncio.Semaphore(_MAX_PROMPTS)
-        self._waiting: WaitingRuns[PromptAnswer] = WaitingRuns()
+        self._waiting = WaitingRuns()
 
     async def run_prompt(
         self,
@@ -106,21 +106,42 @@ class AgentTools:
             waiting = self._waiting.pop(context.request_state)
             if waiting is None:
                 raise ToolError("the question has expired; call run_prompt again with session_id")
-            run, question = waiting
-            answer = (context.input_responses or {}).get(_PERMISSION)
-            question.answer.set_result(_is_allowed(answer))
+            run, answer = waiting, (context.input_responses or {}).get(_PERMISSION)
+            run.answer(allow=_is_allowed(answer))
         else:
             run = await self._start(context, prompt, folder, session_id, mode)
+        reporting = asyncio.create_task(_report_progress(context))
+        try:
+            return await self._follow(context, run)
+        except asyncio.CancelledError:
+            await run.aclose()
+            raise
+        finally:
+            reporting.cancel()
+
+    async def _follow(
+        self, context: ServedContext, run: PromptRun
+    ) -> PromptAnswer | types.InputRequiredResult:
+        """Wait for the end of a prompt, and ask the client's user about calls."""
         while True:
-            event = await _with_progress(context, run.next_event())
-            if isinstance(event, PromptAnswer):
-                return event
+            event = (await run.next())[-1]
+            if isinstance(event, TurnEnd):
+                if event.error:
+                    raise ToolError(event.error)
+                return PromptAnswer(
+                    session_id=event.session,
+                    stop_reason=event.stop_reason,
+                    text=event.text,
+                    refused=event.refused,
+                )
+            if not isinstance(event, Question):
+                continue
             if is_version_at_least(context.protocol_version or "", MODERN_PROTOCOL_VERSIONS[0]):
                 return types.InputRequiredResult(
-                    input_requests={_PERMISSION: types.ElicitRequest(params=_form(event.message))},
-                    request_state=self._waiting.add(run, event),
+                    input_requests={_PERMISSION: types.ElicitRequest(params=_form(event.text))},
+                    request_state=self._waiting.add(run),
                 )
-            event.answer.set_result(await _ask_user(context, event.message))
+            run.answer(allow=await _ask_user(context, event.text))
 
     async def _start(
         self,
@@ -129,7 +150,7 @@ class AgentTools:
         folder: str,
         session_id: str,
         mode: Mode | None,
-    ) -> PromptRun[PromptAnswer]:
+    ) -> PromptRun:
         """Start a prompt in a new or a saved session.
 
         Raises:
@@ -144,49 +165,15 @@ class AgentTools:
         can_ask = elicitation is not None and (
             elicitation.form is not None or elicitation.url is None
         )
-        return PromptRun(
-            lambda ask: self._run(ask if can_ask else _refuse, prompt, cwd, session_id, mode)
+        options = PromptOptions(
+            flags=self._flags,
+            cwd=cwd,
+            session=session_id,
+            mode=mode,
+            prompt=prompt,
+            can_ask=can_ask,
         )
-
-    async def _run(
-        self, ask: Ask, prompt: str, cwd: Path, session_id: str, mode: Mode | None
-    ) -> PromptAnswer:
-        refused: list[str] = []
-
-        async def ask_permission(request: PermissionRequest) -> acp.RequestPermissionResponse:
-            # Trust in a folder's files is given in an editor or with `acp-agent trust`, because a
-            # client may be a program that accepts everything.
-            is_trust = any(option.option_id == TRUST_OPTION for option in request.options)
-            allowed = not is_trust and await ask(question_text(request))
-            if not allowed:
-                refused.append(request.title)
-            kind = "allow_once" if allowed else "reject_once"
-            return response(find_option(request, kind))
-
-        tally = Tally(lambda _: None)
-        client: AgentClient | None = None
-        async with self._running:
-            try:
-                client = await AgentClient.start(
-                    self._flags, cwd=cwd, on_update=tally.update, on_permission=ask_permission
-                )
-                await client.open(cwd, resume=session_id or None)
-                if mode is not None:
-                    await client.set_option("mode", mode)
-                answer = await client.prompt(prompt)
-            except RpcError as error:
-                raise ToolError(error.message) from None
-            except (OSError, TimeoutError):
-                raise ToolError("the agent ended unexpectedly; run acp-agent doctor") from None
-            finally:
-                if client is not None:
-                    await client.aclose()
-        return PromptAnswer(
-            session_id=client.id,
-            stop_reason=answer.stop_reason,
-            text=tally.text,
-            refused=refused,
-        )
+        return PromptRun(options, self._running)
 
     async def list_sessions(
         self, limit: Annotated[int, Field(ge=1, le=MAX_PAGE)] = 20
@@ -261,8 +248,35 @@ class AgentTools:
         return any(real.is_relative_to(root) for root in self._folders)
 
 
-async def _refuse(_message: str) -> bool:
-    return False
+class WaitingRuns:
+    """Prompts that wait for a client to repeat its call with an answer.
+
+    Since version 2026-07-28 of the Model Context Protocol a server cannot ask during a call: the
+    call ends with the question, and the client repeats it (Multi Round-Trip Requests). Prompts that
+    nobody continues are cancelled when their question expires.
+    """
+
+    def __init__(self) -> None:
+        self._runs: dict[str, PromptRun] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+
+    def add(self, run: PromptRun) -> str:
+        """Keep a prompt; return the state that the client sends back."""
+        state = token_urlsafe(16)
+        self._runs[state] = run
+        asyncio.get_running_loop().call_later(ANSWER_SECONDS, self._expire, state)
+        return state
+
+    def pop(self, state: str) -> PromptRun | None:
+        """Return a waiting prompt, once; None if there is none."""
+        return self._runs.pop(state, None)
+
+    def _expire(self, state: str) -> None:
+        run = self.pop(state)
+        if run is not None:
+            task = asyncio.create_task(run.aclose())
+            self._ending.add(task)
+            task.add_done_callback(self._ending.discard)
 
 
 async def _ask_user(context: ServedContext, message: str) -> bool:
@@ -291,17 +305,9 @@ def _form(message: str) -> types.ElicitRequestFormParams:
     return types.ElicitRequestFormParams(message=message, requested_schema=schema)
 
 
-async def _with_progress(context: ServedContext, work: Coroutine[Any, Any, T]) -> T:
-    """Wait for `work`, and report that it still runs to clients that want to know."""
-
-    async def report() -> None:
-        with suppress(MCPError):
-            for step in itertools.count(1):
-                await asyncio.sleep(_PROGRESS_SECONDS)
-                await context.report_progress(step)
-
-    reporting = asyncio.create_task(report())
-    try:
-        return await work
-    finally:
-        reporting.cancel()
+async def _report_progress(context: ServedContext) -> None:
+    """Report that a prompt runs, to clients that want to know, until cancelled."""
+    with suppress(MCPError):
+        for step in itertools.count(1):
+            await asyncio.sleep(_PROGRESS_SECONDS)
+            await context.report_progress(step)

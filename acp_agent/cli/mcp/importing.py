@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.cli.mcp.editing import save, toml_table
-from acp_agent.cli.output import FAILED, can_ask, complain, confirm, say
+from acp_agent.cli.output import FAILED, complain, confirm, say
 from acp_agent.cli.user_config import load_user_config
 from acp_agent.config.load import read_text
 from acp_agent.config.mcp_types import McpServerConfig
@@ -166,7 +166,7 @@ def import_servers(options: argparse.Namespace) -> int:
     say()
     say(_toml(new))
     say()
-    if _confirmed(options):
+    if confirm(translate("Save these servers? [y/N] "), "--save", given=options.save):
         save(new, file)
         say(translate("Saved to {file}.", file=file))
     return FAILED if failed else 0
@@ -185,12 +185,3 @@ def _toml(servers: dict[str, McpServerConfig]) -> str:
         tables.add(name, toml_table(table))
     document.add(KEY, tables)
     return document.as_string().strip()
-
-
-def _confirmed(options: argparse.Namespace) -> bool:
-    if options.save:
-        return True
-    if not can_ask():
-        say(translate("Nothing saved: not a terminal. Use --save to save."))
-        return False
-    return confirm(translate("Save these servers? [y/N] "))

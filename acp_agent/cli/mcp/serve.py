@@ -12,7 +12,12 @@ from mcp_types import ToolAnnotations
 
 from acp_agent import __version__
 from acp_agent.cli.mcp.agent_tools import AgentTools
-from acp_agent.cli.mcp.local_http import TokenRequired, access_token, local_listener, serve_local
+from acp_agent.cli.serving.local_http import (
+    TokenRequired,
+    access_token,
+    local_listener,
+    serve_local,
+)
 
 
 def serve(options: argparse.Namespace) -> int:

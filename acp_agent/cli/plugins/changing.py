@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from acp_agent.cli.localization import translate, translate_rendered
-from acp_agent.cli.output import FAILED, USAGE, can_ask, complain, confirm, say
+from acp_agent.cli.output import FAILED, USAGE, complain, confirm, say
 from acp_agent.cli.parser import user_path
 from acp_agent.cli.plugins.listing import plugins_folder
 from acp_agent.cli.user_config import load_user_config
@@ -58,7 +58,7 @@ def _add_candidate(
 def _offer(plugins_dir: Path, candidate: adding.Candidate, options: argparse.Namespace) -> bool:
     """Show a plugin, and add it if the user agrees; return whether they did."""
     _show(candidate)
-    if not _confirmed(options, translate("Add it? [y/N] ")):
+    if not confirm(translate("Add it? [y/N] "), "--yes", given=options.yes):
         return False
     adding.install_candidate(plugins_dir, candidate, replacing=False)
     say(translate("Added {name}.", name=candidate.plugin.name))
@@ -74,7 +74,7 @@ def _add_package(plugins_dir: Path, options: argparse.Namespace) -> int:
     say(f"  {translate('Its code runs with your rights, outside the sandbox.')}")
     for line in record.requirements:
         say(f"  {line}")
-    if not _confirmed(options, translate("Add it? [y/N] ")):
+    if not confirm(translate("Add it? [y/N] "), "--yes", given=options.yes):
         return FAILED
     adding.install_package(plugins_dir, name, record)
     loaded = PythonPlugins(plugins_dir).load()
@@ -117,7 +117,7 @@ def update(options: argparse.Namespace) -> int:
 
     def agree(candidate: adding.Candidate) -> bool:
         _show(candidate)
-        return _confirmed(options, translate("Use this one? [y/N] "))
+        return confirm(translate("Use this one? [y/N] "), "--yes", given=options.yes)
 
     for name in names:
         adding.require(installed, name)
@@ -192,12 +192,3 @@ def import_plugins(options: argparse.Namespace) -> int:
     if not new:
         say(translate("No new plugins."))
     return FAILED if failed else 0
-
-
-def _confirmed(options: argparse.Namespace, question: str) -> bool:
-    if options.yes:
-        return True
-    if not can_ask():
-        say(translate("Nothing changed: not a terminal. Use --yes to agree."))
-        return False
-    return confirm(question)

@@ -13,7 +13,7 @@ from tomlkit.items import Array, Table
 
 from acp_agent.cli.editors import config_file
 from acp_agent.cli.localization import translate, translate_rendered
-from acp_agent.cli.output import FAILED, can_ask, complain, confirm, say, say_json
+from acp_agent.cli.output import FAILED, complain, confirm, say, say_json
 from acp_agent.cli.policy.imports.sources import (
     applied_files,
     find_files,
@@ -80,7 +80,10 @@ def import_rules(options: argparse.Namespace, paths: Paths, folder: Path, home: 
         _show([translation for _, translation in translations], additions, targets)
         for file in applied_files(folder) if not options.path else ():
             say(translate("{file} applies without an import: acp-agent policy list", file=file))
-    if additions and _confirmed(options):
+    question = translate("Save these rules? [y/N] ")
+    if additions and (
+        options.save if options.json else confirm(question, "--save", given=options.save)
+    ):
         for addition in additions:
             save(addition)
             if not options.json:
@@ -175,17 +178,6 @@ def _show(
             say(translate("Not translated from {file}:", file=translation.file))
             for each in translation.untranslated:
                 say(f"  {each.what}: {translate_rendered(each.why)}")
-
-
-def _confirmed(options: argparse.Namespace) -> bool:
-    if options.save:
-        return True
-    if options.json:
-        return False
-    if not can_ask():
-        say(translate("Nothing saved: not a terminal. Use --save to save."))
-        return False
-    return confirm(translate("Save these rules? [y/N] "))
 
 
 def _as_json(read: Sequence[Translation], additions: Sequence[Addition]) -> dict[str, object]:

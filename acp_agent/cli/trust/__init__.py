@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 from acp_agent.cli.localization import translate, translate_rendered, user_translator
@@ -100,7 +99,7 @@ def _trust(cwd: Path, *, yes: bool) -> int:
     say(translate("Files of {folder} that need your trust:", folder=trusted_folder(cwd)))
     for change in changes:
         _show(change)
-    if not yes and not _confirm():
+    if not confirm(translate("Trust it? [y/N] "), "--yes", given=yes):
         return FAILED
     store.trust([change.item for change in changes])
     say(translate("Trusted as it is now. To revoke, run acp-agent trust --revoke."))
@@ -111,16 +110,6 @@ def _show(change: Change) -> None:
     say(f"  {describe(change, user_translator())}")
     for line in diff(change).splitlines():
         say(f"    {line}")
-
-
-def _confirm() -> bool:
-    if not sys.stdin.isatty():
-        complain(translate("Nothing changed: not a terminal. Use --yes to apply."))
-        return False
-    if confirm(translate("Trust it? [y/N] ")):
-        return True
-    say(translate("Nothing changed."))
-    return False
 
 
 def _list() -> int:

@@ -1,0 +1,1 @@
+"""Serve the agent to programs of other protocols: A2A and MCP."""
