@@ -10,12 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from acp_agent.cli.localization import translate
-from acp_agent.cli.policy.imports.translation import (
-    Translation,
-    read_settings,
-    shorten_value,
-    texts,
-)
+from acp_agent.cli.policy.imports.translation import Translation, read_settings, texts
 from acp_agent.config.policy_types import RuleConfig
 from acp_agent.permissions.policy.rules import Effect
 
@@ -35,29 +30,21 @@ def read_claude(file: Path) -> Translation:
     settings = read_settings(file)
     for key in _OTHER_SETTINGS:
         if key in settings:
-            translation.skip(f"{key}: {shorten_value(settings[key])}", _describe_replacement(key))
-    permissions = settings.get("permissions")
-    if permissions is None:
-        return translation
+            translation.skip_value(key, settings[key], _describe_replacement(key))
+    permissions = settings.get("permissions", {})
     if not isinstance(permissions, dict):
-        translation.skip(
-            f"permissions: {shorten_value(permissions)}", translate("it is not an object")
-        )
+        translation.skip_value("permissions", permissions, translate("it is not an object"))
         return translation
     for effect in _EFFECTS:
         rules = permissions.get(effect, [])
         for rule in texts(rules):
             translation.add(effect, RuleConfig(rule=rule))
-        invalid_rules = (
-            rules if not isinstance(rules, list) else [r for r in rules if type(r) is not str]
-        )
-        if invalid_rules:
-            translation.skip(
-                f"{effect}: {shorten_value(invalid_rules)}", translate("a rule must be text")
-            )
+        invalid = [r for r in rules if type(r) is not str] if isinstance(rules, list) else rules
+        if invalid:
+            translation.skip_value(effect, invalid, translate("a rule must be text"))
     for key, value in permissions.items():
         if key not in _EFFECTS:
-            translation.skip(f"{key}: {shorten_value(value)}", _describe_replacement(key))
+            translation.skip_value(key, value, _describe_replacement(key))
     return translation
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from acp_agent.cli.localization import translate
-from acp_agent.cli.policy.imports.translation import Translation, read_toml, shorten_value, texts
+from acp_agent.cli.policy.imports.translation import Translation, read_toml, texts
 from acp_agent.config.policy_types import RuleConfig
 from acp_agent.content import as_object
 from acp_agent.permissions.policy.rules import Effect, tool_name
@@ -21,32 +21,29 @@ _DENIED = frozenset({"deny", "none"})
 _PROFILE_KEYS = frozenset({"description", "extends", "filesystem"})
 _MODES = ("approval_policy", "approvals_reviewer", "auto_review")
 _SANDBOX = ("sandbox_mode", "sandbox_workspace_write", "shell_environment_policy")
+_OTHERS = ("apps", "plugins", "profiles")
 _MAX_BASES = 20  # profiles that extend each other
 
 
 def read_codex_config(file: Path) -> Translation:
     """Translate a configuration file. Raises InvalidInputError if it cannot be read."""
     translation, document = Translation(file), read_toml(file)
-    for key in _MODES:
-        if key in document:
-            _skip(
-                translation,
-                key,
-                document[key],
-                translate("set `mode` in the configuration instead"),
-            )
-    for key in _SANDBOX:
-        if key in document:
-            _skip(
-                translation, key, document[key], translate("see `[sandbox]` in the configuration")
-            )
+    for keys, reason in (
+        (_MODES, translate("set `mode` in the configuration instead")),
+        (_SANDBOX, _see_sandbox()),
+        (_OTHERS, translate("not supported here")),
+    ):
+        for key in keys:
+            if key in document:
+                translation.skip_value(key, document[key], reason)
     _profiles(document, translation)
     for server, settings in as_object(document.get("mcp_servers")).items():
         _server(server, as_object(settings), translation)
-    for key in ("apps", "plugins", "profiles"):
-        if key in document:
-            _skip(translation, key, document[key], translate("not supported here"))
     return translation
+
+
+def _see_sandbox() -> str:
+    return translate("see `[sandbox]` in the configuration")
 
 
 def _profiles(document: Mapping[str, object], translation: Translation) -> None:
@@ -58,12 +55,7 @@ def _profiles(document: Mapping[str, object], translation: Translation) -> None:
         used.append(name)
         name = as_object(profiles[name]).get("extends")
     if isinstance(name, str) and name.startswith(":"):
-        _skip(
-            translation,
-            "default_permissions",
-            name,
-            translate("see `[sandbox]` in the configuration"),
-        )
+        translation.skip_value("default_permissions", name, _see_sandbox())
     for profile in used:
         _profile(profile, as_object(profiles[profile]), translation)
     for profile in profiles:
@@ -77,19 +69,13 @@ def _profile(name: str, profile: Mapping[str, object], translation: Translation)
             for tool in ("Read", "Edit"):
                 translation.add("deny", RuleConfig(rule=f"{tool}({path})"))
         else:
-            _skip(
-                translation,
-                f"permissions.{name}.filesystem.{path}",
-                access,
-                translate("see `[sandbox]` in the configuration"),
-            )
+            key = f"permissions.{name}.filesystem.{path}"
+            translation.skip_value(key, access, _see_sandbox())
     network = as_object(profile.get("network"))
     for host, decision in as_object(network.get("domains")).items():
         effect = _DOMAINS.get(decision)
         if effect is None:
-            translation.skip(
-                f"{host}: {shorten_value(decision)}", translate("unknown host or decision")
-            )
+            translation.skip_value(host, decision, translate("unknown host or decision"))
         else:
             host_name = f"*.{host[3:]}" if host.startswith("**.") else host
             translation.add(
@@ -99,12 +85,7 @@ def _profile(name: str, profile: Mapping[str, object], translation: Translation)
     other_settings["network"] = {key: value for key, value in network.items() if key != "domains"}
     for key, value in other_settings.items():
         if value != {}:
-            _skip(
-                translation,
-                f"permissions.{name}.{key}",
-                value,
-                translate("see `[sandbox]` in the configuration"),
-            )
+            translation.skip_value(f"permissions.{name}.{key}", value, _see_sandbox())
 
 
 def _paths(filesystem: Mapping[str, object]) -> Iterator[tuple[str, object]]:
@@ -112,11 +93,9 @@ def _paths(filesystem: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     for path, access in filesystem.items():
         if isinstance(access, dict):
             inside = path in {":workspace_roots", ":project_roots"}
+            parent = "" if inside else _absolute(path)
             for inner, inner_access in access.items():
-                yield (
-                    f"{'' if inside else _absolute(path)}/{inner.removeprefix('./')}",
-                    inner_access,
-                )
+                yield f"{parent}/{inner.removeprefix('./')}", inner_access
         else:
             yield _absolute(path), access
 
@@ -139,13 +118,5 @@ def _server(server: str, settings: Mapping[str, object], translation: Translatio
                 _APPROVALS[approval], RuleConfig(rule=f"mcp__{tool_name(server, tool)}")
             )
     if "enabled_tools" in settings:
-        _skip(
-            translation,
-            f"mcp_servers.{server}.enabled_tools",
-            settings["enabled_tools"],
-            translate("name the tools where you add the server"),
-        )
-
-
-def _skip(translation: Translation, key: str, value: object, reason: str) -> None:
-    translation.skip(f"{key}: {shorten_value(value)}", reason)
+        key, reason = "enabled_tools", translate("name the tools where you add the server")
+        translation.skip_value(f"mcp_servers.{server}.{key}", settings[key], reason)

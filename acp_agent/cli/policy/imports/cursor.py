@@ -10,12 +10,7 @@ import re
 from pathlib import Path
 
 from acp_agent.cli.localization import translate
-from acp_agent.cli.policy.imports.translation import (
-    Translation,
-    read_settings,
-    shorten_value,
-    texts,
-)
+from acp_agent.cli.policy.imports.translation import Translation, read_settings, texts
 from acp_agent.config.policy_types import RuleConfig
 from acp_agent.permissions.policy.rules import Effect
 
@@ -29,16 +24,14 @@ def read_cursor(file: Path) -> Translation:
     translation = Translation(file)
     permissions = read_settings(file).get("permissions", {})
     if not isinstance(permissions, dict):
-        translation.skip(
-            f"permissions: {shorten_value(permissions)}", translate("it is not an object")
-        )
+        translation.skip_value("permissions", permissions, translate("it is not an object"))
         return translation
     for effect in _EFFECTS:
         for token in texts(permissions.get(effect)):
             translation.add(effect, RuleConfig(rule=_rule(effect, token)), source_text=token)
     for key, value in permissions.items():
         if key not in _EFFECTS:
-            translation.skip(f"{key}: {shorten_value(value)}", translate("not supported here"))
+            translation.skip_value(key, value, translate("not supported here"))
     return translation
 
 

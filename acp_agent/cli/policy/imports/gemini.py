@@ -54,9 +54,8 @@ _Group = tuple[tuple[str, ...], tuple[ModeName, ...]]
 def read_gemini(file: Path) -> Translation:
     """Translate a policy file. Raises InvalidInputError if it cannot be read."""
     translation, document = Translation(file), read_toml(file)
-    rules = [
-        rule_table for rule_table in _list(document.get("rule")) if isinstance(rule_table, dict)
-    ]
+    tables = document.get("rule")
+    rules = [rule for rule in tables if isinstance(rule, dict)] if isinstance(tables, list) else []
     rules.sort(key=_priority, reverse=True)
     servers = sorted({str(rule["mcpName"]) for rule in rules if "mcpName" in rule})
     groups: dict[_Group, list[OrderedRule]] = {}
@@ -138,7 +137,3 @@ def _priority(rule: Mapping[str, object]) -> float:
 
 def _strings(value: object) -> Sequence[str]:
     return [value] if isinstance(value, str) else texts(value)
-
-
-def _list(value: object) -> Sequence[object]:
-    return value if isinstance(value, list) else ()

@@ -157,9 +157,8 @@ def _read_table(value: object, translation: Translation) -> Iterator[OrderedRule
             if action in _EFFECTS:
                 yield OrderedRule(str(tool), str(pattern), action)
             else:
-                translation.skip(
-                    f"{tool}: {shorten_value(actions)}",
-                    translate("its action is not allow, ask or deny"),
+                translation.skip_value(
+                    str(tool), actions, translate("its action is not allow, ask or deny")
                 )
 
 

@@ -68,6 +68,10 @@ class Translation:
         """Record a setting without a counterpart."""
         self.untranslated.append(Untranslated(source_text, reason))
 
+    def skip_value(self, key: str, value: object, reason: str) -> None:
+        """Record a key and its value, which have no counterpart."""
+        self.skip(f"{key}: {shorten_value(value)}", reason)
+
 
 def read_file(file: Path) -> bytes:
     """Return the bytes of a file. Raises InvalidInputError."""
