@@ -7,12 +7,13 @@ shown. The file is locked during the run, so that no other process continues it.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from acp_agent.errors import ConfigError, StoreError
 from acp_agent.extensions.workflows.types import Status
@@ -25,7 +26,7 @@ _MAX_BYTES = 200_000_000  # bytes; larger journals are not read
 
 
 class _Record(Struct, frozen=True, kw_only=True, tag_field="event", omit_defaults=True):
-    at: int  # milliseconds since 1970 (UTC)
+    at: int = field(default_factory=lambda: time.time_ns() // 1_000_000)  # ms since 1970 (UTC)
 
 
 class RunStarted(_Record, frozen=True, kw_only=True, tag="run_started"):

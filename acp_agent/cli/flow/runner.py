@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Sequence
 
 from msgspec import Struct, structs
@@ -101,7 +100,7 @@ class FlowRunner:
             status = INTERRUPTED
         elif status == 0 and self._sessions.unanswered:
             status = _REFUSED_STATUS
-        self._journal.write(RunEnded(at=_now(), status=status))
+        self._journal.write(RunEnded(status=status))
         return Outcome(
             run=self._record.started.run,
             status=status,
@@ -136,7 +135,7 @@ class FlowRunner:
         if earlier is not None and earlier.done:
             return None if earlier.status == "failed" else earlier
         if not self._should_run(step):
-            skipped = StepEnded(at=_now(), step=step.id, status="skipped", done=True)
+            skipped = StepEnded(step=step.id, status="skipped", done=True)
             if self._failure is None:  # otherwise it may run when the run is resumed
                 self._journal.write(skipped)
             self._view.step_ended(skipped)
@@ -170,7 +169,6 @@ class FlowRunner:
         if len(items) > _MAX_ITEMS:
             self._statuses[step.id] = FAILED
             return StepEnded(
-                at=_now(),
                 step=step.id,
                 status="failed",
                 done=step.continue_on_error,
@@ -223,7 +221,6 @@ class FlowRunner:
         for name in failed:
             self._statuses.setdefault(group.id, self._statuses.get(name, FAILED))
         return StepEnded(
-            at=_now(),
             step=group.id,
             status="failed" if failed else "completed",
             done=not failed or group.continue_on_error,
@@ -236,20 +233,14 @@ class FlowRunner:
         for attempt in range(1, step.retry + 2):
             result = await self._attempt(step, attempt, concurrent=concurrent)
             if result.status == 0:
-                return StepEnded(
-                    at=_now(), step=step.id, status="completed", done=True, output=result.output
-                )
+                return StepEnded(step=step.id, status="completed", done=True, output=result.output)
             if self._stopping.is_set():
                 return None
             if attempt <= step.retry:
                 self._view.show_retry(step.id, result.error)
         self._statuses[step.id] = result.status
         return StepEnded(
-            at=_now(),
-            step=step.id,
-            status="failed",
-            done=step.continue_on_error,
-            error=result.error,
+            step=step.id, status="failed", done=step.continue_on_error, error=result.error
         )
 
     async def _attempt(self, step: Step, attempt: int, *, concurrent: bool) -> _Result:
@@ -271,9 +262,7 @@ class FlowRunner:
         tally = Tally(lambda update: self._update(step.id, update))
         session.show, session.step = tally.update, step.id
         self._journal.write(
-            StepStarted(
-                at=_now(), step=step.id, session=session.id, before=session.prompts, attempt=attempt
-            )
+            StepStarted(step=step.id, session=session.id, before=session.prompts, attempt=attempt)
         )
         self._view.step_started(step, session.id, concurrent=concurrent)
         task = asyncio.create_task(session.prompt(text))
@@ -323,7 +312,3 @@ class FlowRunner:
     def _update(self, step: str, update: acp.SessionUpdate) -> None:
         self._observe(update)
         self._view.update(step, update)
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

@@ -7,7 +7,6 @@ import asyncio
 import hashlib
 import os
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -138,7 +137,6 @@ def _continue(
         )
         journal.write(
             RunStarted(
-                at=time.time_ns() // 1_000_000,
                 run=first.run,
                 file=first.file,
                 digest=_digest(file),
@@ -220,7 +218,6 @@ def new_run(
     assert file.workflow is not None
     inputs = parse_inputs(file.workflow, options.input)
     started = RunStarted(
-        at=time.time_ns() // 1_000_000,
         run=new_flow_id(),
         file=_utf8(str(file.path)),
         named=lookup_name,

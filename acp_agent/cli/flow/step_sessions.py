@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -112,14 +111,7 @@ class StepSessions:
         if agent_name is not None:
             await session.set_option("agent", agent_name)
             session.settings["agent"] = agent_name
-        self._journal.write(
-            SessionOpened(
-                at=time.time_ns() // 1_000_000,
-                session=session.id,
-                step=key,
-                settings=session.settings,
-            )
-        )
+        self._journal.write(SessionOpened(session=session.id, step=key, settings=session.settings))
         return session
 
     async def _ensure_agent(self) -> FlowAgent:
