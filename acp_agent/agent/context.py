@@ -127,6 +127,15 @@ class Context:
         return entries[-1].message if entries else None
 
     @property
+    def last_answer(self) -> str:
+        """The text of the model's last answer; "" if there is none."""
+        for entry in reversed(self.view.entries):
+            if isinstance(entry.message, ModelSide):
+                parts = entry.message.parts
+                return "".join(part.text for part in parts if isinstance(part, AnswerText))
+        return ""
+
+    @property
     def awaits_answer(self) -> bool:
         """Return whether the last message is of the user's side, so the model must be asked."""
         entries = self.view.entries

@@ -358,3 +358,9 @@ class Config(Table, frozen=True, kw_only=True):
         bool, Meta(description="Keep notes for later sessions, in folders that you trust.")
     ] = True
     log: LogConfig = LogConfig()
+
+    @property
+    def key_variables(self) -> list[str]:
+        """The environment variables that have keys of the user's own providers."""
+        providers = self.providers.values()
+        return [provider.api_key_env for provider in providers if provider.api_key_env]

@@ -83,19 +83,7 @@ class Confinement(Struct, frozen=True, kw_only=True):
         Args:
             folders: the folders that they may change, resolved.
         """
-
-        def launch(argv: Sequence[str], environ: Mapping[str, str], cwd: str) -> Launch:
-            from acp_agent.sandbox.programs import launch_reader  # noqa: PLC0415 - when first needed
-
-            backend = self.sandboxes.find(self.config, self.environ.get("PATH"), cwd)
-            # Inside the sandbox, root has no rights to other users' folders.
-            owned = all(os.stat(folder).st_uid == os.geteuid() for folder in folders)  # noqa: PTH116 - strings
-            if backend is None or not owned:
-                return unconfined(argv, environ, cwd)
-            launched = launch_reader(backend, argv, environ, cwd, write=folders)
-            return self.sandboxes.marked(launched)
-
-        return launch
+        return self.sandboxes.confine(self.config, self.environ.get("PATH"), folders)
 
     async def mcp_server(
         self, argv: Sequence[str], environ: Mapping[str, str], cwd: str, options: ServerOptions

@@ -74,7 +74,8 @@ class CoreSession:
 
     def fits(self, rule: str, access: Access) -> bool:
         """Return whether a call matches a permission rule."""
-        return _fits(rule, access, self.cwd, self._core.services.home)
+        denial = AddedRule("deny", rule, Hook(event="PreToolUse"))
+        return _deciding_rule([denial], access, self.cwd, self._core.services.home) is not None
 
     async def verdict(self, rules: Sequence[AddedRule], access: Access) -> AddedRule | None:
         """Return the rule that decides about a call, the strictest first; None if none does."""
@@ -128,8 +129,8 @@ def hook_runner(
     Args:
         helpers: returns the object that asks models and MCP servers; None outside a session.
     """
-    keys = [provider.api_key_env for provider in config.providers.values() if provider.api_key_env]
-    return HookRunner(cwd, command_environ(environ, hide=keys), environ, _confine(sandbox), helpers)
+    visible = command_environ(environ, hide=config.key_variables)
+    return HookRunner(cwd, visible, environ, _confine(sandbox), helpers)
 
 
 def hooks_place(
@@ -160,12 +161,6 @@ def _confine(sandbox: Sandbox | None) -> Confine | None:
         )
 
     return None if sandbox is None else confine
-
-
-def _fits(rule: str, access: Access, cwd: Path, home: Path) -> bool:
-    """Return whether a call matches a rule: a gate with this deny rule alone would refuse it."""
-    decided = _deciding_rule([AddedRule("deny", rule, Hook(event="PreToolUse"))], access, cwd, home)
-    return decided is not None
 
 
 def _deciding_rule(

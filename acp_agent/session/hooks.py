@@ -13,7 +13,6 @@ from acp_agent.agent.resources import TurnResources
 from acp_agent.content import ContentBlock, JsonObject, TextBlock
 from acp_agent.errors import AuthRequiredError, ModelError
 from acp_agent.events import NoticeShown, StopReason, TitleChanged
-from acp_agent.models.base import AnswerText, ModelSide
 from acp_agent.session.core import SessionCore
 from acp_agent.session.extensions import Extensions
 from acp_agent.session.hook_session import SessionChanges
@@ -23,7 +22,6 @@ from acp_agent.workspace.environment import leads_programs
 from acp_agent.workspace.scrub import scrub
 
 if TYPE_CHECKING:  # only for sessions with hooks
-    from acp_agent.agent.context import Context
     from acp_agent.hooks.running import Helpers
     from acp_agent.hooks.session_hooks import SessionHooks
     from acp_agent.hooks.sources import FoundHooks
@@ -117,7 +115,10 @@ class HookSource:
                 answer = await self._report_change(self._hooks, self._settings_kind(path), path)
                 if answer.blocked and hook_set.hooks not in (current_hooks, self._refused):
                     self._refused = hook_set.hooks
-                    await self._tell_user("A hook refused changes of hooks.", answer.reason)
+                    title, why = "A hook refused changes of hooks.", self._core.clean(answer.reason)
+                    await self._core.notify(
+                        NoticeShown(severity="info", title=title, description=why)
+                    )
         return hook_set.hooks == self._refused
 
     @staticmethod
@@ -134,10 +135,6 @@ class HookSource:
             Path(path).is_relative_to(folder) for folder in user_folders
         )
         return "user_settings" if is_own else "project_settings"
-
-    async def _tell_user(self, title: str, text: str) -> None:
-        text = scrub(text, self._core.secrets)
-        await self._core.notify(NoticeShown(severity="info", title=title, description=text))
 
     def find(self) -> FoundHooks:
         """Return the hooks of the current files. Blocks: reads them."""
@@ -321,7 +318,7 @@ class HookSource:
                 "background_tasks": background_tasks(turn),
                 "session_crons": [],
             }
-            if answer_text := last_answer(turn.journal.context):
+            if answer_text := turn.journal.context.last_answer:
                 fields["last_assistant_message"] = self._core.clean(answer_text)
             answer = await hooks.fire("Stop", fields)
             if answer.stop or not answer.feedback:
@@ -335,7 +332,7 @@ class HookSource:
         if turn.hooks is not None:
             kind, details = _error_kind(error), scrub(str(error), self._core.secrets)
             fields: JsonObject = {"error": kind, "error_details": details}
-            if text := last_answer(turn.journal.context):
+            if text := turn.journal.context.last_answer:
                 fields["last_assistant_message"] = self._core.clean(text)
             await turn.hooks.fire("StopFailure", fields, matched=kind)
 
@@ -372,16 +369,6 @@ def background_tasks(turn: TurnResources) -> list[JsonObject]:
         }
         for command in background.running
     ]
-
-
-def last_answer(context: Context) -> str:
-    """Return the text of the model's last answer; "" if there is none."""
-    for entry in reversed(context.entries):
-        if isinstance(entry.message, ModelSide):
-            return "".join(
-                part.text for part in entry.message.parts if isinstance(part, AnswerText)
-            )
-    return ""
 
 
 def _error_kind(error: Exception) -> str:

@@ -240,16 +240,13 @@ class SessionManager:
             session = self._open.get(session_id)
             if session is not None:
                 await self._close(session)
-            lease = self.services.store.lease(session_id)
-            try:
+            services = self.services
+            with services.store.lease(session_id):
                 # Only an id from the store is safe as the name of a folder.
-                services = self.services
                 if await services.store.delete(session_id):
                     from acp_agent.session.history.checkpoint_files import remove_session_files  # noqa: PLC0415 - rarely needed
 
                     await remove_session_files(services.checkpoints, services.outputs, session_id)
-            finally:
-                lease.release()
 
     def cancel(self, session_id: SessionId, client: Client) -> None:
         """Stop a session's turn. Does nothing if it is idle or not open in this client."""
@@ -302,11 +299,8 @@ class SessionManager:
             session = await self.find_open(session_id)
             if session is None:
                 store = self.services.store
-                lease = store.lease(session_id)
-                try:
+                with store.lease(session_id):
                     await store.append(session_id, [event])
-                finally:
-                    lease.release()
         if session is not None:
             await session.core.emit(event)
         return event.title
@@ -328,11 +322,8 @@ class SessionManager:
                 await self._close(session)
                 if client is not None:
                     client.replaced(session_id, ())
-            lease = store.lease(session_id)
-            try:
+            with store.lease(session_id):
                 await store.archive(session_id)
-            finally:
-                lease.release()
 
     async def unarchive(self, session_id: SessionId) -> None:
         """Show an archived session in lists again, whether or not it is open.

@@ -29,7 +29,6 @@ PROMPT_MODULES = (
     "acp_agent.workspace.instructions.files",
     "acp_agent.agent.loop_detection",
     "acp_agent.session.turns.budget",
-    "acp_agent.session.turns.added_tools",
     "acp_agent.agent.turn",
     "acp_agent.session.turns.parts",
 )

@@ -246,7 +246,7 @@ class PromptHandler:
         if mcp is not None and any(
             isinstance(block, TextBlock) and "@" in block.text for block in content
         ):
-            from acp_agent.session.mcp.attachments import attached_resources  # noqa: PLC0415 - likewise
+            from acp_agent.session.mcp.mentions import attached_resources  # noqa: PLC0415 - likewise
 
             resources, images = await attached_resources(content, mcp)
             if images and not self._takes_images(core.settings.model):

@@ -52,17 +52,25 @@ class SharedSandboxes:
             return str(self._backend)
         return self._backend.notice
 
-    def confine(self, config: SandboxConfig, search_path: str | None) -> Confine:
-        """Return the launcher of this program's own helpers, confined if possible."""
+    def confine(
+        self, config: SandboxConfig, search_path: str | None, write: Sequence[str] = ()
+    ) -> Confine:
+        """Return the launcher of this program's own helpers, confined if possible.
+
+        Args:
+            write: the folders that they may change, resolved.
+        """
 
         def launch(argv: Sequence[str], environ: Mapping[str, str], cwd: str) -> Launch:
             from acp_agent.sandbox.launch import unconfined  # noqa: PLC0415 - when first needed
             from acp_agent.sandbox.programs import launch_reader  # noqa: PLC0415 - likewise
 
             backend = self.find(config, search_path, cwd)
-            if backend is None:
+            # Inside the sandbox, root has no rights to other users' folders.
+            owned = all(os.stat(folder).st_uid == os.geteuid() for folder in write)  # noqa: PTH116 - strings
+            if backend is None or not owned:
                 return unconfined(argv, environ, cwd)
-            return self.marked(launch_reader(backend, argv, environ, cwd))
+            return self._marked(launch_reader(backend, argv, environ, cwd, write=write))
 
         return launch
 
@@ -73,7 +81,7 @@ class SharedSandboxes:
         backend = self._find(search_path, (cwd,), config) if config.enabled else None
         return None if isinstance(backend, Unavailable) else backend
 
-    def marked(self, launch: Launch) -> Launch:
+    def _marked(self, launch: Launch) -> Launch:
         """Return the launch of a helper with the mark by which the watchdog finds it."""
         return replace(launch, environ=launch.environ | self._mark)
 

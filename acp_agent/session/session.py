@@ -145,7 +145,7 @@ class Session:
         self.turns.cancel()
 
     async def rewind(self, point: str, scope: Scope, *, force: bool = False) -> RewindResult:
-        """Rewind to an earlier point; see `acp_agent.session.history.rewind.Rewinder.go`.
+        """Rewind to an earlier point; see `acp_agent.session.history.rewind.Rewinder.rewind`.
 
         Raises:
             TurnRunsError: a turn runs.

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Literal, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from acp_agent.config.localization import ENGLISH, Translator
 from acp_agent.errors import AuthRequiredError, InvalidInputError, SessionError
@@ -89,13 +90,8 @@ def translated(option: Option, translate: Translator) -> Option:
             )
             for value in values
         )
-    return Option(
-        id=option.id,
-        name=translate(option.name),
-        description=translate(option.description),
-        current=option.current,
-        values=values,
-    )
+    name, description = translate(option.name), translate(option.description)
+    return replace(option, name=name, description=description, values=values)
 
 
 def mode_option(current: str) -> Option:

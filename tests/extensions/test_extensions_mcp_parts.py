@@ -125,9 +125,8 @@ __import__(sys.argv[1])
     "module",
     [
         "acp_agent.extensions.mcp.client",
-        "acp_agent.session.mcp.attachments",
         "acp_agent.session.mcp.catalog",
-        "acp_agent.session.mcp.template_completion",
+        "acp_agent.session.mcp.mentions",
     ],
 )
 def test_a_session_imports_the_package_before_its_submodules(module: str) -> None:

@@ -172,11 +172,11 @@ async def test_files_are_not_saved_for_a_turn_that_was_stopped_meanwhile(
     checkpoints = desk.session.resources.checkpoints
     keep, holding = checkpoints._in_thread, asyncio.Event()
 
-    async def slowly(deadline: Deadline, work: Callable[[Deadline], object]) -> object:
+    async def slowly(deadline: Deadline, work: Callable[..., object], *args: object) -> object:
         while not (holding.is_set() or deadline.is_cancelled):
             holding.set()
             await asyncio.to_thread(deadline._cancelled.wait, 10)
-        return await keep(deadline, work)
+        return await keep(deadline, work, *args)
 
     monkeypatch.setattr(checkpoints, "_in_thread", slowly)
     turn = await desk.begin("Go")

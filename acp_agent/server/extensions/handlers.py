@@ -115,14 +115,12 @@ async def list_resources(operations: Operations, params: dict[str, Any]) -> List
     servers = session.extensions.mcp
     if servers is None:
         return ListResourcesResponse(resources=[])
-    from acp_agent.session.mcp.attachments import list_mentions  # noqa: PLC0415 - where there are any
+    from acp_agent.session.mcp.mentions import complete_mention, list_mentions  # noqa: PLC0415 - where there are any
 
     resources = [
         NamedResource(mention=mention, name=name) for mention, name in list_mentions(servers)
     ]
     if request.typed:
-        from acp_agent.session.mcp.template_completion import complete_mention  # noqa: PLC0415 - likewise
-
         resources += [
             NamedResource(mention=mention, name=name, incomplete=incomplete)
             for mention, name, incomplete in await complete_mention(servers, request.typed)

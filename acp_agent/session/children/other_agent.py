@@ -73,14 +73,8 @@ def _program(
             f"{name} cannot be started: there is no program {printable_line(config.command)!r} in "
             "PATH; install it, or correct the command in the configuration"
         )
-    hidden = [
-        provider.api_key_env
-        for provider in core.services.config.providers.values()
-        if provider.api_key_env
-    ]
-    child_environ = command_environ(
-        environ, keep=config.env_vars, hide=set(hidden) - set(config.env_vars)
-    )
+    hidden = set(core.services.config.key_variables) - set(config.env_vars)
+    child_environ = command_environ(environ, keep=config.env_vars, hide=hidden)
     return Program(
         name=name,
         command=(executable, *config.args),

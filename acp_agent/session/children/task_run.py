@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -32,7 +32,7 @@ from acp_agent.session.children.child import ChildSession, ChildTools
 from acp_agent.session.children.running import RunningChildren, TaskRecord
 from acp_agent.session.core import SessionCore
 from acp_agent.session.extensions import Definitions
-from acp_agent.session.hooks import MAX_ROUNDS, last_answer
+from acp_agent.session.hooks import MAX_ROUNDS
 from acp_agent.session.turns.budget import SessionBudget
 from acp_agent.session.turns.environment import EnvironmentGatherer
 from acp_agent.session.turns.parts import TurnTools
@@ -189,14 +189,13 @@ class TaskRun:
         inner: InnerTools | None = None,
     ) -> Outcome:
         """Run a worker on the task in a child session; see `work`."""
-        services, models = self._core.services, self._parent.turn.models
+        models = self._parent.turn.models
         try:
             options = run_options(
                 uses,
                 main=models.current,
                 thought=models.thought_level,
-                models=services.models,
-                config=services.config,
+                services=self._core.services,
             )
         except InvalidInputError as error:
             raise ToolError(f"the agent cannot be run: {error}") from error
@@ -365,12 +364,6 @@ async def _run_own_turns(
     yield next_turn
 
 
-def _command_notes(child: ChildSession) -> Iterator[str]:
-    for background in child.running_commands:
-        command = code_span(first_line(background.command, _MAX_TITLE))
-        yield f"[It left the background command {background.name} running: {command}]"
-
-
 def with_note(outcome: Outcome, note: str) -> Outcome:
     """Return an outcome with a note for the model; "" for none."""
     return replace(outcome, text=f"{outcome.text}\n\n{note}") if note else outcome
@@ -378,7 +371,12 @@ def with_note(outcome: Outcome, note: str) -> Outcome:
 
 def _outcome(child: ChildSession, stop: StopReason | None) -> Outcome:
     note = _STOP_NOTES.get("max_turn_requests" if child.resources.budget.exhausted else stop, "")
-    text = "\n\n".join(filter(None, [child.last_answer or NO_ANSWER, note, *_command_notes(child)]))
+    commands = [
+        f"[It left the background command {background.name} running: "
+        f"{code_span(first_line(background.command, _MAX_TITLE))}]"
+        for background in child.running_commands
+    ]
+    text = "\n\n".join(filter(None, [child.last_answer or NO_ANSWER, note, *commands]))
     return Outcome(
         text=text,
         failed=not child.last_answer or stop == "refusal",
@@ -393,6 +391,6 @@ async def _continuation(core: SessionCore, child: ChildSession, rounds: int) -> 
         return ""
     from acp_agent.session.hook_session import agent_transcript  # noqa: PLC0415 - if there are hooks
 
-    answer = scrub(last_answer(child.context), child.secrets)
+    answer = scrub(child.context.last_answer, child.secrets)
     transcript = await agent_transcript(core, child.id).update(child.context)
     return await hooks.after_agent(rounds, answer, transcript)

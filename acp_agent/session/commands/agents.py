@@ -14,7 +14,7 @@ from acp_agent.events import Activity, UserMessage
 from acp_agent.ids import SessionId, new_message_id
 from acp_agent.session.children.running import RunningChildren, TaskRecord
 from acp_agent.session.commands.command import FoundCommand
-from acp_agent.session.commands.skills import untrusted_lines
+from acp_agent.session.commands.listings import untrusted_lines
 from acp_agent.session.core import SessionCore
 from acp_agent.session.extensions import Definitions
 from acp_agent.tools.quoting import code_span, escape_markdown, first_line

@@ -155,11 +155,11 @@ def _answer(
 
             answer = partial(mcp_command, core, context.extensions, arguments)
         case "hooks":
-            from acp_agent.session.commands.hooks import hooks_command  # noqa: PLC0415 - rare
+            from acp_agent.session.commands.listings import hooks_command  # noqa: PLC0415 - rare
 
             answer = partial(hooks_command, core, context.resources.hooks)
         case "skills":
-            from acp_agent.session.commands.skills import skills_command  # noqa: PLC0415 - rare
+            from acp_agent.session.commands.listings import skills_command  # noqa: PLC0415 - rare
 
             answer = partial(skills_command, core, context.extensions.definitions)
         case "memory":

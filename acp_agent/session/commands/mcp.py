@@ -88,7 +88,7 @@ class _Servers:
     def _unknown(self, name: str) -> str:
         names = ", ".join(code_span(server.name) for server in self._selection.servers) or "-"
         return self._translate(
-            ("Unknown MCP server {name}. The servers are: {names}"),
+            "Unknown MCP server {name}. The servers are: {names}",
             name=code_span(name),
             names=names,
         )

@@ -1,4 +1,4 @@
-"""Commands that send prompts to the model: `/skill:name request` and `/loop N prompt`."""
+"""Commands that send prompts to the model: `/skill:NAME`, `/flow:NAME` and `/loop`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from acp_agent.agent.pending_messages import user_part
 from acp_agent.config.localization import Translator
 from acp_agent.content import ContentBlock, TextBlock
 from acp_agent.errors import InvalidInputError
+from acp_agent.events import AnyEvent, UserMessage
 from acp_agent.extensions.definitions.inputs import (
     FILES,
     SkillInputs,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from acp_agent.extensions.definitions.types import Skill
 
 MAX_ROUNDS = 100
+_RESUME = "resume"  # as a request, continues the last run of a flow
 ASK_TOOL = "ask_user"  # from `acp_agent.tools.ask_user`, which is not imported here either
 _MAX_QUESTIONS = 4  # questions in one call of it
 _COMMAND_MARK = "!`"  # before a command whose output the model reads with the text
@@ -75,12 +77,10 @@ async def skill_command(
             text += " " + translate("Some files of this folder are not trusted: see /trust.")
         return FoundCommand.answering(core.clean(text))
     if is_flow and skill.flow is not None:
-        from acp_agent.session.commands.flow import flow_command  # noqa: PLC0415 - for flows only
-
         flow_options = _options(core, skill)
         if isinstance(flow_options, FoundCommand):
             return flow_options
-        return await flow_command(
+        return await _flow_command(
             core, skill, user_text, flow_options, skill_variables(core, skill)
         )
     try:
@@ -118,14 +118,13 @@ async def skill_command(
 
 def _options(core: SessionCore, skill: Skill) -> RunOptions | FoundCommand:
     """Return the options of a skill's run, or an answer if it cannot be run."""
-    settings, services, translate = core.settings, core.services, core.translate
+    settings, translate = core.settings, core.translate
     try:
         return run_options(
             skill.uses,
             main=settings.model,
             thought=settings.thought_level,
-            models=services.models,
-            config=services.config,
+            services=core.services,
         )
     except InvalidInputError as error:
         why = translate.rendered(str(error))
@@ -232,6 +231,56 @@ def _attached(content: Sequence[ContentBlock]) -> list[str]:
     command = next((block for block in content if is_command(block)), None)
     converted = [user_part(block) for block in content if block is not command]
     return [part.text for part in converted if isinstance(part, UserText) and part.text.strip()]
+
+
+async def _flow_command(
+    core: SessionCore,
+    skill: Skill,
+    arguments: str,
+    options: RunOptions,
+    variables: Mapping[str, str],
+) -> FoundCommand:
+    """Return the effect of `/flow:name`.
+
+    Args:
+        skill: a skill with a flow.
+        variables: the values of placeholders such as `${CLAUDE_SKILL_DIR}`.
+    """
+    from acp_agent.session.turns.flow import FlowRun, stopped_at  # noqa: PLC0415 - for flows only
+
+    flow = skill.flow
+    assert flow is not None
+    request, history = arguments.strip(), list[AnyEvent]()
+    if resumes := request == _RESUME:
+        history = list(await core.history())
+        request = _last_request(skill.name, history)
+    filled, has_request = {}, False
+    for id_, node in flow.nodes.items():
+        text, uses_request = fill_inputs(node.text, request, {}, variables)
+        filled[id_] = replace(node, text=core.clean(text))
+        has_request = has_request or uses_request
+    flow = replace(flow, nodes=filled, notes=core.clean(flow.notes))
+    resumed = stopped_at(flow, history)
+    if resumes and resumed is None:
+        return FoundCommand.answering(
+            core.translate(
+                "There is no stopped run of the flow {name} in this session.", name=skill.name
+            )
+        )
+    further_text = "" if has_request else core.clean(request)
+    run = FlowRun(skill.name, flow, request=further_text, resumed=resumed)
+    # The plan shows the flow.
+    uses = replace(options.uses, without=(*options.uses.without, "todo"))
+    return FoundCommand(ask=run.first_note, flow=run, options=replace(options, uses=uses))
+
+
+def _last_request(name: str, history: Sequence[AnyEvent]) -> str:
+    """Return the user's text for the last run of a flow."""
+    lines = (
+        command_line(event.content) for event in reversed(history) if isinstance(event, UserMessage)
+    )
+    requests = (line[1].strip() for line in lines if line and line[0] == FLOW_PREFIX + name)
+    return next((request for request in requests if request != _RESUME), "")
 
 
 async def loop_command(

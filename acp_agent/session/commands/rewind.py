@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from msgspec import Struct
-
 from acp_agent.config.localization import Translator
 from acp_agent.content import JsonObject
 from acp_agent.elicitation import Form
@@ -32,18 +30,11 @@ FORCE = "--force"
 TURN_RUNS = "A turn is running. Stop it before you go back."
 
 
-class _Arguments(Struct, frozen=True, kw_only=True):
-    """The arguments: a point, what to restore, and whether to restore others' changes too."""
-
-    point: str
-    scope: str
-    force: bool
-
-
-def _parse(arguments: str) -> _Arguments:
+def _parse(arguments: str) -> tuple[str, str, bool]:
+    """Return the point, what to restore, and whether to restore others' changes too."""
     words = arguments.split()
     point, *scope = [word for word in words if word != FORCE] or [""]
-    return _Arguments(point=point, scope=" ".join(scope), force=FORCE in words)
+    return point, " ".join(scope), FORCE in words
 
 
 def rewind_command(core: SessionCore, rewinder: Rewinder, arguments: str) -> FoundCommand:
@@ -51,19 +42,20 @@ def rewind_command(core: SessionCore, rewinder: Rewinder, arguments: str) -> Fou
     answer = partial(_describe, core, rewinder, arguments)
     if not arguments.strip():
         return FoundCommand(action=lambda _: _pick(core, rewinder), answer=answer)
-    if not _parse(arguments).scope:
+    _, scope, _ = _parse(arguments)
+    if not scope:
         return FoundCommand(answer=answer)
     return FoundCommand(action=lambda _: _go_back(core, rewinder, arguments), refusal=TURN_RUNS)
 
 
 async def _describe(core: SessionCore, rewinder: Rewinder, text: str) -> str:
     """List the points, or preview going back to one."""
-    arguments, translate = _parse(text), core.translate
+    (point, _, force), translate = _parse(text), core.translate
     try:
-        if not arguments.point:
+        if not point:
             points = await rewinder.points()
             return core.clean(_list(points, await rewinder.not_saved(points), translate))
-        preview = await rewinder.preview(arguments.point, "both", force=arguments.force)
+        preview = await rewinder.preview(point, "both", force=force)
     except (InvalidInputError, WorkspaceError) as error:
         return core.clean(
             f"{_sentence(error, translate)} {translate('`/rewind` lists the points.')}"
@@ -117,17 +109,16 @@ def _choice_schema(title: str, choices: Mapping[str, str]) -> JsonObject:
 
 async def _go_back(core: SessionCore, rewinder: Rewinder, text: str) -> str:
     """Go back, and return a description of the result."""
-    arguments = _parse(text)
-    force = arguments.force
+    point, what, force = _parse(text)
     try:
-        scope = parse_scope(arguments.scope)
+        scope = parse_scope(what)
         if not force and scope != "conversation":
-            preview = await rewinder.preview(arguments.point, scope)
+            preview = await rewinder.preview(point, scope)
             answer = await _ask_for_others(core, preview)
             if answer is None:
                 return core.translate("Nothing was changed.")
             force = answer
-        result = await rewinder.rewind(arguments.point, scope, force=force, in_turn=True)
+        result = await rewinder.rewind(point, scope, force=force, in_turn=True)
     except (InvalidInputError, WorkspaceError) as error:
         return core.clean(_sentence(error, core.translate))
     return core.clean(_result(result, core.translate))
@@ -204,7 +195,7 @@ def _name(point: Point, translate: Translator) -> str:
 def _preview(preview: RewindResult, translate: Translator) -> str:
     number, name = preview.point.number, _name(preview.point, translate)
     lines = [
-        translate(("Preview of going back to before {number}, {point}:"), number=number, point=name)
+        translate("Preview of going back to before {number}, {point}:", number=number, point=name)
     ]
     if not preview.point.files:
         lines.append(translate("- no files are saved for this point; they stay unchanged"))
@@ -275,10 +266,8 @@ def _result(result: RewindResult, translate: Translator) -> str:
     if result.scope != "files":
         lines.append(
             translate(
-                (
-                    "The conversation was rewound to before {number}, {point}. You still see "
-                    "all of it."
-                ),
+                "The conversation was rewound to before {number}, {point}. "
+                "You still see all of it.",
                 number=result.point.number,
                 point=_name(result.point, translate),
             )

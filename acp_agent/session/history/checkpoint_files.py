@@ -31,7 +31,14 @@ from acp_agent.events import (
 from acp_agent.ids import SessionId
 from acp_agent.session.services import Services
 from acp_agent.workspace.checkpoints import prune
-from acp_agent.workspace.checkpoints.base import Deadline, Kind, Snapshot, Span, path_text
+from acp_agent.workspace.checkpoints.base import (
+    Deadline,
+    Kind,
+    Snapshot,
+    Span,
+    absolute_path,
+    path_text,
+)
 from acp_agent.workspace.checkpoints.folders import FolderCheckpoints, RestorePlan, RestoreResult
 from acp_agent.workspace.checkpoints.restore import SkippedFile
 
@@ -96,7 +103,7 @@ def changed_files(
 ) -> list[str]:
     """Return the absolute paths of files that differ from earlier trees."""
     return [
-        os.fsdecode(os.path.join(os.fsencode(root), change.path))  # noqa: PTH118 - bytes
+        absolute_path(root, change.path)
         for root, old in trees.items()
         if root in snapshots and snapshots[root].tree != old
         for change in checkpoints.changes(root, old, snapshots[root].tree, deadline)

@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -129,8 +130,8 @@ class Checkpoints:
                 if ran:
                     await self._reports.report_background(await self._compare(files, limit))
                 trees = self._trees = {root: snapshot.tree for root, snapshot in files.items()}
-                set_trees, checkpoints = self._reports.set_trees, self._folder_checkpoints()
-                await self._in_thread(limit, lambda limit: set_trees(checkpoints, trees, limit))
+                checkpoints = self._folder_checkpoints()
+                await self._in_thread(limit, self._reports.set_trees, checkpoints, trees)
             except WorkspaceError as error:
                 if not self._is_outdated(turn):
                     await self._core.emit(_NOT_SAVED)
@@ -209,10 +210,8 @@ class Checkpoints:
 
     async def _compare(self, files: Mapping[Path, Snapshot], deadline: Deadline) -> list[str]:
         """Return the files that differ from the last saved ones."""
-        checkpoints, trees = self._folder_checkpoints(), self._trees
-        return await self._in_thread(
-            deadline, lambda limit: changed_files(checkpoints, trees, files, limit)
-        )
+        checkpoints = self._folder_checkpoints()
+        return await self._in_thread(deadline, changed_files, checkpoints, self._trees, files)
 
     async def wait_saved(self) -> None:
         """Wait until the files are saved after the last turn."""
@@ -282,9 +281,8 @@ class Checkpoints:
             if not any(plan.changes for plan in plans):
                 return restored_files(self._home, plans, by_others)
             await self._core.emit(event)
-            results = await self._in_thread(
-                deadline, lambda limit: self._folder_checkpoints().restore(plans, checkpoint, limit)
-            )
+            restore = self._folder_checkpoints().restore
+            results = await self._in_thread(deadline, restore, plans, checkpoint)
             await self._on_restored()
             end_event, _ = await self._save("restore_end", Deadline(RESTORE_SECONDS))
             await self._core.emit(end_event)
@@ -299,15 +297,14 @@ class Checkpoints:
         *,
         force: bool,
     ) -> tuple[list[RestorePlan], ChangesByOthers]:
-        only_tools, checkpoints = self._only_tools, self._folder_checkpoints()
+        only_tools = self._only_tools
 
         def owners(root: Path) -> list[Span]:
             return spans(history, checkpoint, str(root), files[root].tree, only_tools=only_tools)
 
-        return await self._in_thread(
-            deadline,
-            lambda limit: plan_restore(checkpoints, files, checkpoint, owners, limit, force=force),
-        )
+        plan = partial(plan_restore, force=force)
+        checkpoints = self._folder_checkpoints()
+        return await self._in_thread(deadline, plan, checkpoints, files, checkpoint, owners)
 
     # -- the files ---------------------------------------------------------------------------
 
@@ -318,12 +315,10 @@ class Checkpoints:
     async def skipped_files(self, checkpoint: str) -> NotSaved:
         """Return the files that a checkpoint left out; none if finding them takes too long."""
         async with self._lock:
-            seconds = self._core.services.config.checkpoints.timeout
+            limit = Deadline(self._core.services.config.checkpoints.timeout)
+            unsaved = self._folder_checkpoints().unsaved
             try:
-                skipped = await self._in_thread(
-                    Deadline(seconds),
-                    lambda limit: self._folder_checkpoints().unsaved(checkpoint, limit),
-                )
+                skipped = await self._in_thread(limit, unsaved, checkpoint)
             except WorkspaceError as error:
                 _log.info(
                     "what the checkpoint %s does not have is not known: %s", checkpoint, error
@@ -359,9 +354,7 @@ class Checkpoints:
         target: str = "",
     ) -> tuple[CheckpointMade, dict[Path, Snapshot]]:
         name = new_checkpoint_id()
-        files = await self._in_thread(
-            deadline, lambda limit: self._folder_checkpoints().save(name, limit)
-        )
+        files = await self._in_thread(deadline, self._folder_checkpoints().save, name)
         event = CheckpointMade(
             checkpoint=name,
             why=why,
@@ -375,20 +368,21 @@ class Checkpoints:
 
     async def _current_files(self, deadline: Deadline) -> dict[Path, Snapshot]:
         """Return a snapshot of the current files without making a checkpoint."""
-        return await self._in_thread(
-            deadline, lambda limit: self._folder_checkpoints().save(None, limit)
-        )
+        return await self._in_thread(deadline, self._folder_checkpoints().save, None)
 
     @property
     def _home(self) -> Path:
         """The folder to which the names of files are relative."""
         return self._core.cwd.resolve()
 
-    async def _in_thread(self, deadline: Deadline, work: Callable[[Deadline], T]) -> T:
-        """Run work in a thread and wait for it; abort it if the caller is cancelled."""
+    async def _in_thread(self, deadline: Deadline, work: Callable[..., T], *args: object) -> T:
+        """Run work, with the deadline as its last argument, in a thread, and wait for it.
+
+        The work is aborted if the caller is cancelled.
+        """
         self._deadlines.add(deadline)
         try:
-            return await asyncio.to_thread(work, deadline)
+            return await asyncio.to_thread(work, *args, deadline)
         except asyncio.CancelledError:
             deadline.cancel()
             raise

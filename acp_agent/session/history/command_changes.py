@@ -18,7 +18,8 @@ from msgspec import Struct
 from acp_agent.config.localization import Translator
 from acp_agent.content import CallContent, DiffPart, text_part
 from acp_agent.errors import WorkspaceError
-from acp_agent.workspace.checkpoints.base import Deadline, path_text
+from acp_agent.session.history.checkpoint_files import path_name
+from acp_agent.workspace.checkpoints.base import Deadline, absolute_path
 from acp_agent.workspace.checkpoints.folder_watch import FolderChanges, FolderWatch, folders_below
 from acp_agent.workspace.checkpoints.folders import FolderCheckpoints
 from acp_agent.workspace.scrub import scrub
@@ -109,10 +110,12 @@ class CommandChanges:
         """
         for root, touched in self._drain():
             steering = {
-                path: created for path, created in touched.files.items() if self._steer(root, path)
+                path: created
+                for path, created in touched.files.items()
+                if self._steers(absolute_path(root, path))
             }
-            for path, _, _ in self._compare(checkpoints, root, steering):
-                self.steering.append(_absolute_path(root, path))
+            changes = self._compare(checkpoints, root, steering)
+            self.steering += [absolute_path(root, path) for path, _, _ in changes]
             for path in touched.files.keys() - steering.keys():
                 state = _read_state(root, path) if len(self._states) < _MAX_STATES else _UNKNOWN
                 self._states[root, path] = state
@@ -135,8 +138,9 @@ class CommandChanges:
             changes += [(path, _UNKNOWN, _ABSENT) for path in touched.deleted_folders]
             changes += self._compare(checkpoints, root, touched.files)
             for path, old, new in changes:
-                names.append(_describe(_name(home, root, path), old, new, translate))
-                absolute = _absolute_path(root, path)
+                name = f"`{path_name(home, root, path)}`"
+                names.append(_describe(name, old, new, translate))
+                absolute = absolute_path(root, path)
                 if self._steers(absolute):
                     self.steering.append(absolute)
                 size = len(old.text or "") + len(new.text or "")
@@ -168,9 +172,6 @@ class CommandChanges:
             ]
         return []
 
-    def _steer(self, root: Path, path: bytes) -> bool:
-        return self._steers(_absolute_path(root, path))
-
     def _drain(self) -> Iterator[tuple[Path, FolderChanges]]:
         self.steering = []
         self.complete = not self._disabled and self._watches.keys() == self._trees.keys()
@@ -183,7 +184,7 @@ class CommandChanges:
                 return
             for folder in touched.new_folders:  # `touched.files` does not have its files
                 for inner, names in folders_below(root, folder[:-1], max_folders=_MAX_NEW_FOLDERS):
-                    paths = (_absolute_path(root, inner + b"/" + name) for name in names)
+                    paths = (absolute_path(root, inner + b"/" + name) for name in names)
                     self.steering += filter(self._steers, paths)
             yield root, touched
             if not touched.complete:  # the watch may lack new folders
@@ -231,12 +232,8 @@ def _saved_state(data: bytes | None, *, created: bool) -> _State:
     return _State((1, len(data), 0), _text(data))
 
 
-def _absolute_path(root: Path, path: bytes) -> str:
-    return os.fsdecode(os.path.join(os.fsencode(root), path))  # noqa: PTH118 - bytes
-
-
 def _read_state(root: Path, path: bytes) -> _State:
-    absolute = _absolute_path(root, path)
+    absolute = absolute_path(root, path)
     try:
         status = os.lstat(absolute)
         data = b"\0"
@@ -265,8 +262,3 @@ def _describe(name: str, old: _State, new: _State, translate: Translator) -> str
     if new.mark is None:
         return translate("deleted {file}", file=name)
     return translate("changed {file}", file=name)
-
-
-def _name(home: Path, root: Path, path: bytes) -> str:
-    name = path_text(path) if root == home else f"{root}/{path_text(path)}"
-    return f"`{name}`"

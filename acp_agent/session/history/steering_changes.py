@@ -22,7 +22,7 @@ from acp_agent.permissions.guarded_files import steers_agents
 from acp_agent.platform.nofollow import opened_folder
 from acp_agent.session.core import SessionCore
 from acp_agent.session.history.command_changes import CommandChanges
-from acp_agent.session.history.named_files import NamedFiles
+from acp_agent.session.history.named_by_user import NamedFiles
 from acp_agent.workspace.checkpoints.base import Deadline, blob_id
 
 if TYPE_CHECKING:
@@ -43,14 +43,22 @@ _TITLES: dict[Cause, str] = {
 }
 
 
-class SteeringChanges:
-    """Warns about changed files, unless a file tool wrote them or the user named them.
+class ChangeReports:
+    """Reports the files that commands change, and warns about changed files that steer agents.
 
-    Changes by file tools need no warning, because even full mode asks for permission.
+    There is no warning if a file tool wrote them, because even full mode asks for permission, or if
+    the user named them.
+
+    Attributes:
+        background_ran: whether a command ran in the background since the files were last compared.
     """
 
-    def __init__(self, core: SessionCore) -> None:
+    def __init__(self, core: SessionCore, background_runs: Callable[[], bool]) -> None:
         self._core = core
+        self._background_runs = background_runs
+        self.background_ran = False
+        self._cause: Cause | None = None  # what has run in the current turn
+        self._commands = CommandChanges(self._steers)
         self._named_files = NamedFiles(core)
         self._reported: set[tuple[str, str]] = set()
 
@@ -58,11 +66,11 @@ class SteeringChanges:
     def _project(self) -> str:
         return os.path.realpath(self._core.cwd)
 
-    def steers(self, path: str) -> bool:
+    def _steers(self, path: str) -> bool:
         """Return whether a file steers agents in the session's folder."""
         return steers_agents(path, self._project)
 
-    async def report(self, paths: Iterable[str], cause: Cause) -> None:
+    async def _warn(self, paths: Iterable[str], cause: Cause) -> None:
         """Warn about changed files that steer agents.
 
         Args:
@@ -72,32 +80,19 @@ class SteeringChanges:
         Raises:
             StoreError: the journal could not be written.
         """
-        steering = sorted({path for path in paths if self.steers(path)})[:_MAX_FILES]
+        steering = sorted({path for path in paths if self._steers(path)})[:_MAX_FILES]
         if not steering:
             return
         contents = set(await asyncio.to_thread(_contents, steering)) - self._reported
         self._reported |= contents
         if contents:
-            contents -= await self._tool_writes()
+            events = map(unwrap_child_event, await self._core.history())
+            contents.difference_update(
+                *(event.wrote for event in events if isinstance(event, ToolEnded))
+            )
         changed = [path for path, _ in sorted(contents) if not await self._named_files([(path,)])]
         if changed:
             await self._core.emit(_notice(changed, self._project, cause))
-
-    async def _tool_writes(self) -> set[tuple[str, str]]:
-        events = map(unwrap_child_event, await self._core.history())
-        return {wrote for event in events if isinstance(event, ToolEnded) for wrote in event.wrote}
-
-
-class ChangeReports:
-    """Reports the files that commands change, and warns about changed files that steer agents."""
-
-    def __init__(self, core: SessionCore, background_runs: Callable[[], bool]) -> None:
-        self._core = core
-        self._background_runs = background_runs
-        self._background_ran = False  # since the files were last compared
-        self._cause: Cause | None = None  # what has run in the current turn
-        self._steering = SteeringChanges(core)
-        self._commands = CommandChanges(self._steering.steers)
 
     def set_trees(
         self, checkpoints: FolderCheckpoints, trees: Mapping[Path, str], deadline: Deadline
@@ -121,43 +116,38 @@ class ChangeReports:
         cause = _find_cause(access)
         if cause is None or not may_write(access):
             return ()
-        self._background_ran |= self._background_runs()
+        self.background_ran |= self._background_runs()
         home, translate = self._core.cwd.resolve(), self._core.translate
         changed = await asyncio.to_thread(self._commands.after, checkpoints, home, translate)
-        await self._steering.report(self._commands.steering, cause)
+        await self._warn(self._commands.steering, cause)
         return changed if cause == "commands" else ()
 
     async def report_turn(self, paths: Sequence[str]) -> None:
         """Warn about changes that were missed during the turn; `paths` are all changed files."""
         if self._cause is not None:
-            await self._steering.report(paths, self._cause)
+            await self._warn(paths, self._cause)
 
     def reset_turn(self) -> None:
         """Reset the state for the next turn."""
         self._cause = None
 
-    @property
-    def background_ran(self) -> bool:
-        """Return whether a command ran in the background since the files were last compared."""
-        return self._background_ran
-
     async def compare_background(self, checkpoints: FolderCheckpoints) -> bool:
         """Warn about changes by background commands; return whether all of them are known."""
-        if not self._background_ran:
+        if not self.background_ran:
             return True
         await self._compare(checkpoints)
         return self._commands.complete
 
     async def report_background(self, paths: Sequence[str]) -> None:
         """Warn about files that changed while background commands ran."""
-        await self._steering.report(paths, "background")
+        await self._warn(paths, "background")
 
     async def _compare(self, checkpoints: FolderCheckpoints) -> None:
-        cause = self._cause or ("background" if self._background_ran else None)
-        self._background_ran = self._background_runs()
+        cause = self._cause or ("background" if self.background_ran else None)
+        self.background_ran = self._background_runs()
         await asyncio.to_thread(self._commands.before, checkpoints)
         if cause is not None:  # otherwise the user made the changes
-            await self._steering.report(self._commands.steering, cause)
+            await self._warn(self._commands.steering, cause)
 
     def close(self) -> None:
         """Stop watching."""

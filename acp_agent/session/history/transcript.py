@@ -61,27 +61,22 @@ def transcript(
     yield from writer.flush()
 
 
-class _Calls:
-    """Content, titles, output and decisions of the tool calls so far."""
-
-    def __init__(self) -> None:
-        self.content: dict[str, tuple[object, ...]] = {}
-        self.title: dict[str, str] = {}
-        self.output: dict[str, list[str]] = {}
-        self.decisions: dict[str, str] = {}
-
-
 class _Writer:
     """Converts the events of a session or a child; `titles` has the titles of all children."""
 
     def __init__(self, titles: dict[str, str], *, thoughts: bool, translate: Translator) -> None:
+        self._titles = titles
         self._thoughts = thoughts
         self._translate = translate
-        self._calls = _Calls()
         self._text_pieces: list[str] = []
         self._voice: tuple[Kind, str] = ("agent", "")  # kind and message of the current text
-        self._titles = titles
-        self._children: dict[tuple[str, str], _Child] = {}  # by the call and the child
+        # By call: content, title of an open call, output, and decision.
+        self._contents: dict[str, tuple[object, ...]] = {}
+        self._open_calls: dict[str, str] = {}
+        self._outputs: dict[str, list[str]] = {}
+        self._decisions: dict[str, str] = {}
+        # By call and child: the child's writer, and its passages so far, with its title.
+        self._children: dict[tuple[str, str], tuple[_Writer, list[Passage]]] = {}
 
     def add(self, event: object) -> Iterator[Passage]:
         """Yield the passages that an event completes."""
@@ -98,22 +93,18 @@ class _Writer:
             case events.SubagentChanged(title=title) if title:
                 self._titles[event.session] = title
             case events.ChildWorked():
-                parent = self._find_parent(event)
-                if parent is None:
-                    self._child(event).add(event.did)
-                else:
-                    parent.add(event)
+                self._add_child_event(event)
             case events.ToolEnded(call=call):
-                passages = list(_passages(event, self._calls, self._translate))
+                passages = list(self._passages(event))
                 work = list(self._work_for(call))
                 # The call's content is a short version of the child's passages.
                 yield from passages if event.failed or not work else passages[:1]
                 yield from work
             case events.TurnEnded() | events.TurnInterrupted():
                 yield from self._unfinished_calls()
-                yield from _passages(event, self._calls, self._translate)
+                yield from self._passages(event)
             case _:
-                yield from _passages(event, self._calls, self._translate)
+                yield from self._passages(event)
 
     def flush(self) -> Iterator[Passage]:
         """Yield the remaining passages after the last event."""
@@ -129,96 +120,96 @@ class _Writer:
 
     def has_open_call(self, call: str) -> bool:
         """Return whether a call is open here or in a child."""
-        return call in self._calls.title or any(
-            child.has_open_call(call) for child in self._children.values()
+        return call in self._open_calls or any(
+            writer.has_open_call(call) for writer, _ in self._children.values()
         )
 
-    def _find_parent(self, event: events.ChildWorked) -> _Child | None:
-        """Return the child whose call the event's child works for; None for a call made here."""
-        if event.call in self._calls.title:
-            return None
-        return next(
-            (child for child in self._children.values() if child.has_open_call(event.call)), None
-        )
-
-    def _child(self, event: events.ChildWorked) -> _Child:
+    def _add_child_event(self, event: events.ChildWorked) -> None:
+        """Add an event of a child that works for a call of this session, or of a child."""
+        if event.call not in self._open_calls:
+            for writer, passages in self._children.values():
+                if writer.has_open_call(event.call):
+                    passages.extend(writer.add(event))
+                    return
         key = event.call, event.session
         if key not in self._children:
             title = self._titles.get(event.session) or event.session
             head = Passage("child", self._translate("Subagent: {title}", title=title))
-            writer = _Writer(self._titles, thoughts=self._thoughts, translate=self._translate)
-            self._children[key] = _Child(event.session, head, writer)
-        return self._children[key]
+            child = _Writer(self._titles, thoughts=self._thoughts, translate=self._translate)
+            self._children[key] = child, [head]
+        writer, passages = self._children[key]
+        passages.extend(writer.add(event.did))
 
     def _work_for(self, call: str) -> Iterator[Passage]:
+        """Yield the passages of the children that worked for a call, marked with their ids."""
         for key in [key for key in self._children if key[0] == call]:
-            yield from self._children.pop(key).passages()
+            writer, passages = self._children.pop(key)
+            passages.extend(writer.flush())
+            if len(passages) > 1:
+                yield from (replace(passage, child=key[1]) for passage in passages)
 
     def _unfinished_calls(self) -> Iterator[Passage]:
         """Yield the passages of children whose calls did not end."""
         for call in dict.fromkeys(call for call, _ in self._children):
-            if call in self._calls.title:  # otherwise it has ended before
-                yield Passage("tool", self._calls.title.pop(call))
+            if call in self._open_calls:  # otherwise it has ended before
+                yield Passage("tool", self._open_calls.pop(call))
             yield from self._work_for(call)
 
+    def _passages(self, event: object) -> Iterator[Passage]:
+        translate = self._translate
+        match event:
+            case events.UserMessage(content=content):
+                yield Passage("user", "\n".join(_block(block) for block in content))
+            case events.ToolCalled(call=call, title=title, content=content):
+                self._open_calls[call] = title
+                self._contents[call] = content
+                self._outputs[call] = []
+            case events.ToolOutput(call=call, text=text):
+                self._outputs.setdefault(call, []).append(text)
+            case events.ToolShown(call=call, title=title, content=content):
+                if title is not None:
+                    self._open_calls[call] = title
+                if content is not None:
+                    self._contents[call] = content
+            case events.PermissionDecided(call=call):
+                self._decisions[call] = describe_decision(event, translate)
+            case events.ToolEnded(call=call):
+                yield from self._call_passages(event)
+            case events.PlanChanged(entries=entries):
+                lines = [f"{_PLAN_MARKS[entry.status]} {entry.content}" for entry in entries]
+                yield Passage("note", "\n".join([translate("Plan:"), *lines]))
+            case events.NoticeShown(severity=severity, title=title, description=description):
+                text = join_sentences(title, description)
+                yield Passage("error" if severity == "error" else "note", text)
+            case events.TurnEnded(error=error) if error:
+                yield Passage("error", error)
+            case events.TurnEnded(stop_reason=reason) if reason not in {None, "end_turn"}:
+                yield Passage("note", translate("(the turn ended: {reason})", reason=reason))
+            case events.TurnInterrupted():
+                yield Passage("note", translate("(the agent was interrupted here)"))
+            case UnknownEvent(tag=tag):
+                yield Passage("note", translate("(written by a newer version: {tag})", tag=tag))
 
-class _Child:
-    """The passages of a child that works for a call."""
-
-    def __init__(self, session: str, head: Passage, writer: _Writer) -> None:
-        self._session = session
-        self._head = head
-        self._writer = writer
-        self._passages: list[Passage] = []
-
-    def has_open_call(self, call: str) -> bool:
-        """Return whether a call is open in the child or in one of its children."""
-        return self._writer.has_open_call(call)
-
-    def add(self, event: object) -> None:
-        """Add an event of the child."""
-        self._passages.extend(self._writer.add(event))
-
-    def passages(self) -> Iterator[Passage]:
-        """Yield the child's passages, marked with its id."""
-        passages = [*self._passages, *self._writer.flush()]
-        for passage in (self._head, *passages) if passages else ():
-            yield replace(passage, child=self._session)
-
-
-def _passages(event: object, calls: _Calls, translate: Translator) -> Iterator[Passage]:
-    match event:
-        case events.UserMessage(content=content):
-            yield Passage("user", "\n".join(_block(block) for block in content))
-        case events.ToolCalled(call=call, title=title, content=content):
-            calls.title[call] = title
-            calls.content[call] = content
-            calls.output[call] = []
-        case events.ToolOutput(call=call, text=text):
-            calls.output.setdefault(call, []).append(text)
-        case events.ToolShown(call=call, title=title, content=content):
-            if title is not None:
-                calls.title[call] = title
-            if content is not None:
-                calls.content[call] = content
-        case events.PermissionDecided(call=call):
-            calls.decisions[call] = describe_decision(event, translate)
-        case events.ToolEnded(call=call):
-            yield from _call_passages(event, calls, translate)
-        case events.PlanChanged(entries=entries):
-            lines = [f"{_PLAN_MARKS[entry.status]} {entry.content}" for entry in entries]
-            yield Passage("note", "\n".join([translate("Plan:"), *lines]))
-        case events.NoticeShown(severity=severity, title=title, description=description):
-            text = join_sentences(title, description)
-            yield Passage("error" if severity == "error" else "note", text)
-        case events.TurnEnded(error=error) if error:
-            yield Passage("error", error)
-        case events.TurnEnded(stop_reason=reason) if reason not in {None, "end_turn"}:
-            yield Passage("note", translate("(the turn ended: {reason})", reason=reason))
-        case events.TurnInterrupted():
-            yield Passage("note", translate("(the agent was interrupted here)"))
-        case UnknownEvent(tag=tag):
-            yield Passage("note", translate("(written by a newer version: {tag})", tag=tag))
+    def _call_passages(self, event: events.ToolEnded) -> Iterator[Passage]:
+        translate = self._translate
+        outcome = translate(" - failed") if event.failed else ""
+        if event.exit_code:
+            outcome = translate(" - exit status {code}", code=event.exit_code)
+        yield Passage(
+            "tool", f"{self._open_calls.pop(event.call, '') or translate('a tool')}{outcome}"
+        )
+        if decision := self._decisions.pop(event.call, ""):
+            yield Passage("note", decision)
+        content = event.content if event.content is not None else self._contents.get(event.call, ())
+        for part in content:
+            match part:
+                case DiffPart():
+                    yield from _diff(part)
+                case ContentPart(content=TextBlock(text=text)) if text.strip():
+                    yield Passage("output", _first_lines(text, translate))
+        output = "".join(self._outputs.get(event.call, ()))
+        if output.strip():
+            yield Passage("output", _first_lines(output, translate))
 
 
 def describe_decision(event: events.PermissionDecided, translate: Translator) -> str:
@@ -240,27 +231,6 @@ def describe_decision(event: events.PermissionDecided, translate: Translator) ->
         else translate("Refused by {who}", who=decider)
     )
     return f"{decision}{why}"
-
-
-def _call_passages(
-    event: events.ToolEnded, calls: _Calls, translate: Translator
-) -> Iterator[Passage]:
-    outcome = translate(" - failed") if event.failed else ""
-    if event.exit_code:
-        outcome = translate(" - exit status {code}", code=event.exit_code)
-    yield Passage("tool", f"{calls.title.pop(event.call, '') or translate('a tool')}{outcome}")
-    if decision := calls.decisions.pop(event.call, ""):
-        yield Passage("note", decision)
-    content = event.content if event.content is not None else calls.content.get(event.call, ())
-    for part in content:
-        match part:
-            case DiffPart():
-                yield from _diff(part)
-            case ContentPart(content=TextBlock(text=text)) if text.strip():
-                yield Passage("output", _first_lines(text, translate))
-    output = "".join(calls.output.get(event.call, ()))
-    if output.strip():
-        yield Passage("output", _first_lines(output, translate))
 
 
 def _diff(part: DiffPart) -> Iterator[Passage]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from acp_agent.events import NoticeShown
 from acp_agent.extensions.definitions.locations import DefinitionFolders, mcp_files
 from acp_agent.extensions.mcp.config import ServerConfig
 from acp_agent.extensions.mcp.configured import FoundServers, find_servers, first_of_each_name
+from acp_agent.platform.trusted_files import file_stamp
 from acp_agent.session.core import SessionCore
 
 _MAX_SHOWN_PROBLEMS = 3  # problems reported individually
@@ -100,17 +100,6 @@ class ServerSelection:
 
 
 def file_stamps(cwd: Path, folders: DefinitionFolders) -> Stamps:
-    """Return stamps that change with the project's server files and the plugins.
-
-    Blocks for a few `lstat` calls.
-    """
-
-    def stamp(file: Path) -> tuple[int, int, int] | None:
-        try:
-            status = os.lstat(file)
-        except OSError:
-            return None
-        return status.st_ino, status.st_size, status.st_mtime_ns
-
+    """Return stamps that change with the project's server files and the plugins; blocks shortly."""
     plugins = (folder for folder, _ in folders.plugins)
-    return tuple(map(stamp, (*mcp_files(cwd), *plugins)))
+    return tuple(map(file_stamp, (*mcp_files(cwd), *plugins)))

@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from acp_agent.content import JsonObject
 from acp_agent.events import NoticeShown, ServerTool
 from acp_agent.extensions.mcp.config import SavedLogins, ServerConfig, all_values, credentials
@@ -191,11 +193,7 @@ class McpServers:
         translate = self._services.translate
         commands = [prompt.command for prompt in self.prompts]
         return [
-            Command(
-                name=command.name,
-                description=translate.rendered(command.description),
-                hint=command.hint,
-            )
+            replace(command, description=translate.rendered(command.description))
             for command in commands
         ]
 

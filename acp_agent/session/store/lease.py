@@ -10,6 +10,7 @@ import contextlib
 import os
 import time
 from pathlib import Path
+from typing import Self
 
 from acp_agent.errors import SessionBusyError, SessionNotFoundError, StoreError
 from acp_agent.ids import SessionId
@@ -22,7 +23,7 @@ _STALE_SECONDS = 3600.0
 
 
 class Lease:
-    """The exclusive right to write a session until it is released."""
+    """The exclusive right to write a session until it is released, or the `with` block ends."""
 
     __slots__ = ("_descriptor", "_file", "session_id")
 
@@ -30,6 +31,12 @@ class Lease:
         self.session_id = session_id
         self._file = file
         self._descriptor: int | None = descriptor
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
 
     def release(self) -> None:
         """Release the session for other writers. Releasing twice does nothing."""

@@ -119,29 +119,6 @@ def find_by_prefix(connection: sqlite3.Connection, name: str, limit: int) -> lis
     )
 
 
-def _select_page(
-    connection: sqlite3.Connection,
-    *,
-    cwd: str | None,
-    before: tuple[int | bytes, str],
-    limit: int,
-    with_empty: bool,
-    archived: ArchiveFilter,
-) -> list[SessionRecord]:
-    """Return up to `limit` sessions, newest first, that come after `before` (`updated_at`, id).
-
-    `with_empty` includes sessions that contain nothing yet.
-    """
-    return _select_records(
-        connection,
-        f"SELECT {_RECORD} FROM sessions"  # noqa: S608 - constants of this module
-        " WHERE (updated_at, id) < (?, ?) AND (? IS NULL OR cwd = ?)"
-        f"{'' if with_empty else _NON_EMPTY}{_ARCHIVED[archived]}"
-        " ORDER BY updated_at DESC, id DESC LIMIT ?",
-        (*before, cwd, cwd, limit),
-    )
-
-
 def _select_records(
     connection: sqlite3.Connection, query: str, values: Sequence[object]
 ) -> list[SessionRecord]:
@@ -186,24 +163,20 @@ def page(
     filters = msgspec.json.encode((cwd, archived))
     # A checksum reveals a mistake; `hashlib` would load OpenSSL, which takes 5 ms.
     selection = binascii.crc32(filters)
-    records = _select_page(
+    records = _select_records(
         connection,
-        cwd=cwd,
-        before=_decode_cursor(cursor, selection),
-        limit=limit + 1,
-        with_empty=with_empty,
-        archived=archived,
+        f"SELECT {_RECORD} FROM sessions"  # noqa: S608 - constants of this module
+        " WHERE (updated_at, id) < (?, ?) AND (? IS NULL OR cwd = ?)"
+        f"{'' if with_empty else _NON_EMPTY}{_ARCHIVED[archived]}"
+        " ORDER BY updated_at DESC, id DESC LIMIT ?",
+        (*_decode_cursor(cursor, selection), cwd, cwd, limit + 1),
     )
-    has_more = len(records) > limit
     sessions = records[:limit]
-    cursor_after = _encode_cursor(sessions[-1], selection) if has_more else None
-    return SessionPage(sessions=sessions, next_cursor=cursor_after)
-
-
-def _encode_cursor(record: SessionRecord, selection: int) -> str:
-    """Return the cursor of the page that follows `record`."""
-    position = msgspec.json.encode((record.updated_at, record.id, selection))
-    return base64.urlsafe_b64encode(position).decode()
+    next_cursor = None
+    if len(records) > limit:
+        position = msgspec.json.encode((sessions[-1].updated_at, sessions[-1].id, selection))
+        next_cursor = base64.urlsafe_b64encode(position).decode()
+    return SessionPage(sessions=sessions, next_cursor=next_cursor)
 
 
 def _decode_cursor(cursor: str | None, selection: int) -> tuple[int | bytes, str]:

@@ -82,8 +82,8 @@ def _counts(usage: Usage) -> tuple[int, ...]:
     return usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning
 
 
-def create(connection: sqlite3.Connection, session_id: SessionId, entry: JournalEntry) -> int:
-    """Create a session with its first events; return their number."""
+def create(connection: sqlite3.Connection, session_id: SessionId, entry: JournalEntry) -> None:
+    """Create a session with its first events."""
     key = _new_session(connection, session_id, entry, len(entry.bodies))
     try:
         _insert(connection, key, 0, entry)
@@ -92,7 +92,6 @@ def create(connection: sqlite3.Connection, session_id: SessionId, entry: Journal
         last_key = connection.execute("SELECT max(place) >> ? FROM events", (SEQ_BITS,)).fetchone()
         key = _move(connection, key, last_key[0] + 1)
         _insert(connection, key, 0, entry)
-    return len(entry.bodies)
 
 
 def fork(
@@ -101,11 +100,8 @@ def fork(
     source: SessionId,
     last: int,
     entry: JournalEntry,
-) -> int:
-    """Create a session: the events of `source` up to number `last`, then those of `entry`.
-
-    Returns the number of its events.
-    """
+) -> None:
+    """Create a session: the events of `source` up to number `last`, then those of `entry`."""
     first = find_last_event(connection, source)[0] << SEQ_BITS
     key = _new_session(connection, session_id, entry, last + len(entry.bodies))
     connection.execute(
@@ -115,7 +111,6 @@ def fork(
         (first, key << SEQ_BITS, first, first + last),
     )
     _insert(connection, key, last, entry)
-    return last + len(entry.bodies)
 
 
 def _new_session(
@@ -151,8 +146,8 @@ def _move(connection: sqlite3.Connection, key: int, free: int) -> int:
     return free
 
 
-def append(connection: sqlite3.Connection, session_id: SessionId, entry: JournalEntry) -> int:
-    """Append events to a session; return its new number of events."""
+def append(connection: sqlite3.Connection, session_id: SessionId, entry: JournalEntry) -> None:
+    """Append events to a session."""
     key, last = find_session(connection, session_id)
     if type(last) is not int or not 0 <= last < MAX_SEQ:
         last = _last_seq(connection, key)
@@ -183,7 +178,6 @@ def append(connection: sqlite3.Connection, session_id: SessionId, entry: Journal
             key,
         ),
     )
-    return last + len(entry.bodies)
 
 
 def _insert(connection: sqlite3.Connection, key: int, last: int, entry: JournalEntry) -> None:

@@ -40,11 +40,7 @@ async def find_agent(core: SessionCore, extensions: Extensions) -> AgentSpec | N
     # The small model is for side requests only.
     if settings.follows_agent and model is not None and model not in {SMALL, settings.model.ref}:
         chosen = run_options(
-            RunSettings(model=model),
-            main=settings.model,
-            thought=None,
-            models=core.services.models,
-            config=core.services.config,
+            RunSettings(model=model), main=settings.model, thought=None, services=core.services
         ).model
         await core.emit(ConfigChanged(option="model", value=chosen.ref))
         core.client.options_changed(core.id)
@@ -60,14 +56,13 @@ def agent_options(core: SessionCore, agent: AgentSpec, requested: RunOptions | N
     Raises:
         InvalidInputError: the agent's settings cannot be used.
     """
-    uses, services = replace(agent.uses, model=None), core.services
+    uses = replace(agent.uses, model=None)
     if requested is None:
         options = run_options(
             uses,
             main=core.settings.model,
             thought=core.settings.thought_level,
-            models=services.models,
-            config=services.config,
+            services=core.services,
         )
     else:
         options = replace(requested, uses=requested.uses.over(uses))

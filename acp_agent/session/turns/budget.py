@@ -13,7 +13,6 @@ from datetime import date, datetime, time, timedelta
 from typing import Literal, NamedTuple
 
 from acp_agent.config.amounts import format_dollars
-from acp_agent.config.types import BudgetConfig
 from acp_agent.events import Usage
 from acp_agent.models.base import ModelInfo
 from acp_agent.session.core import SessionCore
@@ -63,8 +62,11 @@ class SessionBudget:
         limits: list[Limit] = []
         for scope in SCOPES:
             for unit in UNITS:
-                override = overrides.get(f"{OPTION}{scope}_{unit}")
-                amount = _configured(config, scope, unit) if override is None else _amount(override)
+                name = f"{scope}_{unit}"
+                override = overrides.get(f"{OPTION}{name}")
+                amount: float | None = (
+                    getattr(config, name) if override is None else _amount(override)
+                )
                 if amount is not None:
                     limits.append(Limit(scope, unit, amount))
         return limits
@@ -225,22 +227,6 @@ def midnight(now: datetime | None = None, *, days: int = 0) -> int:
     # Not with the current UTC offset: on two days of the year midnight has another one. If clocks
     # go forward at midnight, the day begins with the time that they show instead.
     return int(datetime.combine(day, time.min).timestamp() * 1000)
-
-
-def _configured(config: BudgetConfig, scope: Scope, unit: Unit) -> float | None:
-    match scope, unit:
-        case "turn", "tokens":
-            return config.turn_tokens
-        case "turn", "cost":
-            return config.turn_cost
-        case "session", "tokens":
-            return config.session_tokens
-        case "session", "cost":
-            return config.session_cost
-        case "day", "tokens":
-            return config.day_tokens
-        case _:
-            return config.day_cost
 
 
 def _amount(value: str) -> float | None:

@@ -69,7 +69,7 @@ class FlowRun:
         while (node := self._flow.nodes.get(self._at)) is not None:
             if count == MAX_STEPS:
                 text = translate(
-                    ("The flow ended: it reached the limit of {count} steps."), count=count
+                    "The flow ended: it reached the limit of {count} steps.", count=count
                 )
                 await journal.emit(*agent_notice(text))
                 return "max_turn_requests"

@@ -95,9 +95,8 @@ class LazyTools:
     ) -> WorkspaceTools:
         from acp_agent.extensions.definitions.locations import readable_skill_folders  # noqa: PLC0415 - in a thread
         from acp_agent.extensions.project_settings import find_settings  # noqa: PLC0415 - likewise
-        from acp_agent.session.history.named_files import NamedFiles  # noqa: PLC0415 - likewise
+        from acp_agent.session.history.named_by_user import NamedAddresses, NamedFiles  # noqa: PLC0415 - likewise
         from acp_agent.session.turns.edit_checks import SessionEditChecks  # noqa: PLC0415 - likewise
-        from acp_agent.session.turns.named_addresses import NamedAddresses  # noqa: PLC0415 - likewise
         from acp_agent.session.turns.toolset import build_tools, session_sandbox  # noqa: PLC0415 - brings pydantic
         from acp_agent.workspace.background_commands import BackgroundCommands  # noqa: PLC0415 - likewise
 

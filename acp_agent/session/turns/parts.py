@@ -43,13 +43,13 @@ from acp_agent.permissions.access import (
     may_write,
 )
 from acp_agent.session.core import SessionCore
-from acp_agent.session.extensions import Extensions
+from acp_agent.session.extensions import Definitions, Extensions
 from acp_agent.session.services import ConcurrencyLimit, PendingAnswer, Services
 from acp_agent.session.turns.budget import SessionBudget
 from acp_agent.session.turns.edit_checks import SessionEditChecks
 from acp_agent.session.turns.plan import RunOptions
 from acp_agent.session.turns.toolset import AddedTools, CachedChange, WorkspaceTools
-from acp_agent.tools.base import Answer, Question
+from acp_agent.tools.base import Answer, AnyTool, Question
 from acp_agent.tools.toolset import Toolset
 from acp_agent.workspace.workspace import Workspace
 
@@ -349,6 +349,27 @@ async def hold_slot(
         yield
     finally:
         limit.release()
+
+
+def code_tools(tools: TurnTools) -> Sequence[AnyTool]:
+    """Return the tool that asks language servers about symbols."""
+    from acp_agent.tools.code import CodeTool  # noqa: PLC0415 - only if a server runs
+
+    return [CodeTool(tools.workspace, lambda: tools.edit_checks.servers)]
+
+
+def write_skill_tools(
+    core: SessionCore, definitions: Definitions, tools: TurnTools
+) -> Sequence[AnyTool]:
+    """Return the tool that writes skills."""
+    from acp_agent.tools.skills.write_skill import SkillContext, WriteSkillTool  # noqa: PLC0415 - rare
+
+    context = SkillContext(
+        user=core.services.home / ".agents" / "skills",
+        existing_skills=lambda: {skill.name: skill.path for skill in definitions.skills},
+        tool_names=lambda: [spec.name for spec in tools.toolset.specs()],
+    )
+    return [WriteSkillTool(tools.workspace, context)]
 
 
 def turn_limits(services: Services, options: RunOptions | None) -> Limits:

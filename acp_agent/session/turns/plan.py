@@ -9,13 +9,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_agent.agent.resources import TurnResources
-from acp_agent.config.types import Config
 from acp_agent.errors import AuthRequiredError, ConfigError, InvalidInputError
 from acp_agent.events import AnyEvent, PromptRepeated, StopReason, agent_message, agent_notice
 from acp_agent.extensions.definitions.types import SMALL, RunSettings
 from acp_agent.ids import new_message_id
 from acp_agent.models.base import ModelInfo, ThoughtLevel
-from acp_agent.models.registry import Models
+from acp_agent.session.services import Services
 from acp_agent.session.settings import thought_option
 from acp_agent.workspace.scrub import scrub
 
@@ -65,19 +64,16 @@ class RunOptions(Struct, frozen=True, kw_only=True):
 
 
 def run_options(
-    uses: RunSettings, *, main: ModelInfo, thought: str | None, models: Models, config: Config
+    uses: RunSettings, *, main: ModelInfo, thought: str | None, services: Services
 ) -> RunOptions:
     """Return the run options of a skill or an agent.
 
     The session's settings apply to everything that `uses` does not set.
 
-    Args:
-        config: the configuration, which may name the small model.
-
     Raises:
         InvalidInputError: there is no such model, or it cannot be used; the message says why.
     """
-    model = main if uses.model is None else _find_model(uses.model, main, models, config)
+    model = main if uses.model is None else _find_model(uses.model, main, services)
     option = thought_option(model, uses.thought_level or thought)
     level = None if option is None else cast("ThoughtLevel", option.current)
     if uses.max_output is not None:
@@ -93,11 +89,12 @@ def reasons(model: ModelInfo, level: str | None) -> bool:
     return level not in {None, "off"} or model.reasoning in {"adaptive", "between_tools"}
 
 
-def _find_model(name: str, main: ModelInfo, models: Models, config: Config) -> ModelInfo:
+def _find_model(name: str, main: ModelInfo, services: Services) -> ModelInfo:
+    models = services.models
     if name == SMALL:
         from acp_agent.models.roles import small_model  # noqa: PLC0415 - rarely needed
 
-        return small_model(models, config, main)
+        return small_model(models, services.config, main)
     try:
         model = models.resolve(name)
         models.require(model)

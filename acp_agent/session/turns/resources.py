@@ -160,7 +160,7 @@ class SessionResources:
 
     def _add_tools(self, turn: TurnResources, tools: TurnTools, options: RunOptions | None) -> None:
         """Add the tools that a turn has under a condition, such as those for agents and rewinds."""
-        from acp_agent.session.turns.added_tools import code_tools, write_skill_tools  # noqa: PLC0415 - for prompts only
+        from acp_agent.session.turns.parts import code_tools, write_skill_tools  # noqa: PLC0415 - for prompts only
         from acp_agent.session.turns.toolset import AddedTools  # noqa: PLC0415 - likewise
 
         core, definitions = self._core, self._extensions.definitions

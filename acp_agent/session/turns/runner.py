@@ -97,14 +97,14 @@ class TurnRunner:
             raise PromptCancelledError
         if self._core.closing:
             raise SessionNotFoundError(self._core.id)
-        turn = self.current = Turn(
-            self._core, self._resources, self._children, first=message, plan=plan
-        )
-        turn.start(on_end=self._clear)
-        return turn
 
-    def _clear(self) -> None:
-        self.current = None
+        def clear() -> None:
+            self.current = None
+
+        turn = self.current = Turn(
+            self._core, self._resources, self._children, first=message, plan=plan, on_end=clear
+        )
+        return turn
 
     @asynccontextmanager
     async def idle(self) -> AsyncIterator[None]:

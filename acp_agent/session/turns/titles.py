@@ -12,7 +12,7 @@ from acp_agent.agent.resources import TurnResources
 from acp_agent.content import TextBlock
 from acp_agent.errors import InvalidInputError, ModelError
 from acp_agent.events import TitleChanged, UserMessage
-from acp_agent.models.base import AnswerText, ModelRequest, ModelSide, UserSide, UserText
+from acp_agent.models.base import ModelRequest, UserSide, UserText
 from acp_agent.session.core import SessionCore
 from acp_agent.session.store.event_codec import replace_surrogates
 
@@ -98,26 +98,14 @@ async def improve_title(
 
 def _excerpt(context: Context, first: UserMessage) -> str:
     prompt = "\n".join(block.text for block in first.content if isinstance(block, TextBlock))
-    answers = [
-        part.text
-        for entry in context.entries
-        if isinstance(entry.message, ModelSide)
-        for part in entry.message.parts
-        if isinstance(part, AnswerText)
-    ]
-    answer = "".join(answers[-1:])
-    return f"<user>\n{prompt[:_MAX_EXCERPT]}\n</user>\n<agent>\n{answer[:_MAX_EXCERPT]}\n</agent>"
+    answer = context.last_answer[:_MAX_EXCERPT]
+    return f"<user>\n{prompt[:_MAX_EXCERPT]}\n</user>\n<agent>\n{answer}\n</agent>"
 
 
 def _parse_title(answer: str) -> str:
     """Return the title in an answer; "" if there is no usable one."""
     lines = [line.strip().strip("#*\"'`“”「」《》").strip() for line in answer.strip().splitlines()]
-    line = (
-        next((candidate for candidate in lines if candidate), "")
-        .removeprefix("Title:")
-        .strip()
-        .rstrip(".。")
-    )
+    line = next(filter(None, lines), "").removeprefix("Title:").strip().rstrip(".。")
     try:
         title = tidy_title(line)
     except InvalidInputError:

@@ -75,9 +75,6 @@ def build_tools(
         confine: launches the programs that search files or convert pages to text.
     """
     confined = sandbox if isinstance(sandbox, Sandbox) else None
-    key_variables = [
-        provider.api_key_env for provider in config.providers.values() if provider.api_key_env
-    ]
     workspace = Workspace(
         cwd=cwd,
         files=WorkspaceFiles(
@@ -92,7 +89,7 @@ def build_tools(
         processes=LocalProcesses(
             outputs,
             environ=environ,
-            hide=key_variables,
+            hide=config.key_variables,
             clean=lambda text: scrub(text, secrets()),
             sandbox=confined,
             roots=(cwd, *directories),
@@ -151,15 +148,10 @@ def _shell_tool(
             reversible=config.checkpoints.enabled,
             notice=notice,
         )
-    refused = _no_commands(sandbox, config)
-    return ShellTool(workspace, default_timeout=timeout, notice=notice, refused=refused)
-
-
-def _no_commands(sandbox: Sandbox | Unavailable | None, config: Config) -> str:
-    """Return why no command may run; "" if they may."""
+    refused = ""
     if isinstance(sandbox, Unavailable) and config.sandbox.fail_if_unavailable:
-        return f"{sandbox.reason}, and the configuration wants commands to be confined"
-    return ""
+        refused = f"{sandbox.reason}, and the configuration wants commands to be confined"
+    return ShellTool(workspace, default_timeout=timeout, notice=notice, refused=refused)
 
 
 class CachedChange:

@@ -39,7 +39,14 @@ _log = logging.getLogger(__name__)
 
 
 class Turn:
-    """A turn. It runs in its own task, independent of the requests that begin or steer it."""
+    """A turn. It runs in its own task, independent of the requests that begin or steer it.
+
+    Args:
+        on_end: called at its end, before any prompt is answered.
+
+    Attributes:
+        usage: the token usage of the turn; None while it runs, or if no model reported it.
+    """
 
     def __init__(
         self,
@@ -49,6 +56,7 @@ class Turn:
         *,
         first: UserMessage,
         plan: TurnPlan,
+        on_end: Callable[[], None],
     ) -> None:
         self._core = core
         self._resources = resources
@@ -56,27 +64,21 @@ class Turn:
         self._first = first
         self._plan = plan
         self._id = new_turn_id()
-        self._insertion: asyncio.Future[None] | None = None
-        self._task: asyncio.Task[StopReason] | None = None
         self._active: TurnResources | None = None
-        self._usage: Usage | None = None
+        self.usage: Usage | None = None
         self._started = False
         self._cancelled = False
         self._closing = False
         self._steered = False
-
-    def start(self, *, on_end: Callable[[], None]) -> None:
-        """Start the turn; `on_end` is called at its end, before any prompt is answered."""
+        resources.begin_turn(plan.repetition)
         # Queued in this step, so that the prompt is recorded even if the user cancels at once.
-        self._resources.begin_turn(self._plan.repetition)
-        self._insertion = self._core.write(TurnStarted(turn=self._id), self._first)
+        self._insertion = core.write(TurnStarted(turn=self._id), first)
         self._insertion.add_done_callback(_retrieve)
         self._task = asyncio.create_task(self._run(on_end))
         self._task.add_done_callback(_retrieve)
 
     async def inserted(self) -> None:
         """Wait until the first prompt is in the conversation. Raises StoreError."""
-        assert self._insertion is not None
         await asyncio.shield(self._insertion)
 
     async def result(self) -> StopReason:
@@ -85,17 +87,15 @@ class Turn:
         Raises:
             AcpAgentError: the error that ended the turn.
         """
-        assert self._task is not None
         return await asyncio.shield(self._task)
 
     async def wait(self) -> None:
         """Wait until the turn ends. Does not raise its error."""
-        assert self._task is not None
         await asyncio.wait([self._task])
 
     def cancel(self) -> None:
         """Stop the turn. Does nothing if it is already stopped or ending."""
-        if self._task is None or self._cancelled or self._closing:
+        if self._cancelled or self._closing:
             return
         self._cancelled = True
         if self._started:  # a task cancelled before its first step would not run at all
@@ -121,11 +121,6 @@ class Turn:
     def began_with(self, message: MessageId) -> bool:
         """Return whether the turn began with this message."""
         return self._first.message == message
-
-    @property
-    def usage(self) -> Usage | None:
-        """The token usage of the turn; None while it runs, or if no model reported it."""
-        return self._usage
 
     @property
     def is_steerable(self) -> bool:
@@ -161,7 +156,6 @@ class Turn:
                 )
             self._closing = True
             if self._cancelled:
-                assert self._task is not None
                 while self._task.cancelling():  # it must not interrupt the last writes
                     self._task.uncancel()
                 if not isinstance(error, StoreError):
@@ -174,8 +168,8 @@ class Turn:
             if self._active is not None:
                 self._report_key(self._active, stop, error)
             await self._resources.save_turn_end(cancelled=self._cancelled)
-            if self._is_inserted():  # otherwise the turn is not in the journal
-                self._usage = core.state.turn_usage
+            if self._insertion.exception() is None:  # otherwise the turn is not in the journal
+                self.usage = core.state.turn_usage
                 error = await self._write_end(stop, error)
         finally:
             self._resources.reset_turn()
@@ -205,7 +199,7 @@ class Turn:
             stop_reason=stop,
             error="" if error is None else str(error),
             error_kind="" if error is None else error.kind,
-            usage=self._usage,
+            usage=self.usage,
         )
         core, title = self._core, None
         if core.state.title is None and not self._first.local:
@@ -223,10 +217,6 @@ class Turn:
             # Not stored, but the client was shown the turn's beginning.
             await core.notify(failed_end)
         return error
-
-    def _is_inserted(self) -> bool:
-        insertion = self._insertion
-        return insertion is not None and insertion.done() and insertion.exception() is None
 
     async def _work(self) -> StopReason:
         await self.inserted()

@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
@@ -171,6 +172,11 @@ def blob_id(data: bytes) -> str:
 def below(base: bytes, path: bytes) -> bytes:
     """Return `base` and `path` joined by a slash; either may be empty."""
     return base + b"/" + path if base and path else base or path
+
+
+def absolute_path(root: Path, path: bytes) -> str:
+    """Return the absolute path of a file in a folder."""
+    return os.fsdecode(join(os.fsencode(root), path))
 
 
 def join(base: bytes, path: bytes) -> bytes:

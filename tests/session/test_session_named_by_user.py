@@ -13,7 +13,7 @@ from acp_agent.content import ResourceBlock, ResourceContents, TextBlock
 from acp_agent.events import AnyEvent, ChildWorked, ToolCalled, ToolEnded, UserMessage
 from acp_agent.ids import CallId, MessageId, SessionId
 from acp_agent.session.core import SessionCore
-from acp_agent.session.turns.named_addresses import NamedAddresses
+from acp_agent.session.history.named_by_user import NamedAddresses
 
 
 def said(text: str, *, attached: str = "") -> UserMessage:

@@ -1,4 +1,4 @@
-"""The command `/skills`: list the skills of the session and the files that they are from."""
+"""The commands `/skills` and `/hooks`: list them and the files that they are from."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Literal
 from acp_agent.extensions.plugins.elsewhere import find_enabled_plugins
 from acp_agent.session.core import SessionCore
 from acp_agent.session.extensions import Definitions
+from acp_agent.session.hooks import HookSource
 from acp_agent.tools.quoting import code_span, escape_markdown, first_line
 
 _MAX_TEXT = 200  # characters of a description
@@ -39,6 +40,27 @@ async def skills_command(core: SessionCore, definitions: Definitions) -> str:
         if not (added / plugin.name).exists()
     ]
     return core.clean("\n".join(lines)) or translate("There are no skills.")
+
+
+async def hooks_command(core: SessionCore, source: HookSource) -> str:
+    """Return the answer to `/hooks`."""
+    translate = core.translate
+    hook_set = await asyncio.to_thread(source.find)
+    lines = [
+        f"- {escape_markdown(' '.join([hook.event, hook.matcher or '*']))}: "
+        f"{escape_markdown(f'{hook.label} ') if hook.label else ''}{code_span(hook.program)} "
+        f"({escape_markdown(hook.source)})"
+        for hook in hook_set.hooks
+    ]
+    lines += [
+        translate("- {file} is not used until you trust it: /trust", file=code_span(item.path))
+        for item in hook_set.untrusted
+    ]
+    lines += [
+        f"- {escape_markdown(problem.path)}: {escape_markdown(translate.rendered(problem.why))}"
+        for problem in hook_set.problems
+    ]
+    return core.clean("\n".join(lines)) or translate("There are no hooks.")
 
 
 def untrusted_lines(
