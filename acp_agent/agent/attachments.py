@@ -8,8 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from acp_agent.content import ContentBlock, ResourceBlock, ResourceLinkBlock
 from acp_agent.errors import MissingFileError, WorkspaceError
@@ -119,14 +119,14 @@ def without_secrets(
     content: Sequence[ContentBlock], secrets: Sequence[str]
 ) -> tuple[ContentBlock, ...]:
     """Remove secrets from the embedded files of a prompt; the user's own text stays unchanged."""
-    return tuple(_clean_resource(block, secrets) for block in content)
 
+    def clean(block: ContentBlock) -> ContentBlock:
+        if not isinstance(block, ResourceBlock) or block.resource.text is None:
+            return block
+        body = replace(block.resource, text=scrub(block.resource.text, secrets))
+        return replace(block, resource=body)
 
-def _clean_resource(block: ContentBlock, secrets: Sequence[str]) -> ContentBlock:
-    if not isinstance(block, ResourceBlock) or block.resource.text is None:
-        return block
-    body = msgspec.structs.replace(block.resource, text=scrub(block.resource.text, secrets))
-    return msgspec.structs.replace(block, resource=body)
+    return tuple(map(clean, content))
 
 
 def _target(block: ContentBlock) -> _Target | None:

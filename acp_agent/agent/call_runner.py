@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from msgspec import json
@@ -53,7 +54,6 @@ from acp_agent.workspace.scrub import scrub
 
 if TYPE_CHECKING:
     from acp_agent.agent.call_hooks import CallHooks
-    from acp_agent.hooks.session_hooks import SessionHooks
     from acp_agent.hooks.types import HookAnswer
 
 _log = logging.getLogger(__name__)
@@ -66,7 +66,11 @@ class CallRunner:
         self._turn = turn
         self._running = asyncio.Semaphore(turn.limits.max_concurrent_calls)
         self._end_turn = False
-        self._hooks = None if turn.hooks is None else _call_hooks(turn, turn.hooks)
+        self._hooks: CallHooks | None = None
+        if turn.hooks is not None:
+            from acp_agent.agent.call_hooks import CallHooks  # noqa: PLC0415 - if there are any
+
+            self._hooks = CallHooks(turn, turn.hooks)
         self._permissions = CallPermissions(turn, self._hooks)
         self._edits = EditReports(turn.tools)
         self._instructions = FolderInstructions(turn)
@@ -195,27 +199,20 @@ class CallRunner:
         tool, params, scheduled.ignored = toolset.resolve(call.name, call.arguments)
         try:
             touches = tool.touches(params)
-            if touches.unless_granted and await self._is_trusted(tool, params):
-                touches = NOTHING
+            if touches.unless_granted:
+                verdict = await self._permissions.judge(await tool.prepare(params))
+                if isinstance(verdict, Allow) and verdict.by == "grant":
+                    touches = NOTHING
             elif touches.unless_only_reads:
                 # The effect of a command may depend on files that an earlier call still writes.
                 await scheduled.wait_for_conflicts(ALL_FILES_READ)
-                if await self._only_reads(tool, params):
+                verdict = await self._permissions.judge(await tool.prepare(params))
+                if isinstance(verdict, Allow) and verdict.only_reads:
                     touches = ALL_FILES_READ
         except AcpAgentError:
             touches = EVERYTHING  # the preparation reports the error
         scheduled.declare(touches)
         return tool, params
-
-    async def _is_trusted(self, tool: AnyTool, params: BaseModel) -> bool:
-        """Return whether a remembered grant allows the tool."""
-        verdict = await self._permissions.judge(await tool.prepare(params))
-        return isinstance(verdict, Allow) and verdict.by == "grant"
-
-    async def _only_reads(self, tool: AnyTool, params: BaseModel) -> bool:
-        """Return whether the gate allows a command because it only reads."""
-        verdict = await self._permissions.judge(await tool.prepare(params))
-        return isinstance(verdict, Allow) and verdict.only_reads
 
     async def _show(self, call: ProposedCall, prepared: Prepared) -> None:
         current_title, _ = self._turn.tools.toolset.call_title(call.name, call.arguments)
@@ -228,10 +225,8 @@ class CallRunner:
             )
 
     async def _execute(self, scheduled: _ScheduledCall, prepared: Prepared) -> None:
-        if isinstance(prepared.access, NoAccess) or not prepared.takes_slot:
-            await self._run(scheduled, prepared)
-            return
-        async with self._turn.tools.slot():
+        needs_slot = prepared.takes_slot and not isinstance(prepared.access, NoAccess)
+        async with self._turn.tools.slot() if needs_slot else nullcontext():
             await self._run(scheduled, prepared)
 
     async def _run(self, scheduled: _ScheduledCall, prepared: Prepared) -> None:
@@ -332,12 +327,6 @@ class CallRunner:
         if self._hooks is not None:
             end, _ = await self._hooks.after_call(call, end)
         await self._turn.journal.emit(end)
-
-
-def _call_hooks(turn: TurnResources, hooks: SessionHooks) -> CallHooks:
-    from acp_agent.agent.call_hooks import CallHooks  # noqa: PLC0415 - where there are any
-
-    return CallHooks(turn, hooks)
 
 
 class _ScheduledCall:

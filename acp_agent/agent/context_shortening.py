@@ -12,11 +12,12 @@ from acp_agent.agent.context_size import (
     context_limits,
     estimate_ratio,
     next_request_tokens,
+    usage_report,
 )
 from acp_agent.agent.context_view import ContextView
 from acp_agent.agent.resources import TurnResources
 from acp_agent.agent.token_count import tool_tokens
-from acp_agent.events import ContextTrimmed, NoticeShown, UsageReported
+from acp_agent.events import ContextTrimmed, NoticeShown
 from acp_agent.models.base import ModelInfo, UserSide
 
 OMITTED_TITLE = "The oldest turns are no longer sent to the model, to fit its context window."
@@ -63,7 +64,7 @@ async def shorten_after_overflow(turn: TurnResources, model: ModelInfo) -> bool:
     if _estimate(turn) >= before:
         return False
     await turn.journal.emit(NoticeShown(severity="warning", title=TOO_LONG_TITLE))
-    await _report_usage(turn, model)
+    await turn.journal.emit(usage_report(turn, model))
     return True
 
 
@@ -84,7 +85,7 @@ async def compact_now(turn: TurnResources, model: ModelInfo, focus: str) -> str 
         focus=focus,
         models=_models(turn, model),
     )
-    await _report_usage(turn, model)
+    await turn.journal.emit(usage_report(turn, model))
     return why
 
 
@@ -101,7 +102,7 @@ async def _shorten(turn: TurnResources, model: ModelInfo, limits: ContextLimits)
         await turn.journal.emit(
             ContextTrimmed(results_before=view.entries[before].id, result_limit=limit)
         )
-        await _report_usage(turn, model)
+        await turn.journal.emit(usage_report(turn, model))
         return
     index = start_to_keep(view, int(limits.recent / ratio))
     tokens = sum(entry.tokens for entry in view.entries[view.first : index])
@@ -132,17 +133,7 @@ async def _shorten(turn: TurnResources, model: ModelInfo, limits: ContextLimits)
         if cut is not None:
             await turn.journal.emit(cut)
     if view.changes > changes:
-        await _report_usage(turn, model)
-
-
-async def _report_usage(turn: TurnResources, model: ModelInfo) -> None:
-    await turn.journal.emit(
-        UsageReported(
-            used=next_request_tokens(turn.journal, turn.tools, model),
-            size=model.window,
-            cost=turn.budget.cost,
-        )
-    )
+        await turn.journal.emit(usage_report(turn, model))
 
 
 def _estimate(turn: TurnResources) -> int:

@@ -78,13 +78,16 @@ def next_request_tokens(journal: Journal, tools: Tools, model: ModelInfo) -> int
     return used_tokens(journal.context, model, tool_tokens(tools.toolset.specs()))
 
 
+def usage_report(turn: TurnResources, model: ModelInfo) -> UsageReported:
+    """Return an event with the size of the context for a model, and the cost so far."""
+    used = next_request_tokens(turn.journal, turn.tools, model)
+    return UsageReported(used=used, size=model.window, cost=turn.budget.cost)
+
+
 def side_request_usage(turn: TurnResources, model: ModelInfo, usage: Usage) -> UsageReported:
     """Charge a side request; return an event with the new cost and the unchanged context size."""
-    return UsageReported(
-        used=next_request_tokens(turn.journal, turn.tools, turn.models.current),
-        size=turn.models.current.window,
-        cost=turn.budget.charge(model, usage),
-    )
+    turn.budget.charge(model, usage)
+    return usage_report(turn, turn.models.current)
 
 
 def _plausible_measure(context: Context, tools: int) -> MeasuredTokens | None:

@@ -23,7 +23,7 @@ class FolderInstructions:
     """
 
     def __init__(self, turn: TurnResources, prompt_files: Collection[Path] = ()) -> None:
-        """Args: known: files that will be in the system prompt, if it is not written yet."""
+        """Args: prompt_files: files that will be in the system prompt, if it is not written yet."""
         self._turn = turn
         self._prompt_files = prompt_files
         self._lock = asyncio.Lock()

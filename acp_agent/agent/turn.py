@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 
+from msgspec.structs import replace
+
 from acp_agent.agent.answer import Answer, ask_model, prepare_context
 from acp_agent.agent.call_runner import CallRunner
 from acp_agent.agent.continued_text import FollowUp
@@ -19,7 +21,6 @@ from acp_agent.agent.tool_calls import ProposedCall, cancelled_ends
 from acp_agent.errors import BudgetSpentError, ToolError
 from acp_agent.events import (
     USER_CALL,
-    LoopDecision,
     LoopNoticed,
     ModelAnswered,
     ModelAsked,
@@ -162,7 +163,7 @@ async def check_loops(turn: TurnResources) -> StopReason | None:
             notice = NoticeShown(
                 severity="info", title=f"{_describe(loop)} The model was informed."
             )
-            await turn.journal.emit(_with(noticed, note=_note(loop)), notice)
+            await turn.journal.emit(replace(noticed, note=_note(loop)), notice)
             return None
         case "asked":
             return await _ask(turn, loop, noticed)
@@ -195,25 +196,15 @@ async def _ask(turn: TurnResources, loop: Loop, noticed: LoopNoticed) -> StopRea
         await turn.journal.emit(noticed, *agent_message(f"{text} {how}"))
         return "end_turn"
     if answer.declined or answer.text == stop:
-        await turn.journal.emit(_with(noticed, decision="stop"), *agent_message(translate(STOPPED)))
+        stopped = agent_message(translate(STOPPED))
+        await turn.journal.emit(replace(noticed, decision="stop"), *stopped)
         return "end_turn" if turn.user.can_reply else "max_turn_requests"
     if answer.text == go_on:
-        await turn.journal.emit(_with(noticed, decision="go_on"))
+        await turn.journal.emit(replace(noticed, decision="go_on"))
         return None
     note = f"[The user was asked whether this is to go on, and says: {answer.text}]"
-    await turn.journal.emit(_with(noticed, decision="said", note=note))
+    await turn.journal.emit(replace(noticed, decision="said", note=note))
     return None
-
-
-def _with(noticed: LoopNoticed, *, note: str = "", decision: LoopDecision = "") -> LoopNoticed:
-    return LoopNoticed(
-        call=noticed.call,
-        kind=noticed.kind,
-        rounds=noticed.rounds,
-        step=noticed.step,
-        note=note,
-        decision=decision,
-    )
 
 
 def _polls(tools: Tools, name: str) -> bool:

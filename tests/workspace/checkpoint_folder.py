@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from acp_agent.workspace.checkpoints.base import Deadline, Rules, Snapshot, path_text
-from acp_agent.workspace.checkpoints.folders import FolderCheckpoints, RestorePlan, RestoreResult
+from acp_agent.workspace.checkpoints.folders import FolderCheckpoints, FolderRestore
 
 SESSION = "sess_test"
 RULES = Rules()
@@ -31,13 +31,13 @@ class Checkpoints:
         self.last: Snapshot = self.checkpoints.save(name, Deadline(seconds))[self.root]
         return name
 
-    def plan(self, checkpoint: str) -> RestorePlan:
+    def plan(self, checkpoint: str) -> FolderRestore:
         """Save the files, and return what a restore would change."""
         self.save()
         (plan,) = self.checkpoints.plan({self.root: self.last}, checkpoint, Deadline(30))
         return plan
 
-    def restore(self, checkpoint: str) -> RestoreResult:
+    def restore(self, checkpoint: str) -> FolderRestore:
         """Restore a checkpoint."""
         plan = self.plan(checkpoint)
         (result,) = self.checkpoints.restore([plan], checkpoint, Deadline(30))
@@ -53,13 +53,12 @@ class Checkpoints:
         return {path_text(file.path): file.reason for _, file in files}
 
 
-def change_kinds(plan: RestorePlan | RestoreResult) -> dict[str, str]:
+def change_kinds(plan: FolderRestore) -> dict[str, str]:
     """Return the kind of change of each path."""
-    changes = plan.changes if isinstance(plan, RestorePlan) else plan.applied
-    return {path_text(change.path): change.kind for change in changes}
+    return {path_text(change.path): change.kind for change in plan.changes}
 
 
-def skip_reasons(plan: RestorePlan | RestoreResult) -> dict[str, str]:
+def skip_reasons(plan: FolderRestore) -> dict[str, str]:
     """Return the unchanged paths with the reasons."""
     return {path_text(file.path): file.reason for file in plan.skipped}
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from acp_agent.agent.context import Context
-from acp_agent.agent.context_size import next_request_tokens
+from acp_agent.agent.context_size import usage_report
 from acp_agent.agent.loop_detection import LoopDetector
 from acp_agent.agent.resources import PermissionRequest, TurnResources
 from acp_agent.agent.tool_calls import OpenCalls
@@ -170,7 +170,7 @@ class ChildSession:
         # No await before the emit: it must be recorded even if the caller is cancelled.
         for event in events:
             if isinstance(event, UsageReported) and event.cost is not None:
-                wrapped.append(self._session_usage())
+                wrapped.append(usage_report(self.parent, self.parent.models.current))
             elif isinstance(event, BackgroundCommandChanged):
                 self._commands[event.call] = event
         await self._core.emit(*wrapped)
@@ -185,15 +185,6 @@ class ChildSession:
         if isinstance(event, NoticeShown):
             return event
         return ChildWorked(session=self.id, call=self.call, did=event)
-
-    def _session_usage(self) -> UsageReported:
-        """Return the current usage and cost of the session."""
-        parent, model = self.parent, self.parent.models.current
-        return UsageReported(
-            used=next_request_tokens(parent.journal, parent.tools, model),
-            size=model.window,
-            cost=parent.budget.cost,
-        )
 
     # -- results --------------------------------------------------------------------------------
 

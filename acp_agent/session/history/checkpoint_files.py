@@ -39,7 +39,7 @@ from acp_agent.workspace.checkpoints.base import (
     absolute_path,
     path_text,
 )
-from acp_agent.workspace.checkpoints.folders import FolderCheckpoints, RestorePlan, RestoreResult
+from acp_agent.workspace.checkpoints.folders import FolderCheckpoints, FolderRestore
 from acp_agent.workspace.checkpoints.restore import SkippedFile
 
 PRUNE_SECONDS = 10.0
@@ -118,7 +118,7 @@ def plan_restore(
     deadline: Deadline,
     *,
     force: bool,
-) -> tuple[list[RestorePlan], ChangesByOthers]:
+) -> tuple[list[FolderRestore], ChangesByOthers]:
     """Return the plan to restore a checkpoint in each folder, and the files that others changed.
 
     Args:
@@ -132,13 +132,13 @@ def plan_restore(
     return plans if force else [_without(plan, by_others[plan.root]) for plan in plans], by_others
 
 
-def _without(plan: RestorePlan, by_others: Mapping[bytes, str]) -> RestorePlan:
+def _without(plan: FolderRestore, by_others: Mapping[bytes, str]) -> FolderRestore:
     skipped = (
         SkippedFile(change.path, by_others[change.path])
         for change in plan.changes
         if change.path in by_others
     )
-    return RestorePlan(
+    return FolderRestore(
         root=plan.root,
         changes=tuple(change for change in plan.changes if change.path not in by_others),
         skipped=(*plan.skipped, *skipped),
@@ -147,7 +147,7 @@ def _without(plan: RestorePlan, by_others: Mapping[bytes, str]) -> RestorePlan:
 
 def restored_files(
     home: Path,
-    folders: Sequence[RestorePlan | RestoreResult],
+    folders: Sequence[FolderRestore],
     by_others: ChangesByOthers,
     replaced: str = "",
 ) -> RestoredFiles:
@@ -162,14 +162,13 @@ def restored_files(
     unchanged: list[UnchangedFile] = []
     for folder in folders:
         reasons = by_others.get(folder.root, {})
-        file_changes = folder.changes if isinstance(folder, RestorePlan) else folder.applied
         changes.extend(
             FileChange(
                 path=path_name(home, folder.root, change.path),
                 change=change.kind,
                 by_others=change.path in reasons,
             )
-            for change in file_changes
+            for change in folder.changes
         )
         unchanged.extend(
             UnchangedFile(

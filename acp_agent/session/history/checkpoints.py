@@ -32,7 +32,7 @@ from acp_agent.session.history.checkpoint_files import (
 )
 from acp_agent.session.history.steering_changes import ChangeReports
 from acp_agent.workspace.checkpoints.base import NO_GIT, Deadline, Rules, Snapshot, Span
-from acp_agent.workspace.checkpoints.folders import FolderCheckpoints, RestorePlan
+from acp_agent.workspace.checkpoints.folders import FolderCheckpoints, FolderRestore
 
 if TYPE_CHECKING:
     from acp_agent.content import CallContent
@@ -296,7 +296,7 @@ class Checkpoints:
         deadline: Deadline,
         *,
         force: bool,
-    ) -> tuple[list[RestorePlan], ChangesByOthers]:
+    ) -> tuple[list[FolderRestore], ChangesByOthers]:
         only_tools = self._only_tools
 
         def owners(root: Path) -> list[Span]:

@@ -30,7 +30,7 @@ class Deadline:
     """A time limit for work, which can also be cancelled.
 
     Raises:
-        CheckpointTooSlowError: by `check`, `left` and `sleep`, after the time limit or a
+        CheckpointTooSlowError: by `check`, `poll_seconds` and `sleep`, after the time limit or a
             cancellation.
     """
 

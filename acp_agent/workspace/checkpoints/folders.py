@@ -49,20 +49,12 @@ _REASONS: Mapping[Reason, str] = {
 }
 
 
-class RestorePlan(Struct, frozen=True, kw_only=True):
-    """The changes that restoring a checkpoint makes in one folder."""
+class FolderRestore(Struct, frozen=True, kw_only=True):
+    """The changes that restoring a checkpoint makes in one folder, planned or done."""
 
     root: Path
     changes: tuple[Change, ...]
     skipped: tuple[SkippedFile, ...] = ()
-
-
-class RestoreResult(Struct, frozen=True, kw_only=True):
-    """The result of restoring a folder."""
-
-    root: Path
-    applied: tuple[Change, ...]
-    skipped: tuple[SkippedFile, ...]
 
 
 class FolderCheckpoints:
@@ -154,7 +146,7 @@ class FolderCheckpoints:
 
     def plan(
         self, snapshots: Mapping[Path, Snapshot], checkpoint: str, deadline: Deadline
-    ) -> list[RestorePlan]:
+    ) -> list[FolderRestore]:
         """Return what restoring a checkpoint would change.
 
         Args:
@@ -177,8 +169,8 @@ class FolderCheckpoints:
         return plans
 
     def restore(
-        self, plans: Sequence[RestorePlan], checkpoint: str, deadline: Deadline
-    ) -> list[RestoreResult]:
+        self, plans: Sequence[FolderRestore], checkpoint: str, deadline: Deadline
+    ) -> list[FolderRestore]:
         """Carry out the plans; skip files that have changed since.
 
         Raises:
@@ -193,9 +185,9 @@ class FolderCheckpoints:
                 restorer = Restorer(plan.root, private, store.record_temporary_files, deadline)
                 restorer.apply(plan.changes, repository.contents)
             results.append(
-                RestoreResult(
+                FolderRestore(
                     root=plan.root,
-                    applied=tuple(sorted(restorer.applied, key=lambda change: change.path)),
+                    changes=tuple(sorted(restorer.applied, key=lambda change: change.path)),
                     skipped=(*plan.skipped, *restorer.skipped),
                 )
             )
@@ -299,7 +291,7 @@ def _snapshot(
 
 def _plan(
     root: Path, repository: GitRepository, current: Snapshot, target: Snapshot, deadline: Deadline
-) -> RestorePlan:
+) -> FolderRestore:
     changes = repository.changes(current.tree, target.tree, deadline)
     unsaved_files = {file.path: file for file in (*current.unsaved, *target.unsaved)}
     deleted = [change.path for change in changes if change.new is None]
@@ -320,7 +312,7 @@ def _plan(
             skipped.append(SkippedFile(change.path, _IGNORED_AT_CHECKPOINT))
         else:
             planned.append(change)
-    return RestorePlan(root=root, changes=tuple(planned), skipped=tuple(skipped))
+    return FolderRestore(root=root, changes=tuple(planned), skipped=tuple(skipped))
 
 
 def _skip_reason(unsaved: UnsavedFile, current: Snapshot) -> str:

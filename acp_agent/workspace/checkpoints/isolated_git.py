@@ -125,10 +125,9 @@ class IsolatedGit:
         if watch is not None:
             watch.require_none()
         if process.returncode not in codes:
-            lines = error_output.decode("utf-8", "replace").strip().splitlines() or [
-                "it said nothing"
-            ]
-            raise WorkspaceError(f"git {_name(arguments)} failed: {lines[0][:300]}")
+            text = error_output.decode("utf-8", "replace").strip() or "it said nothing"
+            name, line = os.fsdecode(arguments[0]), text.splitlines()[0]
+            raise WorkspaceError(f"git {name} failed: {line[:300]}")
         if warnings is not None:
             warnings.extend(error_output.splitlines())
         return output
@@ -161,25 +160,16 @@ class IsolatedGit:
         The data is passed in a file instead of a pipe: after a timeout `communicate` loses input
         that it has not written to the pipe yet, and git would wait for it.
         """
+        start = partial(
+            self.start, *arguments, work_tree=work_tree, index=index, parses_folder=parses_folder
+        )
         if not stdin_data:
-            return self.start(
-                *arguments,
-                work_tree=work_tree,
-                index=index,
-                stdin=subprocess.DEVNULL,
-                parses_folder=parses_folder,
-            )
+            return start(stdin=subprocess.DEVNULL)
         try:
             with tempfile.TemporaryFile(dir=self._git_dir) as file:
                 file.write(stdin_data)
                 file.seek(0)
-                return self.start(
-                    *arguments,
-                    work_tree=work_tree,
-                    index=index,
-                    stdin=file,
-                    parses_folder=parses_folder,
-                )
+                return start(stdin=file)
         except OSError as error:
             raise WorkspaceError(f"git can be given nothing: {describe_os_error(error)}") from None
 
@@ -263,7 +253,7 @@ class OutputReader:
         return self.read(line_end + 1)
 
     def read(self, size: int) -> bytes:
-        """Return the next `size` bytes; raise the same errors as `line`."""
+        """Return the next `size` bytes; raise the same errors as `read_line`."""
         while len(self._buffer) < size:
             self._read_more()
         output = bytes(self._buffer[:size])
@@ -277,11 +267,6 @@ class OutputReader:
         if not data:
             raise WorkspaceError("git ended in the middle of its answer")
         self._buffer += data
-
-
-def _name(arguments: Sequence[str | bytes]) -> str:
-    first = arguments[0]
-    return first if isinstance(first, str) else os.fsdecode(first)
 
 
 def split_records(output: bytes) -> list[bytes]:

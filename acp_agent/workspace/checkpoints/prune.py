@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from acp_agent.errors import WorkspaceError
@@ -52,20 +52,15 @@ def forget_session(folder: Path, session: str, deadline: Deadline) -> None:
         CheckpointTooSlowError: the time is up.
         WorkspaceError: a repository cannot be read.
     """
-    failure: WorkspaceError | None = None
-    for store in all_stores(folder):
-        program = find_git(store.root)
-        if session not in store.sessions():
-            continue
-        try:
+
+    def forget(store: CheckpointStore) -> None:
+        if session in store.sessions():
             with store.locked(deadline):
                 store.needs_sweep.touch(0o600)
                 store.drop_session(session)
-                _sweep(store, (), None, program, deadline)
-        except WorkspaceError as error:
-            failure = error  # the other folders are still processed
-    if failure is not None:
-        raise failure
+                _sweep(store, (), None, deadline)
+
+    _for_each_store(folder, forget)
 
 
 def copy_session(folder: Path, source: str, session: str, deadline: Deadline) -> None:
@@ -91,14 +86,22 @@ def sweep(
         WorkspaceError: a repository cannot be read.
     """
     remove_leftovers(folder)
+
+    def clean(store: CheckpointStore) -> None:
+        with store.locked(deadline):
+            _sweep(store, deleted_sessions, max_bytes, deadline)
+
+    _for_each_store(folder, clean)
+
+
+def _for_each_store(folder: Path, work: Callable[[CheckpointStore], None]) -> None:
+    """Call `work` with each store; raise the last WorkspaceError once all are processed."""
     failure: WorkspaceError | None = None
     for store in all_stores(folder):
-        program = find_git(store.root)
         try:
-            with store.locked(deadline):
-                _sweep(store, deleted_sessions, max_bytes, program, deadline)
+            work(store)
         except WorkspaceError as error:
-            failure = error  # the other folders are still swept
+            failure = error
     if failure is not None:
         raise failure
 
@@ -107,7 +110,6 @@ def _sweep(
     store: CheckpointStore,
     deleted_sessions: Collection[str],
     max_bytes: int | None,
-    program: str | None,
     deadline: Deadline,
 ) -> None:
     dropped = store.sessions() & set(deleted_sessions)
@@ -119,7 +121,7 @@ def _sweep(
     from acp_agent.workspace.checkpoints.git_repository import GitRepository  # noqa: PLC0415 - rare
 
     size, files = _measure(store.path / "objects")
-    repository = GitRepository(store, program)
+    repository = GitRepository(store, find_git(store.root))
     max_size = float("inf") if max_bytes is None else max_bytes
     if dropped or store.needs_sweep.exists() or files > _MAX_LOOSE_FILES or size > max_size:
         repository.sweep(deadline)

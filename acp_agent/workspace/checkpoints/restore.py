@@ -43,7 +43,7 @@ class Restorer:
 
     Args:
         private: the files that only their owner may read.
-        note: called with the paths of temporary files before they are created.
+        record_temporary: called with the paths of temporary files before they are created.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Restorer:
             contents: returns the contents of blobs by their ids.
 
         Raises:
-            CheckpointTooSlowError: the time is up; `done` has the changes made so far.
+            CheckpointTooSlowError: the time is up; `applied` has the changes made so far.
         """
         writes = [change for change in changes if change.new is not None]
         if writes:
@@ -237,7 +237,9 @@ def _current_blob(folder: int, name: bytes, expected: Blob | None) -> Blob | Non
     mode = EXECUTABLE if status.st_mode & 0o100 else 0o100644
     if expected is None and status.st_size > _MAX_COMPARED_BYTES:
         return Blob(mode, "")
-    return Blob(mode, _read_id(folder, name))
+    with os.fdopen(open_in_folder(name, os.O_RDONLY, folder), "rb") as file:
+        is_file = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+        return Blob(mode, blob_id(file.read()) if is_file else "")
 
 
 def _is_empty(folder: int, name: bytes) -> bool:
@@ -246,10 +248,3 @@ def _is_empty(folder: int, name: bytes) -> bool:
         return not os.listdir(descriptor)  # noqa: PTH208 - a descriptor, not a path
     finally:
         os.close(descriptor)
-
-
-def _read_id(folder: int, name: bytes) -> str:
-    with os.fdopen(open_in_folder(name, os.O_RDONLY, folder), "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            return ""
-        return blob_id(file.read())

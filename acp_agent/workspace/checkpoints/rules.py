@@ -27,7 +27,9 @@ def exclusions(root: Path, top: Path, data: Path, patterns: Sequence[str]) -> by
         data: acp-agent's data folder, which may lie below `top`.
         patterns: the user's patterns, relative to the session's folder.
     """
-    lines = [os.fsencode(line) for line in _repository_exclusions(top)]
+    # The lines of the repository's info/exclude file (gitignore(5)).
+    text = rules_text(_shared_folder(top) / "info" / "exclude") or b""
+    lines = [line for line in text.splitlines() if not line.startswith(b"#")]
     root_pattern = _escape_pattern(_relative(root, top))
     lines.extend(_rewrite_pattern(os.fsencode(pattern), root_pattern) for pattern in patterns)
     if data.is_relative_to(top):
@@ -69,12 +71,6 @@ def rules_at(
 def _relative(folder: Path, top: Path) -> bytes:
     """Return a folder's path relative to the top; empty for the top itself."""
     return b"" if folder == top else os.fsencode(folder.relative_to(top))
-
-
-def _repository_exclusions(top: Path) -> list[str]:
-    """Return the lines of the repository's info/exclude file (gitignore(5))."""
-    text = rules_text(_shared_folder(top) / "info" / "exclude") or b""
-    return [os.fsdecode(line) for line in text.splitlines() if not line.startswith(b"#")]
 
 
 def _shared_folder(top: Path) -> Path:
