@@ -46,12 +46,12 @@ _CHAINED = r"|\??\.[a-zA-Z_]"  # a method or field of what the last line ends wi
 _NUMBERS = tuple(
     re.compile(rf"[ ]*[\[(]?L?(\d+){sign}(.*)", re.DOTALL)
     for sign in (
-        *(r"\t", r"[ ]?\u2192\t?", r"[ ]?[|\u2502][ ]", r"[ ]?[|\u2502]"),
+        *(r"\t", r"[ ]?\u2192", r"[ ]?\u2192\t", r"[ ]?[|\u2502][ ]", r"[ ]?[|\u2502]"),
         *(r":[ ]", "[:-]", r"[ ]?-[ ]", r"[.)\]]:?[ ]", r"[.)\]]:?"),
     )
 )
 _NUMBER_START = re.compile(r"\s*[\[(]?L?\d")
-_CERTAIN_PATTERNS = 2  # of these patterns; the others may be what a line says
+_CERTAIN_PATTERNS = 3  # of these patterns; the others may be what a line says
 _ESCAPED_ENTITY = re.compile(r"&amp;[#\w]+;")
 _DASH = "\u2014"
 _MAX_VARIANTS = 24  # of one call
