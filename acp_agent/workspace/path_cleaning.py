@@ -22,6 +22,7 @@ _DRIVE = re.compile(r"/?[A-Za-z]:[\\/]")  # of Windows
 _VARIABLE = re.compile(r"\$\{?(\w+)\}?/")  # at the start; one that is not set means the project
 _USUAL_ROOTS = ("workspace", "repo", "testbed")  # where models are trained on projects
 _LINK = re.compile(r"\[[^\]]*\]\(([^()\s]+)\)|<([^<>]+)>")  # in Markdown
+_TAGGED = re.compile(r"<\w+>([^<>]+)</?\w+>|([^<>]+)</\w+>")  # with tags of a call
 _MAX_LISTED_PATHS = 50
 
 
@@ -104,6 +105,8 @@ def line_range(path: str) -> tuple[int, int] | None:
 def _plain(path: str, cwd: Path) -> str:
     """Return a path without quotes, `@` or `file://`, and with slashes for backslashes."""
     path = path.strip()
+    if tagged := _TAGGED.fullmatch(path):
+        path = (tagged[1] or tagged[2]).strip()
     if len(path) > 1 and path[0] == path[-1] and path[0] in _QUOTES:
         path = path[1:-1].strip()
     if path.startswith("@") and not _exists(cwd, path.split("/")[0]):

@@ -17,13 +17,16 @@ from acp_agent.models.dialects.form import (
     skip_space,
 )
 from acp_agent.models.dialects.json_calls import names_tool, read_arguments, read_calls
+from acp_agent.models.dialects.python_calls import read_python_calls
 
-# JSON in a code block: models do this if tools are only described in the prompt.
+# JSON in a code block: models do this if tools are only described in the prompt. Gemma 3 writes
+# Python in a block of its own kind.
 #
-# A block is a call if it contains only a call of a known tool. Every other block is text.
+# A block is a call if it contains only calls of known tools. Every other block is text.
 
 _FENCE = "```"
 _OPENING = re.compile(r"```(?:json|tool|tool_call|tool_code)?[ \t]*\n\s*(?=[{\[])")
+_PYTHON_OPENING = re.compile(r"```tool_code[ \t]*\n(?=\s*[\w\[])")
 _PARTIAL_OPENING = re.compile(r"```[a-z_]{0,9}[ \t]{0,9}(?:\n\s*)?")
 
 
@@ -40,6 +43,8 @@ class Fenced:
     def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
         """See `form.CallReader`."""
         opening = _OPENING.match(text)
+        if python := _PYTHON_OPENING.match(text):
+            return _read_python(text, python.end(), tools, final=final)
         if opening is None:
             return MORE if not final and _PARTIAL_OPENING.fullmatch(text) else None
         at = opening.end()
@@ -59,6 +64,14 @@ class Fenced:
         if _FENCE.startswith(after_call):
             return Block(len(text), tuple(calls)) if final else SURE
         return None
+
+
+def _read_python(text: str, start: int, tools: Tools, *, final: bool) -> Verdict:
+    """Return the verdict on a block of Python; a string of it may have a fence too."""
+    for close in re.finditer(rf"\n[ \t]*{_FENCE}|\Z" if final else rf"\n[ \t]*{_FENCE}", text):
+        if calls := read_python_calls(text[start : close.start()], tools):
+            return Block(close.end(), tuple(calls))
+    return None if final else MORE
 
 
 # Command R: a code block after a word. Other models that reason and act in turns write a name and

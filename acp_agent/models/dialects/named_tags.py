@@ -22,6 +22,7 @@ from acp_agent.models.dialects.form import (
     skip_space,
 )
 from acp_agent.models.dialects.json_calls import read_arguments
+from acp_agent.tools.calls.argument_elements import element_text, read_elements
 
 _NAMES = (
     *("edit", "glob", "grep", "list", "read", "shell", "web_fetch", "write"),  # ours
@@ -38,10 +39,6 @@ _STRAY = "There is text between the arguments of the call: it was not run. Write
 _PARTIAL_TAG = re.compile(r"(?:<\w{0,64})?")
 _FOLLOWING = re.compile(r"\s*(?:<\w{1,64}>|</(\w{1,64})>)")
 _PARTIAL_FOLLOWING = re.compile(r"\s*(?:</?\w{0,64})?")
-_CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
-_NESTED = re.compile(r"\s*<(\w{1,64})>(.*?)</\1>\s*", re.DOTALL)
-_LINES = {"content", "diff"}  # arguments that are whole lines
-_MAX_DEPTH = 4  # of tags in an argument
 
 
 class NamedTags:
@@ -129,24 +126,4 @@ def _value_end(text: str, tag: re.Match[str], name: str, *, final: bool) -> int:
 
 def _value(argument: str, text: str) -> str | dict[str, object]:
     """Return a value without the line breaks around it, or the arguments that it consists of."""
-    if cdata := _CDATA.fullmatch(text):
-        text = cdata[1]
-    if argument == "args" and (nested := _nested(text)):
-        return nested
-    if not text.startswith("\n"):
-        return text
-    return text[1:] if argument in _LINES else text[1:].removesuffix("\n")
-
-
-def _nested(text: str, depth: int = _MAX_DEPTH) -> dict[str, object]:
-    """Return the values of the tags of which a text consists; empty if it has other content."""
-    values: dict[str, list[object]] = {}
-    at = 0
-    while at < len(text):
-        tag = _NESTED.match(text, at)
-        if tag is None:
-            return {}
-        inner = _nested(tag[2], depth - 1) if depth and not _CDATA.fullmatch(tag[2]) else {}
-        values.setdefault(tag[1], []).append(inner or _value(tag[1], tag[2]))
-        at = tag.end()
-    return {key: items if len(items) > 1 else items[0] for key, items in values.items()}
+    return (argument == "args" and read_elements(text)) or element_text(argument, text)

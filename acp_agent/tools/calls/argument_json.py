@@ -2,8 +2,8 @@
 
 What models write instead of JSON: literals and quotes of Python, keys without quotes, trailing
 commas, comments, line breaks within strings, regular expressions with single backslashes, a code
-fence around the object, text after it, an object within a string. Text that was cut off is never
-completed, and where two readings are possible none is taken.
+fence around the object, text after it, an object within a string, XML elements. Text that was cut
+off is never completed, and where two readings are possible none is taken.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from acp_agent.content import JsonObject
+from acp_agent.tools.calls.argument_elements import read_elements
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 
@@ -78,6 +79,8 @@ def read_json(text: str) -> object:
         if '"' not in stripped:  # the quotation marks of a text
             stripped = re.sub("[\u201c\u201d]", '"', stripped)
         fenced = _FENCE.fullmatch(stripped)
+        if stripped.startswith("<") and (elements := read_elements(stripped)):
+            return elements
         try:
             return _Reader(fenced[1] if fenced else stripped).read()
         except _UnclearError as unclear:

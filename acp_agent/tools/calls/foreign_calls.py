@@ -44,7 +44,7 @@ _CALL_NUMBER = re.compile(r":\d+$")  # of a call, in Kimi's ids
 _FIELD_NUMBER = re.compile(r"(?<=\w)_\d+$")
 _TAGS_AFTER = re.compile(r"(?<=\w)<.*", re.DOTALL)  # of the model's template
 _REPEATED = re.compile(r"^(.+?)\1+$")
-_PREFIX = re.compile(r"^(?:\w+[.:/])+")
+_PREFIX = re.compile(r"^(?:\w+[.:/=])+")
 
 
 class ToolNames(Struct, frozen=True, forbid_unknown_fields=True):

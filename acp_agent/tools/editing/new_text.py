@@ -65,7 +65,9 @@ def without_call_tags(text: str, *before: str) -> str:
     """
     body, names = split_tags(text, is_new=True)
     for name in names:
-        marks = (f"<{name}", f"{name}>", f"[{name}[")
+        # A text with another token is about tokens.
+        opening = "<|" if name.startswith("|") else f"<{name}"
+        marks = (opening, f"{name}>", f"[{name}[")
         if marks[0] in body or any(mark in each for mark in marks for each in before):
             return text
     return body
