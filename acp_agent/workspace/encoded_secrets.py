@@ -6,7 +6,8 @@ breaks, `0x`. So one form of a secret matches all layouts of an encoding. Zeros 
 the digits, because notations pad with them.
 
 Every eighth byte of a reduced text starts a word that is looked up in the words of all forms, so
-the time hardly depends on the number of secrets.
+the time hardly depends on the number of secrets. Most of a text has too few digits to contain a
+secret in hexadecimal: only the blocks that have successive digits of one are searched for it.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ _KEPT = (_LETTERS, b"123456789abcdef", b"123456789")  # letters, hexadecimal, de
 _REMOVED = [bytes(sorted({*range(256)} - {*kept, *kept.upper()})) for kept in _KEPT]
 _KEPT_FLAGS = [bytes(code not in removed for code in range(256)) for removed in _REMOVED]
 _LOWER = bytes(range(256)).lower()
+_BLOCK = 16_384  # bytes of a text
+_BLOCK_MARGIN = 1_024  # bytes before and after a block in which a secret may begin or end
+_MANY_DIGITS = _BLOCK // 8  # digits in a block that is searched in any case
 _TAIL = 4_000  # characters at the end of a text that may be the start of a secret
 _MIN_TAIL = 4  # bytes of a form that are held back before a separator
 _BASE64 = string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/"
@@ -42,26 +46,26 @@ _ALPHABETS = (
     string.digits + string.ascii_lowercase,
     string.digits + string.ascii_uppercase + string.ascii_lowercase,
 )
-# Escaped characters. Each begins with one literal character, which makes the search fast.
-_ESCAPES = (
-    re.compile(rb"%(?:25)*(?P<hex>[2-7][0-9a-fA-F])"),
-    re.compile(rb"=(?P<hex>[2-7][0-9A-F])"),
-    re.compile(rb"&(?:amp;)*\#(?:[xX]0*(?P<hex>[2-7][0-9a-fA-F])|0*(?P<dec>\d{2,3}));"),
-    re.compile(
+# Escaped characters, by their first one, for which a text is searched much faster.
+_ESCAPES = {
+    b"%": re.compile(rb"%(?:25)*(?P<hex>[2-7][0-9a-fA-F])"),
+    b"=": re.compile(rb"=(?P<hex>[2-7][0-9A-F])"),
+    b"&": re.compile(rb"&(?:amp;)*\#(?:[xX]0*(?P<hex>[2-7][0-9a-fA-F])|0*(?P<dec>\d{2,3}));"),
+    b"\\": re.compile(
         rb"\\\\*(?:(?:x|u00|u\{0*)(?P<hex>[2-7][0-9a-fA-F])\}?|(?P<oct>[01][0-7]{2})|[nrt])"
     ),
-)
+}
 _BASES = {"hex": 16, "dec": 10, "oct": 8}
 # Full-width and mathematical characters and tags, and how they begin in UTF-8.
 _COMPATIBLE = re.compile("[\uff01-\uff5e\U0001d400-\U0001d7ff\U000e0020-\U000e007e]")
 _COMPATIBLE_STARTS = (b"\xef\xbc", b"\xf0\x9d", b"\xf3\xa0")
-# What terminals and browsers do not show.
-_UNSEEN = (
-    re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[^\[\]])"),
-    re.compile(rb"\^\[\[[0-?]*[@-~]"),
-    re.compile(rb"<(?:/?[A-Za-z]\w{0,9}>|!\[CDATA\[)"),
-)
-_OVERSTRUCK = re.compile(rb"[^\x08]\x08")
+# What terminals and browsers do not show, by a character of it.
+_UNSEEN = {
+    b"\x1b": re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[^\[\]])"),
+    b"^": re.compile(rb"\^\[\[[0-?]*[@-~]"),
+    b"<": re.compile(rb"<(?:/?[A-Za-z]\w{0,9}>|!\[CDATA\[)"),
+    b"\b": re.compile(rb"[^\x08]\x08"),
+}
 # What precedes the content of a line: a name or a number, and separators.
 _LINE_START = re.compile(
     rb"^[^\w\n]*(?:[\w./-]{1,40}[:=])?(?:(?:0x)?[0-9a-fA-F]{1,16}[]:.)=|?\s]+)?", re.MULTILINE
@@ -105,6 +109,7 @@ class EncodedSecrets:
                     forms[kind].setdefault(data, _Form(data, min(part, len(data)), spread))
         self._forms = [[*of_kind.values()] for of_kind in forms]
         self._searchers = [_Searcher(of_kind) for of_kind in self._forms]
+        self._digits = _SuccessiveDigits([form.data for form in self._forms[1]])
 
     def spans(self, text: str) -> list[Span]:
         """Return the spans of secrets in `text`, in any order."""
@@ -136,9 +141,9 @@ class EncodedSecrets:
         """
         result: list[Span] = []
         words = 0
-        letters = data = _without_escapes(encoded)
-        for kind, source in enumerate((letters, encoded, encoded)):
-            data = _reduced(data if kind == 2 else source, kind)  # all digits are hexadecimal
+        sources = (_without_escapes(encoded), self._digits.blank_others(encoded), encoded)
+        for kind, source in enumerate(sources):
+            data = _reduced(source, kind)
             matches, found = self._searchers[kind].find(data)
             words += found if kind < 2 else 0  # any number may have the digits of a word
             positions = _positions(source, kind) if matches else []
@@ -149,6 +154,39 @@ class EncodedSecrets:
                 if not form.spread or last - first >= 2 * (end - start - 1):
                     result.append((first, last + 1))
         return result if result or words >= _MIN_WORDS else None
+
+
+class _SuccessiveDigits:
+    """Finds the blocks of a text that may contain a whole word of forms in hexadecimal.
+
+    Args:
+        forms: the forms, without what is no hexadecimal digit.
+    """
+
+    def __init__(self, forms: list[bytes]) -> None:
+        digits = [_reduced(form, 2) for form in forms]
+        flags = [form.translate(_KEPT_FLAGS[2]) for form in forms]
+        windows = (sum(f[at : at + _MIN_PART]) for f in flags for at in _starts(f, _MIN_PART))
+        self._size = min(windows, default=0)  # digits that each part of a form has at least
+        self._parts = {d[at : at + self._size] for d in digits for at in _starts(d, self._size)}
+
+    def blank_others(self, encoded: bytes) -> bytes:
+        """Return a text of the same length, with NUL in place of all other blocks."""
+        blocks = []
+        for start in range(0, len(encoded), _BLOCK):
+            block = encoded[start : start + _BLOCK]
+            margins = encoded[max(0, start - _BLOCK_MARGIN) : start + _BLOCK + _BLOCK_MARGIN]
+            digits = _reduced(margins, 2)
+            is_kept = len(digits) > _MANY_DIGITS or not self._parts.isdisjoint(
+                digits[at : at + self._size] for at in _starts(digits, self._size)
+            )
+            blocks.append(block if is_kept else b"\0" * len(block))
+        return b"".join(blocks)
+
+
+def _starts(data: bytes, size: int) -> range:
+    """Return where parts of a size begin."""
+    return range(max(1, len(data) - size + 1))
 
 
 class _Searcher:
@@ -267,12 +305,10 @@ def _compatible(match: re.Match[str]) -> str:
 
 def _without_escapes(encoded: bytes) -> bytes:
     """Return a text of the same length with escaped characters unescaped, followed by NUL."""
-    for unseen in _UNSEEN:
-        encoded = unseen.sub(_blank, encoded)
-    if b"\b" in encoded:
-        encoded = _OVERSTRUCK.sub(_blank, encoded)
-    for escape in _ESCAPES:
-        encoded = escape.sub(_unescape, encoded)
+    for patterns, replacement in ((_UNSEEN, _blank), (_ESCAPES, _unescape)):
+        for mark, pattern in patterns.items():
+            if mark in encoded:
+                encoded = pattern.sub(replacement, encoded)
     return encoded
 
 

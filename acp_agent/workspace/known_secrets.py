@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from urllib.parse import quote
 
 from msgspec import Struct
 
 from acp_agent.workspace.encoded_secrets import EncodedSecrets, Span
-from acp_agent.workspace.string_search import PACKED_MARKS, Hit, StringSearcher, unpack
+from acp_agent.workspace.string_search import PACKED_MARKS, Hit, StringSearcher, rare_pieces, unpack
 
 MIN_SECRET = 8  # characters; a shorter value would match ordinary text
 _MIN_KEY = 16  # minimum length of a key whose parts are recognised
@@ -23,6 +23,9 @@ _MIN_PIECE = 6  # minimum characters of a piece
 _MAX_PIECES = 16  # maximum number of pieces of a key
 _MIN_BEGINNING = 8  # characters of the beginning of a key that identify it
 _MIN_PART = 12  # characters of any other part of a key that identify it
+_MIN_SCATTERED = 3  # parts of a key that stand near each other
+_MAX_SCATTERED = 400  # characters in which they stand, and around them
+_MIN_FRAGMENT = 4  # characters of the key that are replaced there
 _MIN_MASKED = 5  # visible characters of a masked key, in total
 _MAX_ESCAPED_LENGTH = 1_000  # characters of a secret whose escaped forms are searched
 # A prefix such as `sk-proj-`, which all keys of a kind have.
@@ -52,15 +55,16 @@ class _Form(Struct, frozen=True, eq=False):
     part: int
     wrapped: bool = False
 
-    def span(self, text: str, text_start: int, form_start: int, size: int) -> Span | None:
-        """Return the span of the secret around a piece, or None if too little of it matches."""
+    def match(self, text: str, text_start: int, form_start: int, size: int) -> tuple[Span, Span]:
+        """Return the span of the secret around a piece, and the part of the form that it is."""
         start, matched_start = self._extend_back(text, text_start, form_start)
         end, matched_end = self._extend_forward(text, text_start + size, form_start + size)
-        return (
-            (start, end)
-            if matched_end - matched_start >= (self.part if matched_start else self.beginning)
-            else None
-        )
+        return (start, end), (matched_start, matched_end)
+
+    def is_identified(self, part: Span) -> bool:
+        """Return whether a part of the form is enough to identify the secret."""
+        start, end = part
+        return end - start >= (self.part if start else self.beginning)
 
     def _extend_back(self, text: str, matched: int, form_position: int) -> tuple[int, int]:
         """Return how far the match extends before a piece, as positions in the text and form."""
@@ -128,6 +132,7 @@ class KnownSecrets:
         """
         result: list[Span] = []
         last_ends: dict[_Form, int] = {}  # the end of the last span of each form
+        parts: dict[_Form, dict[Span, Span]] = {}  # by their places in the text
         mask_end = 0
         for number, start, end in hits:
             if number >= len(self._pieces) + len(PACKED_MARKS):
@@ -142,10 +147,14 @@ class KnownSecrets:
             for form, at in self._pieces[number]:
                 if start < last_ends.get(form, 0):
                     continue
-                span = form.span(text, start, at, end - start)
-                if span is not None:
+                span, part = form.match(text, start, at, end - start)
+                if form.is_identified(part):
                     result.append(span)
                     last_ends[form] = span[1]
+                if part[1] - part[0] < len(form.text) and part[1] > form.beginning:
+                    parts.setdefault(form, {})[span] = part
+        for form, found in parts.items():
+            result += _scattered(text, form, found)
         if self._escaped_pattern is not None and any(mark in text for mark in "%\\&"):
             result += (match.span() for match in self._escaped_pattern.finditer(text))
         result += self._encoded.spans(text)
@@ -155,7 +164,7 @@ class KnownSecrets:
         """Yield the span of compressed data at a mark, if it contains a secret."""
         end, content = unpack(text, start)
         if content and any(
-            form.span(content, piece_start, at, piece_end - piece_start)
+            form.is_identified(form.match(content, piece_start, at, piece_end - piece_start)[1])
             for number, piece_start, piece_end in self.searcher.find(content)
             if number < len(self._pieces)
             for form, at in self._pieces[number]
@@ -187,6 +196,28 @@ class KnownSecrets:
             after = _ends_with_beginning(text[end : end + len(key)][::-1], key[::-1])
             if before + after >= _MIN_MASKED and (after > 1 or before > _prefix_length(key)):
                 yield start - before, end + after
+
+
+def _scattered(text: str, form: _Form, parts: Mapping[Span, Span]) -> Iterator[Span]:
+    """Yield what stands of a key around several parts of it that are near each other.
+
+    Args:
+        parts: parts of the key, by their places in the text.
+    """
+    places = sorted(parts)
+    at = 0
+    for start, first in enumerate(places):
+        near = places[start : start + _MIN_SCATTERED]
+        if near[-1][1] - first[0] > _MAX_SCATTERED or len({*map(parts.get, near)}) < _MIN_SCATTERED:
+            continue
+        at = max(at, first[0] - _MAX_SCATTERED)
+        while at < min(len(text) - _MIN_FRAGMENT + 1, near[-1][1] + _MAX_SCATTERED):
+            size = _MIN_FRAGMENT if text[at : at + _MIN_FRAGMENT] in form.text else 1
+            while size > 1 and at + size < len(text) and text[at : at + size + 1] in form.text:
+                size += 1
+            if size > 1:
+                yield at, at + size
+            at += size
 
 
 def _ends_with_beginning(text: str, key: str) -> int:
@@ -228,8 +259,9 @@ def _form(value: str) -> _Form:
     if not _is_key(value):
         return _Form(value, ((value, 0),), len(value), len(value))
     size = max(_MIN_PIECE, -(-len(value) // _MAX_PIECES))
-    pieces = tuple((value[at : at + size], at) for at in range(0, len(value) - size + 1, size))
     part = max(_MIN_PART, 2 * size - 1)
+    starts = {0, *rare_pieces(value, size, part)}
+    pieces = tuple((value[at : at + size], at) for at in sorted(starts))
     return _Form(value, pieces, _min_characters(value), part, wrapped=True)
 
 

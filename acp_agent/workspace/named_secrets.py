@@ -21,7 +21,7 @@ from acp_agent.workspace.string_search import Hit, StringSearcher
 _NAME_BEFORE = re.compile(r"[A-Za-z0-9_.-]{0,60}\Z")
 # The rest of the name, its quote, a type, the assignment, and the quote of the value.
 _ASSIGNMENT = re.compile(
-    r"""(?P<rest>[A-Za-z0-9_.-]{0,40})
+    r"""(?P<rest>[A-Za-z0-9_.-]{0,40}+)
     (?:\\?["'`])?\]?(?:(?:\s{0,2}:\s{0,2}|\s)(?:str|string|String|&str)\b)?
     (?P<assigns>
         \s{0,12}(?:=>|:=|\?=|\|\|=|==|=|:)\s{0,8}  # an assignment, a pair

@@ -111,16 +111,14 @@ class _Finder:
 
     def _find_hits(self, text: str) -> tuple[list[Hit], list[Hit], list[Hit]]:
         """Return the places of the strings of known values, of formats and of names."""
-        value_hits: list[Hit] = []
-        formats: list[Hit] = []
-        names: list[Hit] = []
-        for number, start, end in self._strings.find(text):
-            if number >= self._names:
-                names.append((number - self._names, start, end))
-            elif number >= self._formats:
-                formats.append((number - self._formats, start, end))
-            else:
-                value_hits.append((number, start, end))
+        hits = self._strings.find(text)
+        value_hits = [hit for hit in hits if hit[0] < self._formats] if self._formats else []
+        formats = [
+            (number - self._formats, start, end)
+            for number, start, end in hits
+            if self._formats <= number < self._names
+        ]
+        names = [(n - self._names, start, end) for n, start, end in hits if n >= self._names]
         return value_hits, formats, names
 
     def secret_spans(self, text: str) -> list[Span]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import string
 from collections.abc import Iterable
 from typing import Any
 
@@ -21,6 +22,7 @@ _MIN_MARK = 3  # characters of a mark that is specific enough to identify a key
 # line break in JSON, and that of a character in a URL.
 _ESCAPE = re.compile(r"(?:\\[nrt]|\\u00[0-9a-fA-F]{2}|%[0-9A-Fa-f]{2})\Z")
 _MAX_ESCAPE = 6
+_ALNUM = frozenset(string.ascii_letters + string.digits)
 _START = r"(?:(?<![0-9A-Za-z])|(?<=\\[nrt]))"  # the same as a regular expression
 
 
@@ -82,8 +84,9 @@ def may_start_key(word: str) -> bool:
 def _may_start_at(text: str, start: int, prefix: str) -> bool:
     """Return whether a key may begin here: not in the middle of a word or of base64."""
     before = text[start - 1 : start]
-    if _is_alnum(before):
-        return _ESCAPE.search(text, max(0, start - _MAX_ESCAPE), start) is not None
+    if before in _ALNUM:
+        preceding = text[max(0, start - _MAX_ESCAPE) : start]
+        return ("\\" in preceding or "%" in preceding) and _ESCAPE.search(preceding) is not None
     if before not in {"+", "/", "-", "_"}:
         return True
     # Base64 has no "-" and "_" where it has these.
@@ -92,7 +95,7 @@ def _may_start_at(text: str, start: int, prefix: str) -> bool:
     if (
         len(prefix) <= _MAX_COMMON
         and prefix.endswith("_")
-        and _is_alnum(text[start - 2 : start - 1])
+        and text[start - 2 : start - 1] in _ALNUM
     ):
         return False
     return not _ends_base64(text[max(0, start - _MIN_BASE64) : start])
@@ -107,10 +110,6 @@ def _ends_base64(text: str) -> bool:
         and any(map(str.islower, text))
         and any(map(str.isupper, text))
     )
-
-
-def _is_alnum(char: str) -> bool:
-    return char.isascii() and char.isalnum()
 
 
 def _span(match: re.Match[str]) -> Span:

@@ -10,24 +10,16 @@ import bz2
 import lzma
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ahocorasick import Automaton
 
 _HEX_MARKS = ("1f8b08", "425a68", "fd377a585a", "789c", "78da", "785e", "7801")
-# The beginnings of gzip, bzip2, xz, zip and zlib with its usual settings.
+_ZLIB_MARKS = {"eA": "EFGH", "eF": "4567", "eJ": "wxyz", "eN": "opqr"}
+# The beginnings of gzip, bzip2, xz, zip and zlib; two bits of zlib's third character are of data.
 PACKED_MARKS = (
-    "H4sI",
-    "QlpoO",
-    "/Td6WFo",
-    "UEsDB",
-    "eJw",
-    "eJx",
-    "eJy",
-    "eJz",
-    "eNo",
-    "eF4",
-    "eAE",
+    *("H4sI", "QlpoO", "/Td6WFo", "UEsDB"),
+    *(begin + last for begin, lasts in _ZLIB_MARKS.items() for last in lasts),
     *_HEX_MARKS,
 )
 _BASE64 = re.compile(
@@ -41,6 +33,7 @@ _CLEANED = str.maketrans("-_", "+/", "\r\n=")
 _FREQUENT = " etaonirsl0123dc456789bfupmhg_./=-vwy,k\n\"':()xjqz;EASTRINOCLDPMUFBGHVKWYXJQZ"
 _RANKS = str.maketrans(dict(zip(_FREQUENT, map(chr, range(len(_FREQUENT))), strict=True)))
 _RANKED_LENGTH = 4  # deeper nodes have few children
+_COMMON = 16  # frequent characters that get a node of their own
 Hit = tuple[int, int, int]  # the index of a found string, its start and end
 
 
@@ -52,23 +45,45 @@ class StringSearcher:
     """
 
     def __init__(self, strings: Sequence[str]) -> None:
+        self._automaton = Automaton()
         numbers: dict[str, list[int]] = {}
         for number, string in enumerate(strings):
             if string:
                 numbers.setdefault(string, []).append(number)
-        self._automaton = Automaton()
-        # A node's children are searched one by one, in the order in which they were added.
+        if not numbers:
+            return
+        # A node's children are searched one by one, in the order in which they were added. So a
+        # frequent character is found at once, even if no string begins with it.
+        for char in _FREQUENT[:_COMMON]:
+            self._automaton.add_word(char + "\0", ((), 0))
         for string in sorted(numbers, key=lambda string: string[:_RANKED_LENGTH].translate(_RANKS)):
             self._automaton.add_word(string, (tuple(numbers[string]), len(string)))
         self._automaton.make_automaton()
 
-    def find(self, text: str) -> Iterator[Hit]:
-        """Yield all places of all strings, including overlapping ones, ordered by their ends."""
+    def find(self, text: str) -> list[Hit]:
+        """Return all places of all strings, including overlapping ones, ordered by their ends."""
         if not len(self._automaton):
-            return
-        for end, (numbers, length) in self._automaton.iter(text):
-            for number in numbers:
-                yield number, end + 1 - length, end + 1
+            return []
+        return [
+            (number, end + 1 - length, end + 1)
+            for end, (numbers, length) in self._automaton.iter(text)
+            for number in numbers
+        ]
+
+
+def rare_pieces(text: str, size: int, part: int) -> list[int]:
+    """Return the starts of pieces of `text`, of which each part of it contains a whole one.
+
+    Pieces that begin with rare characters are found faster.
+
+    Args:
+        size: the length of a piece.
+        part: the length of a part.
+    """
+    ranks = text.translate(_RANKS)
+    starts = range(len(text) - size + 1)
+    windows = (starts[at : at + part - size + 1] for at in range(max(1, len(text) - part + 1)))
+    return sorted({max(window, key=ranks.__getitem__) for window in windows})
 
 
 def unpack(text: str, start: int) -> tuple[int, str]:

@@ -346,6 +346,12 @@ SPREAD: dict[str, Callable[[str], str]] = {
     ),
     "overstruck letters": lambda value: "".join(f"{sign}\b{sign}" for sign in value),
     "tags of HTML": lambda value: "".join(f"<b>{part}</b>" for part in textwrap.wrap(value, 6)),
+    **{
+        f"zlib at level {level} in base64": lambda value, level=level: base64.b64encode(  # type: ignore[misc]
+            zlib.compress(value.encode(), level)
+        ).decode()
+        for level in (1, 5, 9)
+    },
     "a zip archive in base64": lambda value: base64.b64encode(zipped(value)).decode(),
 }
 
@@ -381,12 +387,24 @@ def test_a_known_key_is_found_in_pieces_or_reversed(encoding: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "between", [" and then ", '";\nexport const part_2 = "', '",\n  "name": "', "\n12. character: "]
+)
+def test_a_known_key_is_found_in_pieces_between_other_words(between: str) -> None:
+    key = "sk-proj-" + random_key(60)
+    pieces = textwrap.wrap(key, 11)[:-1]
+    scrubbed = scrub(f'before "{between.join(pieces)}" after', [key])
+    assert [piece for piece in pieces if piece in scrubbed] == []
+    assert scrubbed.count(between) == len(pieces) - 1
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "keys of this kind begin with sk-proj- and are long; sk-proj-... stands for one",
         "open the door, sesame; hush, hush; 4711",
         "c2stcHJvag== and 736b2d70",
         "a prefix such as `sk-` or `open-` alone says nothing",
+        "sk-proj-aB once, sk-proj-aB twice, sk-proj-aB thrice",
     ],
 )
 def test_a_public_prefix_alone_is_not_a_part_of_a_known_key(text: str) -> None:
