@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
@@ -50,7 +51,7 @@ class FolderInstructions:
         settings = self._turn.tools.workspace.settings
         for path in paths:
             root = next((root for root in roots if path.is_relative_to(root)), None)
-            if root is not None and path.is_file():
+            if root is not None and os.path.isfile(path):
                 relative = path.relative_to(root).as_posix()
                 skills = [Instruction(*entry) for entry in self._turn.skills_for(relative)]
                 found = added_instructions(path, root, self._is_known, settings)

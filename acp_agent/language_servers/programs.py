@@ -73,7 +73,7 @@ def find_root(spec: ServerSpec, path: Path, roots: Sequence[Path]) -> Path | Non
     if root is None:
         return None
     for folder in path.parents:
-        if any((folder / marker).exists() for marker in spec.root_markers):
+        if any(os.path.exists(folder / marker) for marker in spec.root_markers):
             return folder
         if folder == root:
             break
@@ -100,7 +100,7 @@ def fill_placeholders(
         if not isinstance(value, str) or not value.startswith(("{python}", "{node_modules}")):
             return value
         path = value.replace("{python}", python or "").replace("{node_modules}", modules or "")
-        if not Path(path).is_absolute() or not Path(path).exists():
+        if not Path(path).is_absolute() or not os.path.exists(path):
             raise MissingFileError("what it needs is installed in the project alone")
         return path
 

@@ -341,7 +341,7 @@ class _Classifier:
         elif texts and texts[0] not in {":", "true"} and texts != ["cat", "/dev/null"]:
             return False
         paths = [os.path.join(folder, text) for folder in self.folders for text in targets]  # noqa: PTH118 - text that need not be a path
-        return any(os.path.isfile(path) and os.path.getsize(path) for path in paths)  # noqa: PTH113, PTH202 - likewise
+        return any(os.path.isfile(path) and os.path.getsize(path) for path in paths)  # noqa: PTH202 - likewise
 
     def _writes_outside(self, command: Command) -> str:
         targets = [r.target for r in command.redirects if r.writes and not r.target.text.isdigit()]

@@ -283,7 +283,7 @@ def _fits_kind(kind: str, word: Word, context: CommandContext, folders: Sequence
         return word.fixed
     if kind == "selector":
         word = Word(text.partition("::")[0], word.static, word.pattern)
-    if kind == "folder" and not all((Path(folder) / text).is_dir() for folder in folders):
+    if kind == "folder" and not all(os.path.isdir(Path(folder) / text) for folder in folders):
         return False
     return all(stays_inside(path_word, context, folders) for path_word in _expand_word(word))
 

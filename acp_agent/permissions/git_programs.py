@@ -157,5 +157,5 @@ def _hooks(repository: Repository) -> Iterator[Path]:
     except OSError:
         return
     for entry in entries:
-        if entry.suffix != ".sample" and entry.is_file() and os.access(entry, os.X_OK):
+        if entry.suffix != ".sample" and os.path.isfile(entry) and os.access(entry, os.X_OK):
             yield entry

@@ -150,7 +150,7 @@ def _is_outside_project(
     for folder in folders:
         for entry in entries:
             path = f"{entry}/{name}" if entry[:1] == "/" else os.path.join(folder, entry, name)  # noqa: PTH118 - text that need not be a path
-            if os.access(path, os.X_OK) and not os.path.isdir(path):  # noqa: PTH112 - likewise
+            if os.access(path, os.X_OK) and not os.path.isdir(path):
                 resolved = os.path.realpath(path)
                 if (
                     is_below(os.path.normpath(path), context.roots)
@@ -271,7 +271,7 @@ def _is_allowed(
 
 def _exists(word: Word, folders: Sequence[str]) -> bool:
     """Return whether a word is the path of a file or folder from each of `folders`."""
-    return word.fixed and all(os.path.exists(os.path.join(f, word.text)) for f in folders)  # noqa: PTH110, PTH118 - text that need not be a path
+    return word.fixed and all(os.path.exists(os.path.join(f, word.text)) for f in folders)  # noqa: PTH118 - text that need not be a path
 
 
 def _takes_pattern(reader: Reader, arguments: Arguments, paths: list[Word]) -> bool:

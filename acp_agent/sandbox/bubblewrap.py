@@ -166,7 +166,7 @@ def bubblewrap_options(
             options += ["--bind-try" if kind == "write" else "--ro-bind-try", path, path]
     for path in sockets:
         options += _hide(path)
-    empty = [path for path, kind in mounts if kind == "hide" and os.path.isdir(path)]  # noqa: PTH112 - as below
+    empty = [path for path, kind in mounts if kind == "hide" and os.path.isdir(path)]
     for path in ["/run", "/dev", *empty]:  # tmpfs memory does not count towards process limits
         options += ["--remount-ro", path]
     return [*options, "--chdir", cwd]
@@ -215,7 +215,7 @@ def memory_limit(limits: SandboxLimitsConfig) -> int:
 
 
 def _hide(path: str) -> list[str]:
-    if os.path.isdir(path):  # noqa: PTH112 - pathlib is slow, and there are many
+    if os.path.isdir(path):
         return ["--perms", "0555", "--tmpfs", path]
     return ["--ro-bind", "/dev/null", path]
 

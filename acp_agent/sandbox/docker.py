@@ -161,7 +161,7 @@ def _mount_options(
     for path, kind in mounts:
         if kind != "hide":
             yield _bind_option(path, path, kind)
-        elif os.path.isdir(path):  # noqa: PTH112 - a string
+        elif os.path.isdir(path):
             yield "--mount", _csv("type=tmpfs", f"dst={path}", "tmpfs-mode=0555", "tmpfs-size=4096")
         else:
             yield _bind_option("/dev/null", path, "read")

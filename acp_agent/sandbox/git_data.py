@@ -23,7 +23,7 @@ def is_git_dir(folder: str) -> bool:
         return False
     if os.path.lexists(f"{folder}/commondir"):
         return True
-    return all(os.path.exists(f"{folder}/{name}") for name in ("objects", "refs"))  # noqa: PTH110 - many of them, and pathlib is slow
+    return all(os.path.exists(f"{folder}/{name}") for name in ("objects", "refs"))
 
 
 def is_complete_git_dir(folder: str) -> bool:
@@ -37,7 +37,7 @@ def is_complete_git_dir(folder: str) -> bool:
 def find_git_dir(folder: str) -> str | None:
     """Return the resolved git folder that a work tree's `.git` is or names, or None."""
     dot_git = f"{folder}/.git"
-    if os.path.isdir(dot_git):  # noqa: PTH112 - as above
+    if os.path.isdir(dot_git):
         return os.path.realpath(dot_git)
     text = os.fsdecode(read_small_file(dot_git))
     if not text.startswith("gitdir:"):

@@ -120,7 +120,7 @@ class GitFolders:
                     if any(_is_below(existing, root) for root in self.writable):
                         self._protect(existing, folder)
             return
-        if not os.path.isdir(dot_git):  # noqa: PTH112 - as above
+        if not os.path.isdir(dot_git):
             self.protected.append(dot_git)
             for linked_git_dir in _linked_git_dirs(folder, git_dir):
                 self.outside_git_dirs.append(linked_git_dir)
@@ -151,7 +151,7 @@ class GitFolders:
     def _protected_paths(self, folder: str) -> Iterator[str]:
         """Yield the settings and hooks of a git folder, and the files that lead to them."""
         config = f"{folder}/config"
-        if not os.path.isfile(config):  # noqa: PTH113 - as above
+        if not os.path.isfile(config):
             if not is_git_dir(folder):
                 return
             with suppress(OSError):

@@ -109,7 +109,7 @@ def referenced_paths(config: str, folders: tuple[str, ...]) -> list[str]:
         for folder in folders:
             for word in {value, value.split()[0]}:
                 path = os.path.realpath(f"{folder}/{word}" if word[0] != "/" else word)
-                if os.path.exists(path):  # noqa: PTH110 - as below
+                if os.path.exists(path):
                     paths.append(path)
     return paths
 

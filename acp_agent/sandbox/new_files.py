@@ -84,7 +84,7 @@ def _state(path: str) -> _State:
     with suppress(OSError):
         link = os.readlink(path)  # noqa: PTH115 - as above
     target = os.path.realpath(path)
-    return _State(link, target, os.path.exists(target))  # noqa: PTH110 - as above
+    return _State(link, target, os.path.exists(target))
 
 
 def _is_open(folder: str) -> bool:

@@ -148,7 +148,7 @@ class NewRepositories:
             names = []
         except OSError:
             return True
-        return os.path.islink(hooks) or any(not name.endswith(".sample") for name in names)  # noqa: PTH114 - so
+        return os.path.islink(hooks) or any(not name.endswith(".sample") for name in names)
 
     def _are_data(self, path: str) -> bool:
         state = _state(path)

@@ -306,7 +306,7 @@ def _existing(paths: Iterable[str]) -> Iterator[str]:
     for path in paths:
         if os.path.lexists(path):
             resolved = os.path.realpath(path)
-            if os.path.exists(resolved):  # noqa: PTH110 - thousands of times
+            if os.path.exists(resolved):
                 yield resolved
 
 
@@ -355,7 +355,7 @@ def _home_program_folders(search_path: str, home: str) -> Iterator[str]:
     """
     for folder in search_path.split(os.pathsep):
         parent = os.path.dirname(folder.rstrip("/"))  # noqa: PTH120 - a string
-        is_generated = os.path.exists(f"{parent}/pyvenv.cfg") or parent.endswith("/node_modules")  # noqa: PTH110 - so
+        is_generated = os.path.exists(f"{parent}/pyvenv.cfg") or parent.endswith("/node_modules")
         if is_below(folder, home) and not is_generated:
             yield folder.rstrip("/")
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -167,10 +168,6 @@ def _folder(text: str, field: str) -> Path:
     path = Path(text)
     if not path.is_absolute():
         raise InvalidInputError(f"{field}: expected an absolute path, got {text!r}", field=field)
-    try:
-        exists = path.is_dir()
-    except (OSError, ValueError):
-        exists = False
-    if not exists:
+    if not os.path.isdir(path):
         raise InvalidInputError(f"{field}: there is no folder {text!r}", field=field)
     return path

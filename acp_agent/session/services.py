@@ -203,7 +203,7 @@ class SharedPlugins:
     def load(self, folders: DefinitionFolders) -> LoadedPlugins | None:
         """Return the enabled plugins; None if there are none. Runs their code: call in a thread."""
         user_folder = folders.plugins[0][0]
-        return self.importer(user_folder).load() if os.path.exists(user_folder / PACKAGES) else None  # noqa: PTH110 - faster than pathlib
+        return self.importer(user_folder).load() if os.path.exists(user_folder / PACKAGES) else None
 
     def importer(self, user_folder: Path) -> PythonPlugins:
         """Return the importer of the packages in the user's plugin folder."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
@@ -111,7 +113,7 @@ class CodeTool(Tool[CodeParams]):
         path = None
         if params.path:
             path = files.resolve(files.clean_path(params.path, existing=True), to_read=True)
-            if not path.is_file():
+            if not await asyncio.to_thread(os.path.isfile, path):
                 label = display_path(path, files.roots[0])
                 raise ToolError(f"file not found: {label}", advice="give a file in `path`")
             if refused := await files.refused_reads((path,)):

@@ -81,7 +81,7 @@ def suggest_existing(path: Path, cwd: Path) -> str:
         path: a resolved path below a folder of the session.
         cwd: the folder that displayed paths are relative to.
     """
-    existing_parent = next(parent for parent in path.parents if parent.is_dir())
+    existing_parent = next(parent for parent in path.parents if os.path.isdir(parent))
     with listed_folder(existing_parent) as descriptor, os.scandir(descriptor) as entries:
         names = [entry.name for _, entry in zip(range(_MAX_COMPARED_NAMES), entries, strict=False)]
     matches = difflib.get_close_matches(path.name, names, n=1, cutoff=0.6)

@@ -227,7 +227,7 @@ class GitRepositories:
             visited += 1
             if visited > _MAX_REPOSITORIES:
                 raise _UnreadableError
-            if not os.path.isdir(current):  # noqa: PTH112 - a name of any characters
+            if not os.path.isdir(current):
                 continue
             repository = self._read(current, environ, deadline)
             if repository is None:

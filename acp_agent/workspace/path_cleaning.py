@@ -166,7 +166,7 @@ def _variants(path: str, cwd: Path) -> Iterator[str]:
 def _find_respelled(cwd: Path, path: str) -> str | None:
     """Return the existing path that differs only in spelling, if there is exactly one."""
     full_path = Path(path) if path.startswith("/") else cwd / path
-    current = next((parent for parent in full_path.parents if parent.is_dir()), None)
+    current = next((parent for parent in full_path.parents if os.path.isdir(parent)), None)
     if current is None or not current.is_relative_to(cwd):
         return None
     for name in full_path.relative_to(current).parts:
@@ -199,4 +199,4 @@ def _exists(cwd: Path, path: str) -> bool:
 
 
 def _has_folder(cwd: Path, path: str) -> bool:
-    return os.path.isdir(os.path.dirname(cwd / path))  # noqa: PTH112, PTH120 - keeps a final slash
+    return os.path.isdir(os.path.dirname(cwd / path))  # noqa: PTH120 - keeps a final slash

@@ -379,6 +379,6 @@ def _start_error(command: str, cwd: Path, error: OSError) -> WorkspaceError:
             f"the command is too long to start ({len(command):,} characters)",
             advice="write it to a script and run that",
         )
-    if not cwd.is_dir():
+    if not os.path.isdir(cwd):
         return WorkspaceError(f"the folder {cwd} does not exist any more: choose another one")
     return WorkspaceError(f"the command could not be started: {describe_os_error(error)}")

@@ -249,3 +249,13 @@ async def test_annotations_and_meta_on_blocks_are_tolerated(
         "_meta": {"source": "editor"},
     }
     assert (await running.prompt(session, block))["stopReason"] == "end_turn"
+
+
+@pytest.mark.covers("P1")
+@pytest.mark.parametrize("path", ["x" * 300, "x/" * 3000])
+async def test_a_link_to_a_file_whose_name_no_disk_can_have_does_not_end_the_prompt(
+    opened: OpenSession, workspace_repo: Path, path: str
+) -> None:
+    running, session = await opened()
+    link = {"type": "resource_link", "name": "x", "uri": f"file://{workspace_repo}/{path}"}
+    assert (await running.prompt(session, "look", link))["stopReason"] == "end_turn"

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import resource
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.server.server_session import OpenSession, messages
+from tests.server.server_session import OPENAI, OpenSession, messages
 from tests.support.agent_process import AgentProcess
 from tests.support.model_server import Call, ModelServer, answer
 from tests.support.module_trace import until_idle
+from tests.support.ordinary_user import POWERLESS
 from tests.support.wire_client import AnswerError
 
 LIMIT = "raise the limit of open files (ulimit -n)"
@@ -120,3 +122,28 @@ async def test_certificates_that_cannot_be_used_are_named_and_http_needs_none(
         await running.prompt(session, "hi")
     assert f"{variable} names {path}" in caught.value.message
     assert "fault" not in caught.value.message
+
+
+@pytest.mark.covers("P8")
+async def test_a_turn_runs_although_folders_of_settings_may_not_be_searched(
+    model_server: ModelServer, workspace_repo: Path, home: Path
+) -> None:
+    names = (".agents", ".claude", ".cursor", ".github", "sub")
+    closed = [*(workspace_repo / name for name in names), home / ".config", home / ".claude"]
+    for folder in closed:
+        folder.mkdir(exist_ok=True)
+        folder.chmod(0)
+    model_server.otherwise = answer("Hello.")
+    command = (*POWERLESS, sys.executable, "-m", "acp_agent")
+    environ = model_server.environ("openai")
+    link = {"type": "resource_link", "name": "x", "uri": f"file://{workspace_repo}/sub/folder/x"}
+    try:
+        async with await AgentProcess.start(
+            *OPENAI, home=home, environ=environ, command=command
+        ) as running:
+            await running.initialize()
+            session = await running.new_session(workspace_repo)
+            assert (await running.prompt(session, "hi", link))["stopReason"] == "end_turn"
+    finally:
+        for folder in closed:
+            folder.chmod(0o700)

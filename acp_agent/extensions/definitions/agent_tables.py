@@ -8,6 +8,7 @@ their texts filled in.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -155,7 +156,7 @@ def named_skill_folders(path: Path, origin: Origin | None, problems: list[Proble
     for name in names if isinstance(names, list) else []:
         expanded = Path(str(name)).expanduser() if origin is None else Path(str(name))
         in_project = project_folder(path) / expanded
-        folders.append(in_project if in_project.is_dir() else path.parent / expanded)
+        folders.append(in_project if os.path.isdir(in_project) else path.parent / expanded)
     return folders
 
 

@@ -114,7 +114,7 @@ def folder_variables(path: Path) -> dict[str, str]:
         (
             parent
             for parent in (folder, *folder.parents[:3])
-            if any((parent / name).is_file() for name in _MANIFESTS)
+            if any(os.path.isfile(parent / name) for name in _MANIFESTS)
         ),
         folder,
     )

@@ -200,7 +200,7 @@ def any_folder_exists(folders: DefinitionFolders) -> bool:
     """Return whether a folder of definitions exists. Blocks: reads the disk."""
     return any_plugin_folder(folders) or any(
         # Path would raise an error for a folder without permission.
-        os.path.isfile(path) if path.name.endswith(_TABLES) else os.path.isdir(path)  # noqa: PTH112, PTH113
+        os.path.isfile(path) if path.name.endswith(_TABLES) else os.path.isdir(path)
         for path, _ in (*folders.skills, *folders.agents)
     )
 
@@ -214,7 +214,7 @@ def definition_paths(folders: DefinitionFolders) -> tuple[str, ...]:
 
 def any_plugin_folder(folders: DefinitionFolders) -> bool:
     """Return whether a folder of plugins exists. Blocks for a few `stat` calls."""
-    return any(os.path.isdir(folder) for folder, _ in folders.plugins)  # noqa: PTH112
+    return any(os.path.isdir(folder) for folder, _ in folders.plugins)
 
 
 def readable_skill_folders(folders: DefinitionFolders) -> list[Path]:
@@ -228,7 +228,7 @@ def readable_skill_folders(folders: DefinitionFolders) -> list[Path]:
         project = os.path.realpath(project_folder(folder))
         for path in (str(folder), *_linked(folder)):
             real = Path(os.path.realpath(path))
-            if real.is_dir() and (source == "user" or real.is_relative_to(project)):
+            if os.path.isdir(real) and (source == "user" or real.is_relative_to(project)):
                 real_folders.append(real)
     user_folders = (folder for folder, source in folders.plugins if source == "user")
     return [*real_folders, *(path for folder in user_folders for path in plugin_roots(folder))]
@@ -246,7 +246,7 @@ def plugin_roots(folder: Path) -> list[Path]:
     except OSError:
         return []
     roots = (Path(os.path.realpath(folder / name)) for name in names if not name.startswith("."))
-    return [root for root in roots if root.is_dir()]
+    return [root for root in roots if os.path.isdir(root)]
 
 
 def _linked(folder: Path) -> list[str]:
@@ -301,7 +301,7 @@ def foreign_hook_paths(cwd: Path) -> tuple[Path, ...]:
 
 def foreign_hook_files(cwd: Path) -> tuple[Path, ...]:
     """Return the files and folders of a project that may have hooks of another contract."""
-    return tuple(path for path in foreign_hook_paths(cwd) if os.path.exists(path))  # noqa: PTH110 - as above
+    return tuple(path for path in foreign_hook_paths(cwd) if os.path.exists(path))
 
 
 @lru_cache(maxsize=64)
@@ -325,7 +325,7 @@ def project_top(cwd: Path) -> Path:
 def find_repository(cwd: Path) -> Path | None:
     """Return the top folder of the repository that contains an absolute folder, or None."""
     folder = str(cwd)
-    while not os.path.exists(f"{folder}/.git"):  # noqa: PTH110 - as above
+    while not os.path.exists(f"{folder}/.git"):
         parent = os.path.dirname(folder)  # noqa: PTH120 - faster; each turn asks
         if parent == folder:
             return None

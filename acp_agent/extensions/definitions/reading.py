@@ -148,7 +148,9 @@ def read_definitions(
     lenient = location.parent.name in PROGRAMS or (origin is not None and origin.is_lenient)
     try:
         paths = (
-            [location] if is_plugin and location.is_file() else find_files(location, kind, problems)
+            [location]
+            if is_plugin and os.path.isfile(location)
+            else find_files(location, kind, problems)
         )
     except ConfigError as error:
         problems.append(make_problem(location, error))

@@ -87,7 +87,7 @@ def _files_below(folder: Path, names: list[str], levels: int, suffix: str) -> It
         path = folder / name
         if name.endswith(suffix):
             yield path
-        elif levels > 1 and path.is_dir() and not path.is_symlink():
+        elif levels > 1 and os.path.isdir(path) and not os.path.islink(path):
             with os.scandir(path) as entries:
                 inner = [entry.name for entry in entries if is_visible(entry.name)]
             yield from _files_below(path, inner, levels - 1, suffix)

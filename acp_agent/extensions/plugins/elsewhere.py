@@ -6,6 +6,7 @@ marketplace `team` is.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -54,7 +55,7 @@ def find_enabled_plugins(cwd: Path, home: Path) -> FoundEnabledPlugins:
     for file in (marketplaces_file, *hook_files(home), *project_hook_files(cwd)):
         if file.parent.name == ".codex":
             continue
-        if not file.is_file():
+        if not os.path.isfile(file):
             continue
         try:
             settings = read_json(file, file.parent)

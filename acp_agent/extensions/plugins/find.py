@@ -81,7 +81,7 @@ def find_plugins(folders: DefinitionFolders, trusts: Trusts) -> FoundPlugins:
 def _broken_links(folder: Path) -> list[Path]:
     try:
         return [
-            path for path in sorted(folder.iterdir()) if path.is_symlink() and not _exists(path)
+            path for path in sorted(folder.iterdir()) if os.path.islink(path) and not _exists(path)
         ]
     except OSError:
         return []

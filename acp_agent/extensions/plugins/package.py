@@ -133,7 +133,7 @@ class _PartFinder:
         for folder in default_folders if adds or not manifest_paths else ():
             if not os.path.lexists(folder):
                 continue
-            if self._is_inside(folder) and folder.is_dir():
+            if self._is_inside(folder) and os.path.isdir(folder):
                 yield folder
             else:
                 self._problems.append((folder, "it is no folder of the plugin; put one there"))
@@ -142,7 +142,7 @@ class _PartFinder:
     def _named_paths(self, key: str) -> Iterator[Path]:
         for value in part_values(self._part_paths, key):
             path = self._path(value)
-            if path is not None and path.exists():
+            if path is not None and os.path.exists(path):
                 yield path
             else:
                 quoted = printable_line(str(value), 100)
@@ -208,7 +208,7 @@ def describe_parts(plugin: Plugin) -> Sequence[str]:
 
 
 def _list_names(path: Path) -> list[str]:
-    if path.is_file():
+    if os.path.isfile(path):
         return [path.stem]
     try:
         names = sorted(entry.name for entry in os.scandir(path))

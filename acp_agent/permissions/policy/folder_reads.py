@@ -33,7 +33,7 @@ def files_below(command: Command, folder: str) -> Iterator[str]:
     hidden = reader.hidden is None or _has(words, reader.hidden)
     excluded = [value.lstrip("!") for value in _excluded_names(words)]
     operands = [text for text in words if text[:1] != "-" and not {UNKNOWN, NONEMPTY} & {*text}]
-    roots = [path for path in (_joined(folder, text) for text in operands) if os.path.isdir(path)]  # noqa: PTH112 - text that need not be a path
+    roots = [path for path in (_joined(folder, text) for text in operands) if os.path.isdir(path)]
     if not roots and reader.reads_current_folder:
         roots = [folder]
     pending, entry_count = deque(roots), 0

@@ -88,7 +88,7 @@ class Worktree:
 
     def leave(self) -> None:
         """Remove the worktree and its branch if nothing changed. Blocks: runs git."""
-        self.is_kept = os.path.isdir(self._folder)  # noqa: PTH112 - a string
+        self.is_kept = os.path.isdir(self._folder)
         self._stopped.clear()
         with suppress(ToolError, WorkspaceError):  # kept if its state is not known
             repository = self._repository(self._folder)

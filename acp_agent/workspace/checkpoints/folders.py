@@ -236,7 +236,7 @@ class FolderCheckpoints:
             result += [
                 (root, SkippedFile(file.path, _REASONS[file.reason])) for file in target.unsaved
             ]
-            if not os.path.isdir(root):  # noqa: PTH112 - the folder above may not be searched
+            if not os.path.isdir(root):
                 continue
             with store.locked(deadline):
                 paths = repository.ignored(deadline)

@@ -187,7 +187,7 @@ class IsolatedGit:
             WorkspaceError: git cannot be started.
         """
         folder: bytes | Path = work_tree or self._work_tree
-        if not os.path.isdir(folder):  # noqa: PTH112 - bytes
+        if not os.path.isdir(folder):
             folder = self._git_dir  # the folder was deleted; its checkpoints can still be read
         parses_folder = parses_folder or arguments[0] in _PARSES_FOLDER
         confine = self._confine if parses_folder else unconfined

@@ -280,12 +280,12 @@ class _Collector:
         for name in self._settings.file_names:
             self._add_named(folder / name, reader)
         first = folder / table.override
-        first = first if first.exists() else folder / table.first
+        first = first if os.path.exists(first) else folder / table.first
         if self._is_known(first) or self.add_file(first, partial(reader.read, first)):
             return
         for file in table.files:
             path = folder / file.path
-            if self._is_known(path) or path.is_dir():  # .clinerules may be a folder of rules
+            if self._is_known(path) or os.path.isdir(path):  # .clinerules may be a folder of rules
                 continue
             text = self.add_file(path, partial(reader.read, path))
             if file.imports:
