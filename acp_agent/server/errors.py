@@ -19,6 +19,7 @@ from acp_agent.errors import (
     SessionNotFoundError,
     TurnRunsError,
 )
+from acp_agent.tools.quoting import shorten
 from protocol.jsonrpc.messages import (
     AUTH_REQUIRED,
     INTERNAL_ERROR,
@@ -30,6 +31,7 @@ from protocol.jsonrpc.messages import (
     RpcError,
 )
 
+_MAX_MESSAGE = 2_000  # characters: a message can quote an id or a path of any length
 _CODES = {AuthRequiredError.kind: AUTH_REQUIRED}  # all other kinds are internal errors
 
 
@@ -51,12 +53,13 @@ def to_rpc_error(
         error: what was raised.
         auth_methods: the methods that this client can offer, for `auth required`.
     """
-    message = translate.rendered(str(error))
+    message = shorten(translate.rendered(str(error)), _MAX_MESSAGE)
     match error:
         case AuthRequiredError():
             return RpcError(AUTH_REQUIRED, message, {"authMethods": auth_methods})
         case SessionNotFoundError():
-            return RpcError(RESOURCE_NOT_FOUND, message, {"sessionId": error.session_id})
+            session_id = shorten(error.session_id, _MAX_MESSAGE)
+            return RpcError(RESOURCE_NOT_FOUND, message, {"sessionId": session_id})
         case InvalidInputError():
             data = None if error.field is None else {"field": error.field}
             return RpcError(INVALID_PARAMS, message, data)

@@ -252,3 +252,21 @@ async def test_a_refusal_takes_its_prompt_out_of_what_the_model_is_sent(
     load = {"sessionId": session, "cwd": str(workspace_repo), "mcpServers": []}
     await running.request("session/load", load)
     assert "the dangerous one" in json.dumps(running.updates(session)[before:])
+
+
+@pytest.mark.covers("S6", "T4")
+async def test_an_error_quotes_a_long_id_or_path_only_in_part(
+    opened: OpenSession, workspace_repo: Path
+) -> None:
+    running, session = await opened()
+    long = "x" * 100_000
+    folder = {"cwd": str(workspace_repo), "mcpServers": []}
+    for method, params in (
+        ("session/load", {**folder, "sessionId": long}),
+        ("session/new", {**folder, "cwd": f"/{long}"}),
+        ("session/set_mode", {"sessionId": session, "modeId": long}),
+    ):
+        with pytest.raises(AnswerError) as caught:
+            await running.request(method, params)
+        assert "xxx" in caught.value.message
+        assert len(caught.value.message) + len(json.dumps(caught.value.data)) < 10_000
