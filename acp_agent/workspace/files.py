@@ -6,9 +6,8 @@ import asyncio
 import copy
 import difflib
 import os
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 from weakref import WeakValueDictionary
 
 from acp_agent.errors import (
@@ -34,6 +33,7 @@ from acp_agent.workspace.file_io import (
     replace_file,
 )
 from acp_agent.workspace.path_cleaning import clean_path, listed_paths
+from acp_agent.workspace.threads import run_to_end
 
 TEXT_LIMIT = 10_000_000  # bytes of a text file that can be read or written
 _MAX_SUGGESTIONS = 3  # files that an error suggests
@@ -42,6 +42,8 @@ _MAX_SEARCH_SECONDS = 0.5  # seconds to search for them
 
 class WorkspaceFiles:
     """Files below the session's folders.
+
+    Changes end before a cancellation takes effect: an abandoned thread could overwrite a later one.
 
     Args:
         cwd: the working folder, absolute.
@@ -198,7 +200,7 @@ class WorkspaceFiles:
             )
         self._before_write(str(path))
         if self._editor is None or not self._editor.can_write(path):
-            await _finish_write(asyncio.to_thread(replace_file, path, data, label=label))
+            await run_to_end(asyncio.to_thread(replace_file, path, data, label=label))
             return
         before = await self._read_disk(path)
         # The protocol requires the editor to create the file, but not all create the folders.
@@ -206,7 +208,7 @@ class WorkspaceFiles:
         try:
             await self._editor.write(path, text, newline=newline, encoding=encoding, before=before)
         except NoEditorMethodError:
-            await _finish_write(asyncio.to_thread(replace_file, path, data, label=label))
+            await run_to_end(asyncio.to_thread(replace_file, path, data, label=label))
         except WorkspaceError as error:
             raise WorkspaceError(
                 f"{label} was not written: {error.shown}", advice=error.advice
@@ -221,7 +223,7 @@ class WorkspaceFiles:
         """
         self._check_inside(path, to_read=False)
         self._before_write(str(path))
-        await _finish_write(asyncio.to_thread(delete_file, path, label=self._label(path)))
+        await run_to_end(asyncio.to_thread(delete_file, path, label=self._label(path)))
 
     async def rename(self, path: Path, new_path: Path) -> None:
         """Rename a file on disk, and create missing parent folders.
@@ -235,7 +237,7 @@ class WorkspaceFiles:
             self._before_write(str(changed))
         label, new_label = self._label(path), self._label(new_path)
         rename = asyncio.to_thread(rename_file, path, new_path, label=label, new_label=new_label)
-        await _finish_write(rename)
+        await run_to_end(rename)
 
     def mark_seen(self, file: TextFile) -> None:
         """Record that the model has seen the current content of the file."""
@@ -351,20 +353,6 @@ class WorkspaceFiles:
             names = []
         matches = difflib.get_close_matches(path.name, names, n=_MAX_SUGGESTIONS, cutoff=0.6)
         return [self._label(path.parent / name) for name in matches]
-
-
-async def _finish_write(write: Coroutine[Any, Any, None]) -> None:
-    """Wait until a file is written, and raise a cancellation only then.
-
-    A thread cannot be stopped. An abandoned thread could overwrite a later change with its text.
-    """
-    task = asyncio.create_task(write)
-    try:
-        await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task])
-        task.exception()  # marks the exception as retrieved
-        raise
 
 
 def _resolve_links(path: str) -> Path:

@@ -10,8 +10,8 @@ import asyncio
 import contextlib
 import gc
 import threading
-from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 Result = TypeVar("Result")
 
@@ -71,15 +71,13 @@ class MemoryRelease:
         threading.Thread(target=release_memory, name="release-memory", daemon=True).start()
 
 
-async def run_to_end(
-    work: Coroutine[Any, Any, Result], stop: Callable[[], None] = lambda: None
-) -> Result:
+async def run_to_end(work: Awaitable[Result], stop: Callable[[], None] = lambda: None) -> Result:
     """Return the result of `work`, which ends before a cancellation of the caller takes effect.
 
     Args:
         stop: called when the caller is cancelled, to end the work early.
     """
-    task = asyncio.create_task(work)
+    task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:

@@ -33,6 +33,7 @@ from acp_agent.session.history.checkpoint_files import (
 from acp_agent.session.history.steering_changes import ChangeReports
 from acp_agent.workspace.checkpoints.base import NO_GIT, Deadline, Rules, Snapshot, Span
 from acp_agent.workspace.checkpoints.folders import FolderCheckpoints, FolderRestore
+from acp_agent.workspace.threads import run_to_end
 
 if TYPE_CHECKING:
     from acp_agent.content import CallContent
@@ -263,10 +264,7 @@ class Checkpoints:
         self._restores.add(task)
         self._tasks.add(task)
         try:
-            return await asyncio.shield(task)
-        except asyncio.CancelledError:
-            await asyncio.wait([task])  # do not stop halfway
-            raise
+            return await run_to_end(task)
         finally:
             self._restores.discard(task)
             self._tasks.discard(task)

@@ -15,9 +15,8 @@ from acp_agent.workspace.checkpoints.store import CheckpointStore, all_stores, r
 SWEEP_INTERVAL = 86_400.0  # between two sweeps
 
 _MAX_LOOSE_FILES = 4_000  # a repository with more files is packed
-_MAX_ROUNDS = (
-    8  # each removes the oldest quarter of the checkpoints of a repository that is too large
-)
+# Each removes the oldest quarter of the checkpoints of a repository that is too large.
+_MAX_ROUNDS = 8
 
 
 def sessions_with_checkpoints(folder: Path) -> set[str]:
