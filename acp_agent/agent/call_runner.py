@@ -25,15 +25,8 @@ from acp_agent.agent.resources import TurnResources
 from acp_agent.agent.scrub_events import scrub_content, scrub_object
 from acp_agent.agent.tool_calls import STOPPED_RESULT, ProposedCall, cancelled_ends
 from acp_agent.content import DiffPart, text_part
-from acp_agent.errors import (
-    AcpAgentError,
-    StoreError,
-)
-from acp_agent.events import (
-    ToolEnded,
-    ToolShown,
-    ToolStarted,
-)
+from acp_agent.errors import AcpAgentError, StoreError
+from acp_agent.events import ToolEnded, ToolShown, ToolStarted
 from acp_agent.permissions.access import Allow, CommandAccess, NoAccess
 from acp_agent.platform.descriptor_limit import explain_descriptor_limit
 from acp_agent.tools.base import (

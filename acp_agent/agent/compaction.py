@@ -13,17 +13,10 @@ from acp_agent.agent.context_size import context_limits, estimate_ratio
 from acp_agent.agent.context_view import ContextView, Entry, cut_message
 from acp_agent.agent.resources import TurnResources
 from acp_agent.agent.side_requests import ask_side_request
-from acp_agent.agent.summary_verbatim import (
-    VERBATIM_HEADING,
-    append_missing,
-    collect_verbatim,
-)
+from acp_agent.agent.summary_verbatim import VERBATIM_HEADING, append_missing, collect_verbatim
 from acp_agent.agent.token_count import BYTES_PER_TOKEN, text_tokens, tool_tokens
 from acp_agent.errors import AcpAgentError, ModelError, StoreError
-from acp_agent.events import (
-    CompactionChanged,
-    CompactionSummaryText,
-)
+from acp_agent.events import CompactionChanged, CompactionSummaryText
 from acp_agent.ids import MessageId, new_compaction_id
 from acp_agent.models.base import (
     AnswerCall,

@@ -9,14 +9,7 @@ from msgspec import Struct
 
 from acp_agent.events import Usage
 from acp_agent.ids import MessageId, new_message_id
-from acp_agent.models.base import (
-    Failed,
-    FellBack,
-    Finished,
-    Retrying,
-    StreamEvent,
-    TextDelta,
-)
+from acp_agent.models.base import Failed, FellBack, Finished, Retrying, StreamEvent, TextDelta
 from acp_agent.workspace.scrub import scrub
 
 if TYPE_CHECKING:  # only for sessions with hooks

@@ -9,13 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from acp_agent.content import (
-    ContentBlock,
-    ImageBlock,
-    ResourceBlock,
-    ResourceLinkBlock,
-    TextBlock,
-)
+from acp_agent.content import ContentBlock, ImageBlock, ResourceBlock, ResourceLinkBlock, TextBlock
 from acp_agent.events import (
     BackgroundCommandChanged,
     NoticeShown,

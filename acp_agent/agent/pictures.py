@@ -17,14 +17,7 @@ from acp_agent.agent.side_requests import ask_side_request
 from acp_agent.content import ImageBlock
 from acp_agent.errors import AcpAgentError, StoreError
 from acp_agent.events import NoticeShown, PicturesDescribed
-from acp_agent.models.base import (
-    ModelInfo,
-    ModelRequest,
-    ToolResult,
-    UserImage,
-    UserSide,
-    UserText,
-)
+from acp_agent.models.base import ModelInfo, ModelRequest, ToolResult, UserImage, UserSide, UserText
 from acp_agent.workspace.scrub import scrub
 
 _MAX_ANSWER_TOKENS = 4_000  # tokens of the description of the pictures of one message

@@ -130,7 +130,7 @@ class Operations:
 
                 was_attached = session.client.current is self.editor
                 try:
-                    await session.core.replay(settle)
+                    await session.core.journal.run_exclusively(settle)
                 except BaseException:
                     if not was_attached:  # cancelled just after it was attached
                         session.client.detach(self.editor)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,6 +81,7 @@ class SessionCore:
 
     Attributes:
         background: tasks that nobody awaits.
+        journal: writes the events.
         server_secrets: secret values that MCP servers were given.
         closing: whether the session is being closed, or is closed.
     """
@@ -104,7 +105,7 @@ class SessionCore:
         self.background = BackgroundTasks(f"session {session}")
         self.server_secrets: Sequence[str] = ()
         self.closing = False
-        self._writer = JournalWriter(session, services.store, apply=self.apply, show=self._show)
+        self.journal = JournalWriter(session, services.store, apply=self.apply, show=self._show)
         self._subscribers: list[tuple[Callable[[Sequence[AnyEvent]], None], frozenset[type]]] = []
 
     # -- journal -------------------------------------------------------------------------------
@@ -125,7 +126,7 @@ class SessionCore:
     def restore(self, events: Sequence[AnyEvent]) -> None:
         """Apply the whole journal of a session that is being opened."""
         self.state.restore(events)
-        self._writer.cache_history(events)
+        self.journal.cache_history(events)
 
     @property
     def settings(self) -> Settings:
@@ -144,11 +145,7 @@ class SessionCore:
 
     async def history(self) -> Sequence[AnyEvent]:
         """Return every event so far."""
-        return await self._writer.history()
-
-    async def dated_history(self) -> Sequence[tuple[int, AnyEvent]]:
-        """Return every event so far with its time, in milliseconds since 1970 (UTC)."""
-        return await self._writer.dated_history()
+        return await self.journal.history()
 
     async def emit(self, *events: AnyEvent) -> None:
         """Write events to the journal, apply and show them; see `agent.resources.Journal`."""
@@ -161,31 +158,19 @@ class SessionCore:
         Raises:
             SessionNotFoundError: the session is closed; another process may have opened it.
         """
-        return self._writer.write(self._without_secrets(events))
+        return self.journal.write(self._without_secrets(events))
 
     async def flush(self) -> None:
         """Wait until all queued events are applied and shown."""
-        await self._writer.flush()
-
-    async def replay(self, action: Callable[[], Awaitable[None]]) -> None:
-        """Run `action`, which shows the journal, without live events in between."""
-        await self._writer.run_exclusively(action)
+        await self.journal.flush()
 
     async def notify(self, *events: AnyEvent) -> None:
         """Show events without writing them to the journal."""
         clean_events = self._without_secrets(events)
-        await self._writer.run_exclusively(lambda: self._show(clean_events))
+        await self.journal.run_exclusively(lambda: self._show(clean_events))
 
     async def _show(self, events: Sequence[AnyEvent]) -> None:
         await self.client.show(self.id, events)
-
-    def drop_cached_history(self) -> None:
-        """Free the journal that was read when the session was opened."""
-        self._writer.drop_cached_history()
-
-    def close_journal(self) -> None:
-        """Refuse further events."""
-        self._writer.close()
 
     async def move(self, cwd: Path, directories: Sequence[Path]) -> bool:
         """Change the session's folders; return whether they differ from the previous ones."""

@@ -148,7 +148,9 @@ class SessionManager:
         """
         original = self.find(source)
         if original is not None:
-            await original.core.replay(_barrier)  # waits until earlier events are stored
+            await original.core.journal.run_exclusively(
+                _barrier
+            )  # waits until earlier events are stored
         session = await factory.fork(
             self.services, source, cwd, directories, system_prompt=system_prompt, point=point
         )

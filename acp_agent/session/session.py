@@ -107,7 +107,7 @@ class Session:
             modules: the modules that the client's connection imports for a prompt.
             busy: returns whether the connection is answering a request other than a prompt.
         """
-        self.core.drop_cached_history()  # it is not replayed any more
+        self.core.journal.drop_cached_history()  # it is not replayed any more
         self.extensions.use_servers(mcp_servers)
         if self.extensions.definitions.folder_exists:
             self.core.background.spawn(self.extensions.definitions.load())
@@ -192,5 +192,5 @@ class Session:
                 if outcome is not None:
                     raise outcome
         finally:
-            core.close_journal()
+            core.journal.close()
             self._lease.release()

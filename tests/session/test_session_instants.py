@@ -277,7 +277,7 @@ async def test_a_client_that_disconnects_during_a_load_does_not_keep_the_session
         await go.wait()
         session.attach(RecordingEditor())
 
-    opening = asyncio.create_task(session.core.replay(replayed))
+    opening = asyncio.create_task(session.core.journal.run_exclusively(replayed))
     await reading.wait()
     opening.cancel()
     await asyncio.wait([opening])

@@ -165,7 +165,7 @@ class Scene:
             session.attach(editor)
 
         try:
-            await session.core.replay(settle)
+            await session.core.journal.run_exclusively(settle)
         except BaseException:
             if session.client.current is None:
                 manager.close_when_idle(session)

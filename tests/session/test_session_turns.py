@@ -206,7 +206,7 @@ async def test_a_replay_in_mid_turn_shows_what_was_before_it_and_then_the_turn_c
             await asyncio.sleep(0)
         assert len(desk.editor.shown) == shown
 
-    await desk.session.core.replay(replay)
+    await desk.session.core.journal.run_exclusively(replay)
     await turn.result()
     journal = await desk.journal()
     assert seen == journal[: len(seen)]

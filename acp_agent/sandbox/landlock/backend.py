@@ -13,11 +13,7 @@ from acp_agent.sandbox.bubblewrap import memory_limit
 from acp_agent.sandbox.landlock.call_filter import landlock_filter
 from acp_agent.sandbox.landlock.path_rules import path_rules
 from acp_agent.sandbox.landlock.ruleset import SCOPES_SINCE, make_ruleset
-from acp_agent.sandbox.launch import (
-    Launch,
-    SandboxedProgram,
-    without_loader_variables,
-)
+from acp_agent.sandbox.launch import Launch, SandboxedProgram, without_loader_variables
 from acp_agent.sandbox.policy import (
     PRIVATE_FOLDERS,
     MountKind,

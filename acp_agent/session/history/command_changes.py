@@ -31,9 +31,8 @@ _MAX_DIFF_BYTES = 40_000  # of a file with a diff
 _MAX_TOTAL_BYTES = 100_000  # of all diffs
 _MAX_READ_FILES = 40  # files whose previous content is read
 _MAX_STATES = 400  # files whose content is cached
-_MAX_AGENT_FOLDERS = (
-    500  # folders for agents that are watched although a checkpoint leaves them out
-)
+# Folders for agents that are watched although a checkpoint leaves them out.
+_MAX_AGENT_FOLDERS = 500
 _MAX_NEW_FOLDERS = 5_000  # folders below a new one that are searched for files that steer agents
 
 _log = logging.getLogger(__name__)

@@ -158,7 +158,7 @@ class Rewinder:
     async def points(self) -> list[Point]:
         """Return the points; `files` is "" for a point whose checkpoint no longer exists."""
         await self._checkpoints.wait_saved()
-        entries = points(await self._core.dated_history())
+        entries = points(await self._core.journal.dated_history())
         names = {point.files for point in entries if point.files}
         saved = await asyncio.to_thread(self._saved, names)
         return [

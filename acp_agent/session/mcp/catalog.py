@@ -24,9 +24,8 @@ from acp_agent.tools.quoting import first_line
 from acp_agent.tools.toolset import Toolset
 from acp_agent.workspace.workspace import Workspace
 
-MAX_DIRECT_TOOLS = (
-    30  # tools of all servers; if there are more, the model gets names and a search tool
-)
+# Tools of all servers; if there are more, the model gets names and a search tool.
+MAX_DIRECT_TOOLS = 30
 _MAX_TOOLS = 1_000  # of all servers
 _MAX_BYTES = 4_000_000  # of all descriptions and schemas
 _MAX_PROMPTS = 200

@@ -20,9 +20,8 @@ from acp_agent.session.store.write_queries import SEQ_BITS
 
 _COUNTS = ("input", "output", "cache_read", "cache_write", "reasoning")
 QUARTER = 15 * 60 * 1000  # ms; midnight in every time zone is a multiple of this
-_END_OF_TIME = (
-    253_370_764_800_000  # ms; start of the year 9999, the last year that a calendar has in full
-)
+# The start of the year 9999, the last year that a calendar has in full, in milliseconds.
+_END_OF_TIME = 253_370_764_800_000
 _MAX_COST = 1e12  # US dollars; a higher cost is damage
 _COST = f"CASE WHEN abs(cost) < {_MAX_COST:.0f} THEN cost END"
 

@@ -198,7 +198,7 @@ class SessionResources:
         def search() -> Sequence[AnyTool]:
             from acp_agent.tools.session_search import SessionSearchTool  # noqa: PLC0415 - rarely needed
 
-            return [SessionSearchTool(tools.workspace, core.dated_history)]
+            return [SessionSearchTool(tools.workspace, core.journal.dated_history)]
 
         def web_search() -> Sequence[AnyTool]:
             from acp_agent.agent.provider_search import provider_search_tool  # noqa: PLC0415 - likewise
