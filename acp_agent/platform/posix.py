@@ -301,6 +301,11 @@ def absolute_folders(search_path: str) -> str:
     return os.pathsep.join(filter(os.path.isabs, search_path.split(os.pathsep)))
 
 
+def is_below(path: str, folder: str) -> bool:
+    """Return whether a resolved path is the resolved folder or lies below it."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
 def outside_folders(search_path: str, roots: Iterable[str | os.PathLike[str]]) -> str:
     """Return a PATH variable without relative entries and without folders in `roots`.
 

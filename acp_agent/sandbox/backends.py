@@ -56,15 +56,7 @@ class _Probe(NamedTuple):
             argv: the program, unless `write` is set.
         """
         with tempfile.TemporaryDirectory(prefix="acp-agent-", dir=self.folder) as folder:
-            policy = SandboxPolicy(
-                roots=(),
-                home=folder,
-                program_files=(),
-                readable=(),
-                temporary=folder,
-                search_path="",
-                config=SandboxConfig(),
-            )
+            policy = SandboxPolicy(roots=(), home=folder, temporary=folder, config=SandboxConfig())
             mounts: list[tuple[str, MountKind]] = []
             if write:
                 writable, read_only = Path(folder, "made"), Path(folder, "made", "fixed")

@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from acp_agent.platform.posix import is_below
 from acp_agent.sandbox.bubblewrap import memory_limit
 from acp_agent.sandbox.launch import PROXY_SOCKET, CommandNetwork, Launch, SandboxedProgram
 from acp_agent.sandbox.policy import (
     TEMPORARY,
     MountKind,
     SandboxPolicy,
-    is_below,
     needs_file_capabilities,
 )
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from acp_agent.platform.posix import is_below
 from acp_agent.sandbox.git_data import (
     find_common_dir,
     find_git_dir,
@@ -117,7 +118,7 @@ class GitFolders:
         if git_dir is None:
             if not os.path.lexists(dot_git) and is_git_dir(folder):
                 for existing in {folder, find_common_dir(folder)}:
-                    if any(_is_below(existing, root) for root in self.writable):
+                    if any(is_below(existing, root) for root in self.writable):
                         self._protect(existing, folder)
             return
         if not os.path.isdir(dot_git):
@@ -126,7 +127,7 @@ class GitFolders:
                 self.outside_git_dirs.append(linked_git_dir)
                 self._protect(linked_git_dir, folder)
         common_dir = find_common_dir(git_dir)
-        if any(_is_below(common_dir, root) for root in self.writable):
+        if any(is_below(common_dir, root) for root in self.writable):
             self._protect(common_dir, folder)
             self.protected += [f"{git_dir}/commondir"] if common_dir != git_dir else []
         elif common_dir not in self.git_dirs:
@@ -145,7 +146,7 @@ class GitFolders:
                 if os.path.lexists(f"{folder}/commondir"):
                     self.with_commondir.add(folder)
                 for path in referenced_paths(f"{folder}/config", (work_tree, folder)):
-                    if _is_below(path, self.root) and not _is_below(self.root, path):
+                    if is_below(path, self.root) and not is_below(self.root, path):
                         self.protected.append(path)
 
     def _protected_paths(self, folder: str) -> Iterator[str]:
@@ -168,10 +169,6 @@ class GitFolders:
                 with suppress(OSError):
                     Path(git_dir, "config.worktree").touch()
                     yield f"{git_dir}/config.worktree"
-
-
-def _is_below(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def _linked_git_dirs(folder: str, git_dir: str) -> Iterator[str]:

@@ -14,6 +14,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from acp_agent.platform.posix import is_below
+
 _MOUNTS = Path("/proc/self/mountinfo")
 _ESCAPE = re.compile(r"\\([0-7]{3})")
 
@@ -25,7 +27,7 @@ class _Mount(Struct, frozen=True):
 
     def path_in(self, path: str) -> str | None:
         """Return a path below the mount point as a path in the file system, else None."""
-        return self.root + path[len(self.point) :] if _is_in(path, self.point) else None
+        return self.root + path[len(self.point) :] if is_below(path, self.point) else None
 
 
 def find_aliases(paths: Iterable[str]) -> Iterator[str]:
@@ -40,7 +42,7 @@ def find_aliases(paths: Iterable[str]) -> Iterator[str]:
         return
     for path in paths:
         containing = max(
-            (mount for mount in mounts if _is_in(path, mount.point)),
+            (mount for mount in mounts if is_below(path, mount.point)),
             key=lambda mount: len(mount.point),
             default=None,
         )
@@ -53,15 +55,11 @@ def find_aliases(paths: Iterable[str]) -> Iterator[str]:
                 or mount.device != containing.device
             ):
                 continue
-            if _is_in(relative, mount.root):
+            if is_below(relative, mount.root):
                 alias = mount.point + relative[len(mount.root) :]
                 with suppress(OSError):
                     if alias != path and os.path.samefile(alias, path):  # noqa: PTH121 - strings
                         yield alias
-
-
-def _is_in(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(f"{folder}/")
 
 
 def _mounts() -> list[_Mount]:

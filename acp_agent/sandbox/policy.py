@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from acp_agent.config.sandbox_types import SandboxConfig
 from acp_agent.platform.data_tables import read_table
+from acp_agent.platform.posix import is_below
 from acp_agent.sandbox.mount_aliases import find_aliases
 
 if TYPE_CHECKING:  # needed by the first command
@@ -57,10 +58,10 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
 
     roots: tuple[str, ...]
     home: str
-    program_files: tuple[str, ...]
-    readable: tuple[str, ...]
-    temporary: str
-    search_path: str
+    program_files: tuple[str, ...] = ()
+    readable: tuple[str, ...] = ()
+    temporary: str = ""
+    search_path: str = ""
     config: SandboxConfig
 
     def mounts(
@@ -334,11 +335,6 @@ def _parent_folders(path: str) -> list[str]:
     while (path := path.rpartition("/")[0]) != "":
         parents.append(path)
     return parents
-
-
-def is_below(path: str, folder: str) -> bool:
-    """Return whether a resolved path is the resolved folder or lies below it."""
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def _program_folders(search_path: str) -> Iterator[str]:

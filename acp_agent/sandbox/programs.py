@@ -70,14 +70,13 @@ def launch_reader(
     """
     from acp_agent.sandbox.bubblewrap import Bubblewrap  # noqa: PLC0415 - when first needed
 
-    helper_backend = backend.for_helpers
-    if helper_backend is None:
+    helpers = backend.for_helpers
+    if helpers is None:
         return unconfined(argv, environ, cwd)
-    backend = helper_backend
-    if not isinstance(backend, Bubblewrap):
-        return _launch_with_backend(backend, argv, environ, cwd, write)
+    if not isinstance(helpers, Bubblewrap):
+        return _launch_with_backend(helpers, argv, environ, cwd, write)
     options = [*_VISIBLE_MOUNTS, *_ISOLATION]
-    if backend.new_user:
+    if helpers.new_user:
         options.append("--unshare-user")
     elif os.geteuid() == 0:  # root can also read files of others outside
         options += ["--cap-add", "CAP_DAC_READ_SEARCH"]
@@ -85,8 +84,8 @@ def launch_reader(
         options += ["--bind", folder, folder]
     if write:  # needed for random names of temporary files
         options += ["--dev-bind", "/dev/urandom", "/dev/urandom"]
-    descriptor = backend.filter_descriptor(sockets=False)
-    command = [backend.program, *options, "--seccomp", str(descriptor), "--", *argv]
+    descriptor = helpers.filter_descriptor(sockets=False)
+    command = [helpers.program, *options, "--seccomp", str(descriptor), "--", *argv]
     return Launch(tuple(command), dict(environ), (descriptor,))
 
 
@@ -118,13 +117,12 @@ async def launch_server(
     Raises:
         OSError: the proxy's socket cannot be created, or no backend can confine the server.
     """
-    helper_backend = backend.for_helpers
-    if helper_backend is None:
+    helpers = backend.for_helpers
+    if helpers is None:
         raise ConnectionError("nothing here confines a program that runs outside of containers")
-    backend = helper_backend
     network_config = policy.config.network
     network: CommandNetwork | None = None
-    if backend.has_network and (hosts or network_config.allowed_domains):
+    if helpers.has_network and (hosts or network_config.allowed_domains):
         from acp_agent.sandbox.host_rules import HostRules  # noqa: PLC0415 - few have hosts
 
         rules = HostRules([*network_config.allowed_domains, *hosts], network_config.denied_domains)
@@ -132,7 +130,7 @@ async def launch_server(
         network = await CommandNetwork.open(rules, path, resolve)
 
     def launch() -> Launch:
-        return launch_service(backend, argv, environ, policy=policy, cwd=cwd, network=network)
+        return launch_service(helpers, argv, environ, policy=policy, cwd=cwd, network=network)
 
     try:
         return await asyncio.to_thread(launch)
@@ -160,17 +158,16 @@ def launch_service(
         policy: its rights to read.
         network: the hosts that it can reach; None for no network.
     """
-    helper_backend = backend.for_helpers
-    if helper_backend is None:
+    helpers = backend.for_helpers
+    if helpers is None:
         return unconfined(argv, environ, cwd)
-    backend = helper_backend
     os.makedirs(policy.temporary, mode=0o700, exist_ok=True)  # noqa: PTH103 - a string
     mounts = policy.mounts(only_reads=True)
-    temporary = backend.temporary(policy)
+    temporary = helpers.temporary(policy)
     environ = dict(environ) | {
         name: f"{temporary}/{subfolder}" for name, subfolder in _CACHES.items()
     }
-    return backend.launch(
+    return helpers.launch(
         SandboxedProgram(argv, mounts, policy, os.path.realpath(cwd), environ, network)
     )
 
@@ -185,15 +182,7 @@ def _launch_with_backend(
     from acp_agent.config.sandbox_types import SandboxConfig  # noqa: PLC0415 - seldom needed
     from acp_agent.sandbox.policy import PRIVATE_FOLDERS, SandboxPolicy  # noqa: PLC0415 - so
 
-    policy = SandboxPolicy(
-        roots=(),
-        home="/",
-        program_files=(),
-        readable=(),
-        temporary="",
-        search_path="",
-        config=SandboxConfig(),
-    )
+    policy = SandboxPolicy(roots=(), home="/", config=SandboxConfig())
     visible_folders = [folder for folder in PRIVATE_FOLDERS if folder != "/dev"]
     mounts: dict[str, MountKind] = dict.fromkeys(visible_folders, "read")
     mounts |= dict.fromkeys(write, "write")

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 
+from acp_agent.platform.posix import is_below
 from acp_agent.sandbox.bubblewrap import limit_command
 from acp_agent.sandbox.launch import Launch, SandboxedProgram
-from acp_agent.sandbox.policy import MountKind, SandboxPolicy, is_below
+from acp_agent.sandbox.policy import MountKind, SandboxPolicy
 
 PROGRAM = "/usr/bin/sandbox-exec"
 # The rules for a path and everything below it.
