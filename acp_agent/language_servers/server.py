@@ -31,7 +31,9 @@ MAX_RESTARTS = 3
 _FIRST_DELAY = 1.0  # seconds before the first restart
 _DELAY_FACTOR = 4
 _STABLE_SECONDS = 60.0  # seconds after which a server that ran counts as well
-_MEMORY_CHECK_INTERVAL = 5.0  # seconds between two looks at its memory
+_CHECK_INTERVAL = 5.0  # seconds between two looks at its memory and its messages
+_MAX_RECEIVED = 1024**2  # bytes a second that it may send all the time
+_MAX_FLOODED_CHECKS = 3  # in a row
 _MAX_MEMORY = 4 * 1024**3  # bytes of all its processes
 _MAX_IDLE_SECONDS = 600.0  # seconds without use after which it is stopped
 _SHUTDOWN_SECONDS = 0.3  # seconds to answer `shutdown`
@@ -243,18 +245,25 @@ class LanguageServer:
             handshake.cancel()
 
     async def _monitor(self, process: ServerProcess, serving: asyncio.Task[None]) -> None:
-        """Return when it has ended, is to be stopped, or takes too much memory."""
+        """Return when it has ended, is to be stopped, takes too much memory, or floods."""
         stopping = asyncio.ensure_future(self._stopping.wait())
+        received = flooded_checks = 0
         try:
             while not serving.done() and not stopping.done():
                 await asyncio.wait(
                     [serving, stopping],
-                    timeout=_MEMORY_CHECK_INTERVAL,
+                    timeout=_CHECK_INTERVAL,
                     return_when=asyncio.FIRST_COMPLETED,
                 )
                 memory = await asyncio.to_thread(posix.group_memory, process.group)
                 if memory > _MAX_MEMORY:
                     self.last_error = f"it takes {memory // 1024**2:,} MB of memory"
+                    return
+                rate = (process.transport.received - received) / _CHECK_INTERVAL
+                received = process.transport.received
+                flooded_checks = flooded_checks + 1 if rate > _MAX_RECEIVED else 0
+                if flooded_checks == _MAX_FLOODED_CHECKS:
+                    self.last_error = f"it never stops sending: {rate / 1024**2:.1f} MB a second"
                     return
                 if asyncio.get_running_loop().time() - self.used_at > _MAX_IDLE_SECONDS:
                     self._stopping.set()

@@ -39,6 +39,7 @@ class ContentLengthTransport:
     ) -> None:
         self.on_idle: Callable[[], None] | None = None
         self.broken = ""  # why reading ended, if the peer's output was invalid
+        self.received = 0  # bytes read so far
         self._reader = reader
         self._writer = writer
         self._limit = limit
@@ -152,6 +153,7 @@ class ContentLengthTransport:
                 raise
             return b""  # cancelled by `close`
         self._burst += len(piece)
+        self.received += len(piece)
         return piece
 
 

@@ -162,10 +162,11 @@ def program(path: Path, *arguments: str) -> InstalledServer:
         ("_MAX_IDLE_SECONDS", 0.0, "", "stopped", 1, ""),
         ("_MAX_MEMORY", 1, "", "failed", 4, "MB of memory"),
         ("_STABLE_SECONDS", 60.0, "odd=dies", "failed", 4, "3"),
+        ("_MAX_RECEIVED", 1, "odd=babbles", "failed", 4, "never stops sending"),
     ],
-    ids=["idle", "memory", "dies"],
+    ids=["idle", "memory", "dies", "babbles"],
 )
-async def test_a_server_ends_that_is_idle_too_large_or_keeps_dying(
+async def test_a_server_ends_that_is_idle_too_large_keeps_dying_or_floods(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     limit: str,
@@ -175,7 +176,7 @@ async def test_a_server_ends_that_is_idle_too_large_or_keeps_dying(
     starts: int,
     why: str,
 ) -> None:
-    monkeypatch.setattr(server, "_MEMORY_CHECK_INTERVAL", 0.02)
+    monkeypatch.setattr(server, "_CHECK_INTERVAL", 0.02)
     monkeypatch.setattr(server, "_FIRST_DELAY", 0.01)
     monkeypatch.setattr(server, "_DELAY_FACTOR", 1)
     monkeypatch.setattr(server, limit, value)

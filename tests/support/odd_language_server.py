@@ -12,6 +12,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -123,6 +124,11 @@ def flood_of_problems(server: OddServer, uri: str) -> None:
 def flood_of_words(server: OddServer, uri: str) -> None:
     params = {"type": 3, "message": "word " * 200}
     flood(server, lambda n: {"method": "window/logMessage", "params": params})
+
+
+def babble(server: OddServer) -> None:
+    """Flood, and answer all the same."""
+    threading.Thread(target=flood_of_words, args=(server, ""), daemon=True).start()
 
 
 def flood_of_progress(server: OddServer, uri: str) -> None:
@@ -278,6 +284,7 @@ HANDSHAKES: dict[str, Callable[..., None]] = {
     "negative_length": sends(b"Content-Length: -1\r\n\r\n{}", as_body=False),
     "huge_digits": sends(b"Content-Length: " + b"9" * 3000 + b"\r\n\r\n", as_body=False),
     "endless_message": flood_of_bytes,
+    "babbles": babble,
 }
 RESULTS: dict[str, object] = {
     "result_list": [],
