@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from acp_agent.content import CallContent, DiffPart, TerminalPart, text_part
-from acp_agent.events import AnyEvent, ToolCalled, ToolEnded, ToolShown, TurnInterrupted
+from acp_agent.events import AnyEvent, ToolCalled, ToolEnded, ToolShown, TurnEnded, TurnInterrupted
 from acp_agent.ids import CallId, MessageId, TurnId
 from acp_agent.server.handshake import ClientProfile
 from acp_agent.server.notices import CUT_CALL
@@ -21,11 +21,11 @@ def called(*content: CallContent) -> ToolCalled:
     )
 
 
-def left(*events: AnyEvent) -> list[str]:
+def left(*events: AnyEvent, end: AnyEvent = CUT) -> list[str]:
     """What is to be seen of the call in the end: its parts' types, and texts where they are one."""
     projector = Projector(ClientProfile(), replay=True)
     content: list[str] = []
-    for event in (*events, CUT):
+    for event in (*events, end):
         for update in projector.project(event):
             shown = typed_json.decode_any(typed_json.encode(update))
             if shown.get("toolCallId") == CALL and "content" in shown:
@@ -51,3 +51,9 @@ def test_a_terminal_of_the_editor_does_not_stay_since_it_is_no_more() -> None:
 def test_a_call_that_ended_is_not_cut_off() -> None:
     diff = DiffPart("/w/a", "new\n", "old\n")
     assert left(called(diff), ToolEnded(call=CALL)) == ["diff"]
+
+
+def test_a_call_is_cut_off_by_the_end_of_a_turn_whose_journal_could_not_be_written() -> None:
+    end = TurnEnded(turn=CUT.turn, error="the disk is full", error_kind="store")
+    assert left(called(), end=end) == [CUT_CALL]
+    assert left(called(), ToolEnded(call=CALL), end=end) == []

@@ -29,6 +29,7 @@ from acp_agent.events import (
     ToolOutput,
     ToolShown,
     ToolStarted,
+    TurnEnded,
     TurnInterrupted,
     UsageReported,
     UserMessage,
@@ -80,6 +81,7 @@ class Projector:
             UsageReported: _usage,
             TitleChanged: _title,
             NoticeShown: self._notice,
+            TurnEnded: lambda _: self.cut_off(),  # none is open unless writing failed
             TurnInterrupted: self._turn_interrupted,
             CompactionChanged: self._compaction,
             Rewound: self._rewound,
@@ -239,9 +241,7 @@ class Projector:
         return [self._note("info", *rewound_note(event, self._translate))]
 
     def _turn_interrupted(self, event: TurnInterrupted) -> Sequence[acp.SessionUpdate]:
-        updates: list[acp.SessionUpdate] = [
-            self.cut(call) for call in event.calls if call in self._open_content
-        ]
+        updates = self.cut_off()
         title, text = interrupted_note(self._translate)
         if self._client.notices:
             updates.append(self._note("warning", title, text))
@@ -250,7 +250,7 @@ class Projector:
             updates.append(acp.AgentMessageChunk(content=_text(note), message_id=event.message))
         return updates
 
-    def cut_off(self) -> Sequence[acp.SessionUpdate]:
+    def cut_off(self) -> list[acp.SessionUpdate]:
         """Return the updates that end the open calls."""
         return [self.cut(call) for call in tuple(self._open_content)]
 
