@@ -81,6 +81,24 @@ async def test_a_connection_answers_the_next_request_where_it_can(
 
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="this computer has no IPv6")
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (b"", "the server closed the connection"),
+        (b"HTTP/1.1 2", "the server closed the connection"),
+        (b"SSH-2.0-OpenSSH_9.9\r\n\r\n", "its answer is not valid HTTP"),
+        (CHUNKED.replace(b"\r\n2\r\n", b"\r\nZZ\r\n"), "its answer is not valid HTTP"),
+    ],
+)
+async def test_a_broken_answer_is_explained_in_plain_words(answer: bytes, reason: str) -> None:
+    async with serve([[answer]]) as url, asyncio.timeout(60):
+        client = make_client(url, {})
+        assert isinstance(client, DirectClient)
+        with pytest.raises(BrokenError, match=f"^{reason}$"):
+            await ask(client)
+        await client.aclose()
+
+
 async def test_an_ipv6_address_is_reached() -> None:
     async with serve([[CHUNKED]], "::1") as url, asyncio.timeout(60):
         client = make_client(url, {})

@@ -25,6 +25,7 @@ from acp_agent.models.http.client import (
 )
 from acp_agent.platform.descriptor_limit import describe_os_error
 
+_CLOSED = "the server closed the connection"
 _READ = 256 * 1024  # bytes
 _HEAD = 256 * 1024  # the most bytes of the headers of an answer
 _ERROR_BODY = 1024 * 1024  # the most bytes read of the body of an error
@@ -121,7 +122,7 @@ class _Connection:
     """
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.answered = self.served = False
+        self.answered = self.served = self._ended = False
         self._reader = reader
         self._writer = writer
         self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD)
@@ -187,7 +188,7 @@ class _Connection:
         while isinstance(event := await self._event(), h11.InformationalResponse):
             pass
         if not isinstance(event, h11.Response):
-            raise BrokenError("the server closed the connection")
+            raise BrokenError(_CLOSED)
         return event
 
     async def read(self) -> bytes | None:
@@ -201,7 +202,7 @@ class _Connection:
             except h11.RemoteProtocolError as error:
                 if pieces:  # the next call raises the error
                     return b"".join(pieces)
-                raise BrokenError(str(error)) from error
+                raise self._broken() from error
             if isinstance(event, h11.Data):
                 pieces.append(event.data)
             elif event is not h11.NEED_DATA or pieces:
@@ -223,8 +224,12 @@ class _Connection:
             while (event := self._http.next_event()) is h11.NEED_DATA:
                 await self._receive()
         except h11.RemoteProtocolError as error:
-            raise BrokenError(str(error)) from error
+            raise self._broken() from error
         return event
+
+    def _broken(self) -> BrokenError:
+        """Return the error for data that `h11` refused."""
+        return BrokenError(_CLOSED if self._ended else "its answer is not valid HTTP")
 
     async def _receive(self) -> None:
         try:
@@ -232,6 +237,7 @@ class _Connection:
         except OSError as error:
             raise BrokenError(describe_os_error(error)) from error
         self.answered = self.answered or bool(received)
+        self._ended = not received
         self._http.receive_data(received)
 
 
