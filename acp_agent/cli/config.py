@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from acp_agent.cli.localization import translate
-from acp_agent.cli.output import run_guarded, say, say_json
+from acp_agent.cli.output import say, say_json
 from acp_agent.cli.parser import Parser
 from acp_agent.cli.user_config import load_user_config
 from acp_agent.config.types import VARIABLES
@@ -28,10 +28,10 @@ def run(argv: list[str]) -> int:
     actions.add_parser("schema", help="print the JSON Schema of the configuration file")
     options = parser.parse_args(argv)
     if options.action == "path":
-        return run_guarded(_path)
+        return _path()
     if options.action == "schema":
-        return run_guarded(_schema)
-    return run_guarded(lambda: _show(as_json=options.json))
+        return _schema()
+    return _show(as_json=options.json)
 
 
 def _path() -> int:

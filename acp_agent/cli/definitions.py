@@ -12,7 +12,7 @@ import msgspec
 from msgspec import structs
 
 from acp_agent.cli.localization import translate, translate_rendered
-from acp_agent.cli.output import run_guarded, say, say_json, say_table
+from acp_agent.cli.output import say, say_json, say_table
 from acp_agent.cli.parser import Parser, add_folder
 from acp_agent.cli.user_config import load_user_config
 from acp_agent.config.paths import find_paths
@@ -52,7 +52,7 @@ def _run(kind: Kind, parser: Parser, argv: list[str]) -> int:
     add_folder(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(argv)
-    return run_guarded(lambda: _show(kind, options.cwd, as_json=options.json))
+    return _show(kind, options.cwd, as_json=options.json)
 
 
 def _show(kind: Kind, cwd: Path, *, as_json: bool) -> int:

@@ -10,7 +10,7 @@ from acp_agent.cli import doctor_checks as checks
 from acp_agent.cli.doctor_checks import Finding
 from acp_agent.cli.doctor_models import check_definitions, check_model, check_providers, check_roles
 from acp_agent.cli.localization import translate, translate_rendered
-from acp_agent.cli.output import FAILED, run_guarded, say, say_json, say_styled
+from acp_agent.cli.output import FAILED, say, say_json, say_styled
 from acp_agent.cli.parser import Parser
 from acp_agent.cli.user_config import UserConfig, load_user_config
 from acp_agent.errors import ConfigError
@@ -33,7 +33,7 @@ def run(argv: list[str]) -> int:
     parser.add_argument("--offline", action="store_true", help="do not contact providers")
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(argv)
-    return run_guarded(lambda: _examine(offline=options.offline, as_json=options.json))
+    return _examine(offline=options.offline, as_json=options.json)
 
 
 def _examine(*, offline: bool, as_json: bool) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 
 from acp_agent.cli.localization import translate, translate_rendered
-from acp_agent.cli.output import FAILED, USAGE, complain, run_guarded, say
+from acp_agent.cli.output import FAILED, USAGE, complain, say
 from acp_agent.cli.parser import Parser
 from acp_agent.cli.user_config import UserConfig, load_user_config
 from acp_agent.config.load import locate_errors
@@ -35,13 +35,11 @@ def run(argv: list[str]) -> int:
     parser.add_argument("--no-check", action="store_true", help="do not test the key")
     options = parser.parse_args(argv)
     posix.forbid_inspection()
-    return run_guarded(
-        lambda: _login(
-            options.provider,
-            from_stdin=options.key_stdin,
-            keyring=options.keyring,
-            check=not options.no_check,
-        )
+    return _login(
+        options.provider,
+        from_stdin=options.key_stdin,
+        keyring=options.keyring,
+        check=not options.no_check,
     )
 
 
@@ -50,7 +48,7 @@ def _login(name: str | None, *, from_stdin: bool, keyring: bool, check: bool) ->
     with locate_errors(setup.paths.config_file):
         loaded = load_providers(setup.config, setup.secrets, setup.environ)
     providers = {name: provider for name, provider in loaded.items() if provider.api != "demo"}
-    terminal = sys.stdin is not None and sys.stdin.isatty()
+    terminal = sys.stdin.isatty()
     if not terminal and not (name and from_stdin):
         complain(translate("not a terminal; run acp-agent login PROVIDER --key-stdin"))
         return USAGE
@@ -167,7 +165,7 @@ def run_logout(argv: list[str]) -> int:
     )
     parser.add_argument("--all", action="store_true", help="delete the keys of all providers")
     options = parser.parse_args(argv)
-    return run_guarded(lambda: _logout(options.provider, all_providers=options.all))
+    return _logout(options.provider, all_providers=options.all)
 
 
 def _logout(provider: str | None, *, all_providers: bool) -> int:

@@ -59,6 +59,7 @@ _ENTRY_POINTS = {
     "logout": ("login", "run_logout"),
     "replay": ("recording", "run"),
     "version": ("main", "run_version"),
+    "help": ("main", "run_help"),
 }
 
 _PRINT = ("-p", "--print")  # the options of other agents for `run`
@@ -73,12 +74,25 @@ def main(argv: list[str] | None = None) -> int:
     then tolerated unless stdin is a terminal, because hosts append flags of their own.
     """
     try:
+        _open_closed_streams()
         if argv is None:
             module_cache.use()
         _fix_home()
         return _main(sys.argv[1:] if argv is None else argv)
     except KeyboardInterrupt:  # raised before a command handles it
         return 130
+
+
+def _open_closed_streams() -> None:
+    """Open the null device for each standard stream that the caller closed, as with `>&-`.
+
+    Before any other file is opened, which would take the stream's descriptor.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            stream = open(os.devnull, mode)  # noqa: PTH123, SIM115 - open until the end
+            os.set_inheritable(stream.fileno(), True)
+            setattr(sys, name, stream)
 
 
 def _fix_home() -> None:
@@ -100,7 +114,7 @@ def _main(argv: list[str]) -> int:
     if first.startswith("-") and any(word.partition("=")[0] in _PRINT for word in argv):
         return _run("run", _print_arguments(argv))
     if first in {"help", "-h", "--help"}:
-        return _help()
+        return _run("help", [])
     if first in {"-V", "--version"}:
         return _run("version", [])
     if first and not first.startswith("-") and first != "acp":
@@ -121,8 +135,10 @@ def _print_arguments(argv: list[str]) -> list[str]:
 
 
 def _run(command: str, argv: list[str]) -> int:
+    from acp_agent.cli.output import run_guarded  # noqa: PLC0415 - serving does without
+
     try:
-        status = entry_point(command)(argv)
+        return run_guarded(lambda: entry_point(command)(argv))
     except FileNotFoundError:
         if _has_folder():
             raise
@@ -131,7 +147,6 @@ def _run(command: str, argv: list[str]) -> int:
         message = translate("the current directory no longer exists; change to another one")
         sys.stderr.write(f"acp-agent: {message}\n")
         return 1
-    return status
 
 
 def _has_folder() -> bool:
@@ -155,19 +170,16 @@ def entry_point(command: str) -> Callable[[list[str]], int]:
 def run_version(argv: list[str]) -> int:
     """Print the version; return the exit status."""
     from acp_agent import __version__  # noqa: PLC0415 - only what the command needs
-    from acp_agent.cli.output import run_guarded, say  # noqa: PLC0415 - likewise
+    from acp_agent.cli.output import say  # noqa: PLC0415 - likewise
     from acp_agent.cli.parser import Parser  # noqa: PLC0415 - likewise
 
     Parser(prog="acp-agent version", description=COMMANDS["version"]).parse_args(argv)
-
-    def show() -> int:
-        say(f"acp-agent {__version__}")
-        return 0
-
-    return run_guarded(show)
+    say(f"acp-agent {__version__}")
+    return 0
 
 
-def _help() -> int:
+def run_help(_: list[str]) -> int:
+    """Print the commands; return the exit status."""
     from shutil import get_terminal_size  # noqa: PLC0415 - only where something is said
 
     from acp_agent.cli.localization import translate  # noqa: PLC0415 - likewise

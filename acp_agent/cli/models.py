@@ -7,7 +7,7 @@ import asyncio
 from msgspec import Struct
 
 from acp_agent.cli.localization import translate, translate_rendered
-from acp_agent.cli.output import run_guarded, say, say_json, say_table
+from acp_agent.cli.output import say, say_json, say_table
 from acp_agent.cli.parser import Parser
 from acp_agent.cli.user_config import UserConfig, load_user_config
 from acp_agent.config.load import locate_errors
@@ -38,7 +38,7 @@ def run(argv: list[str]) -> int:
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(argv)
-    return run_guarded(lambda: asyncio.run(_list(include_all=options.all, as_json=options.json)))
+    return asyncio.run(_list(include_all=options.all, as_json=options.json))
 
 
 async def chosen_model(setup: UserConfig, models: Models, providers: dict[str, Provider]) -> Choice:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -28,24 +29,30 @@ _NEVER_LAST = frozenset("（《「『【〈“‘([{")
 def run_guarded(work: Callable[[], int]) -> int:
     """Run a command and return its exit status.
 
-    One of our errors is printed as one line on stderr, with status 1. Ctrl-C gives 130. A closed
-    stdout (`| head`) ends the command quietly.
+    One of our errors is printed as one line on stderr, with status 1; so is a full disk. Ctrl-C
+    gives 130. A reader of stdout that ends (`| head`) ends the command quietly.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that is not UTF-8
     try:
-        status = work()
-        sys.stdout.flush()
+        try:
+            return work()
+        finally:
+            sys.stdout.flush()
     except AcpAgentError as error:
         complain(translate_rendered(str(error)))
         return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:
-        # Buffered output has no reader; Python must not try to write it again at exit.
+    except OSError as error:
+        if error.errno not in {errno.EPIPE, errno.ENOSPC}:
+            raise
+        # Python must not try to write buffered output again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    return status
+        if error.errno == errno.EPIPE:
+            return 0
+        complain(translate("cannot write the output: {reason}", reason=error.strerror))
+        return FAILED
 
 
 def say(text: str = "") -> None:
@@ -115,7 +122,7 @@ def split_lines(text: str) -> list[str]:
 
 def on_terminal() -> bool:
     """Return whether stdout is a terminal."""
-    return sys.stdout is not None and sys.stdout.isatty()
+    return sys.stdout.isatty()
 
 
 def confirm(question: str, flag: str, *, given: bool) -> bool:
@@ -128,7 +135,7 @@ def confirm(question: str, flag: str, *, given: bool) -> bool:
     """
     if given:
         return True
-    if not (sys.stdin is not None and sys.stdin.isatty() and on_terminal()):
+    if not (sys.stdin.isatty() and on_terminal()):
         complain(translate("Nothing changed: not a terminal. Use {flag} to apply.", flag=flag))
         return False
     try:

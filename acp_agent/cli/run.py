@@ -14,7 +14,7 @@ from msgspec import Struct
 from acp_agent.acp_client.process import EXIT_SECONDS
 from acp_agent.cli.agent_client import AgentClient, OnUpdate, PermissionRequest
 from acp_agent.cli.localization import translate
-from acp_agent.cli.output import FAILED, INTERRUPTED, USAGE, complain, run_guarded
+from acp_agent.cli.output import FAILED, INTERRUPTED, USAGE, complain
 from acp_agent.cli.parser import MODES, Parser, add_folder, add_turn_options
 from acp_agent.cli.permission_answers import (
     Allowed,
@@ -92,14 +92,11 @@ def run(argv: list[str]) -> int:
     else:
         view = text_view(sys.stderr, cwd=flags.cwd, answer=sys.stdout)
 
-    def work() -> int:
-        if flags.trust:
-            from acp_agent.cli.trust import trust_folder  # noqa: PLC0415 - where it is wanted
+    if flags.trust:
+        from acp_agent.cli.trust import trust_folder  # noqa: PLC0415 - where it is wanted
 
-            trust_folder(flags.cwd)
-        return asyncio.run(turn(flags, view))
-
-    return run_guarded(work)
+        trust_folder(flags.cwd)
+    return asyncio.run(turn(flags, view))
 
 
 async def turn(flags: Flags, view: View) -> int:
@@ -276,7 +273,7 @@ def text_view(
         show_cancelling=lambda: screen.say(
             translate("Cancelling the turn; press Ctrl-C again to quit immediately."), "warning"
         ),
-        ask=screen.ask if out.isatty() and sys.stdin is not None and sys.stdin.isatty() else None,
+        ask=screen.ask if out.isatty() and sys.stdin.isatty() else None,
     )
 
 

@@ -44,7 +44,7 @@ def serve(argv: list[str]) -> int:
 
         return listen(argv)
     flags = read_flags(argv)
-    if sys.stdin is not None and sys.stdin.isatty():
+    if sys.stdin.isatty():
         from acp_agent.cli.localization import translate  # noqa: PLC0415 - no editor starts it so
 
         if flags.unknown:

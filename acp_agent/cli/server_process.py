@@ -112,9 +112,8 @@ def _trace(file: str, secrets: Secrets) -> Trace:
 def _end(status: int, message: str = "") -> NoReturn:
     """End the process without waiting for threads, which may still import a model's SDK."""
     try:
-        if sys.stderr is not None:  # None if the host closed it
-            sys.stderr.write(message)
-            sys.stderr.flush()
+        sys.stderr.write(message)
+        sys.stderr.flush()
     except OSError:
         pass  # stderr has no reader
     os._exit(status)

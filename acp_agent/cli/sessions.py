@@ -18,7 +18,6 @@ from acp_agent.cli.output import (
     FAILED,
     confirm,
     escape_controls,
-    run_guarded,
     say,
     say_json,
     say_styled,
@@ -55,18 +54,18 @@ def run(argv: list[str]) -> int:
         from acp_agent.cli import session_repair  # noqa: PLC0415 - rarely needed
 
         work = session_repair.check if options.action == "check" else session_repair.repair
-        return run_guarded(lambda: work(options))
+        return work(options)
     if options.action == "list":
-        return run_guarded(lambda: asyncio.run(_list(options)))
+        return asyncio.run(_list(options))
     if options.action == "show":
-        return run_guarded(lambda: asyncio.run(_show(options)))
+        return asyncio.run(_show(options))
     if options.action == "export":
-        return run_guarded(lambda: asyncio.run(_export(options)))
+        return asyncio.run(_export(options))
     if options.action == "record":
         from acp_agent.cli.recording import record  # noqa: PLC0415 - rarely needed
 
-        return run_guarded(lambda: asyncio.run(record(options, user_secrets(), write_new)))
-    return run_guarded(lambda: asyncio.run(_delete(options)))
+        return asyncio.run(record(options, user_secrets(), write_new))
+    return asyncio.run(_delete(options))
 
 
 def _parser() -> Parser:

@@ -16,7 +16,7 @@ from typing import Literal
 
 from acp_agent.cli.agent_client import AgentClient, PermissionRequest
 from acp_agent.cli.localization import translate
-from acp_agent.cli.output import FAILED, complain, run_guarded
+from acp_agent.cli.output import FAILED, complain
 from acp_agent.cli.parser import Parser
 from acp_agent.cli.permission_answers import response
 from acp_agent.cli.run import Flags, text_view, turn
@@ -45,7 +45,7 @@ def run(argv: list[str]) -> int:
     )
     prompt: str | None = parser.parse_args(argv).prompt
     posix.forbid_inspection()  # the agent's commands must not read our environment
-    return run_guarded(lambda: asyncio.run(_tour(prompt)))
+    return asyncio.run(_tour(prompt))
 
 
 async def _tour(prompt: str | None) -> int:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from acp_agent.cli.localization import translate, user_translator
-from acp_agent.cli.output import on_terminal, pad, run_guarded, say, say_json, say_table, width
+from acp_agent.cli.output import on_terminal, pad, say, say_json, say_table, width
 from acp_agent.cli.parser import Parser, number
 from acp_agent.cli.user_config import UserConfig, load_user_config
 from acp_agent.config.amounts import format_decimal
@@ -81,7 +81,7 @@ def run(argv: list[str]) -> int:
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(argv)
-    return run_guarded(lambda: asyncio.run(_show(options)))
+    return asyncio.run(_show(options))
 
 
 def _columns() -> int:

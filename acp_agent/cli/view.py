@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from acp_agent.cli.localization import translate
-from acp_agent.cli.output import complain, on_terminal, run_guarded, say
+from acp_agent.cli.output import complain, on_terminal, say
 from acp_agent.cli.parser import Parser
 from acp_agent.cli.session_lookup import existing_store, find_session
 from acp_agent.cli.sessions import page_pieces, write_new
@@ -49,10 +49,6 @@ def run(argv: list[str]) -> int:
         help="open the page in the browser (default: in a terminal, if there is a display)",
     )
     options = parser.parse_args(argv)
-    return run_guarded(lambda: _view(options))
-
-
-def _view(options: argparse.Namespace) -> int:
     record, stored = asyncio.run(_read(options.id))
     pieces = page_pieces(record, stored)
     output: Path | None = options.output

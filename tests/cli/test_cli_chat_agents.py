@@ -460,7 +460,7 @@ async def test_a_chat_that_cannot_be_written_says_so_and_fails(home: Path, tmp_p
         )
         async with asyncio.timeout(60):
             _, err = await chat.communicate(b"one\ntwo\n")
-    message = b"acp-agent: cannot write the chat: No space left on device\n"
+    message = b"acp-agent: cannot write the output: No space left on device\n"
     assert (chat.returncode, err) == (1, message)
 
 

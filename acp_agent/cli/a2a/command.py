@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 from importlib.util import find_spec
 
-from acp_agent.cli.output import run_guarded
 from acp_agent.cli.parser import Parser, add_serve_options, number
 from acp_agent.errors import ConfigError
 from acp_agent.platform import posix
@@ -29,10 +27,6 @@ def run(argv: list[str]) -> int:
     add_serve_options(serving)
     options = parser.parse_args(argv)
     posix.forbid_inspection()  # others than the user may send requests
-    return run_guarded(lambda: _serve(options))
-
-
-def _serve(options: argparse.Namespace) -> int:
     if any(find_spec(package) is None for package in ("a2a", "sse_starlette", "sqlalchemy")):
         raise ConfigError("A2A needs further packages: install acp-agent-server[a2a].")
     from acp_agent.cli.a2a.server import serve  # noqa: PLC0415 - heavy, and an extra

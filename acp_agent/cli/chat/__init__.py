@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acp_agent.cli.localization import translate
-from acp_agent.cli.output import USAGE, complain, run_guarded
+from acp_agent.cli.output import USAGE, complain
 from acp_agent.cli.parser import Parser, add_folder, seconds
 from acp_agent.platform.posix import self_command
 
@@ -30,7 +30,7 @@ def run(argv: list[str]) -> int:
     if not command or not command[0]:
         complain(translate("--command needs the command line of an agent"))
         return USAGE
-    return run_guarded(lambda: _chat(arguments, command))
+    return _chat(arguments, command)
 
 
 def _chat(arguments: argparse.Namespace, command: list[str]) -> int:
@@ -75,7 +75,7 @@ async def _run(arguments: argparse.Namespace, command: list[str], *, plain: bool
 
 def _can_move_cursor() -> bool:
     """Return whether there is a terminal whose cursor can be moved."""
-    is_terminal = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
+    is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     return is_terminal and os.environ.get("TERM", "").lower() not in {"", "dumb", "unknown"}
 
 

@@ -38,7 +38,7 @@ class LineChat:
     """
 
     def __init__(self, options: ChatOptions, history: PromptHistory, out: TextIO) -> None:
-        self.interactive = sys.stdin is not None and sys.stdin.isatty()
+        self.interactive = sys.stdin.isatty()
         self._shell = UserShell(self, options.cwd, history.scrub, usable=self.interactive)
         self._conversation = Conversation(options, self, self._shell.take_shared)
         self._history = history
@@ -170,7 +170,7 @@ class LineChat:
         if isinstance(error, BrokenPipeError):  # the reader has exited, as `head` does
             self._leave()
             return
-        complain(translate("cannot write the chat: {reason}", reason=error.strerror or error))
+        complain(translate("cannot write the output: {reason}", reason=error.strerror or error))
         self._leave(FAILED)
 
     def _leave(self, status: int = 0) -> None:

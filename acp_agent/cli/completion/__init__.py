@@ -21,7 +21,8 @@ def run(argv: list[str]) -> int:
 
         sys.stdout.write(answer(argv[1:], os.environ))
         return 0
-    from acp_agent.cli.output import run_guarded  # noqa: PLC0415 - Tab must not wait for it
+    from importlib.resources import files  # noqa: PLC0415 - Tab must not wait for it
+
     from acp_agent.cli.parser import Parser  # noqa: PLC0415 - likewise
 
     parser = Parser(
@@ -31,12 +32,6 @@ def run(argv: list[str]) -> int:
     )
     parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help="bash, zsh or fish")
     shell: str = parser.parse_args(argv).shell
-    return run_guarded(lambda: _print(shell))
-
-
-def _print(shell: str) -> int:
-    from importlib.resources import files  # noqa: PLC0415 - Tab must not wait for it
-
     script = files(__package__).joinpath("scripts", f"acp-agent.{shell}").read_text("utf-8")
     sys.stdout.write(script)
     return 0

@@ -30,7 +30,6 @@ from acp_agent.cli.output import (
     USAGE,
     complain,
     confirm,
-    run_guarded,
     say,
     say_styled,
     say_table,
@@ -92,7 +91,7 @@ def run(argv: list[str]) -> int:
     add("--insiders", action="store_true", help="with vscode: VS Code Insiders")
     add("--no-check", action="store_true", help="do not test whether the agent starts")
     options = parser.parse_args(argv)
-    return run_guarded(lambda: _list() if options.editor is None else _setup(options))
+    return _list() if options.editor is None else _setup(options)
 
 
 def _list() -> int:

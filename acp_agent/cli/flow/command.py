@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 
 from acp_agent.cli.localization import translate_rendered
-from acp_agent.cli.output import USAGE, complain, run_guarded
+from acp_agent.cli.output import USAGE, complain
 from acp_agent.cli.parser import MODES, Parser, add_folder, add_turn_options
 from acp_agent.errors import InvalidInputError
 from acp_agent.platform import posix
@@ -16,7 +16,7 @@ def run(argv: list[str]) -> int:
     """Run, list or check workflows; return the exit status."""
     options = _parser().parse_args(argv)
     posix.forbid_inspection()  # the agent's commands must not read our environment
-    return run_guarded(lambda: report_usage_errors(lambda: _run(options)))
+    return report_usage_errors(lambda: _run(options))
 
 
 def report_usage_errors(work: Callable[[], int]) -> int:

@@ -78,7 +78,7 @@ class TextView:
         self._paint = painter(out)
         self._main = Screen(self._paint, cwd=cwd)
         self._concurrent_screens: dict[str, Screen] = {}
-        terminal = out.isatty() and sys.stdin is not None and sys.stdin.isatty()
+        terminal = out.isatty() and sys.stdin.isatty()
         self.ask = self._ask if terminal else None
 
     def run_started(self, run: str, name: str, *, resumed: bool) -> None:

@@ -28,7 +28,7 @@ from acp_agent.cli.flow.running import (
 )
 from acp_agent.cli.flow.view import FlowView
 from acp_agent.cli.localization import translate, translate_rendered
-from acp_agent.cli.output import FAILED, complain, run_guarded
+from acp_agent.cli.output import FAILED, complain
 from acp_agent.cli.parser import Parser, add_folder
 from acp_agent.cli.signals import ending_signals, interrupts
 from acp_agent.errors import AcpAgentError
@@ -159,7 +159,7 @@ def run(argv: list[str]) -> int:
     add_folder(parser)
     options = parser.parse_args(argv)
     posix.forbid_inspection()  # the agent's commands must not read our environment
-    return run_guarded(lambda: report_usage_errors(lambda: _run(options)))
+    return report_usage_errors(lambda: _run(options))
 
 
 def _run(options: argparse.Namespace) -> int:

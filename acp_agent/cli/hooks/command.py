@@ -10,7 +10,7 @@ from typing import get_args
 import msgspec
 
 from acp_agent.cli.localization import translate, translate_rendered
-from acp_agent.cli.output import FAILED, complain, run_guarded, say, say_json, say_table
+from acp_agent.cli.output import FAILED, complain, say, say_json, say_table
 from acp_agent.cli.parser import Parser, add_folder
 from acp_agent.cli.user_config import UserConfig, load_user_config
 from acp_agent.config.hook_types import HookEvent
@@ -71,7 +71,7 @@ def run(argv: list[str]) -> int:
         options.event, options.tool = "Setup", ""
         options.input = msgspec.json.encode({"trigger": trigger}).decode()
     posix.forbid_inspection()  # the hooks must not read our environment
-    return run_guarded(lambda: _run(options))
+    return _run(options)
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from acp_agent.cli.output import run_guarded
 from acp_agent.cli.parser import Parser, add_folder, add_serve_options, number, user_path
 from acp_agent.platform import posix
 
@@ -13,7 +12,7 @@ def run(argv: list[str]) -> int:
     """List, add, remove, test, import or serve MCP servers; return the exit status."""
     options = _parser().parse_args(argv)
     posix.forbid_inspection()  # the servers must not read our environment
-    return run_guarded(lambda: _run(options))
+    return _run(options)
 
 
 def _run(options: argparse.Namespace) -> int:

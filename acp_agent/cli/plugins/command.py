@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
-
-from acp_agent.cli.output import run_guarded
 from acp_agent.cli.parser import Parser, add_folder, user_path
 
 
 def run(argv: list[str]) -> int:
     """Add, list, check, update, remove, enable or disable plugins; return the exit status."""
     options = _parser().parse_args(argv)
-    return run_guarded(lambda: _run(options))
-
-
-def _run(options: argparse.Namespace) -> int:
     if options.action in {"list", "check"}:
         from acp_agent.cli.plugins import listing  # noqa: PLC0415 - only for these actions
 

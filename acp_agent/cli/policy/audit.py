@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from acp_agent import events
 from acp_agent.cli.localization import translate, user_translator
-from acp_agent.cli.output import one_line, run_guarded, say, say_json, say_table
+from acp_agent.cli.output import one_line, say, say_json, say_table
 from acp_agent.cli.parser import Parser
 from acp_agent.cli.session_lookup import existing_store, find_session
 from acp_agent.session.history.questions import QuestionCounts
@@ -43,9 +43,7 @@ def run(argv: list[str]) -> int:
     parser.add_argument("--refused", action="store_true", help="only refusals")
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(argv)
-    return run_guarded(
-        lambda: asyncio.run(_show(options.id, refused=options.refused, as_json=options.json))
-    )
+    return asyncio.run(_show(options.id, refused=options.refused, as_json=options.json))
 
 
 async def _show(name: str, *, refused: bool, as_json: bool) -> int:

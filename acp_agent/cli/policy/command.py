@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 from acp_agent.cli.localization import translate
-from acp_agent.cli.output import USAGE, complain, run_guarded
+from acp_agent.cli.output import USAGE, complain
 from acp_agent.cli.parser import Parser, add_folder, number, user_path
 from acp_agent.cli.user_config import load_user_config
 from acp_agent.permissions.opening import open_permissions
@@ -18,10 +17,6 @@ MAX_DAYS = 3_660
 def run(argv: list[str]) -> int:
     """Test, list, import, suggest or revoke rules; return the exit status."""
     options = _parser().parse_args(argv)
-    return run_guarded(lambda: _run(options))
-
-
-def _run(options: argparse.Namespace) -> int:
     folder = options.cwd.resolve()
     setup = load_user_config()
     if options.action == "import":

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from acp_agent.cli.localization import language, translate
-from acp_agent.cli.output import FAILED, complain, run_guarded, say, say_json
+from acp_agent.cli.output import FAILED, complain, say, say_json
 from acp_agent.cli.parser import Parser
 from acp_agent.cli.session_lookup import existing_store, find_session
 from acp_agent.cli.user_config import UserConfig, load_user_config
@@ -143,7 +143,7 @@ def run(argv: list[str]) -> int:
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(argv)
-    return run_guarded(lambda: _replay(options.file, as_json=options.json))
+    return _replay(options.file, as_json=options.json)
 
 
 def _replay(path: Path, *, as_json: bool) -> int:

@@ -6,11 +6,10 @@ import os
 from pathlib import Path
 
 from acp_agent.cli.localization import translate, translate_rendered, user_translator
-from acp_agent.cli.output import FAILED, USAGE, complain, confirm, run_guarded, say
+from acp_agent.cli.output import FAILED, USAGE, complain, confirm, say
 from acp_agent.cli.parser import Parser, user_path
 from acp_agent.config.load import load_config
 from acp_agent.config.paths import find_paths
-from acp_agent.errors import StoreError
 from acp_agent.extensions.definitions.locations import find_folders, project_top
 from acp_agent.extensions.workflows.find import workflow_items
 from acp_agent.permissions.git_programs import git_programs
@@ -45,22 +44,14 @@ def run(argv: list[str]) -> int:
     action.add_argument("--revoke", action="store_true", help="revoke the trust in the folder")
     action.add_argument("--yes", action="store_true", help="trust without asking")
     options = parser.parse_args(argv)
-
-    def work() -> int:
-        try:
-            if options.list:
-                return _list()
-            if not options.path.is_dir() and not options.revoke:
-                complain(translate("{folder} is not a directory", folder=options.path))
-                return USAGE
-            if options.revoke:
-                return _revoke(options.path)
-            return _trust(options.path, yes=options.yes)
-        except StoreError as error:
-            complain(translate_rendered(str(error)))
-            return FAILED
-
-    return run_guarded(work)
+    if options.list:
+        return _list()
+    if not options.path.is_dir() and not options.revoke:
+        complain(translate("{folder} is not a directory", folder=options.path))
+        return USAGE
+    if options.revoke:
+        return _revoke(options.path)
+    return _trust(options.path, yes=options.yes)
 
 
 def trust_folder(cwd: Path) -> None:
