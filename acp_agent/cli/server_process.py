@@ -75,7 +75,7 @@ def _recording(
         ConfigError: the trace file cannot be written.
     """
     try:
-        config = load_config(paths.config_file, environ)
+        config = load_config(paths.config_file, environ, paths.parsed_config_file)
     except ConfigError:
         config = Config()
     set_up_logging(paths, config, secrets.values)

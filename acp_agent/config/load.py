@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,22 +17,27 @@ from acp_agent.config.mcp_types import McpServerConfig
 from acp_agent.config.types import BOOLEANS, VARIABLES, Config
 from acp_agent.errors import ConfigError
 from acp_agent.platform import descriptor_limit
-from acp_agent.platform.decoding import convert
+from acp_agent.platform.decoding import convert, decode_json
+from acp_agent.platform.posix import write_private
 
 SIZE_LIMIT = 256 * 1024  # bytes; a configuration is a page or two
 
 
-def load_config(path: Path, environ: Mapping[str, str]) -> Config:
+def load_config(path: Path, environ: Mapping[str, str], parsed: Path | None = None) -> Config:
     """Load the configuration from `path`; environment variables override the file.
 
     Without a file the defaults apply. An empty variable counts as not set.
+
+    Args:
+        parsed: a file that keeps the parsed text, so that the next start needs no TOML parser: to
+            import it takes longer than everything else here.
 
     Raises:
         ConfigError: the file is unreadable, not TOML or invalid; the message names the file, the
             line, the key, what is wrong with it and what to write instead.
     """
     text = read_text(path)
-    table = parse(path, text) if text else {}
+    table = _parse_once(path, text, parsed) if text else {}
     try:
         return _convert(table, environ)
     except msgspec.ValidationError:
@@ -135,12 +140,34 @@ def decode(path: Path, raw: bytes) -> str:
     if len(raw) > SIZE_LIMIT:
         raise ConfigError(f"{path} is larger than {SIZE_LIMIT // 1024} KiB; shorten it")
     line = 1
+    raw = raw.removeprefix(b"\xef\xbb\xbf")
     if b"\0" not in raw[:2]:  # UTF-16 without a byte order mark can be valid UTF-8
         try:
-            return raw.decode("utf-8-sig")
+            return raw.decode()
         except UnicodeDecodeError as error:
             line = raw.count(b"\n", 0, error.start) + 1
     raise ConfigError(f"{path}:{line}: not UTF-8 text; save the file as UTF-8")
+
+
+class _Parsed(msgspec.Struct):
+    text: str
+    table: dict[str, Any]
+
+
+def _parse_once(path: Path, text: str, parsed: Path | None) -> dict[str, Any]:
+    """Return what `parse` returns, from the file `parsed` if it has this text."""
+    if parsed is None:
+        return parse(path, text)
+    with suppress(OSError, msgspec.DecodeError):
+        known = decode_json(parsed.read_bytes(), _Parsed)
+        if known.text == text:
+            return known.table
+    table = parse(path, text)
+    with suppress(OSError, ValueError, OverflowError):  # it is parsed again
+        raw = msgspec.json.encode(_Parsed(text, table))
+        if decode_json(raw, _Parsed).table == table:  # JSON has no dates and no infinity
+            write_private(parsed, raw)
+    return table
 
 
 def parse(path: Path, text: str) -> dict[str, Any]:

@@ -32,6 +32,11 @@ class Paths(Struct, frozen=True, kw_only=True):
         return (self.data_dir, self.log_file.parent, *(file.parent for file in files), *files)
 
     @property
+    def parsed_config_file(self) -> Path:
+        """The configuration as it was last parsed."""
+        return self.data_dir / "config.json"
+
+    @property
     def sessions_file(self) -> Path:
         """The journal of all sessions."""
         return self.data_dir / "sessions.db"

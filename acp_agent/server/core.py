@@ -244,7 +244,7 @@ def _made_once(make: Callable[[], _Made]) -> Callable[[], _Made]:
 def _load_models(
     paths: Paths, secrets: Secrets, environ: Mapping[str, str]
 ) -> tuple[Config, Models]:
-    config = load_config(paths.config_file, environ)
+    config = load_config(paths.config_file, environ, paths.parsed_config_file)
     with locate_errors(paths.config_file):
         if config.permissions != PermissionsConfig():
             from acp_agent.permissions.policy.loading import compile_rules  # noqa: PLC0415 - few have rules

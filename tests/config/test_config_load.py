@@ -40,6 +40,38 @@ def test_a_missing_file_costs_no_toml_parser() -> None:
     assert ran.stdout.strip() == "[]"
 
 
+def test_a_file_that_was_read_before_costs_no_toml_parser_until_it_changes(tmp_path: Path) -> None:
+    file, parsed = tmp_path / "config.toml", tmp_path / "data" / "config.json"
+    program = f"""
+import sys
+from pathlib import Path
+from acp_agent.config.load import load_config
+config = load_config(Path({str(file)!r}), {{}}, Path({str(parsed)!r}))
+print(config.mode, config.limits.max_retries, "tomllib" in sys.modules)
+"""
+
+    def load() -> str:
+        command = [sys.executable, "-c", program]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    file.write_text('mode = "plan"\n[limits]\nmax_retries = 2\n')
+    assert [load(), load()] == ["plan 2 True", "plan 2 False"]
+    assert parsed.stat().st_mode & 0o777 == 0o600
+    file.write_text('mode = "full"\n[limits]\nmax_retries = 2\n')
+    assert [load(), load()] == ["full 2 True", "full 2 False"]
+    parsed.write_text("{")
+    assert [load(), load()] == ["full 2 True", "full 2 False"]
+
+
+def test_values_that_json_lacks_are_parsed_each_time(tmp_path: Path) -> None:
+    file, parsed = tmp_path / "config.toml", tmp_path / "config.json"
+    file.write_text("mode = 2026-01-01\n")
+    for _ in range(2):
+        with pytest.raises(ConfigError, match=r"config.toml:1: mode: "):
+            load_config(file, {}, parsed)
+    assert not parsed.exists()
+
+
 def test_every_kind_of_value_is_read(tmp_path: Path) -> None:
     path = write(
         tmp_path,
