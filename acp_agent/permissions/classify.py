@@ -206,8 +206,7 @@ class _Classifier:
         if refusal:
             self._add("blocked", command, refusal)
             return
-        self._add_command_values(command, depth + 1)
-        self._add_program_texts(command, depth + 1)
+        self._add_texts(command, depth + 1)
         readings = [*inner_commands(command), *self.written_files.run_by(command)]
         self.written_files.note(command)
         inner = [reading for reading in readings if not reading.guess]
@@ -264,19 +263,12 @@ class _Classifier:
         else:
             self.text(inner.text.text, depth, stdin=outer.stdin, piped=outer.piped)
 
-    def _add_command_values(self, command: Command, depth: int) -> None:
+    def _add_texts(self, command: Command, depth: int) -> None:
         """Add the destructive commands among the texts that the command may run."""
         texts = command_values(command)
-        if not texts or is_read_only(command, self.context, self.folders):
-            return
-        for text in texts:
-            nested = self._nested_classifier()
-            nested.text(text, depth)
-            self._add_nested(nested, {"destructive", "blocked"})
-
-    def _add_program_texts(self, command: Command, depth: int) -> None:
-        """Add the destructive commands that a program text among the words runs."""
-        for text in program_texts(command):
+        if texts and is_read_only(command, self.context, self.folders):
+            texts = []
+        for text in [*texts, *program_texts(command)]:
             nested = self._nested_classifier()
             nested.text(text, depth)
             self._add_nested(nested, {"destructive", "blocked"})

@@ -119,23 +119,20 @@ class PolicyGate(Gate):
 
         The inspection of git repositories ends as soon as `stopped` returns true.
         """
-        folder = os.path.realpath(project)
-        rules = self._rules(folder, mode, agent)
+        rules = self._rules(os.path.realpath(project), mode, agent)
         match access:
             case NoAccess():
                 return rules.named(access)
             case ReadAccess():
-                return self._judge_read(access, rules, folder)
+                return self._judge_read(access, rules)
             case WriteAccess():
-                return self._judge_edit(access, mode, folder, rules)
+                return self._judge_edit(access, rules)
             case CommandAccess():
-                return self._judge_command(access, mode, folder, self.repositories(stopped), rules)
+                return self._judge_command(access, self.repositories(stopped), rules)
             case FetchAccess():
-                remembered = self._grants.for_project(folder)
-                grants = [grant for grant in remembered if grant.kind == "fetch"]
-                return judge_request(access, mode, folder, rules, grants)
+                return judge_request(access, rules, self._remembered(rules, "fetch"))
             case McpAccess():
-                return self._judge_tool(access, mode, folder, rules)
+                return self._judge_tool(access, rules)
             case NoteAccess():
                 return judge_note(access, mode, self._texts)
             case _:
@@ -144,6 +141,11 @@ class PolicyGate(Gate):
     def _rules(self, folder: str, mode: Mode, agent: str) -> RuleSet:
         situation = Situation(mode=mode, agent=agent, folders=Folders(folder, self._home))
         return RuleSet(self._policies.for_project(folder), situation, self._texts)
+
+    def _remembered(self, rules: RuleSet, *kinds: str) -> list[Grant]:
+        """Return the user's grants of some kinds for the folder of the rules."""
+        grants = self._grants.for_project(rules.situation.folders.project)
+        return [grant for grant in grants if grant.kind in kinds]
 
     def refused_reads(self, paths: Sequence[str], *, mode: Mode, project: str) -> Mapping[str, str]:
         """Return the files that rules refuse or ask about; a search cannot ask about each file."""
@@ -159,22 +161,24 @@ class PolicyGate(Gate):
 
     # -- files
 
-    def _judge_read(self, access: ReadAccess, rules: RuleSet, project: str) -> Verdict:
-        rule = rules.files("read", access.paths, access.requested_names, project)
-        strict = rules.strict(rule)
-        return strict or Allow(by="rule", why="reading in the session's folders is always allowed")
+    def _judge_read(self, access: ReadAccess, rules: RuleSet) -> Verdict:
+        rule = rules.files("read", access.paths, access.requested_names)
+        return rules.strict(rule) or Allow(
+            by="rule", why="reading in the session's folders is always allowed"
+        )
 
-    def _judge_edit(self, access: WriteAccess, mode: Mode, project: str, rules: RuleSet) -> Verdict:
+    def _judge_edit(self, access: WriteAccess, rules: RuleSet) -> Verdict:
+        mode, project = rules.situation.mode, rules.situation.folders.project
         if any(is_program_file(path, self._program_files, project) for path in access.paths):
             return _PROGRAM_FILES_REFUSAL
-        rule = rules.files("edit", access.paths, access.requested_names, project)
+        rule = rules.files("edit", access.paths, access.requested_names)
         strict = rules.strict(rule)
         refused = edit_refusal(access, mode, project, self._draft_folder)
         if isinstance(strict, Refuse):
             refused = strict
         if refused is not None:
             return refused
-        grants = [grant for grant in self._grants.for_project(project) if grant.kind == "edit"]
+        grants = self._remembered(rules, "edit")
         for grant in grants:
             if not grant.allow and any(is_below(p, [grant.pattern]) for p in access.paths):
                 return never_refusal(f"edits below {grant.pattern}", grant)
@@ -232,35 +236,25 @@ class PolicyGate(Gate):
     # -- commands
 
     def _judge_command(
-        self,
-        access: CommandAccess,
-        mode: Mode,
-        project: str,
-        repositories: GitRepositories,
-        rules: RuleSet,
+        self, access: CommandAccess, repositories: GitRepositories, rules: RuleSet
     ) -> Verdict:
-        context = self._context(access, project, repositories)
+        context = self._context(access, rules.situation.folders.project, repositories)
         classified = classify(access.command, context)
         warning = rules.warn_beyond_sandbox(access)
-        verdict = self._judge_line(classified, context, mode, rules, warning)
+        verdict = self._judge_line(classified, context, rules, warning)
         undoable = access.reversible and classified.tier == "standard" and not warning
         if undoable and isinstance(verdict, Ask) and not verdict.rule:
-            verdict = rules.confined(access, verdict, self._grants.for_project(project))
+            verdict = rules.confined(access, verdict, self._remembered(rules, "confined"))
         return replace(rules.in_background(access, verdict), tier=classified.tier)
 
     def _judge_line(
-        self,
-        classified: Classified,
-        context: CommandContext,
-        mode: Mode,
-        rules: RuleSet,
-        warning: str,
+        self, classified: Classified, context: CommandContext, rules: RuleSet, warning: str
     ) -> Verdict:
         """Judge a line; `warning` is the warning about access beyond the sandbox, or ""."""
-        project = context.project
+        mode = rules.situation.mode
         if classified.tier == "blocked":
             return Refuse(by="rule", why=f"this command is never run: {classified.reason}")
-        line = self._match_rules(classified, context, mode, project, rules)
+        line = self._match_rules(classified, context, rules)
         strict = rules.strict(line.deny or line.ask)
         if isinstance(strict, Refuse):
             return strict
@@ -269,17 +263,16 @@ class PolicyGate(Gate):
             return Allow(by="rule", why="the command only reads", only_reads=True)
         if mode in READ_ONLY_REFUSALS and not only_reads:
             return READ_ONLY_REFUSALS[mode]
-        grants = [
-            g for g in self._grants.for_project(project) if g.kind in {"command", "exact_command"}
-        ]
+        grants = self._remembered(rules, "command", "exact_command")
         refused = find_refusing_grant(classified, [grant for grant in grants if not grant.allow])
         if refused is not None:
             return never_refusal(f"`{refused.pattern}` commands here", refused)
-        if warning:
+        danger = ""
+        if classified.tier == "destructive":
             reason = classified.translate_reason(self._language)
-            strict = rules.ask_beyond_sandbox(
-                warning, strict, classified.tier == "destructive" and reason
-            )
+            danger = self._texts.warning.format(reason=reason)
+        if warning:
+            strict = rules.ask_beyond_sandbox(warning, strict, danger)
         if strict is not None:
             return strict
         if mode == "full":
@@ -296,19 +289,20 @@ class PolicyGate(Gate):
             why = "these commands are always allowed in this project"
             labels = ", ".join(remembered[scope].label for scope in covered)
             return Allow(by="grant", why=why, rule=labels)
-        return self._ask_command(classified, context, project)
+        choices = once_choices(self._texts)
+        if not danger:
+            offer = offer_for_line(classified, context)
+            choices = command_choices(
+                self._texts, context.project, allow=offer.allow, refuse=offer.refuse
+            )
+        return Ask(choices=choices, warning=danger)
 
     def _match_rules(
-        self,
-        classified: Classified,
-        context: CommandContext,
-        mode: Mode,
-        project: str,
-        rules: RuleSet,
+        self, classified: Classified, context: CommandContext, rules: RuleSet
     ) -> LineMatch:
-        grants = self._grants.for_project(project)
+        edits = self._remembered(rules, "edit")
         return rules.line(
-            classified, context, may_edit=lambda path: self._may_edit(path, mode, rules, grants)
+            classified, context, may_edit=lambda path: self._may_edit(path, rules, edits)
         )
 
     def examine(
@@ -318,32 +312,22 @@ class PolicyGate(Gate):
         folder = os.path.realpath(project)
         context = self._context(access, folder, self.repositories(lambda: False))
         classified = classify(access.command, context)
-        rules = self._rules(folder, mode, agent)
-        return classified, self._match_rules(classified, context, mode, folder, rules)
+        return classified, self._match_rules(classified, context, self._rules(folder, mode, agent))
 
-    def _may_edit(self, path: str, mode: Mode, rules: RuleSet, grants: Sequence[Grant]) -> bool:
+    def _may_edit(self, path: str, rules: RuleSet, edits: Sequence[Grant]) -> bool:
         """Return whether a command may write a file, by its resolved path, without a question."""
         project = rules.situation.folders.project
         if auto_run_reason(path) or is_program_file(path, self._program_files, project):
             return False
-        rule = rules.files("edit", [path], (), project)
+        rule = rules.files("edit", [path], ())
         if rule is not None:
             return rule.effect == "allow"
-        edits = [grant for grant in grants if grant.kind == "edit"]
         if any(is_below(path, [grant.pattern]) for grant in edits if not grant.allow):
             return False
-        return (mode == "accept-edits" and is_below(path, [project])) or any(
+        accepts_edits = rules.situation.mode == "accept-edits"
+        return (accepts_edits and is_below(path, [project])) or any(
             is_below(path, [grant.pattern]) for grant in edits
         )
-
-    def _ask_command(self, classified: Classified, context: CommandContext, project: str) -> Ask:
-        if classified.tier == "destructive":
-            reason = classified.translate_reason(self._language)
-            warning = self._texts.warning.format(reason=reason)
-            return Ask(choices=once_choices(self._texts), warning=warning)
-        offer = offer_for_line(classified, context)
-        choices = command_choices(self._texts, project, allow=offer.allow, refuse=offer.refuse)
-        return Ask(choices=choices)
 
     def _context(
         self, access: CommandAccess, project: str, repositories: GitRepositories
@@ -361,15 +345,14 @@ class PolicyGate(Gate):
 
     # -- tools of MCP servers
 
-    def _judge_tool(self, access: McpAccess, mode: Mode, project: str, rules: RuleSet) -> Verdict:
+    def _judge_tool(self, access: McpAccess, rules: RuleSet) -> Verdict:
+        mode, project = rules.situation.mode, rules.situation.folders.project
         rule = rules.tool(access)
         strict = rules.strict(rule)
         if isinstance(strict, Refuse):
             return strict
         grants = [
-            grant
-            for grant in self._grants.for_project(project)
-            if grant.kind == "mcp" and names_tool(grant.pattern, access)
+            grant for grant in self._remembered(rules, "mcp") if names_tool(grant.pattern, access)
         ]
         matching = [grant for grant in grants if matches_tool(grant.pattern, access)]
         refused = next((grant for grant in matching if not grant.allow), None)

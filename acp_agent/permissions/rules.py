@@ -283,21 +283,11 @@ def _split_rows(rows: Mapping[str, Mapping[str, object]]) -> dict[str, dict[str,
     }
 
 
-def option_matches(word: str, option: str) -> bool:
-    """Return whether `word` is `option`, or a cluster of short options that contains it.
-
-    Long options may be abbreviated and may have an attached value.
-    """
-    if option.startswith("--"):
-        name = word.partition("=")[0]
-        return len(name) > 2 and name.startswith("--") and option.startswith(name)
-    if len(option) == 2:
-        return word.startswith(option[0]) and not word.startswith("--") and option[1] in word[1:]
-    return word == option
-
-
 class OptionSet:
-    """Options, any of which a word is compared with as in `option_matches`."""
+    """Options that words are compared with.
+
+    Short options may be in a cluster. Long ones may be abbreviated and may have an attached value.
+    """
 
     def __init__(self, options: Iterable[str]) -> None:
         options = frozenset(options)
@@ -310,7 +300,7 @@ class OptionSet:
         self._words = options.difference(self._long, letters)
 
     def matches(self, word: str) -> bool:
-        """Return whether `word` is one of the options, or a cluster with one of them."""
+        """Return whether `word` is one of the options, or a cluster that contains one."""
         if word.startswith("--"):
             name = word.partition("=")[0]
             at = bisect_left(self._long, name)
@@ -322,6 +312,11 @@ class OptionSet:
 
 
 option_set = cache(OptionSet)
+
+
+def option_matches(word: str, option: str) -> bool:
+    """Return whether `word` is `option`; see `OptionSet`."""
+    return option_set((option,)).matches(word)
 
 
 def has_option(words: Iterable[str], options: Sequence[str]) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from acp_agent.permissions.access import Allow, Ask, FetchAccess, Grant, Mode, Refuse, Verdict
+from acp_agent.permissions.access import Allow, Ask, FetchAccess, Grant, Refuse, Verdict
 from acp_agent.permissions.choices import fetch_choices, once_choices
 from acp_agent.permissions.hosts import is_documentation, url_host
 from acp_agent.permissions.mode_refusals import READ_ONLY_REFUSALS
@@ -16,16 +16,14 @@ from acp_agent.permissions.policy.rules import PolicyRule
 from acp_agent.permissions.policy.verdicts import RuleSet, never_refusal
 
 
-def judge_request(
-    access: FetchAccess, mode: Mode, project: str, rules: RuleSet, grants: Sequence[Grant]
-) -> Verdict:
+def judge_request(access: FetchAccess, rules: RuleSet, grants: Sequence[Grant]) -> Verdict:
     """Judge a request.
 
     Args:
-        project: the session's folder, resolved.
-        rules: the rules that apply there.
+        rules: the rules that apply in the session's folder.
         grants: the user's remembered grants about hosts there.
     """
+    mode, project = rules.situation.mode, rules.situation.folders.project
     host = url_host(access.url)
     rule = rules.host(host, search=access.search)
     strict = rules.strict(rule)
@@ -41,7 +39,7 @@ def judge_request(
         return strict
     granted = grants[0] if host and grants else None
     if access.changes:
-        return _judge_change(access, mode, rules, rule, granted)
+        return _judge_change(access, rules, rule, granted)
     if mode == "full" and (access.user_named or access.search or is_documentation(access.url)):
         return Allow(by="mode")
     if rule is not None:
@@ -54,13 +52,14 @@ def judge_request(
 
 
 def _judge_change(
-    access: FetchAccess, mode: Mode, rules: RuleSet, rule: PolicyRule | None, granted: Grant | None
+    access: FetchAccess, rules: RuleSet, rule: PolicyRule | None, granted: Grant | None
 ) -> Verdict:
     """Judge a request that may change something, after no rule or grant refused it."""
-    if mode == "full" and (access.user_named or rule is not None or granted is not None):
+    is_full = rules.situation.mode == "full"
+    if is_full and (access.user_named or rule is not None or granted is not None):
         return Allow(by="mode")
     host = rules.texts.quote.format(url_host(access.url) or access.url)
     warning = rules.texts.request_warning.format(host=host)
-    if mode == "full":
+    if is_full:
         warning = f"{warning} {rules.unnamed([access.url])}"
     return Ask(choices=once_choices(rules.texts), warning=warning)

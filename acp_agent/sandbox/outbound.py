@@ -52,7 +52,7 @@ class Outbound:
         self, rules: HostRules, *, resolve: Resolve, on_refused: Callable[[str, int], None]
     ) -> None:
         """Create an instance without connections; the arguments are those of `FilteringProxy`."""
-        self.rules = rules
+        self._rules = rules
         self._resolve = resolve
         self._on_refused = on_refused
         self._refused: set[tuple[str, int]] = set()
@@ -66,10 +66,10 @@ class Outbound:
         """
         name = normalize_host(host)
         try:
-            self.rules.check_host(name, port)
+            self._rules.check_host(name, port)
             addresses = await self._addresses(name, port)
             for address in addresses:
-                self.rules.check_address(name, address, port)
+                self._rules.check_address(name, address, port)
         except HostRefusedError:
             self._record(name, port)
             raise

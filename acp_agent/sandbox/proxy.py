@@ -47,15 +47,6 @@ class FilteringProxy:
         self._serving: set[asyncio.Task[None]] = set()
         self._path: Path | None = None
 
-    @property
-    def rules(self) -> HostRules:
-        """The rules for new connections."""
-        return self._outbound.rules
-
-    @rules.setter
-    def rules(self, rules: HostRules) -> None:
-        self._outbound.rules = rules
-
     async def start(self, path: Path) -> None:
         """Listen on a unix socket that only this user can use.
 

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from acp_agent.platform.nofollow import opened_folder, owner_may_change
+from acp_agent.platform.posix import is_below
 from acp_agent.sandbox.new_files import NewFiles
 from acp_agent.sandbox.new_repositories import NewRepositories
 from acp_agent.sandbox.process_limits import ProcessLimits
@@ -77,7 +78,7 @@ class FolderSnapshot(Struct, frozen=True):
     def _rename_file(self, path: str) -> list[RenamedFile]:
         folder, name = os.path.split(path)
         folder = os.path.realpath(folder)
-        if not any(f"{folder}/".startswith(f"{root.rstrip('/')}/") for root in self.writable):
+        if not any(is_below(folder, root) for root in self.writable):
             return []  # no confined program created it
         base = os.fsdecode(os.fsencode(name)[:_NAME_LENGTH])
         new = f"{base}{_NAME_MARK}{os.urandom(4).hex()}"

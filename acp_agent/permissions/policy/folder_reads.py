@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterator
 from fnmatch import fnmatch
 
-from acp_agent.permissions.rules import shell_rules
+from acp_agent.permissions.rules import has_option, shell_rules
 from acp_agent.permissions.shell.syntax import Command
 from acp_agent.permissions.shell.words import NONEMPTY, UNKNOWN
 from acp_agent.permissions.wrapped_commands import base_name
@@ -28,9 +28,9 @@ def files_below(command: Command, folder: str) -> Iterator[str]:
     name, words = base_name(command), [word.text for word in command.words[1:]]
     readers = shell_rules().languages.folder_readers
     reader = readers.get(name)
-    if reader is None or not (reader.when is None or _has(words, reader.when)):
+    if reader is None or not (reader.when is None or has_option(words, reader.when)):
         return
-    hidden = reader.hidden is None or _has(words, reader.hidden)
+    hidden = reader.hidden is None or has_option(words, reader.hidden)
     excluded = [value.lstrip("!") for value in _excluded_names(words)]
     operands = [text for text in words if text[:1] != "-" and not {UNKNOWN, NONEMPTY} & {*text}]
     roots = [path for path in (_joined(folder, text) for text in operands) if os.path.isdir(path)]
@@ -59,18 +59,6 @@ def files_below(command: Command, folder: str) -> Iterator[str]:
 def is_exclusion(option: str) -> bool:
     """Return whether an option excludes the files that its value names."""
     return option in _EXCLUDE_OPTIONS[:2]
-
-
-def _has(words: list[str], options: tuple[str, ...]) -> bool:
-    """Return whether one of the options is given, alone or in a cluster of letters."""
-    for text in words:
-        for option in options:
-            if text.partition("=")[0] == option:
-                return True
-            letter = option[1:] if len(option) == 2 else ""
-            if letter and text[:1] == "-" and text[1:2] != "-" and letter in text[1:]:
-                return True
-    return False
 
 
 def _excluded_names(words: list[str]) -> Iterator[str]:

@@ -158,18 +158,16 @@ class Policy:
             if candidate.rule.applies(situation.mode, situation.agent)
         ]
         folders = situation.folders
-        for effect in _ORDER:
+        for effect in ("deny", "ask"):
             for candidate in applicable:
-                if candidate.rule.effect != effect:
-                    continue
-                matching = (candidate.matches(names, folders) for names in files)
-                if effect != "allow" and any(matching):
+                if candidate.rule.effect == effect and any(
+                    candidate.matches(names, folders) for names in files
+                ):
                     return candidate.rule
         allowing = [candidate for candidate in applicable if candidate.rule.effect == "allow"]
         deciding = [next((a for a in allowing if a.matches(f, folders)), None) for f in files]
-        if not deciding or not all(deciding):
-            return None
-        return deciding[0].rule if deciding[0] is not None else None
+        first = deciding[0] if deciding and all(deciding) else None
+        return None if first is None else first.rule
 
     def host(
         self, host: str, situation: Situation, *, by_command: bool = False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -36,11 +35,12 @@ class RuleSet(Struct, frozen=True):
     texts: Texts
 
     def files(
-        self, subject: Subject, paths: Sequence[str], names: Sequence[str], project: str
+        self, subject: Subject, paths: Sequence[str], names: Sequence[str]
     ) -> PolicyRule | None:
         """Return the rule about files, by their paths and the names used in the request."""
         if not self.policy:
             return None
+        project = self.situation.folders.project
         requested_paths = [os.path.normpath(os.path.join(project, name)) for name in names]  # noqa: PTH118 - as it is called
         if len(requested_paths) == len(paths):
             return self.policy.files(
@@ -131,31 +131,29 @@ class RuleSet(Struct, frozen=True):
     def confined(
         self, access: CommandAccess, question: Ask, grants: Sequence[Grant]
     ) -> Allow | Ask:
-        """Allow a confined command that can be undone if configured or granted; else offer it."""
+        """Allow a confined command that can be undone if configured or granted; else offer it.
+
+        Args:
+            grants: those that allow such commands.
+        """
         if access.auto_allowed:
             return Allow(by="rule", why=CONFINED_WHY)
-        grant = next((candidate for candidate in grants if candidate.kind == "confined"), None)
-        if grant is not None:
+        if grants:
             why = "commands in the sandbox are always allowed in this project"
-            return Allow(by="grant", why=why, rule=grant.label)
+            return Allow(by="grant", why=why, rule=grants[0].label)
         project = self.situation.folders.project
         return replace(question, choices=add_confined_choice(self.texts, project, question.choices))
 
-    def ask_beyond_sandbox(
-        self, warning: str, question: Ask | None, reason: str | Literal[False]
-    ) -> Ask:
+    def ask_beyond_sandbox(self, warning: str, question: Ask | None, danger: str) -> Ask:
         """Return the question about a command that asks for more; its answer is not remembered.
 
         Args:
-            reason: why it is destructive; False if it is not.
+            question: that of a rule about the command, whose warning replaces `danger`.
+            danger: the warning about a destructive command, or "".
         """
-        warnings = [warning]
-        if question is not None:
-            warnings.append(question.warning)
-        elif reason:
-            warnings.append(self.texts.warning.format(reason=reason))
-        rule = question.rule if question is not None else ""
-        return Ask(choices=once_choices(self.texts), warning=" ".join(warnings), rule=rule)
+        second, rule = (danger, "") if question is None else (question.warning, question.rule)
+        warning = f"{warning} {second}" if second else warning
+        return Ask(choices=once_choices(self.texts), warning=warning, rule=rule)
 
     def allow(self, rule: PolicyRule) -> Allow:
         """Return the verdict of a rule that allows."""
