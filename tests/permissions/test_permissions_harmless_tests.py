@@ -14,21 +14,13 @@ ROOT = Path(__file__).resolve().parents[2]
 MODULES = [path for folder in ("tests", "benchmarks") for path in (ROOT / folder).rglob("*.py")]
 CONTEXT = CommandContext(cwd="/project", roots=("/project",), home="/home/someone")
 REFUSED = shell_rules().refused
-DANGEROUS = re.compile(
-    "|".join(
-        map(
-            re.escape,
-            {
-                "kill",
-                *REFUSED.programs,
-                *REFUSED.program_prefixes,
-                *REFUSED.power,
-                *REFUSED.disk_writers,
-                *REFUSED.deleters,
-            },
-        )
-    )
+NAMES = {"kill", *REFUSED.programs, *REFUSED.power, *REFUSED.disk_writers, *REFUSED.deleters}
+PROGRAM = (
+    rf"(?:(?:{'|'.join(map(re.escape, NAMES))})(?!\w)"
+    rf"|{'|'.join(map(re.escape, REFUSED.program_prefixes))})"
 )
+DANGEROUS = re.compile(rf"(?<!\w){PROGRAM}")
+DANGEROUS_SOURCE = re.compile(rf"(?:(?<!\w)|\\\w){PROGRAM}")  # after \n in a text, too
 # Such a line leaves a file behind and ends before its harmful part.
 ENDS_FIRST = re.compile(r"touch ran(?:;| &&|\n) ?exit(?:;| &&|\n)")
 # What a module that starts a program, or an agent that would, has in it.
@@ -40,7 +32,7 @@ def test_a_destructive_line_is_only_where_nothing_starts_a_program() -> None:
         source = path.read_text("utf-8")
         if path.is_relative_to(ROOT / "tests" / "permissions") and not STARTS.search(source):
             continue
-        for node in ast.walk(ast.parse(source)) if DANGEROUS.search(source) else ():
+        for node in ast.walk(ast.parse(source)) if DANGEROUS_SOURCE.search(source) else ():
             if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
                 continue
             if DANGEROUS.search(node.value) and not ENDS_FIRST.search(node.value):

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from acp_agent.permissions.classify import classify
 from acp_agent.permissions.paths import CommandContext
-from acp_agent.permissions.rules import OptionSet, option_matches
+from acp_agent.permissions.rules import OptionSet
 from acp_agent.permissions.shell.parser import parse_line
 
 BASH = shutil.which("bash")
@@ -143,5 +143,14 @@ OPTION_TEXTS = st.text("-+abx=", max_size=6)
     st.frozensets(OPTION_TEXTS | st.sampled_from(["", "-a", "--ab", "-abx", "+a"])), OPTION_TEXTS
 )
 def test_a_set_of_options_matches_like_each_of_them(options: frozenset[str], word: str) -> None:
-    expected = any(option_matches(word, option) for option in options)
-    assert OptionSet(options).matches(word) == expected
+    assert OptionSet(options).matches(word) == any(matches_one(word, each) for each in options)
+
+
+def matches_one(word: str, option: str) -> bool:
+    """Return whether `word` is `option`, or a cluster of short options that contains it."""
+    if option.startswith("--"):
+        name = word.partition("=")[0]
+        return len(name) > 2 and name.startswith("--") and option.startswith(name)
+    if len(option) == 2:
+        return word.startswith(option[0]) and not word.startswith("--") and option[1] in word[1:]
+    return word == option
