@@ -116,6 +116,10 @@ def test_an_import_is_shown_before_it_is_saved(tmp_path: Path) -> None:
     acp_agent(tmp_path, "mcp", "import", "--save", ".codex/config.toml")
     assert load_config(config, {}).mcp_servers["docs"].command == "docs"
     assert "No new MCP servers" in acp_agent(tmp_path, "mcp", "import", ".codex/config.toml").stdout
+    missing = acp_agent(tmp_path, "mcp", "import", "missing.json")
+    assert (missing.returncode, missing.stderr) == (
+        1, f"acp-agent: file not found: {tmp_path}/missing.json\n"
+    )  # fmt: skip
 
 
 def test_list_and_test_say_that_there_are_no_servers(tmp_path: Path) -> None:

@@ -82,8 +82,10 @@ def read_foreign(file: Path, folder: Path) -> ForeignServers:
         folder: the project; a user's file may have servers for it.
 
     Raises:
-        ConfigError: it cannot be read.
+        ConfigError: there is no such file, or it cannot be read.
     """
+    if not file.exists():
+        raise ConfigError(f"file not found: {file}")
     document = read_document(file, read_text(file))
     form = server_format(file)
     if isinstance(document.get("mcp"), dict) and form.key not in document:

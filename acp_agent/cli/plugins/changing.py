@@ -114,6 +114,8 @@ def update(options: argparse.Namespace) -> int:
     installed = read_installed(plugins_dir)
     names = options.name or [name for name, record in installed.items() if record.kind == "copy"]
     failed = False
+    if not names:
+        say(translate("No plugins found."))
 
     def agree(candidate: adding.Candidate) -> bool:
         _show(candidate)

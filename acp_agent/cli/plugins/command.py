@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acp_agent.cli.parser import Parser, add_folder, user_path
+from acp_agent.cli.parser import Parser, add_folder, folder
 
 
 def run(argv: list[str]) -> int:
@@ -47,7 +47,7 @@ def _parser() -> Parser:
     )
     listing = actions.add_parser("list", help="list the plugins of a folder and their errors")
     check = actions.add_parser("check", help="check a plugin folder for errors")
-    check.add_argument("path", type=user_path, nargs="?", default=".", metavar="DIR")
+    check.add_argument("path", type=folder, nargs="?", default=".", metavar="DIR")
     update = actions.add_parser("update", help="fetch plugins again and show changes")
     update.add_argument("name", nargs="*", help="the plugins (default: all)")
     importing = actions.add_parser("import", help="add the plugins enabled in .claude/settings")
