@@ -42,6 +42,9 @@ _PROMPT = ".prompt.md"
 _MAX_LEVELS = 4  # of folders, within a folder of commands or agents
 _MAX_FIRST_LINE = 100  # characters of a first line that is used as the description
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
+# Commands and files in a text of Gemini, whose commands may have braces in pairs.
+_COMMAND_IN_BRACES = re.compile(r"(?<!\S)!\{((?:[^{}`\n]|\{[^{}`\n]*\})+)\}")
+_FILE_IN_BRACES = re.compile(r"@\{([^{}\s]+)\}")
 # zhi's defaults.
 _ZHI_REQUESTS = 15
 _ZHI_FOLDER = "zhi-output"
@@ -166,7 +169,8 @@ def _gemini(text: str) -> tuple[Mapping[str, object], str]:
     prompt = table.pop("prompt", None)
     if not isinstance(prompt, str) or not prompt.strip():
         raise ConfigError("prompt: it is missing; add what the model is to do")
-    return table, prompt.replace("{{args}}", "$ARGUMENTS")
+    prompt = prompt.replace("{{args}}", "$ARGUMENTS")
+    return table, _FILE_IN_BRACES.sub(r"@\1", _COMMAND_IN_BRACES.sub(r"!`\1`", prompt))
 
 
 def read_skill(path: Path, text: str, *, is_lenient: bool) -> tuple[Mapping[str, object], str]:

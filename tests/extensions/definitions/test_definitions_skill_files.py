@@ -74,7 +74,8 @@ def test_commands_of_other_programs_are_skills_that_only_the_user_chooses(files:
     put(files.project / ".cursor" / "commands" / "check.md", "Check it.")
     put(files.project / ".opencode" / "command" / "one.md", "---\ndescription: A\n---\nFix $1, $2.")
     put(files.home / ".codex" / "prompts" / "two.md", "Fix $1 with $ARGUMENTS.")
-    toml = 'description = "Does it."\nprompt = """\nFix {{args}}.\n"""'
+    prompt = "Fix {{args}}, @{src/a.py}:\n!{git log {{args}} | awk {print}}"
+    toml = f'description = "Does it."\nprompt = """\n{prompt}\n"""'
     put(files.project / ".gemini" / "commands" / "git" / "three.toml", toml)
     broken = put(files.project / ".gemini" / "commands" / "broken.toml", "prompt = ")
     empty = put(files.project / ".gemini" / "commands" / "empty.toml", "description = 'x'")
@@ -83,7 +84,7 @@ def test_commands_of_other_programs_are_skills_that_only_the_user_chooses(files:
         "check": "Check it.",
         "one": "Fix $0, $1.",
         "two": "Fix $0 with $ARGUMENTS.",
-        "git-three": "Fix $ARGUMENTS.",
+        "git-three": "Fix $ARGUMENTS, @src/a.py:\n!`git log $ARGUMENTS | awk {print}`",
     }
     assert not any(one.by_model for one in found.skills)
     assert {one.path for one in found.problems} == {broken, empty}
