@@ -34,7 +34,7 @@ class Paths(Struct, frozen=True, kw_only=True):
     @property
     def parsed_config_file(self) -> Path:
         """The configuration as it was last parsed."""
-        return self.data_dir / "config.json"
+        return self.data_dir / "parsed-config.json"
 
     @property
     def sessions_file(self) -> Path:

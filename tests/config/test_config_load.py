@@ -41,7 +41,7 @@ def test_a_missing_file_costs_no_toml_parser() -> None:
 
 
 def test_a_file_that_was_read_before_costs_no_toml_parser_until_it_changes(tmp_path: Path) -> None:
-    file, parsed = tmp_path / "config.toml", tmp_path / "data" / "config.json"
+    file, parsed = tmp_path / "config.toml", tmp_path / "data" / "parsed-config.json"
     program = f"""
 import sys
 from pathlib import Path
@@ -64,7 +64,7 @@ print(config.mode, config.limits.max_retries, "tomllib" in sys.modules)
 
 
 def test_values_that_json_lacks_are_parsed_each_time(tmp_path: Path) -> None:
-    file, parsed = tmp_path / "config.toml", tmp_path / "config.json"
+    file, parsed = tmp_path / "config.toml", tmp_path / "parsed-config.json"
     file.write_text("mode = 2026-01-01\n")
     for _ in range(2):
         with pytest.raises(ConfigError, match=r"config.toml:1: mode: "):
