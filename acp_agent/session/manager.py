@@ -243,7 +243,8 @@ class SessionManager:
             if session is not None:
                 await self._close(session)
             services = self.services
-            with services.store.lease(session_id):
+            # An id that no session can have is not found.
+            with suppress(SessionNotFoundError), services.store.lease(session_id):
                 # Only an id from the store is safe as the name of a folder.
                 if await services.store.delete(session_id):
                     from acp_agent.session.history.checkpoint_files import remove_session_files  # noqa: PLC0415 - rarely needed

@@ -234,7 +234,8 @@ async def test_deleting_is_final_and_may_be_repeated(
     for _ in range(2):
         assert await running.request("session/delete", {"sessionId": session}) == {}
     assert (await running.result(prompt))["stopReason"] == "cancelled"
-    assert await running.request("session/delete", {"sessionId": "never-there"}) == {}
+    for never_there in ("never-there", "", "a/b", "x" * 5_000):
+        assert await running.request("session/delete", {"sessionId": never_there}) == {}
     params = {"sessionId": session, "cwd": str(workspace_repo), "mcpServers": []}
     assert (await refused(running, "session/load", params)).code == -32002
     assert await running.request("session/list", {}) == {"sessions": []}

@@ -30,7 +30,8 @@ def first_title(prompt: UserMessage) -> str | None:
     """Return the first line of a prompt, shortened; None if it has no text."""
     for block in prompt.content:
         if isinstance(block, TextBlock) and block.text.strip():
-            return _shorten(block.text.strip().splitlines()[0].strip(), _MAX_FIRST_LENGTH)
+            beginning = block.text.strip()[:_MAX_EXCERPT]
+            return _shorten(beginning.splitlines()[0].strip(), _MAX_FIRST_LENGTH)
     return None
 
 
