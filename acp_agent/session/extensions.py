@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from acp_agent.extensions.definitions.locations import BundledSkill, bundled_agents, bundled_skills
 from acp_agent.session.commands.command import Command, commands_in
 from acp_agent.session.core import SessionCore
-from acp_agent.session.extension_files import ExtensionFiles
-from acp_agent.session.followed_settings import FollowedSettings, Move
+from acp_agent.session.extension_files import ExtensionFiles, FollowedSettings, Move
 from acp_agent.session.settings import Value
 
 if TYPE_CHECKING:  # only for sessions with extensions

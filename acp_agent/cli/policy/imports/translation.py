@@ -13,8 +13,7 @@ from msgspec.structs import replace
 from acp_agent.cli.editors.jsonc import BOM, parse
 from acp_agent.config.policy_types import RuleConfig
 from acp_agent.errors import InvalidInputError
-from acp_agent.permissions.policy.examples import check_examples
-from acp_agent.permissions.policy.loading import make_rule
+from acp_agent.permissions.policy.loading import check_examples, make_rule
 from acp_agent.permissions.policy.rules import Effect, RuleError, Source
 from acp_agent.platform.descriptor_limit import describe_os_error
 
