@@ -242,7 +242,7 @@ def command_values(command: Command, *, include_single_words: bool = False) -> l
     )
     previous = Word("")
     for word in words:
-        if word.static:
+        if word.static and (program_options or "-" in {word.text[:1], previous.text[:1]}):
             texts += _option_texts(previous.text, word.text, program_options)
         previous = word
     return [

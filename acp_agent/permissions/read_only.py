@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from acp_agent.permissions.arguments import Arguments, parse_arguments
 from acp_agent.permissions.git_reads import parse_git_subcommand, runs_no_program
@@ -136,11 +137,16 @@ def is_installed(program: Word, context: CommandContext, folders: Sequence[str])
         return folder in rules.program_folders
     if name in context.installed:
         return context.installed[name]
-    entries = list(dict.fromkeys(os.environ.get("PATH", os.defpath).split(os.pathsep)))
+    entries = _path_entries(os.environ.get("PATH", os.defpath))
     if any(entry[:1] != "/" for entry in entries):
         return _is_outside_project(name, entries, context, folders)
     context.installed[name] = _is_outside_project(name, entries, context, folders[:1])
     return context.installed[name]
+
+
+@lru_cache(maxsize=1)
+def _path_entries(path: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(path.split(os.pathsep)))
 
 
 def _is_outside_project(

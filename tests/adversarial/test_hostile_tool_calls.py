@@ -81,6 +81,52 @@ async def test_paths_that_lead_out_of_the_folders_are_refused_in_every_mode(
     await assert_goes_on(agent, session, model_server)
 
 
+async def test_draft_mode_only_adds_files_to_its_folder_whatever_is_called(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    agent, session = await opened(editor=Editor(permission="allow_once"))
+    await set_mode(agent, session, "draft")
+    drafts, outside = workspace_repo / "drafts", workspace_repo.parent / "outside-drafts"
+    outside.mkdir()
+    (drafts / "of").mkdir(parents=True)
+    (drafts / "old.md").write_text("old\n")
+    (drafts / "of" / "source").symlink_to(workspace_repo)
+    (drafts / "away").symlink_to(outside)
+    (drafts / "dangling.md").symlink_to(workspace_repo / "made.md")
+    (workspace_repo / "linked").symlink_to(drafts)
+    before = _tree(workspace_repo)
+    paths = ["made.md", "drafts/of/source/made.md", "drafts/away/made.md", "drafts/dangling.md"]
+    paths += ["drafts/old.md", "drafts/../made.md", "linked/../made.md", str(outside / "made.md")]
+    commands = ["touch drafts/made.md", "cp README.md made.md", "git add -A", "sort -o x README.md"]
+    calls = [
+        *(Call("write", {"path": path, "content": "x"}) for path in paths),
+        *(Call("shell", {"command": line}) for line in commands),
+        *(Call("shell", {"command": line, "outside_sandbox": True}) for line in commands),
+        Call("edit", {"path": "drafts/old.md", "edits": [{"old_text": "old", "new_text": "x"}]}),
+    ]
+    results = await outcomes(agent, session, model_server, *calls)
+    for call, (_, ended) in zip(calls, results, strict=True):
+        assert ended["status"] == "failed", call
+    assert _tree(workspace_repo) == before
+    assert list(outside.iterdir()) == []
+    made = Call("write", {"path": "drafts/deep/new.md", "content": "x"})
+    ((_, ended),) = await outcomes(agent, session, model_server, made)
+    assert ended["status"] == "completed"
+    assert _tree(workspace_repo) == before | {"drafts/deep/new.md": "x"}
+    assert agent.editor.asked == []
+
+
+def _tree(folder: Path) -> dict[str, str]:
+    """The files of a folder outside .git, with their text or the target of a link."""
+    return {
+        str(path.relative_to(folder)): str(path.readlink())
+        if path.is_symlink()
+        else path.read_text()
+        for path in folder.rglob("*")
+        if ".git" not in path.parts and (path.is_symlink() or path.is_file())
+    }
+
+
 async def test_arguments_that_make_no_sense_are_explained_and_do_nothing(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:

@@ -57,7 +57,7 @@ class CommandPattern(Struct, frozen=True):
         if not self.fixed or len(words) < len(self.fixed):
             return False
         pairs = zip(self.fixed, words, strict=False)
-        return all(_may_equal(word, expected) for expected, word in pairs)
+        return all(may_equal(word, expected) for expected, word in pairs)
 
     def matches_reordered(self, words: Sequence[str]) -> bool:
         """Return whether words match with their options in any position: `push origin --force`.
@@ -132,9 +132,9 @@ def _split(word: str) -> list[str]:
     return [part for part in re.split(f"({_ANY})", word) if part]
 
 
-def _may_equal(word: str, expected: str) -> bool:
+def may_equal(word: str, expected: str) -> bool:
     """Return whether a word with unknown parts may turn out to be `expected`."""
-    if not _UNKNOWN.search(word):
+    if UNKNOWN not in word and NONEMPTY not in word:
         return word == expected
     fragments = (re.escape(part) for part in _UNKNOWN.split(word))
     return re.fullmatch(".*".join(fragments), expected, re.DOTALL) is not None

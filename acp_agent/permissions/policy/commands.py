@@ -20,7 +20,12 @@ from acp_agent.permissions.classify import Classified, Finding, classify, worst_
 from acp_agent.permissions.command_scope import runs_in_other_folder
 from acp_agent.permissions.inner_texts import command_values, inner_texts
 from acp_agent.permissions.paths import CommandContext
-from acp_agent.permissions.policy.command_patterns import CommandPattern, compile_command, spellings
+from acp_agent.permissions.policy.command_patterns import (
+    CommandPattern,
+    compile_command,
+    may_equal,
+    spellings,
+)
 from acp_agent.permissions.policy.hidden_actions import find_hidden_action
 from acp_agent.permissions.policy.rules import Effect, PolicyRule, Source
 from acp_agent.permissions.read_only import is_harmless_assignment, is_installed
@@ -197,9 +202,8 @@ class CommandRules:
     ) -> Iterator[CommandRule]:
         """Yield the rules with this effect for programs that the first words may turn out to be."""
         names = {words[0] for words in variants if words}
-        open_ended = any(UNKNOWN in name or NONEMPTY in name for name in names)
         for program, rules in self._rules.get(effect, {}).items():
-            if open_ended or program in names:
+            if any(may_equal(name, program) for name in names):
                 yield from rules
 
     def _allowed(
