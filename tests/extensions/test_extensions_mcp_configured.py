@@ -16,6 +16,7 @@ from acp_agent.extensions.definitions.locations import find_folders
 from acp_agent.extensions.mcp.config import HttpServer, ProgramServer, all_values, credentials
 from acp_agent.extensions.mcp.configured import FoundServers, find_servers
 from acp_agent.sandbox.sandbox import Unavailable, find_backend
+from acp_agent.session.mcp.selection import file_stamps
 from tests.extensions.mcp_session import (
     PROGRAM,
     OpenWithServers,
@@ -303,3 +304,14 @@ def test_a_number_that_cannot_be_read_stops_nothing(tmp_path: Path) -> None:
     (tmp_path / ".mcp.json").write_text('{"mcpServers": {}, "a": ' + "7" * 5_000 + "}")
     (problem,) = find(tmp_path).problems
     assert problem == f"{tmp_path}/.mcp.json: a number has more digits than can be read"
+
+
+def test_a_change_behind_a_link_is_noticed(tmp_path: Path) -> None:
+    servers = tmp_path / "servers.json"
+    servers.write_text("{}")
+    (tmp_path / ".mcp.json").symlink_to(servers)
+    folders = find_folders(tmp_path, user=tmp_path / "user", home=tmp_path / "home")
+    before = file_stamps(tmp_path, folders)
+    assert file_stamps(tmp_path, folders) == before
+    servers.write_text('{"mcpServers": {}}')
+    assert file_stamps(tmp_path, folders) != before
