@@ -16,7 +16,7 @@ from typing import Literal
 
 from acp_agent.cli.agent_client import AgentClient, PermissionRequest
 from acp_agent.cli.localization import translate
-from acp_agent.cli.output import FAILED, complain
+from acp_agent.cli.output import FAILED, INTERRUPTED, complain
 from acp_agent.cli.parser import Parser
 from acp_agent.cli.permission_answers import response
 from acp_agent.cli.run import Flags, text_view, turn
@@ -159,6 +159,8 @@ def _project() -> Iterator[Path]:
 
 def _show_next_steps(screen: Screen, *, demo: bool, status: int) -> None:
     command = program_command()
+    if status == INTERRUPTED:
+        return
     if status != 0:
         screen.say(translate("The turn failed. Next: {command} doctor", command=command), "warning")
         return

@@ -7,7 +7,6 @@ import asyncio
 import os
 import sys
 import webbrowser
-from collections.abc import Mapping
 from pathlib import Path
 
 from acp_agent.cli.localization import translate
@@ -17,7 +16,7 @@ from acp_agent.cli.session_lookup import existing_store, find_session
 from acp_agent.cli.sessions import page_pieces, write_new
 from acp_agent.config.paths import find_paths
 from acp_agent.errors import InvalidInputError
-from acp_agent.platform.posix import write_private
+from acp_agent.platform.posix import has_browser, write_private
 from acp_agent.session.store.records import SessionRecord, StoredEvent
 from acp_agent.session.store.store import Store
 
@@ -70,15 +69,6 @@ def run(argv: list[str]) -> int:
     if open_page and not webbrowser.open(path.absolute().as_uri()):
         complain(translate("could not open a browser"))
     return 0
-
-
-def has_browser(environ: Mapping[str, str], platform: str) -> bool:
-    """Return whether a graphical browser is available; a text browser would use the terminal."""
-    if environ.get("BROWSER"):
-        return True
-    if environ.get("SSH_CONNECTION") and not environ.get("DISPLAY"):
-        return False
-    return platform == "darwin" or bool(environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY"))
 
 
 async def _read(name: str | None) -> tuple[SessionRecord, list[StoredEvent]]:

@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -323,3 +323,12 @@ def outside_folders(search_path: str, roots: Iterable[str | os.PathLike[str]]) -
 def find_git(*roots: str | os.PathLike[str]) -> str | None:
     """Return the path of git, or None; a git in `roots` belongs to the project and is not used."""
     return find_program("git", outside_folders(os.environ.get("PATH", os.defpath), roots))
+
+
+def has_browser(environ: Mapping[str, str], platform: str) -> bool:
+    """Return whether a graphical browser is available; a text browser would use the terminal."""
+    if environ.get("BROWSER"):
+        return True
+    if environ.get("SSH_CONNECTION") and not environ.get("DISPLAY"):
+        return False
+    return platform == "darwin" or bool(environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY"))

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.cli.view import has_browser
 from acp_agent.content import TextBlock
 from acp_agent.events import AnyEvent, SessionStarted, TitleChanged, TurnStarted, UserMessage
 from acp_agent.ids import SessionId, new_message_id, new_session_id, new_turn_id
+from acp_agent.platform.posix import has_browser
 from acp_agent.session.store.store import Store
 from tests.cli.cli_process import acp_agent
 

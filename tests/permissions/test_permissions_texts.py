@@ -40,11 +40,13 @@ def test_the_buttons_have_the_same_keys_and_placeholders_in_both_languages() -> 
         assert placeholders(catalog["zh"][key]) == placeholders(text), key
 
 
-def test_every_reason_for_a_warning_has_a_text_with_the_same_placeholders() -> None:
+def test_every_reason_for_the_tier_of_a_command_has_a_text_with_the_same_placeholders() -> None:
     texts = reason_texts("zh")
     needed = {rule.why for rule in shell_rules().rules}
     needed |= set(re.findall(r'tier="destructive", why="([^"]+)"', SOURCES))
-    needed |= set(re.findall(r'"destructive", (?:\w+, )?"(\w+ [^"]+)"', SOURCES))
+    needed |= set(
+        re.findall(r'"(?:destructive|standard|read_only)", (?:\w+, )?"(\w+ [^"]+)"', SOURCES)
+    )
     needed |= set(re.findall(r'why = "([^"]+)"', SOURCES))
     assert needed <= texts.keys()
     for reason, text in texts.items():

@@ -20,6 +20,7 @@ from acp_agent.cli.chat.frontend import Field, Frontend
 from acp_agent.cli.chat.session_state import Calls, Choice, ShownCall
 from acp_agent.cli.localization import translate
 from acp_agent.cli.permission_answers import response
+from acp_agent.platform.posix import has_browser
 from protocol.jsonrpc.handlers import Call
 from protocol.v1 import types as acp
 
@@ -158,7 +159,9 @@ async def _visit(
     frontend: Frontend, page: acp.ElicitationUrlMode
 ) -> acp.ElicitationAcceptAction | acp.ElicitationDeclineAction | acp.ElicitationCancelAction:
     """Ask the user to visit a page; the browser opens only with the user's consent."""
-    openable = page.url.lower().startswith(("http://", "https://")) and _has_browser()
+    openable = page.url.lower().startswith(("http://", "https://")) and has_browser(
+        os.environ, sys.platform
+    )
     items = [
         *([Choice("open", translate("Open it in the browser"))] if openable else []),
         Choice("self", translate("I will open it myself")),
@@ -174,13 +177,6 @@ async def _visit(
         return acp.ElicitationDeclineAction()
     frontend.say(translate("The agent waits until the command ends."), "dim")
     return acp.ElicitationAcceptAction()
-
-
-def _has_browser() -> bool:
-    """Return whether there is a graphical browser; a text browser would use this terminal."""
-    return sys.platform == "darwin" or any(
-        os.environ.get(name) for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
-    )
 
 
 def _open_browser(url: str) -> bool:
