@@ -111,8 +111,10 @@ def _edits(programs: tuple[str, ...] | None) -> Iterator[Callable[[], float]]:
                     _edit(server, agent, session, path, SECOND, FIRST),
                 ]
                 if programs:
-                    bodies = [request.body for request in server.requests[-4:]]
-                    assert any(b"New problems after this edit" in body for body in bodies)
+                    bodies = b"".join(request.body for request in server.requests[-4:])
+                    for name in programs:
+                        source = name.removesuffix("-langserver").encode()
+                        assert b"[%b " % source in bodies.lower(), f"{name} reported nothing"
                 return sum(taken) / len(taken)
 
             edit()

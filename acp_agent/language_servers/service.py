@@ -324,9 +324,13 @@ async def check_text(server: LanguageServer, path: Path, text: str, *, timeout: 
 
 
 async def check_workspace(server: LanguageServer) -> None:
-    """Let a server check all files once, where it can and they are not too many."""
+    """Let a server check all files once, where it can and they are not too many.
+
+    If that takes too long, the project counts as large, or the changed files would wait for it
+    again at each edit.
+    """
     running = server.running
     if running is None or server.large or running.diagnostics.workspace_known:
         return
     if running.diagnostics.pulls_workspace:
-        await running.diagnostics.pull_workspace(_WORKSPACE_SECONDS)
+        server.large = not await running.diagnostics.pull_workspace(_WORKSPACE_SECONDS)

@@ -11,7 +11,7 @@ import pytest
 
 from acp_agent.content import ContentPart, TextBlock
 from acp_agent.events import NoticeShown, ToolEnded
-from acp_agent.language_servers import diagnostics, edit_checks
+from acp_agent.language_servers import diagnostics, edit_checks, service
 from acp_agent.language_servers.service import LanguageServers
 from acp_agent.session.turns.parts import TurnTools
 from tests.language_servers.conftest import scripted_server, until_reported
@@ -118,6 +118,20 @@ async def test_errors_in_other_files_are_reported(
         result = desk.results()[-1]
     assert "\na.txt:1:5: error: new is bad" in result
     assert "\nother.txt:1:5: error: new is bad" in result
+
+
+async def test_a_changed_file_does_not_wait_for_a_check_of_the_project_that_takes_too_long(
+    tmp_path: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = scripted_server("project", "unanswered=workspace/diagnostic")
+    async with open_desk(tmp_path, model_server, config=config) as desk:
+        (desk.folder / "a.txt").write_text("one\n")
+        monkeypatch.setattr(service, "_WORKSPACE_SECONDS", 0.1)
+        await ready(desk, "a.txt")
+        monkeypatch.setattr(service, "_WORKSPACE_SECONDS", 60.0)
+        model_server.add(answer(edit("one", "new BAD")), answer("Done."))
+        await desk.say("Go.")
+        assert "a.txt:1:5: error: new is bad" in desk.results()[-1]
 
 
 async def test_a_slow_server_delays_nothing_and_reports_with_a_later_request(

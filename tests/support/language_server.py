@@ -38,6 +38,8 @@ class Server:
             method, params = message.get("method"), message.get("params") or {}
             if method == "exit":
                 return
+            if method == OPTIONS.get("unanswered", ""):
+                continue
             if "id" in message and method is not None:
                 self.send({"id": message["id"], "result": self.answer(method, params)})
             elif method in {"textDocument/didOpen", "textDocument/didChange"}:
