@@ -26,7 +26,7 @@ from tests.support.model_server import Call, ModelServer, answer, model_server_i
 FILES = 200
 FUNCTIONS = 30  # in each file
 ROUNDS = 6
-WARM = 20.0  # seconds for the servers to know the project
+WARM = 60.0  # seconds for the servers to know the project, also on a busy machine
 LONGEST = 300.0  # milliseconds after an edit
 SERVERS = {
     "ruff": ("ruff",),
