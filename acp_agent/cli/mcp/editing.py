@@ -15,6 +15,7 @@ from msgspec.structs import asdict, replace
 from acp_agent.cli.editors import config_file
 from acp_agent.cli.localization import translate
 from acp_agent.cli.output import say
+from acp_agent.cli.user_config import AnyVariable
 from acp_agent.config.load import parse, read_text
 from acp_agent.config.mcp_types import McpServerConfig
 from acp_agent.config.paths import find_paths
@@ -49,7 +50,7 @@ def add(options: argparse.Namespace) -> int:
         env_vars=list(options.env_var),
     )
     # Variables may be set later, so only errors in the definition itself are refused.
-    build_server(options.name, table, _Anything(), field=KEY, source="user")
+    build_server(options.name, table, AnyVariable(), field=KEY, source="user")
     file = find_paths(os.environ).config_file
     save({options.name: table}, file)
     say(translate("Added {name} to {file}.", name=options.name, file=file))
@@ -76,15 +77,6 @@ def remove(options: argparse.Namespace) -> int:
     _change(file, change)
     say(translate("Removed {name} from {file}.", name=options.name, file=file))
     return 0
-
-
-class _Anything(dict[str, str]):
-    """An environment in which every variable is set."""
-
-    def get(self, name: str, default: object = None) -> str:
-        """Return a value for any name."""
-        del default
-        return name
 
 
 def save(tables: Mapping[str, McpServerConfig], file: Path) -> None:

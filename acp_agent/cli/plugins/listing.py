@@ -10,7 +10,7 @@ from msgspec import to_builtins
 
 from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.cli.output import FAILED, complain, say, say_json, say_table
-from acp_agent.cli.user_config import UserConfig, load_user_config
+from acp_agent.cli.user_config import AnyVariable, UserConfig, load_user_config
 from acp_agent.config.types import Config
 from acp_agent.extensions.definitions.discovery import find_definitions
 from acp_agent.extensions.definitions.locations import DefinitionFolders
@@ -119,7 +119,7 @@ def check(options: argparse.Namespace) -> int:
             for definition in definitions.problems
             if definition.why
         ]
-        servers = list(plugin_servers(folders, _Anything(), lambda _: True, problems, []))
+        servers = list(plugin_servers(folders, AnyVariable(), lambda _: True, problems, []))
     names = [definition.name for definition in (*definitions.skills, *definitions.agents, *servers)]
     if options.json:
         say_json({"name": plugin.name, "parts": names, "problems": problems})
@@ -132,12 +132,3 @@ def check(options: argparse.Namespace) -> int:
         if not problems:
             say(translate("No errors found."))
     return FAILED if problems else 0
-
-
-class _Anything(dict[str, str]):
-    """An environment in which every variable is set."""
-
-    def get(self, key: str, default: str | None = None) -> str:  # type: ignore[override] # never None
-        """Return a value."""
-        del key
-        return default or "value"
