@@ -9,8 +9,10 @@ from __future__ import annotations
 import functools
 import math
 import re
+import string
 from collections import Counter
 from collections.abc import Iterable
+from typing import Literal
 
 from msgspec import Struct
 
@@ -18,7 +20,7 @@ from acp_agent.platform.data_tables import read_table
 from acp_agent.workspace.encoded_secrets import Span
 from acp_agent.workspace.string_search import Hit, StringSearcher
 
-_NAME_BEFORE = re.compile(r"[A-Za-z0-9_.-]{0,60}\Z")
+_NAME_CHARACTERS = string.ascii_letters + string.digits + "_.-"
 # The rest of the name, its quote, a type, the assignment, and the quote of the value.
 _ASSIGNMENT = re.compile(
     r"""(?P<rest>[A-Za-z0-9_.-]{0,40}+)
@@ -37,6 +39,7 @@ _QUOTED = re.compile(r"""[^\s"'`<>]{8,512}(?=\\?["'`<])""")
 _ELEMENT = re.compile(r"""[^\s"'`<>]{8,512}(?=</)""")
 _BARE = re.compile(r"""[^\s"'`,;<>(){}\[\]&|\\]{8,512}""")
 _MAX_NAME = 60
+_MAX_NAMES_IN_VALUE = 20  # further ones are not examined, because there may be thousands
 _CODE_BRACKETS = ("(", "[", "{")  # a call or an index: the value is code
 _MIN_MIXED = 24  # minimum length of a secret with all kinds of characters
 _MAX_RANDOM_WORD = 2.7  # maximum average length of the words in a random value
@@ -91,9 +94,11 @@ def spans(text: str, hits: Iterable[Hit]) -> list[Span]:
         hits: the places of `strings` in it.
     """
     result: list[Span] = []
-    last_end = 0
+    last_end = 0  # of the last secret
+    value_end = names = 0  # of the value that contains the names, and how many it has
     for _, start, end in hits:
-        if start < last_end:
+        names = names + 1 if start < value_end else 0
+        if start < last_end or names > _MAX_NAMES_IN_VALUE:
             continue
         assignment = _ASSIGNMENT.match(text, end)
         if assignment is None:
@@ -105,6 +110,7 @@ def spans(text: str, hits: Iterable[Hit]) -> list[Span]:
         value = form.match(text, value_start)
         if value is None or (not quoted and text[value.end() : value.end() + 1] in _CODE_BRACKETS):
             continue
+        value_end = max(value_end, value.end()) if names else value.end()
         name_start = _name_start(text, start)
         if text[name_start - 1 : name_start] == ":":  # part of a path, such as an AWS resource name
             continue
@@ -132,25 +138,37 @@ def incomplete_name_start(text: str, since: int) -> int:
 
 def _name_start(text: str, stem: int) -> int:
     """Return the start of the name that contains the stem at a position."""
-    before = _NAME_BEFORE.search(text, max(0, stem - _MAX_NAME), stem)
-    return stem if before is None else before.start()
+    before = text[max(0, stem - _MAX_NAME) : stem]
+    return stem - len(before) + len(before.rstrip(_NAME_CHARACTERS))
+
+
+@functools.lru_cache(maxsize=1024)
+def _kind(name: str) -> Literal["password", "key"] | None:
+    """Return what a name in lower case names; None if it names no secret."""
+    table = _table()
+    if any(word in name for word in table.harmless):
+        return None
+    if any(word in name for word in table.passwords):
+        return "password"
+    return None if "key" in name and not any(word in name for word in table.keys) else "key"
+
+
+@functools.cache
+def _placeholders() -> re.Pattern[str]:
+    return re.compile("|".join(map(re.escape, _table().placeholders)))
 
 
 def _is_secret(name: str, value: str, *, quoted: bool) -> bool:
     table = _table()
     variable = name.isupper() and not quoted  # an environment variable: its value is not code
     name = name.lower()
-    if any(word in name for word in table.harmless):
+    kind = _kind(name)
+    if kind is None or len(set(value.lower())) < 5 or _placeholders().search(value.lower()):
         return False
-    lowered = value.lower()
-    if any(word in lowered for word in table.placeholders) or len(set(lowered)) < 5:
-        return False
-    if any(word in name for word in table.passwords):
+    if kind == "password":
         return len(value) >= table.least_password and (
             _may_be_password(value, quoted=quoted) or (variable and value.isalnum())
         )
-    if "key" in name and not any(word in name for word in table.keys):
-        return False
     is_mixed = quoted and "secret" in name and len(value) >= _MIN_MIXED
     return _is_random(value, quoted=quoted) or (
         is_mixed and _entropy(value) >= _MIN_MIXED_ENTROPY and _may_be_password(value, quoted=True)

@@ -33,6 +33,7 @@ _CLEANED = str.maketrans("-_", "+/", "\r\n=")
 _FREQUENT = " etaonirsl0123dc456789bfupmhg_./=-vwy,k\n\"':()xjqz;EASTRINOCLDPMUFBGHVKWYXJQZ"
 _RANKS = str.maketrans(dict(zip(_FREQUENT, map(chr, range(len(_FREQUENT))), strict=True)))
 _RANKED_LENGTH = 4  # deeper nodes have few children
+_RUN = 3  # length of strings such as `***`
 _COMMON = 16  # frequent characters that get a node of their own
 Hit = tuple[int, int, int]  # the index of a found string, its start and end
 
@@ -61,14 +62,20 @@ class StringSearcher:
         self._automaton.make_automaton()
 
     def find(self, text: str) -> list[Hit]:
-        """Return all places of all strings, including overlapping ones, ordered by their ends."""
+        """Return all places of all strings, including overlapping ones, ordered by their ends.
+
+        Of a string such as `***`, only the first of successive places is returned: a long line
+        of one character would have one at each.
+        """
+        hits: list[Hit] = []
         if not len(self._automaton):
-            return []
-        return [
-            (number, end + 1 - length, end + 1)
-            for end, (numbers, length) in self._automaton.iter(text)
-            for number in numbers
-        ]
+            return hits
+        last_end, last = -1, ()
+        for end, (numbers, length) in self._automaton.iter(text):
+            if numbers is not last or end != last_end + 1 or length != _RUN:
+                hits += [(number, end + 1 - length, end + 1) for number in numbers]
+            last_end, last = end, numbers
+        return hits
 
 
 def rare_pieces(text: str, size: int, part: int) -> list[int]:

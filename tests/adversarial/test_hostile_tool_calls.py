@@ -173,6 +173,8 @@ async def test_arguments_that_make_no_sense_are_explained_and_do_nothing(
         (Call("todo", {"todos": [{"content": "x", "status": "maybe"}]}), "status"),
         (Call("ask_user", {}), "question is required"),
     ]
+    # Every later request has the earlier calls: the longest ones come last.
+    calls.sort(key=lambda pair: len(str(pair[0].arguments)))
     agent, session = await opened(editor=Editor(permission="allow_once"), config=ENDLESS_WINDOW)
     results = await outcomes(agent, session, model_server, *(call for call, _ in calls))
     for (call, words), (told, ended) in zip(calls, results, strict=True):
