@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.cli.editors import command as setup_command
 from acp_agent.cli.editors.catalog import editors
 from acp_agent.cli.editors.check import greet
 from acp_agent.cli.editors.config_file import BACKUP_SUFFIX
 from acp_agent.cli.editors.launch import desktop_environment, launch_command
+from acp_agent.cli.main import main
 from acp_agent.errors import InvalidInputError
 from tests.cli.cli_process import acp_agent, environment
 
@@ -52,7 +52,7 @@ def zed(home: Path) -> Path:
 
 def setup(*words: str) -> int:
     """The exit status of `acp-agent setup`, run here; the agent is not started."""
-    return setup_command.run([*words, "--no-check"])
+    return main(["setup", *words, "--no-check"])
 
 
 def test_the_change_is_shown_written_and_exactly_removed(

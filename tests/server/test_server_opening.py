@@ -22,7 +22,7 @@ class Open:
 
     def __init__(self) -> None:
         self.id = NAME
-        self.core = self
+        self.core = self.journal = self
         self.turn = None
         self.client = AttachedClient(NAME, on_timeout=lambda: None)
         self.abandoned = False
@@ -30,7 +30,7 @@ class Open:
     def attach(self, editor: ClientEditor[Any], _left: object = ()) -> None:
         self.client.attach(editor)
 
-    async def replay(self, action: Callable[[], Awaitable[None]]) -> None:
+    async def run_exclusively(self, action: Callable[[], Awaitable[None]]) -> None:
         await action()
         raise asyncio.CancelledError
 
