@@ -19,7 +19,6 @@ from acp_agent.errors import (
     SessionNotFoundError,
     TurnRunsError,
 )
-from acp_agent.tools.quoting import shorten
 from protocol.jsonrpc.messages import (
     AUTH_REQUIRED,
     INTERNAL_ERROR,
@@ -53,6 +52,8 @@ def to_rpc_error(
         error: what was raised.
         auth_methods: the methods that this client can offer, for `auth required`.
     """
+    from acp_agent.tools.quoting import shorten  # noqa: PLC0415 - not at start
+
     message = shorten(translate.rendered(str(error)), _MAX_MESSAGE)
     match error:
         case AuthRequiredError():
