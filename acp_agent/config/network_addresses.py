@@ -4,57 +4,57 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from functools import cache
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from acp_agent.errors import WorkspaceError
 
+if TYPE_CHECKING:  # a start that needs no address does without its code
+    from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]  # returns the addresses of a host and port
-_REFUSED_V4 = tuple(
-    ip_network(network)
-    for network in (
-        "0.0.0.0/8",  # this network
-        "10.0.0.0/8",
-        "100.64.0.0/10",  # shared by carriers; also Alibaba Cloud's metadata
-        "127.0.0.0/8",
-        "168.63.129.16/32",  # Azure's own services on every virtual machine
-        "169.254.0.0/16",  # link-local: metadata of most clouds
-        "172.16.0.0/12",
-        "192.0.0.0/24",
-        "192.0.2.0/24",
-        "192.88.99.0/24",
-        "192.168.0.0/16",
-        "198.18.0.0/15",
-        "198.51.100.0/24",
-        "203.0.113.0/24",
-        "224.0.0.0/4",  # multicast
-        "240.0.0.0/4",  # reserved, and broadcast
-    )
+_REFUSED = (
+    "0.0.0.0/8",  # this network
+    "10.0.0.0/8",
+    "100.64.0.0/10",  # shared by carriers; also Alibaba Cloud's metadata
+    "127.0.0.0/8",
+    "168.63.129.16/32",  # Azure's own services on every virtual machine
+    "169.254.0.0/16",  # link-local: metadata of most clouds
+    "172.16.0.0/12",
+    "192.0.0.0/24",
+    "192.0.2.0/24",
+    "192.88.99.0/24",
+    "192.168.0.0/16",
+    "198.18.0.0/15",
+    "198.51.100.0/24",
+    "203.0.113.0/24",
+    "224.0.0.0/4",  # multicast
+    "240.0.0.0/4",  # reserved, and broadcast
+    "2001::/23",  # protocol assignments, among them Teredo, which carries IPv4
+    "2001:db8::/32",
+    "2002::/16",  # 6to4, which carries IPv4
+    "3fff::/20",
 )
-_GLOBAL_V6 = ip_network("2000::/3")  # all unicast addresses assigned so far
-_REFUSED_V6 = tuple(
-    ip_network(network)
-    for network in (
-        "2001::/23",  # protocol assignments, among them Teredo, which carries IPv4
-        "2001:db8::/32",
-        "2002::/16",  # 6to4, which carries IPv4
-        "3fff::/20",
-    )
-)
-_NAT64 = ip_network("64:ff9b::/96")  # RFC 6052: the last 32 bits are the IPv4 address
+_GLOBAL_V6 = "2000::/3"  # all unicast addresses assigned so far
+_NAT64 = "64:ff9b::/96"  # RFC 6052: the last 32 bits are the IPv4 address
 
 
 def is_public(address: IPv4Address | IPv6Address) -> bool:
     """Return whether an address belongs to the public network."""
-    if isinstance(address, IPv4Address):
-        return not any(address in network for network in _REFUSED_V4) and address.is_global
-    if address.ipv4_mapped is not None:
-        return is_public(address.ipv4_mapped)
-    if address in _NAT64:  # the only way to IPv4 hosts on an IPv6-only network
-        return is_public(IPv4Address(int(address) & 0xFFFF_FFFF))
-    if address.scope_id is not None or address not in _GLOBAL_V6:
-        return False
-    return not any(address in network for network in _REFUSED_V6) and address.is_global
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped is not None:
+            return is_public(address.ipv4_mapped)
+        if address in _network(_NAT64):  # the only way to IPv4 hosts on an IPv6-only network
+            return is_public(ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF))
+        if address.scope_id is not None or address not in _network(_GLOBAL_V6):
+            return False
+    return address.is_global and not any(address in _network(refused) for refused in _REFUSED)
+
+
+@cache
+def _network(text: str) -> IPv4Network | IPv6Network:
+    return ipaddress.ip_network(text)
 
 
 def literal_address(host: str) -> IPv4Address | IPv6Address | None:
@@ -65,7 +65,7 @@ def literal_address(host: str) -> IPv4Address | IPv6Address | None:
             fewer parts), which resolvers read as an address (URL standard, "ends in a number").
     """
     try:
-        return ip_address(host)
+        return ipaddress.ip_address(host)
     except ValueError:
         last = host.rpartition(".")[2]
         if last.isdecimal() or last.lower().startswith("0x"):
@@ -84,6 +84,8 @@ def is_loopback(host: str) -> bool:
     name = host.lower().rstrip(".")
     if name == "localhost" or name.endswith(".localhost"):
         return True
+    if not (name[-1:].isdigit() or ":" in name):  # no address
+        return False
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

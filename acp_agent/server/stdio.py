@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 from collections.abc import Callable, Mapping
 from typing import Literal
@@ -70,18 +71,28 @@ async def _close(core: Core) -> None:
 
 
 def on_signals(loop: asyncio.AbstractEventLoop, end: Callable[[], object]) -> None:
-    """Call `end` in the loop on SIGTERM, SIGHUP and SIGINT; a second one does nothing.
+    """Call `end` in the loop on SIGTERM, SIGHUP and SIGINT.
 
-    The handlers are the loop's own: one of `signal.signal` alone does not wake a loop that waits,
-    if the signal arrives right before it waits or in another thread.
+    A handler of `signal.signal` alone does not wake a loop that waits, if the signal arrives right
+    before it waits or in another thread: the interpreter writes to a pipe that the loop reads.
+    `loop.add_signal_handler` does the same, but uses `inspect`, whose import takes long.
     """
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
 
-    def end_once() -> None:
+    def on_signal() -> None:
+        loop.remove_reader(reader)  # a second one does nothing
         _log.info("ended by a signal")
         end()
 
+    loop.add_reader(reader, on_signal)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     for number in (*posix.shutdown_signals(), signal.SIGINT):
-        loop.add_signal_handler(number, end_once)
+        signal.signal(number, _noop)
+
+
+def _noop(*_: object) -> None:
+    """Handle a signal of which the loop is told by the pipe."""
 
 
 def surface_for(client: ClientConnection, version: int) -> Surface:
