@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import json
+import os
 import subprocess
 import sys
 import threading
@@ -115,6 +117,26 @@ print("_ssl" in sys.modules)
     assert lines[:2] == ["[]", "False"]
     assert lines[2] in {"SSLEOFError", "ConnectionResetError", "SSLZeroReturnError"}
     assert lines[3] == "True"
+
+
+def test_a_server_answers_its_first_requests_without_inspect_and_ssl(tmp_path: Path) -> None:
+    requests: list[dict[str, object]] = [
+        {"id": 1, "method": "initialize", "params": {"protocolVersion": 1}},
+        {"id": 2, "method": "session/list", "params": {}},
+    ]
+    ran = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "acp_agent", "--model", "demo/demo"],
+        input="".join(json.dumps({"jsonrpc": "2.0", **request}) + "\n" for request in requests),
+        env={**os.environ, "ACP_AGENT_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert '"sessions":[]' in ran.stdout
+    imported = {line.rpartition("|")[2].strip() for line in ran.stderr.splitlines()}
+    assert "acp_agent.server.core" in imported
+    assert imported.isdisjoint({"dis", "_ssl"})  # which the code of inspect and ssl imports
 
 
 def test_a_module_can_be_imported_as_if_an_optional_one_were_not_installed(tmp_path: Path) -> None:
