@@ -79,15 +79,18 @@ def on_signals(loop: asyncio.AbstractEventLoop, end: Callable[[], object]) -> No
     """
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
+    numbers = {*posix.shutdown_signals(), signal.SIGINT}
 
-    def on_signal() -> None:
+    def read_numbers() -> None:
+        if numbers.isdisjoint(os.read(reader, 256)):  # a byte for each signal that has a handler
+            return
         loop.remove_reader(reader)  # a second one does nothing
         _log.info("ended by a signal")
         end()
 
-    loop.add_reader(reader, on_signal)
+    loop.add_reader(reader, read_numbers)
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    for number in (*posix.shutdown_signals(), signal.SIGINT):
+    for number in numbers:
         signal.signal(number, _noop)
 
 
