@@ -19,7 +19,7 @@ from acp_agent.trust.store import Item
 
 SECTIONS = (
     "Program", "Configuration", "Files", "Sessions", "Providers", "Model", "Skills and agents",
-    "MCP servers", "Hooks", "Workflows",
+    "MCP servers", "Hooks", "Permission rules", "Workflows",
 )  # fmt: skip
 _MARKS = {"ok": "ok", "info": "--", "missing": "??", "broken": "!!"}
 _STYLES = {"ok": "green", "info": "dim", "missing": "yellow", "broken": "bold red"}
@@ -51,6 +51,7 @@ def _examine(*, offline: bool, as_json: bool) -> int:
         lambda: asyncio.run(check_definitions(setup, cwd)),
         lambda: check_servers(setup, cwd),
         lambda: check_hooks(setup, cwd),
+        lambda: check_rules(setup, cwd),
         lambda: check_workflows(setup, cwd),
     )
     findings_by_section: list[tuple[str, Finding]] = []
@@ -120,6 +121,18 @@ def check_hooks(setup: UserConfig, cwd: Path) -> list[Finding]:
         *_untrusted(hooks.untrusted),
         *problems,
     ]
+
+
+def check_rules(setup: UserConfig, cwd: Path) -> list[Finding]:
+    """Return whether other programs have permission rules that are not used here."""
+    from acp_agent.cli.policy.importing import rules_to_import  # noqa: PLC0415 - for this part
+
+    try:
+        count = rules_to_import(setup.paths, cwd, Path.home(), setup.environ)
+    except ConfigError:
+        return []  # the check of the configuration reports why
+    text = translate("rules of other programs that are not used here: {count}", count=count)
+    return [Finding("missing", text, "acp-agent policy import")] if count else []
 
 
 def check_workflows(setup: UserConfig, cwd: Path) -> list[Finding]:

@@ -431,6 +431,22 @@ def test_installed_language_servers_are_named(tmp_path: Path) -> None:
     assert servers[1].install == "rustup component add rust-analyzer"
 
 
+def test_rules_of_other_programs_are_counted_until_they_are_imported(tmp_path: Path) -> None:
+    (tmp_path / "opencode.json").write_text('{"permission": {"bash": {"git push": "deny"}}}')
+
+    def notes() -> list[tuple[str, str]]:
+        ran = acp_agent(tmp_path, "doctor", "--json", "--offline")
+        findings = json.loads(ran.stdout)["findings"]
+        return [
+            (one["what"], one["remedy"]) for one in findings if one["part"] == "Permission rules"
+        ]
+
+    text = "rules of other programs that are not used here: 1"
+    assert notes() == [(text, "acp-agent policy import")]
+    assert acp_agent(tmp_path, "policy", "import", "--save").returncode == 0
+    assert notes() == []
+
+
 def test_files_that_another_program_would_ignore_or_use_are_notes_and_no_problems(
     tmp_path: Path,
 ) -> None:

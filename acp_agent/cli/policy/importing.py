@@ -15,6 +15,7 @@ from acp_agent.cli.editors import config_file
 from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.cli.output import FAILED, complain, confirm, say, say_json
 from acp_agent.cli.policy.imports.sources import (
+    PermissionFile,
     applied_files,
     find_files,
     find_files_at,
@@ -56,24 +57,11 @@ def import_rules(options: argparse.Namespace, paths: Paths, folder: Path, home: 
     sources = [source for path in options.path for source in find_files_at(path, folder)]
     if not options.path:
         sources = find_files(folder, home, environ)
-    translations: list[tuple[bool, Translation]] = []
-    failed = False
-    for permission_file in sources:
-        try:
-            translations.append((permission_file.project, read_permissions(permission_file.file)))
-        except InvalidInputError as error:
-            failed = True
-            complain(translate_rendered(str(error)))
+    translations, mistakes = _translate(sources)
+    for mistake in mistakes:
+        complain(translate_rendered(mistake))
     targets = {False: paths.config_file, True: folder / PROJECT_FILE}
-    additions = [
-        addition
-        for project, file in targets.items()
-        if (
-            addition := _addition(
-                file, [t for is_project, t in translations if is_project == project]
-            )
-        ).rules
-    ]
+    additions = _additions(translations, targets)
     if options.json:
         say_json(_as_json([translation for _, translation in translations], additions))
     else:
@@ -88,7 +76,42 @@ def import_rules(options: argparse.Namespace, paths: Paths, folder: Path, home: 
             save(addition)
             if not options.json:
                 say(translate("Saved to {file}.", file=addition.file))
-    return FAILED if failed else 0
+    return FAILED if mistakes else 0
+
+
+def rules_to_import(paths: Paths, folder: Path, home: Path, environ: Mapping[str, str]) -> int:
+    """Return how many rules an import would add. Files with mistakes do not count.
+
+    Raises:
+        ConfigError: a file of rules cannot be read.
+    """
+    translations, _ = _translate(find_files(folder, home, environ))
+    targets = {False: paths.config_file, True: folder / PROJECT_FILE}
+    return sum(len(addition.rules) for addition in _additions(translations, targets))
+
+
+def _translate(
+    files: Iterable[PermissionFile],
+) -> tuple[list[tuple[bool, Translation]], list[str]]:
+    """Return the translation of each file, with whether it is the project's; and the errors."""
+    translations, mistakes = [], []
+    for each in files:
+        try:
+            translations.append((each.project, read_permissions(each.file)))
+        except InvalidInputError as error:
+            mistakes.append(str(error))
+    return translations, mistakes
+
+
+def _additions(
+    translations: Sequence[tuple[bool, Translation]], targets: Mapping[bool, Path]
+) -> list[Addition]:
+    """Return what is new for the user's and the project's configuration (`targets`)."""
+    additions = [
+        _addition(file, [each for is_project, each in translations if is_project == project])
+        for project, file in targets.items()
+    ]
+    return [addition for addition in additions if addition.rules]
 
 
 def _addition(file: Path, translations: Iterable[Translation]) -> Addition:
