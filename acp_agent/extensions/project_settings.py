@@ -86,6 +86,8 @@ class ProjectSettings(Struct, frozen=True, kw_only=True):
 
     Attributes:
         style: the file with the settings and the name of its output style; None if there is none.
+        disabled_servers: the servers of `.mcp.json` that Claude's settings turn off, which needs
+            no trust.
         untrusted: the files whose settings the user does not trust.
     """
 
@@ -94,13 +96,20 @@ class ProjectSettings(Struct, frozen=True, kw_only=True):
     file_names: tuple[str, ...] = ()
     fallback_names: tuple[str, ...] = ()
     style: tuple[Path, str] | None = None
+    disabled_servers: frozenset[str] = frozenset()
     untrusted: tuple[Item, ...] = ()
 
 
 def find_settings(cwd: Path, trusts: Trusts) -> ProjectSettings:
     """Return the settings for a session in a folder; later files win. Reads files."""
     found = ProjectSettings()
-    for file, raw, settings in _read_files(cwd):
+    readers = {".claude": _claude, ".codex": _codex, ".gemini": _gemini}
+    for file, raw, document in _read_documents(cwd):
+        off = found.disabled_servers.union(_texts(document.get("disabledMcpjsonServers")))
+        found = replace(found, disabled_servers=off)
+        settings = readers[file.parent.name](document)
+        if settings == FileSettings():
+            continue
         content = msgspec.json.format(msgspec.json.encode(settings), indent=1)
         item = text_item("settings", folder_name(project_top(cwd)), file, content, str(settings))
         if not trusts(item):
@@ -152,24 +161,6 @@ def _located(texts: Sequence[str], file: Path, raw: bytes) -> Iterator[FolderSet
         keys = _FOLDER_KEYS[file.parent.name]
         line = member_line(raw.decode("utf-8", "replace"), keys, value=text)
         yield FolderSetting(text, file.parent.parent, f"{file}:{line}: {'.'.join(keys)}")
-
-
-def disabled_servers(cwd: Path) -> frozenset[str]:
-    """Return the servers of `.mcp.json` that Claude's settings turn off. Reads files."""
-    return frozenset(
-        name
-        for _, _, settings in _read_documents(cwd)
-        for name in _texts(settings.get("disabledMcpjsonServers"))
-    )
-
-
-def _read_files(cwd: Path) -> Iterator[tuple[Path, bytes, FileSettings]]:
-    """Yield each file that has used settings, with its content."""
-    readers = {".claude": _claude, ".codex": _codex, ".gemini": _gemini}
-    for file, raw, document in _read_documents(cwd):
-        settings = readers[file.parent.name](document)
-        if settings != FileSettings():
-            yield file, raw, settings
 
 
 def _read_documents(cwd: Path) -> Iterator[tuple[Path, bytes, dict[str, Any]]]:

@@ -95,7 +95,7 @@ def on_signals(loop: asyncio.AbstractEventLoop, end: Callable[[], object]) -> No
 
 
 def _noop(*_: object) -> None:
-    """Handle a signal of which the loop is told by the pipe."""
+    """Do nothing: the pipe tells the loop about the signal."""
 
 
 def surface_for(client: ClientConnection, version: int) -> Surface:

@@ -10,7 +10,6 @@ import pytest
 
 from acp_agent.extensions.project_settings import (
     ProjectSettings,
-    disabled_servers,
     existing_folders,
     find_settings,
     settings_items,
@@ -107,4 +106,5 @@ def test_broken_values_are_left_out(project: Path, content: str) -> None:
 def test_servers_that_claude_turned_off_are_known_without_trust(project: Path) -> None:
     write(project, ".claude/settings.json", {"disabledMcpjsonServers": ["one"]})
     write(project, ".claude/settings.local.json", {"disabledMcpjsonServers": ["two", 3]})
-    assert disabled_servers(project) == {"one", "two"}
+    settings = find_settings(project, lambda _: False)
+    assert settings.disabled_servers == {"one", "two"}

@@ -60,7 +60,7 @@ def import_rules(options: argparse.Namespace, paths: Paths, folder: Path, home: 
     translations, mistakes = _translate(sources)
     for mistake in mistakes:
         complain(translate_rendered(mistake))
-    targets = {False: paths.config_file, True: folder / PROJECT_FILE}
+    targets = _targets(paths, folder)
     additions = _additions(translations, targets)
     if options.json:
         say_json(_as_json([translation for _, translation in translations], additions))
@@ -86,8 +86,13 @@ def rules_to_import(paths: Paths, folder: Path, home: Path, environ: Mapping[str
         ConfigError: a file of rules cannot be read.
     """
     translations, _ = _translate(find_files(folder, home, environ))
-    targets = {False: paths.config_file, True: folder / PROJECT_FILE}
-    return sum(len(addition.rules) for addition in _additions(translations, targets))
+    additions = _additions(translations, _targets(paths, folder))
+    return sum(len(addition.rules) for addition in additions)
+
+
+def _targets(paths: Paths, folder: Path) -> dict[bool, Path]:
+    """Return the configuration files for rules of the user (False) and of the project (True)."""
+    return {False: paths.config_file, True: folder / PROJECT_FILE}
 
 
 def _translate(
@@ -106,7 +111,7 @@ def _translate(
 def _additions(
     translations: Sequence[tuple[bool, Translation]], targets: Mapping[bool, Path]
 ) -> list[Addition]:
-    """Return what is new for the user's and the project's configuration (`targets`)."""
+    """Return what is new for each configuration file."""
     additions = [
         _addition(file, [each for is_project, each in translations if is_project == project])
         for project, file in targets.items()

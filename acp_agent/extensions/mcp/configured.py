@@ -37,7 +37,7 @@ from acp_agent.extensions.mcp.tables import (
     UnsetVariableError,
     build_server,
 )
-from acp_agent.extensions.project_settings import disabled_servers, find_settings
+from acp_agent.extensions.project_settings import find_settings
 from acp_agent.platform.descriptor_limit import describe_os_error
 from acp_agent.platform.trusted_files import RefusedFileError, read_trusted, trusted_owners
 from acp_agent.trust.store import Item, Trusts, folder_name, text_item
@@ -89,8 +89,8 @@ def find_servers(
     # The messages of the last file that names a server.
     failures: dict[str, str] = {}
     notes_by_name: dict[str, list[str]] = {}
-    off = disabled_servers(cwd)
-    variables = {**environ, **find_settings(cwd, trusts).variables}
+    settings = find_settings(cwd, trusts)
+    variables = {**environ, **settings.variables}
     for file, item, text, servers in _read_project(cwd, problems):
         if not trusts(item):
             untrusted.append(item)
@@ -111,7 +111,7 @@ def find_servers(
                     failures[name] = _located(file, text, name, str(error))
             else:
                 if server is not None:
-                    is_off = file.name == _SHARED_FILE and name in off
+                    is_off = file.name == _SHARED_FILE and name in settings.disabled_servers
                     project_servers[name] = _turned_off(server) if is_off else server
                 if server is not None or unused:
                     failures.pop(name, None)
